@@ -21,8 +21,8 @@ from reelbook.media.local_file import LocalFile
 from reelbook.media.metadata.provenance import read
 from reelbook.models.base import Input
 from reelbook.models.service_file import File
+from reelbook.storage.file_marks import find_marks
 from reelbook.storage.run_identity import dumps
-from reelbook.storage.table.library_table import find_marks
 from tests.media.makers import TYPES, signed_file, state_of
 from tests.storage.made import Made
 from tests.support import png

@@ -1,4 +1,4 @@
-"""The command line: a shared service, the catalog, an estimate, and a look at the health of an installation."""
+"""The command line: serve, models, estimate, run, sweep, library and doctor."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from .service.server import Server
 
 INTERRUPTED = 130
-"""The exit status of a command that was interrupted, as shells expect it."""
+"""The exit status of an interrupted command, as shells expect it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the arguments say; returns the exit status."""
+    """Run the command given by the arguments and return the exit status."""
     parser = _parser()
     options = parser.parse_args(arguments)
     with raise_once(), exit_on_sigterm():
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"reelbook: {error}", file=sys.stderr)
             return 1
         except KeyboardInterrupt as stop:
-            if str(stop):  # What goes on at the service, and how to pick it up.
+            if str(stop):  # Says what continues at the service and how to resume it.
                 print(f"reelbook: {stop}", file=sys.stderr)
             return INTERRUPTED
 
@@ -130,7 +130,7 @@ def _serve(options: argparse.Namespace) -> int:
     if not accounts and not server.service.accounts.names:
         accounts = [NewAccount("default", new_key(), _budget(options))]
     server.service.accounts.open(accounts, grant_again=options.budget is not None or options.accounts is not None)
-    # Before anybody learns the address. The server takes signals over while it serves and raises them again at its end.
+    # Before the address is printed. The server handles signals itself while it serves and re-raises them when it ends.
     signal.signal(signal.SIGTERM, lambda number, frame: server.stop())
     _announce(options, server, accounts)
     server.serve()
@@ -150,7 +150,7 @@ def _settings(options: argparse.Namespace) -> Settings:
 
 
 def _accounts(options: argparse.Namespace) -> list[NewAccount]:
-    """The accounts that the arguments ask for; none means: as they were, or a first one."""
+    """The accounts given by the arguments; an empty list keeps the existing ones, or creates a first one."""
     accounts = read_accounts(options.accounts, _budget(options)) if options.accounts else []
     if options.key:
         accounts.append(NewAccount("default", options.key, _budget(options)))
@@ -177,9 +177,9 @@ def _announce(options: argparse.Namespace, server: Server, accounts: list[NewAcc
 
 
 def _models(options: argparse.Namespace) -> int:
-    wide = max(len(row.id) for row in CATALOG)
+    width = max(len(row.id) for row in CATALOG)
     for row in CATALOG:
-        print(f"{row.id:{wide}}  {row.base_credits:>4} credits  {row.purpose}")
+        print(f"{row.id:{width}}  {row.base_credits:>4} credits  {row.purpose}")
     return 0
 
 
@@ -243,8 +243,8 @@ def _library(options: argparse.Namespace) -> int:
         return 0
     columns = [name for name in ("model", "prompt", "seed", "status", "credits", "request_id") if name in frame.columns]
     print(printable(frame[columns].to_string(max_colwidth=40)) if len(frame) else "Nothing was run here yet.")
-    for one in found.uncertain:
-        print(printable(str(one)))
+    for run in found.uncertain:
+        print(printable(str(run)))
     return 0
 
 
@@ -259,7 +259,7 @@ def _input(options: argparse.Namespace) -> Input:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    """Try everything that a first run needs, and say what each part took."""
+    """Run the checks of `doctor`, print each result, and return the exit status."""
     from .doctor import run_checks
 
     healthy = True

@@ -64,10 +64,10 @@ class Client(NameHints):
     ) -> None:
         self.library = library
         self.is_finished = False
-        """Whether it is closed, and has left its library to others."""
+        """Whether the client is closed and has released its library."""
         self._guard = threading.Lock()
         self._ending: Future[None] | None = None
-        """Fulfilled when nothing is under way any more; None while it is open."""
+        """Done when no submission is in progress any more; None while the client is open."""
         self._embedded: Embedded | None = None
         name = None
         if address is None:
@@ -81,7 +81,7 @@ class Client(NameHints):
         place: Path | str = shelf or os.getenv("REELBOOK_SHELF") or library / "media"
         self._ledger = acquire_ledger(library)
         renew = self._renew_address if self._embedded else None
-        # A closure, so that the key is no attribute that anything could show.
+        # A closure, so that the key is not an attribute that a display could reveal.
         self._new_context: Callable[[], Coroutine[Any, Any, ClientContext]] = lambda: make_context(
             key, address, renew, rates, self._ledger, Shelf(place), name, self.start
         )
@@ -99,27 +99,27 @@ class Client(NameHints):
 
     @property
     def is_open(self) -> bool:
-        """Whether it may send anything."""
+        """Whether the client may still send requests."""
         return self._ending is None
 
     @property
     def is_embedded(self) -> bool:
-        """Whether the service runs on this machine, for this library: no key, no cost."""
+        """Whether the client uses the embedded service of its library, without a key and at no cost."""
         return self._embedded is not None
 
     @property
     def context(self) -> ClientContext:
-        """What the runs of this client need; for those who start many at once."""
+        """The dependencies shared by this client's runs, for callers that start many at once."""
         return self._open_context()
 
     @property
     def in_flight(self) -> tuple[Entry, ...]:
-        """The runs of this process whose paid requests are sent and not answered yet."""
+        """The runs whose paid requests this process has sent without an answer so far."""
         return tuple(self._current_context.in_flight.values()) if self._pid == os.getpid() else ()
 
     @property
     def shelf(self) -> Shelf:
-        """Where the media of its runs are."""
+        """The store of its runs' media."""
         return self._context().shelf
 
     @property
@@ -128,7 +128,7 @@ class Client(NameHints):
         return self._ledger
 
     def account(self) -> Mapping[str, Any]:
-        """Credits and permissions, as the service tells them."""
+        """The account's credits and permissions, as reported by the service."""
         return background.wait(self._context().calls.account(), CALL_SECONDS)
 
     def models(self) -> Models:
@@ -136,23 +136,23 @@ class Client(NameHints):
         return Models(background.wait(self._context().calls.models(), CALL_SECONDS))
 
     def features(self) -> frozenset[str]:
-        """What the service offers beyond the specification."""
+        """The features that the service offers beyond the specification."""
         return background.wait(self._context().calls.service_info(), CALL_SECONDS).features
 
     def estimate(self, request: Input) -> Estimate:
-        """What a run costs; nothing is sent to a model and nothing is charged."""
+        """The cost of a run; nothing is sent to a model and nothing is charged."""
         return background.wait(self._context().calls.estimate(check_input(request)), CALL_SECONDS)
 
     def model(self, endpoint_id: str) -> type[Any]:
-        """The input class of any model that the service describes; its description is kept for a day."""
+        """The input class of any model that the service describes; the description is cached for a day."""
         endpoint_id = check_id(endpoint_id, "model")
         known = next((row for row in CATALOG if row.id == endpoint_id), None)
         return known.input if known else background.wait(self._describe(endpoint_id), CALL_SECONDS)
 
     def start(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
-        """Submit a run; returns as soon as the service has it. What the library has is not sent again.
+        """Submit a run and return once the service has accepted it; a result in the library is reused at no cost.
 
-        `fresh=True` pays for a new one all the same; `take` names one of several repetitions.
+        `fresh=True` pays for a new run nevertheless; `take` selects one of several repetitions.
         """
         take = check_take(take, fresh)
         return self._submit_and_wait(
@@ -160,13 +160,13 @@ class Client(NameHints):
         )
 
     def start_watched(self, request: Input, *, take: int | None = None) -> Run:
-        """The same as `start` for a run that a person is watching: it is polled more often."""
+        """Like `start`, for a run that the user is watching: it is polled more often."""
         take = check_take(take, False)
         submission = Submission(self._open_context(), check_input(request), take=take, join=False)
         return self._submit_and_wait(submission, watched=True)
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
-        """Submit a run and wait until its media are here, with progress where there is a notebook."""
+        """Submit a run and wait until its media are downloaded, with progress in a notebook."""
         with raise_once():
             from .display.run_progress import get_kernel_shell, watch
 
@@ -183,10 +183,10 @@ class Client(NameHints):
         return run
 
     def attach(self, request_id: str, *, model: str | None = None) -> Run:
-        """A run that was started elsewhere, or on another day. The library may know its model; else say it."""
+        """Return a run that was submitted elsewhere or earlier; `model` is required if the library does not know it."""
         self._open_context()
         named = None if model is None else check_id(model, "model")
-        # However odd, what the library knows is the id of a request.
+        # An id in the library is accepted even if its format is unusual.
         is_known = isinstance(request_id, str) and self._ledger.transact_now(
             lambda db: known_services.has_request(db, request_id)
         )
@@ -194,31 +194,31 @@ class Client(NameHints):
         return background.wait(self._attach(name, named), CALL_SECONDS)
 
     def cancel_queued(self) -> Cancelled:
-        """Cancel what waits in the service's queue, but for runs of sweeps that go on and of other notebooks that are open."""
+        """Cancel the queued runs, except those of active sweeps and of other open notebooks."""
         return background.wait(self._cancel_queued(self._open_context()), CALL_SECONDS)
 
     def resolve(self, entry: Entry, request_id: str) -> Run:
-        """An uncertain run of the library that turned out to be this request."""
+        """Resolve an uncertain run of the library as this request, and return it."""
         context = self._context_for(entry)
 
-        async def settled() -> Run:
-            await context.calls.status(entry.model, request_id)  # Asked first, so that a misspelt id changes nothing.
+        async def resolved() -> Run:
+            await context.calls.status(entry.model, request_id)  # Polled first, so that a misspelt id changes nothing.
             ours = await context.ledger.transact(
                 lambda db: transitions.resolve(db, entry.id, request_id, context.ledger.owner)
             )
             return Run(self._context, ours)
 
-        return background.wait(settled(), CALL_SECONDS)
+        return background.wait(resolved(), CALL_SECONDS)
 
     def resend(self, entry: Entry) -> Run:
-        """An uncertain run of the library, sent once more; what the lost one may have cost stays counted."""
+        """Send an uncertain run of the library once more; the possible cost of the lost request stays counted."""
         context = self._context_for(entry)
         request = input_from_entry(entry) or self.model(entry.model)(**json.loads(entry.input))
         self._ledger.transact_now(lambda db: transitions.allow_resubmission(db, entry.id))
         return self._submit_and_wait(Submission(context, request, take=entry.take))
 
     async def submit(self, submission: Submission, *, watched: bool = False) -> Run:
-        """A run from its submission, on the background loop: for those who start many at once."""
+        """Submit on the background loop and return the run, for callers that start many at once."""
         try:
             verdict, answer = await submission.submit()
             if verdict.action == claims.Action.JOIN:
@@ -232,9 +232,9 @@ class Client(NameHints):
             submission.release()
 
     def close(self) -> None:
-        """End the conversation and give the place of default client back. Runs go on at the service.
+        """Close the client, which is no longer the current one. Runs continue at the service.
 
-        An interrupt ends the waiting for answers that are paid for; they are written down in the background.
+        An interrupt ends the wait for answers to paid requests; they are recorded in the background.
         """
         with raise_once():
             ending = self.begin_close()
@@ -249,7 +249,7 @@ class Client(NameHints):
             ending.result()
 
     def begin_close(self) -> Future[None]:
-        """Send nothing more; the future is fulfilled when nothing is under way."""
+        """Stop sending; the returned future is done when no submission is in progress."""
         with self._guard:
             if self._ending is None:
                 self._ending = background.submit(self._close_context())
@@ -260,7 +260,7 @@ class Client(NameHints):
             await self._current_context.close(DRAIN_SECONDS)
 
     def finish_close(self) -> None:
-        """Leave the library to others, and stop the embedded service if nobody else uses it."""
+        """Release the library, and stop the embedded service if no other client uses it."""
         with self._guard:
             if self._ending is None or self.is_finished:
                 return
@@ -281,7 +281,7 @@ class Client(NameHints):
                 return submit_and_wait(submission, work, lambda: self._mark_stop("while submitting"), show)
 
     def _mark_stop(self, note: str) -> None:
-        """Write the moment down: nothing may be sent after it."""
+        """Record a stop in the ledger, after which nothing may be sent."""
         with contextlib.suppress(ReelbookError):
             self._ledger.submit(lambda db: transitions.record_stop(db, note))
 
@@ -305,7 +305,7 @@ class Client(NameHints):
                 f"This library does not know the request {request_id!r}, so its model must be named: rb.attach({request_id!r}, model=…)."
             )
         if known is None:
-            # Asked before it is written down, so that a misspelt id leaves nothing behind.
+            # Polled before it is recorded, so that a misspelt id leaves no entry.
             try:
                 await StatusSource(context.calls).status(model, request_id)
             except NotFound as error:
@@ -320,8 +320,8 @@ class Client(NameHints):
     def _context_for(self, entry: Entry) -> ClientContext:
         context = self._open_context()
         service = background.wait(context.name(), CALL_SECONDS)
-        theirs = self._ledger.read(lambda db: known_services.get_current_name(db, entry.service))
-        if service != theirs:
+        entry_service = self._ledger.read(lambda db: known_services.get_current_name(db, entry.service))
+        if service != entry_service:
             raise ReelbookError(
                 f"Run {entry.id} of the library belongs to the service {entry.service}, and this client talks to {service}. "
                 "Connect to that service first."
@@ -334,7 +334,7 @@ class Client(NameHints):
         return self._context()
 
     def _context(self) -> ClientContext:
-        """What the runs of this client need; made anew in a forked child, which has no connection of its own."""
+        """The dependencies of this client's runs; created again in a forked child, which cannot share connections."""
         if self._pid != os.getpid():
             self._current_context = background.wait(self._new_context(), CALL_SECONDS)
             self._pid = os.getpid()
@@ -353,7 +353,7 @@ class Client(NameHints):
         try:
             self.close()
         except Interrupted:
-            # An interrupt that comes after another one says nothing new.
+            # A second interrupt adds no information.
             if kind is None or not issubclass(kind, KeyboardInterrupt):
                 raise
 

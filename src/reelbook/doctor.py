@@ -1,4 +1,4 @@
-"""A check of everything that a first run needs, part by part, on a library of its own."""
+"""Checks of an installation: packages, video encoder, embedded service, and one small run in a temporary library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Finding = tuple[bool, str]
 
 
 def run_checks() -> Iterator[Finding]:
-    """Each part as (good, sentence)."""
+    """Run the checks and yield a (passed, sentence) pair for each."""
     yield sys.version_info >= (3, 11), f"Python {platform.python_version()} (3.11 or newer is needed)"
     for package in PACKAGES:
         yield _package(package)
@@ -40,16 +40,16 @@ def _encoder() -> Finding:
 
 
 def _first_run() -> Iterator[Finding]:
-    """A real run on a service of its own, thrown away afterwards."""
+    """A real run on an embedded service in a temporary folder."""
     from .client import Client
     from .errors import ReelbookError
     from .models.text_to_video import TextToVideo
 
-    # What is left is removed as far as the system lets us; a virus scanner may hold a file for a moment.
+    # Cleanup errors are ignored, because a virus scanner may briefly hold a file open.
     with tempfile.TemporaryDirectory(prefix="reelbook-doctor-", ignore_cleanup_errors=True) as folder:
         began = time.perf_counter()
         try:
-            # Not `connect`, which would follow REELBOOK_URL to a service where a run costs real credits.
+            # Not `connect`, which would use REELBOOK_URL, a service where a run costs real credits.
             with Client(None, None, Path(folder)) as client:
                 yield True, f"embedded service at {client.base_url}, ready after {time.perf_counter() - began:.2f} s"
                 began = time.perf_counter()

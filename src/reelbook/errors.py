@@ -1,28 +1,28 @@
-"""Every error that Reelbook raises.
+"""All exceptions that Reelbook raises.
 
     ReelbookError
-    ├── InvalidInput          a value the model cannot take; nothing was sent
+    ├── InvalidInput          a value that the model does not accept; nothing was sent
     ├── BadRates              a table of per-unit rates that cannot be used
-    ├── BadDescription        a model's description that no input can be built from
-    ├── UnknownModel          no such model, here or at the service
-    ├── ServiceError          the service answered, and said no
+    ├── BadDescription        a model's description that no input class can be built from
+    ├── UnknownModel          no such model, in the catalog or at the service
+    ├── ServiceError          the service answered with an error
     │   ├── Unauthorized          401: the key is missing or unknown
-    │   ├── InsufficientCredits   402: the account cannot pay for it
-    │   ├── Forbidden             403: this account may not do that
+    │   ├── InsufficientCredits   402: the account has too few credits
+    │   ├── Forbidden             403: the account lacks the permission
     │   ├── NotFound              404: no such model, run or file
-    │   ├── NotReady              the result of a run is not there yet
-    │   ├── Refused               409, 413, 422: the request as written is not acceptable
-    │   ├── TooManyRequests       429: later, please
-    │   └── ServiceBroken         5xx, or an answer that cannot be read
-    ├── FolderInUse           a folder that another running service owns
-    ├── Unreachable           nobody answered at that address
+    │   ├── NotReady              the result of a run is not available yet
+    │   ├── Refused               409, 413, 422: the request is not acceptable as written
+    │   ├── TooManyRequests       429: the service limits the rate of requests
+    │   └── ServiceBroken         5xx, or an answer that cannot be parsed
+    ├── FolderInUse           a folder owned by another running service
+    ├── Unreachable           no answer from the address
     ├── UncertainRun          a paid request was sent and its answer was lost
-    ├── OverBudget            the run would cost more than its budget leaves; nothing was sent
+    ├── OverBudget            the run costs more than its budget has left; nothing was sent
     ├── LibraryError          the library's folder cannot be read or written
     ├── RunFailed             the service accepted the run and could not finish it
     ├── RunCancelled          the run was cancelled
-    ├── RunTimeout            waiting ended before the run did
-    └── DownloadFailed        the run is paid for and finished, its file could not be fetched
+    ├── RunTimeout            the wait ended before the run
+    └── DownloadFailed        the run is paid for and finished, but its file could not be downloaded
 
 Every module may import this one.
 """
@@ -69,18 +69,18 @@ def __dir__() -> list[str]:
 
 
 class ReelbookError(Exception):
-    """The base of all errors of this package. Its text can hold words of a service, and never a control character."""
+    """Base class of all errors of this package. Its text may quote a service, and never has control characters."""
 
     def __str__(self) -> str:
         return printable(self.sentence())
 
     def sentence(self) -> str:
-        """What happened, why, and what to do now."""
+        """The message: what happened, why, and what to do now."""
         return super().__str__()
 
 
 class Interrupted(KeyboardInterrupt):
-    """A person has interrupted the waiting; it says what goes on, and how to pick it up or stop it."""
+    """The user interrupted a wait; the message says what continues, and how to resume or stop it."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
@@ -88,22 +88,22 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with one value of an input."""
+    """One problem with one value of an input."""
 
     loc: tuple[str | int, ...]
-    """Where: field names and list positions from the outside in; empty for the input as a whole."""
+    """Path of the value: field names and list indexes from the outermost; empty for the entire input."""
     message: str
-    """A sentence for a person."""
+    """A sentence for the user."""
     kind: str
     """A short name for the kind of problem, such as `missing`."""
     value: Any = None
-    """What was given."""
+    """The rejected value."""
     nearest: Any = None
-    """The closest value that would be accepted, where there is one."""
+    """The closest acceptable value, if any."""
 
     @property
     def field(self) -> str:
-        """The place as one would type it: `loras[0].scale`."""
+        """The path as Python syntax: `loras[0].scale`."""
         text = ""
         for part in self.loc:
             text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -111,7 +111,7 @@ class Problem:
 
 
 class InvalidInput(ReelbookError, ValueError):
-    """A value the model cannot take. Nothing was sent and nothing was charged."""
+    """A value that the model does not accept. Nothing was sent and nothing was charged."""
 
     def __init__(self, model: str, problems: Sequence[Problem]) -> None:
         super().__init__(model, tuple(problems))
@@ -122,16 +122,16 @@ class InvalidInput(ReelbookError, ValueError):
             return shortened(f"{self.model}: {self.problems[0].message}")
         lines = [f"{self.model} has {len(self.problems)} problems:"]
         room = MAX_SENTENCE_LENGTH
-        for place, problem in enumerate(self.problems):
+        for index, problem in enumerate(self.problems):
             room -= len(problem.message)
-            if room < 0 and place:
-                return "\n".join([*lines, f"  - and {len(self.problems) - place} more; mend these first."])
+            if room < 0 and index:
+                return "\n".join([*lines, f"  - and {len(self.problems) - index} more; mend these first."])
             lines.append(f"  - {shortened(problem.message)}")
         return "\n".join(lines)
 
 
 class UnknownModel(ReelbookError, LookupError):
-    """No such model, here or at the service."""
+    """No such model, in the catalog or at the service."""
 
     def __init__(self, endpoint_id: str, known: Sequence[str] = ()) -> None:
         super().__init__(endpoint_id, tuple(known))
@@ -146,18 +146,18 @@ class UnknownModel(ReelbookError, LookupError):
 
 
 class BadRates(ReelbookError, ValueError):
-    """A table of per-unit rates that cannot be used as it is."""
+    """A table of per-unit rates that cannot be used."""
 
 
 class BadDescription(ReelbookError, ValueError):
-    """A model's description that no input can be built from."""
+    """A model's description that no input class can be built from."""
 
 
 class ServiceError(ReelbookError):
-    """The service answered, and said no."""
+    """The service answered with an error."""
 
     advice: ClassVar[str] = "Read the service's reason, change the request, and try again."
-    """What to do about this kind of refusal."""
+    """What to do about this kind of error."""
 
     def __init__(
         self,
@@ -173,10 +173,10 @@ class ServiceError(ReelbookError):
         self.message, self.status, self.error_type = printable(message), status, error_type
         self.request_id, self.facts = request_id, dict(facts or {})
         self.foreign = foreign
-        """Whether it has not the shape in which the service refuses: a gateway may have said it."""
+        """Whether the response lacks the service's error format, as from a gateway."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Keyword-only facts do not travel in `args`, and an error must survive a pickle.
+        # Keyword-only arguments are not in `args`, and an error must survive pickling.
         state = (self.message, self.status, self.error_type, self.request_id, self.facts, self.foreign)
         return _revive, (type(self), *state)
 
@@ -204,13 +204,13 @@ class Unauthorized(ServiceError):
 
 
 class InsufficientCredits(ServiceError):
-    """402: the account cannot pay for it."""
+    """402: the account has too few credits."""
 
     advice = "Add credits to the account, or ask for less: `estimate` tells what a run costs."
 
 
 class Forbidden(ServiceError):
-    """403: this account may not do that."""
+    """403: the account lacks the permission."""
 
     advice = "Ask whoever keeps the account for the permission, or leave that out of the request."
 
@@ -222,7 +222,7 @@ class NotFound(ServiceError):
 
 
 class NotReady(ServiceError):
-    """The result of a run is not there yet."""
+    """The result of a run is not available yet."""
 
     advice = (
         "It is paid for: wait a little, then run the same again or attach it, to ask once more at no cost. "
@@ -231,13 +231,13 @@ class NotReady(ServiceError):
 
 
 class Refused(ServiceError):
-    """409, 413 or 422: the request as it is written is not acceptable."""
+    """409, 413 or 422: the request is not acceptable as written."""
 
     advice = "Change the request as it says; sent again as it is, it would be refused again."
 
 
 class TooManyRequests(ServiceError):
-    """429: the service wants us to wait."""
+    """429: the service limits the rate of requests."""
 
     advice = (
         "Nothing was paid. The service limits how much it takes in a time: wait a minute, then run the same again; a sweep sends "
@@ -246,13 +246,13 @@ class TooManyRequests(ServiceError):
 
 
 class ServiceBroken(ServiceError):
-    """5xx, or an answer that cannot be read."""
+    """5xx, or an answer that cannot be parsed."""
 
     advice = "The fault is at the service: try again later, and tell whoever runs it if that does not help."
 
 
 class FolderInUse(ReelbookError):
-    """A folder that another running service owns."""
+    """A folder owned by another running service."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)
@@ -263,7 +263,7 @@ class FolderInUse(ReelbookError):
 
 
 class Unreachable(ReelbookError):
-    """Nobody answered at that address."""
+    """No answer from the address."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(address, reason)
@@ -277,7 +277,7 @@ class Unreachable(ReelbookError):
 
 
 class UncertainRun(ReelbookError):
-    """A paid request was sent and its answer was lost, so nobody here knows whether it is running."""
+    """A paid request was sent and its answer was lost, so it is unknown whether the run exists."""
 
     def __init__(
         self, address: str, reason: str, credits: int | None, repeatable: bool = False, status: int = 0
@@ -285,7 +285,7 @@ class UncertainRun(ReelbookError):
         super().__init__(address, reason, credits, repeatable, status)
         self.address, self.reason, self.credits, self.repeatable = address, reason, credits, repeatable
         self.status = status
-        """The status of what was answered in the place of the service's own words; 0 for nothing."""
+        """HTTP status of the response received in place of the service's own answer; 0 if there was none."""
 
     def sentence(self) -> str:
         price = "" if self.credits is None else f" It may have cost up to {self.credits} credits."
@@ -299,7 +299,7 @@ class UncertainRun(ReelbookError):
 
 
 class OverBudget(ReelbookError):
-    """The run would cost more than its budget, or what may be spent now, leaves. Nothing was sent."""
+    """The run costs more than the budget, or this call's spending limit, has left. Nothing was sent."""
 
     def __init__(
         self, budget: int, committed: int, price: int | None, limit: str = "budget", advice: str = ""
@@ -307,7 +307,7 @@ class OverBudget(ReelbookError):
         super().__init__(budget, committed, price, limit, advice)
         self.budget, self.committed, self.price = budget, committed, price
         self.limit = limit
-        """`budget` for a ceiling on all that the runs have cost, `spend` for one on what this call pays."""
+        """`budget` for a limit on the total cost of the runs, `spend` for a limit on what this call pays."""
         self.advice = advice
 
     def __str__(self) -> str:
@@ -373,7 +373,7 @@ class RunCancelled(ReelbookError):
 
 
 class RunTimeout(ReelbookError):
-    """The run had not finished when waiting ended. The run itself goes on."""
+    """The run had not finished when the wait ended. The run itself continues."""
 
     def __init__(self, request_id: str, status: str, waited: float) -> None:
         super().__init__(request_id, status, waited)
@@ -387,7 +387,7 @@ class RunTimeout(ReelbookError):
 
 
 class DownloadFailed(ReelbookError):
-    """The run is finished and paid for; its file could not be fetched."""
+    """The run is finished and paid for, but its file could not be downloaded."""
 
     def __init__(self, request_id: str, url: str, reason: str) -> None:
         super().__init__(request_id, url, reason)

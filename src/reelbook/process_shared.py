@@ -1,4 +1,4 @@
-"""What the clients of one process share: an embedded service and a ledger for each library, and the system's keyring."""
+"""Resources shared by the clients of one process: embedded services, ledgers, and keys in the system's keyring."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .transport.polling.status_source import StatusSource
 from .transport.service_calls import ServiceCalls
 
 KEYRING = "reelbook"
-"""The name under which keys stand in the system's keyring; the user name there is the service's address."""
+"""The service name of keys in the system's keyring; the user name is the service's address."""
 
 _guard = threading.Lock()
 _embedded: dict[Path, Embedded] = {}
@@ -36,7 +36,7 @@ _ledgers: dict[Path, tuple[Ledger, int]] = {}
 
 
 def acquire_embedded_service(library: Path, rates: Rates | None) -> Embedded:
-    """The embedded service of a library; one for all clients of this process."""
+    """The embedded service of a library, shared by all clients of this process."""
     with _guard:
         folder = library / "service"
         known = _embedded.get(library)
@@ -53,7 +53,7 @@ def acquire_embedded_service(library: Path, rates: Rates | None) -> Embedded:
 
 
 def release_embedded_service(service: Embedded) -> None:
-    """Stop the service when no other client of this process uses it."""
+    """Stop the service unless another client of this process uses it."""
     with _guard:
         _embedded_users[service] -= 1
         if _embedded_users[service] > 0:
@@ -63,7 +63,7 @@ def release_embedded_service(service: Embedded) -> None:
 
 
 def acquire_ledger(library: Path) -> Ledger:
-    """The ledger of a library; one for all clients of this process."""
+    """The ledger of a library, shared by all clients of this process."""
     with _guard:
         ledger, users = _ledgers.get(library, (None, 0))
         ledger = ledger or Ledger(library)
@@ -72,6 +72,7 @@ def acquire_ledger(library: Path) -> Ledger:
 
 
 def release_ledger(library: Path) -> None:
+    """Close the ledger of a library when no other client of this process uses it."""
     with _guard:
         ledger, users = _ledgers.pop(library)
         if users > 1:
@@ -81,13 +82,13 @@ def release_ledger(library: Path) -> None:
 
 
 def stop_embedded() -> None:
-    """End every embedded service that this process runs."""
+    """Stop every embedded service that this process runs."""
     for embedded in _embedded.values():
         embedded.close()
 
 
 def find_keyring_key(address: str) -> str | None:
-    """The key that the system keeps for this address; None where it keeps none, or where the extra `keys` is not there."""
+    """The key stored in the system's keyring for this address; None without one, or without the extra `keys`."""
     try:
         import keyring
         from keyring.errors import KeyringError
@@ -109,8 +110,8 @@ async def make_context(
     name: str | None,
     start: Callable[[Input], Any],
 ) -> ClientContext:
-    """What the runs of one client need."""
-    # Made on the loop, because that is where all its calls are.
+    """Create the dependencies of one client's runs."""
+    # Created on the background loop, where all its calls run.
     http = Http(key)
     calls = ServiceCalls(http, address, renew, rates)
     past = await ledger.transact(known_services.get_past_seconds)
@@ -121,7 +122,7 @@ async def make_context(
 
 
 async def get_description(context: ClientContext, library: Path, endpoint_id: str) -> Any:
-    """What the service says of a model; an earlier answer where nobody answers now."""
+    """The service's description of a model, cached; a stale one if the service is unreachable."""
     cache = DescriptionCache(library / "descriptions", await context.name())
     document = await asyncio.to_thread(cache.read, endpoint_id)
     if document is None:
@@ -129,12 +130,12 @@ async def get_description(context: ClientContext, library: Path, endpoint_id: st
             document = await context.calls.description(endpoint_id)
         except NotFound:
             known: list[str] = []
-            # A service need not have a list; its answer about that would say nothing of the model.
+            # The list is optional for a service; an error from it would say nothing about the model.
             with contextlib.suppress(ServiceError):
                 known = [str(row.get("id", "")) for row in await context.calls.models()]
             raise UnknownModel(endpoint_id, known) from None
         except Unreachable:
-            # An old description is better than none, where nobody answers.
+            # A stale description is better than none while the service is unreachable.
             document = await asyncio.to_thread(cache.read, endpoint_id, allow_stale=True)
             if document is None:
                 raise

@@ -1,4 +1,4 @@
-"""Which client is current, and what can be answered without one."""
+"""Session: the clients of this process, which one is current, and defaults without a client."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from .client import Client
 from .errors import ReelbookError
 from .models.base import Input
 from .models.catalog import CATALOG
 from .models.pricing import Estimate, Rates, estimate
-from .process_shared import find_keyring_key
-from .runs.run import Run
-from .shutdown import ProcessEnd
 from .storage.library_folder import is_from_above, library_folder, parse_library_folder
-from .transport.api_key import Key
-from .util.background_loop import background
 
 if TYPE_CHECKING:
+    from .client import Client
+    from .runs.run import Run
+    from .shutdown import ProcessEnd
     from .storage.library import Library
     from .sweeps.execute.job import SweepJob
     from .sweeps.plan.plan import Plan
@@ -32,9 +29,9 @@ log = logging.getLogger("reelbook")
 
 
 class Session:
-    """The clients of this process. The one that was opened last is current.
+    """The clients of this process. The one opened last is current.
 
-    Forms, plans and tables are given a session; they ask it for the current client, and open none only to show something.
+    Forms, plans and tables receive a session; they use its current client, and never open one just for a display.
     """
 
     def __init__(self) -> None:
@@ -42,11 +39,11 @@ class Session:
         self._clients: list[Client] = []
         self._has_opened = False
         self._reported_folders: set[Path] = set()
-        self._end = ProcessEnd(lambda: self.unfinished)
+        self._end: ProcessEnd | None = None
 
     @property
     def current(self) -> Client | None:
-        """The client that was opened last, if one is open."""
+        """The client opened last; None if no client is open."""
         return self.clients[-1] if self.clients else None
 
     @property
@@ -56,10 +53,9 @@ class Session:
 
     @property
     def unfinished(self) -> tuple[Client, ...]:
-        """The open clients, and those that still wait for answers to paid requests."""
-        with self._guard:
-            self._clients = [client for client in self._clients if not client.is_finished]
-            return tuple(self._clients)
+        """The open clients, and those still waiting for answers to paid requests."""
+        # Without the lock: it is read when a signal ends the process, at whatever moment.
+        return tuple(client for client in tuple(self._clients) if not client.is_finished)
 
     def connect(
         self,
@@ -70,12 +66,18 @@ class Session:
         shelf: str | None = None,
         rates: str | Path | None = None,
     ) -> Client:
-        """A client of the embedded service, or of the one at this address.
+        """Connect to the embedded service, or to the one at this address, and return the client.
 
-        `REELBOOK_URL` and `REELBOOK_API_KEY` serve where nothing is given, then the system's keyring. `shelf` keeps the media
-        elsewhere than in the library's folder, such as `s3://bucket/folder`. `rates` names a TOML table of per-unit prices
-        that the embedded service charges, and that stand in where a hosted one does not state its own.
+        The defaults are `REELBOOK_URL` and `REELBOOK_API_KEY`; for the key, also the system's keyring. `shelf` stores
+        the media outside the library's folder, such as in `s3://bucket/folder`. `rates` is the path of a TOML table of
+        per-unit prices, which the embedded service charges, and which are the fallback if a hosted one states none.
         """
+        # Here, because a form or a plan that is only displayed needs none of them.
+        from .client import Client
+        from .process_shared import find_keyring_key
+        from .shutdown import ProcessEnd
+        from .transport.api_key import Key
+
         address = address or os.getenv("REELBOOK_URL") or None
         if address is not None and not isinstance(address, str):
             raise ReelbookError(f"`address` is a text, not a value of the type {type(address).__name__}.")
@@ -85,14 +87,15 @@ class Session:
         try:
             key = Key(api_key or os.getenv("REELBOOK_API_KEY") or (find_keyring_key(address) if address else None))
         finally:
-            api_key = None  # A verbose traceback shows the variables of every frame, this one's too.
+            api_key = None  # A verbose traceback prints the variables of every frame, including this one.
         if address is not None and not address.lower().startswith(("http://", "https://")):
             raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
         folder = parse_library_folder(library) if library else self._usual_folder()
+        self._end = self._end or ProcessEnd(lambda: self.unfinished)
         self._end.install()
         client = Client(address, key, folder, Rates.read(rates) if rates else None, shelf)
         with self._guard:
-            self._clients.append(client)
+            self._clients = [*self.unfinished, client]
             self._has_opened = True
         return client
 
@@ -103,7 +106,7 @@ class Session:
         has_closed = self._has_opened
         client = self.connect()
         if has_closed:
-            # Not where a person has never connected: there it is what they expect.
+            # Not for users who have never connected: they expect a new client.
             log.warning(
                 "The client was closed, so a new one is used: %s, with the library %s.", client.base_url, client.library
             )
@@ -121,21 +124,21 @@ class Session:
         return client is not None and client.is_embedded
 
     def next_service_name(self) -> str:
-        """The service that the first run would connect to: its host alone, as an address may have a password in it."""
+        """The service that the first run would connect to: the host only, because an address may contain a password."""
         host = urlsplit(os.getenv("REELBOOK_URL") or "").hostname
         return host or "the embedded service on this machine, at no cost"
 
     def estimate(self, request: Input) -> Estimate:
-        """The cost of a run: exact with a current client, else by the prices of the specification."""
+        """The cost of a run: from the current client, else from the prices of the specification."""
         client = self.current
         return estimate(request) if client is None else client.estimate(request)
 
     def start(self, request: Input) -> Run:
-        """Start a run that is watched, with a new client if there is none."""
+        """Start a run that the user is watching, with a new client if none is open."""
         return self.client().start_watched(request)
 
     def model(self, endpoint_id: str) -> type[Input]:
-        """The input class of a model, by id or by the name of its class: from the catalog, else as the service describes it."""
+        """The input class of a model, by id or class name: from the catalog, else from the service's description."""
         known = next((row.input for row in CATALOG if endpoint_id in (row.id, row.input.__name__)), None)
         return known or self.client().model(endpoint_id)
 
@@ -147,16 +150,17 @@ class Session:
         return open_library(self.current, folder)
 
     def find_known(self, plan: Plan) -> Known | None:
-        """Which rows of a plan the current client's library has; None without a client."""
+        """The rows of a plan whose results are in the current client's library; None without a client."""
         from .sweeps.execute.ledger_lookup import find_known
 
         client = self.current
         return None if client is None else find_known(plan, client.context)
 
     def forecast_seconds(self, plan: Plan, known: Known | None) -> float | None:
-        """How long the rows of a plan that are not known will take, by the runs in the library; None without a client."""
+        """Estimated seconds for the rows not in the library, from its earlier runs; None without a client."""
         from .sweeps.execute.ledger_lookup import CALL_SECONDS
         from .sweeps.plan.forecast import forecast
+        from .util.background_loop import background
 
         client = self.current
         if client is None:
@@ -165,13 +169,13 @@ class Session:
         return forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
 
     def make_panel(self, job: SweepJob) -> object:
-        """A panel of a sweep with buttons, to be shown or put into a layout."""
+        """A panel of a sweep with buttons, for display or a layout."""
         from .widgets.panel import Panel
 
         return Panel(job)
 
     def show_progress(self, job: SweepJob) -> AbstractContextManager[object]:
-        """Show the progress of a sweep while the block lasts: a panel in a notebook, a line in a terminal."""
+        """Show the progress of a sweep during the block: a panel in a notebook, a line in a terminal."""
         from .display.sweep_progress import watch_job
         from .widgets.panel import show_buttons
 
@@ -179,13 +183,13 @@ class Session:
 
     @property
     def is_in_notebook(self) -> bool:
-        """Whether there is a notebook to show something in."""
+        """Whether this process is the kernel of a notebook."""
         from .display.run_progress import get_kernel_shell
 
         return get_kernel_shell() is not None
 
     def register_table_accessor(self) -> None:
-        """Give pandas tables their `.reel`."""
+        """Register the `.reel` accessor of pandas tables."""
         from .api import table_accessor  # noqa: F401
 
     def _usual_folder(self) -> Path:

@@ -1,4 +1,4 @@
-"""What a person may choose about how things look and run here: a few options, for the session or for a block."""
+"""User options for displays, sweeps and downloads, set for the session or within a block."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _BOUNDS = {"max_width": (240, 4096), "poster": (32, 320)}
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """With what copies are signed: where the certificate chain and the private key are, each a path or `env:NAME`."""
+    """The certificate chain and private key that sign copies, each as a path or `env:NAME`."""
 
     certificate: str
     key: str = field(repr=False)
 
 
 class Options:
-    """The choices, as attributes that can be set: `rb.options.embed = "full"`, or `with rb.options(embed="full"): …`.
+    """Options as attributes: `rb.options.embed = "full"`, or `with rb.options(embed="full"): …` for a block.
 
     >>> chosen = Options()
     >>> with chosen(embed="full"):
@@ -36,28 +36,28 @@ class Options:
     """
 
     embed: Embed = "poster"
-    """How much of a clip goes into the notebook: a `poster` (of a clip shown by itself also a copy that is small enough),
-    a `preview` of at most 150 kB of each, or the `full` file."""
+    """How much of a clip is embedded in the notebook: a `poster` (for a clip displayed alone, also a small copy), a
+    `preview` of at most 150 kB per clip, or the `full` file."""
     theme: Theme = "auto"
-    """The colours of pages and pictures that have no notebook around them: those of the system, light, or dark."""
+    """Colour theme of pages and pictures outside a notebook: the system's, light, or dark."""
     max_width: int = 640
-    """Pixels that one result may take in width."""
+    """Maximum width of one result in pixels."""
     poster: int | None = None
-    """Pixels that a poster in a table of runs may take in width, up to 320; None for what suits the number of rows."""
+    """Maximum width of a poster in a table of runs in pixels, up to 320; None to choose it by the number of rows."""
     concurrency: int | None = None
-    """How many runs of a sweep may be under way at once; None for what suits the service."""
+    """Maximum number of concurrent runs of a sweep; None to choose it by the service."""
     file_hosts: tuple[str, ...] = ()
-    """Names of hosts on a private network that results may be fetched from, beside the service's own."""
+    """Hosts on a private network that results may be downloaded from, besides the service's own."""
     sign: Signing | None = None
-    """A certificate chain and a private key of yours, as paths or `env:NAME`, with which the copies of `save()` and `export()`
-    are signed by C2PA: `rb.options.sign = ("chain.pem", "env:SIGNING_KEY")`. Files that their maker has signed stay as they are."""
+    """Your certificate chain and private key, as paths or `env:NAME`, for C2PA signatures of the copies of `save()` and
+    `export()`: `rb.options.sign = ("chain.pem", "env:SIGNING_KEY")`. Files signed by their maker are left unchanged."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, _check_option(name, value))
 
     @contextmanager
     def __call__(self, **choices: Any) -> Iterator[Options]:
-        """Choose for the length of a block."""
+        """Set options for the duration of a block."""
         checked = {name: _check_option(name, value) for name, value in choices.items()}
         before = {name: getattr(self, name) for name in checked}
         for name, value in checked.items():
@@ -80,7 +80,7 @@ _WORDS: dict[str, tuple[str, ...]] = {"embed": get_args(Embed), "theme": get_arg
 
 
 def _check_option(name: str, value: Any) -> Any:
-    """The value, if the option takes it."""
+    """Validate the value of an option and return it."""
     if name not in _NAMES:
         close = get_close_matches(name, _NAMES, n=1)
         raise ReelbookError(
@@ -110,7 +110,7 @@ def _parse_host_names(value: Any) -> tuple[str, ...]:
 
 
 def _parse_signing(value: Any) -> Signing | None:
-    """Where certificate and key are. The value itself is never shown: it may be the key."""
+    """Parse the value of `sign`. An error message never contains the value, which may be the key itself."""
     if value is None or isinstance(value, Signing):
         return value
     pair = tuple(value.get(name) for name in ("certificate", "key")) if isinstance(value, dict) else value

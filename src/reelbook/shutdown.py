@@ -1,4 +1,4 @@
-"""The end of the process: answers to paid requests are awaited, for a while, and every client is closed."""
+"""Shutdown at the end of the process: wait for answers to paid requests, up to a time limit, and close all clients."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .util.background_loop import TICK_SECONDS
 from .util.interrupts import FinalWork, ShutdownSignals, has_other_threads, register_before_threads_end, write_to_stderr
 
 CLOSE_SECONDS = DRAIN_SECONDS + 2.0
-"""What comes after the last answer takes no time, unless the disk or the service stands still."""
+"""The work after the last answer is short, unless the disk or the service hangs."""
 
 
 class ProcessEnd:
-    """Closes the clients of a session when the process ends, wherever the order to end comes from.
+    """Closes the clients of a session when the process ends, at exit or by a signal.
 
-    `clients` returns those that are open or still wait for answers.
+    `clients` returns those that are open or still waiting for answers.
     """
 
     def __init__(self, clients: Callable[[], Sequence[Client]]) -> None:
@@ -32,7 +32,7 @@ class ProcessEnd:
         self._is_registered = False
 
     def install(self) -> None:
-        """Have the clients closed at exit and before a signal ends the process."""
+        """Register the closing of the clients at exit and before a signal ends the process."""
         self._before_signal.install()
         if not self._is_registered:
             self._is_registered = True
@@ -40,7 +40,7 @@ class ProcessEnd:
             register_before_threads_end(self._before_threads_end)
 
     def _before_threads_end(self) -> None:
-        """Keep interrupts away already while Python waits for our own threads; somebody else's may have to be interrupted."""
+        """Hold signals while Python waits for threads, unless other code has threads, which may need an interrupt."""
         if not has_other_threads():
             self._signals.hold_signals()
 
@@ -50,7 +50,7 @@ class ProcessEnd:
         self._signals.release()
 
     def _drain_and_close(self) -> None:
-        """Record what is still under way, then stop."""
+        """Wait for answers in flight and close the clients and embedded services."""
         if self._clients():
             self._deadline = time.monotonic() + DRAIN_SECONDS
             self._close_clients()
@@ -70,11 +70,11 @@ class ProcessEnd:
                 client.finish_close()
 
     def _in_flight(self) -> list[Entry]:
-        """The runs whose paid requests are under way."""
+        """The runs whose paid requests are in flight."""
         return [entry for client in self._clients() for entry in client.in_flight]
 
     def _format_waiting(self) -> str:
-        """What an interrupt would cut short, as a sentence; empty for nothing."""
+        """A sentence on the requests that an interrupt would abandon; empty if there are none."""
         count = len(self._in_flight())
         if not count:
             return ""
@@ -86,7 +86,7 @@ class ProcessEnd:
 
 
 def _format_given_up(entries: list[Entry], why: str) -> str:
-    """What becomes of runs whose answers are not awaited any longer."""
+    """A message on the runs whose answers are no longer awaited."""
     uncertain = [entry for entry in entries if entry.attempt_key is None]
     again = len(entries) - len(uncertain)
     words = [f"{why}."]

@@ -41,7 +41,8 @@ from reelbook.models.text_to_video import LoRA, TextToVideoOutput
 from reelbook.storage.byte_count import Bytes
 from reelbook.storage.library import Recent, Summary
 from reelbook.storage.uncertain import Uncertain
-from reelbook.sweeps.execute.progress import STATUSES, Group, Progress, Result
+from reelbook.sweeps.execute.progress import Group, Progress, Result
+from reelbook.sweeps.execute.sweep_status import STATUSES
 from reelbook.sweeps.plan.plan_summary import AxisFacts, Impossible, PlanFacts
 from tests.clips import film
 from tests.display.stand_in import run_of

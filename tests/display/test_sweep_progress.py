@@ -18,7 +18,8 @@ from reelbook.display.sweep_panel import HINT, format_panel, panel_bundle, rende
 from reelbook.display.sweep_progress import watch_job
 from reelbook.models.described.input_class import describe
 from reelbook.sweeps.execute.job import SweepJob
-from reelbook.sweeps.execute.progress import STATUSES, Group, Progress, Result
+from reelbook.sweeps.execute.progress import Group, Progress, Result
+from reelbook.sweeps.execute.sweep_status import STATUSES
 from tests.models.described_inputs import with_fields
 from tests.support import png
 

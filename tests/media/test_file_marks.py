@@ -16,8 +16,8 @@ from reelbook.media.metadata.c2pa_claim import parse_claim
 from reelbook.media.metadata.cbor import decode
 from reelbook.media.metadata.certificate import stated_names
 from reelbook.media.metadata.file_marks import Marks, read_marks
-from reelbook.media.metadata.file_pieces import MalformedFile
 from reelbook.media.metadata.source_types import PREFIX
+from reelbook.util.containers import MalformedFile
 from tests.media.makers import FOUR, maker, report_of, signed, signed_file
 from tests.media.making import plain
 

@@ -102,10 +102,10 @@ def test_figures_lie_within_the_range_that_is_told(tmp_path: Path) -> None:
         figures = measure_file(written(tmp_path / f"{number_of}.mkv", frames), reference=reference)
         for name, metric in METRICS.items():
             value = figures[name]
-            if metric.least is not None:
+            if metric.minimum is not None:
                 assert isinstance(value, (int, float)), name
-                assert metric.least <= value, name
-                assert metric.most is None or value <= metric.most + 1e-6, name
+                assert metric.minimum <= value, name
+                assert metric.maximum is None or value <= metric.maximum + 1e-6, name
 
 
 def test_a_film_has_every_figure_in_one_call(tmp_path: Path) -> None:

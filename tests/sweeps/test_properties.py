@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from reelbook.errors import InvalidInput
 from reelbook.storage.run_identity import dumps
 from reelbook.sweeps.execute.ledger_lookup import RunName
-from reelbook.sweeps.execute.progress import Standing, SweepStatus
+from reelbook.sweeps.execute.progress import Standing
+from reelbook.sweeps.execute.sweep_status import SweepStatus
 from reelbook.sweeps.plan.axes import rows, zipped
 from reelbook.sweeps.plan.plan import Plan
 from reelbook.sweeps.plan.plan_frame import PLAN_COLUMNS

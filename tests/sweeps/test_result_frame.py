@@ -17,7 +17,8 @@ from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook.storage.run_identity import dumps, make_identity
 from reelbook.sweeps.execute.ledger_lookup import LedgerRow, RunName
-from reelbook.sweeps.execute.progress import Standing, SweepStatus
+from reelbook.sweeps.execute.progress import Standing
+from reelbook.sweeps.execute.sweep_status import SweepStatus
 from reelbook.sweeps.plan.plan import Plan
 from reelbook.sweeps.plan.sweep_call import sweep
 from reelbook.sweeps.results.result_frame import build_frame

@@ -1,1 +1,1 @@
-"""What `rb.` offers: runs, sweeps, forms, tables and the library, with the current client behind them."""
+"""The public functions of the package: runs, sweeps, forms, tables and the library, with the current client."""

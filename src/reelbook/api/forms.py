@@ -1,4 +1,4 @@
-"""`rb.form`, `rb.controls` and `rb.studio`: widgets for the inputs of a model, connected to the current client."""
+"""`rb.form`, `rb.controls` and `rb.studio`: widgets for the inputs of a model, with the current client."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @with_usage("rb.form(rb.TextToVideo)")
 def form(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame) -> Form:
-    """A form for a model: its input class, initial inputs, or the id of any model that the service describes.
+    """A form for a model, given as its input class, an initial input, or the id of a model that the service describes.
 
-    For a run, or a row of a table of runs such as `table.loc[[7]]`, it opens with the input of that run.
+    For a run, or a row of a table of runs such as `table.loc[[7]]`, the form starts with the input of that run.
 
-    Nothing is sent before Run is pressed; the price is on the button.
+    Nothing is sent until Run is pressed; the button states the price.
     """
     from ..widgets.forms.form import Form
 
@@ -36,7 +36,7 @@ def form(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame)
 
 @with_usage("rb.controls(rb.TextToVideo)")
 def controls(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame) -> Controls:
-    """The fields of a model as plain ipywidgets for layouts of your own: `rb.controls(rb.TextToVideo)["seed"]`."""
+    """The fields of a model as plain ipywidgets, for custom layouts: `rb.controls(rb.TextToVideo)["seed"]`."""
     from ..widgets.forms.controls import Controls
 
     model = _initial_value(model)
@@ -45,9 +45,9 @@ def controls(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFr
 
 
 def studio(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame | None = None) -> Studio:
-    """The whole toolkit in one cell: choose a model, fill in its form, run it, sweep it, view results and costs.
+    """The complete toolkit in one cell: choose a model, fill in its form, run it, sweep it, view results and costs.
 
-    It begins with text-to-video, or with the given model or inputs.
+    It starts with text-to-video, or with the given model or input.
     """
     from ..widgets.studio.studio import Studio
 
@@ -58,7 +58,7 @@ def studio(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFram
 
 
 def _initial_value(model: Any) -> Any:
-    """The model or inputs of a form; of a run or a row, its input."""
+    """The model or input of a form; for a run or a row, its input."""
     if model is None or isinstance(model, (str, type, Input)):
         return model
     from .run_arguments import find_input

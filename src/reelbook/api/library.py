@@ -1,4 +1,4 @@
-"""`rb.library` and `rb.provenance`: earlier runs, and how a file was made."""
+"""`rb.library` and `rb.provenance`: stored runs, and how a file was generated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def library(folder: str | Path | None = None) -> Library:
-    """The library of the current client, or the one in this folder, with all runs that were made there.
+    """The library of the current client, or the one in a folder, with all its runs.
 
     An empty folder is an empty library.
     """
@@ -30,10 +30,10 @@ def library(folder: str | Path | None = None) -> Library:
 def provenance(file: str | Path | LocalFile | Run | pd.DataFrame | pd.Series[Any]) -> Provenance:
     """The provenance of a PNG, JPEG, WebP or MP4: model, typed input, seed, and cost.
 
-    Takes a file or its path, a run, a row of any table of runs such as `table.loc[[7]]`, or a request id.
+    Accepts a file or its path, a run, a row of any table of runs such as `table.loc[[7]]`, or a request id.
 
-    Read from the metadata of the file; for a file signed by its maker, to which nothing may be added, from the sidecar beside
-    an exported copy, or from the run in the library that made a file of the same content.
+    Read from the file's metadata; for a file signed by its maker, which must not be changed, from the sidecar of an
+    exported copy, or from the run in the library that generated a file with the same content.
     """
     from .run_arguments import find_file
 
@@ -41,12 +41,12 @@ def provenance(file: str | Path | LocalFile | Run | pd.DataFrame | pd.Series[Any
 
 
 def _find_by_content(sha256: str) -> tuple[Mapping[str, Any], str] | None:
-    """The facts of the newest run in the library that made a file of this content, and a note on it; None if there is none."""
+    """The facts of the newest run in the library with a file of this content, and a note on it; None without one."""
     try:
         stored_library = session.library()
         runs = stored_library.runs_with(sha256)
     except ReelbookError:
-        return None  # A library that cannot be opened is an error only for calls that need it.
+        return None  # The library is optional here, so failing to open it is no error.
     if not runs:
         return None
     older = f"; so have {len(runs) - 1} other runs there" if len(runs) > 1 else ""

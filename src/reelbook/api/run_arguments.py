@@ -1,4 +1,4 @@
-"""Arguments that name a run or a file: a row of a table, a request id, a path, a column with one file."""
+"""Resolution of arguments that name a run or a file: a table row, a request id, a path, a column with one file."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def find_run_or_file(given: Any, what: str) -> Any:
     if (rows := find_table(given)) is not None:
         return _find_by_rows(rows, given, what)
     if isinstance(given, Integral) and not isinstance(given, bool):
-        place = session.library()
-        return place.run(*place.numbers(int(given)))
+        library = session.library()
+        return library.run(*library.numbers(int(given)))
     if isinstance(given, (pd.Series, pd.Index, list, tuple)):
         return find_run_or_file(_single_value(list(given), what), what)
     return given
 
 
 def find_file(given: Any, what: str) -> Any:
-    """The file that an argument names; of a run its video or its first picture."""
+    """The file that an argument names; for a run, its video or first picture."""
     found = find_run_or_file(given, what)
     if not isinstance(found, Run):
         return found
@@ -91,7 +91,7 @@ def _find_by_rows(rows: pd.DataFrame, given: Any, what: str) -> Any:
     try:
         return Reel(rows).run(rows)
     except InvalidInput:
-        # A table from elsewhere, whose runs are in no library here, still has the paths of its files.
+        # A table whose runs are in no known library still has the paths of its files.
         if any(path for found in _paths(rows) for path in found):
             return Reel(rows).file(rows)
         raise

@@ -1,4 +1,4 @@
-"""`rb.connect`, and functions that call the current client: `rb.run`, `rb.start`, `rb.attach`, `rb.estimate`, `rb.model`."""
+"""`rb.connect`, and functions of the current client: `rb.run`, `rb.start`, `rb.attach`, `rb.estimate`, `rb.model`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ connect = session.connect
 
 @with_usage("rb.run(rb.TextToVideo('…'))")
 def run(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
-    """Run a model and wait for its media; a run that the library has already is served from there, at no cost."""
-    check_input(request)  # Before a service is started.
+    """Run a model and wait for its media; a result in the library is reused at no cost."""
+    check_input(request)  # Before the embedded service is started.
     return session.client().run(request, fresh=fresh, take=take)
 
 
@@ -36,9 +36,9 @@ def attach(request_id: str, *, model: str | None = None) -> Run:
 
 
 def cancel_queued() -> Cancelled:
-    """Cancel the runs in the service's queue, after an interrupt of a sweep for instance; their credits are released.
+    """Cancel the runs in the service's queue, for instance after interrupting a sweep; their credits are released.
 
-    Runs that the service has begun continue, and so do sweeps that are still sending, and other notebooks.
+    Runs already in progress continue, as do active sweeps and other notebooks.
     """
     clients = session.clients or (session.client(),)
     return sum((client.cancel_queued() for client in clients), Cancelled())
@@ -53,5 +53,5 @@ def estimate(request: Input) -> Estimate:
 
 @with_usage("rb.model('its/id')")
 def model(endpoint_id: str) -> type[Any]:
-    """The input class of any model, built from the service's description of it."""
+    """The input class of any model, built from the service's description."""
     return session.client().model(endpoint_id)

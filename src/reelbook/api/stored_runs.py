@@ -1,4 +1,4 @@
-"""`Run` objects for runs in a library, with a client or without one."""
+"""`Run` objects for the runs of a library, with or without a client."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from ..util.printable import readable_id
 
 CALL_SECONDS = 120.0
 NOWHERE = "http://no-service.invalid"
-"""The address without a client; nothing is sent there."""
+"""Placeholder address without a client; nothing is sent to it."""
 _ENDED = (State.FAILED, State.CANCELLED, State.REJECTED)
 
 
 def open_library(client: Client | None, folder: str | Path | None = None) -> Library:
-    """The library in this folder, else the client's, else the usual one of this place; a client is used for its own library only."""
+    """The library in a folder, else the client's, else the default one; the client is used for its own library only."""
     usual = client.library if client else library_folder()
     path = _find_folder(parse_library_folder(folder)) if folder else usual
     if client is None or client.library != path:
-        # Without a client the library can be read, and nothing can be sent.
+        # Without a client, the library is readable and nothing can be sent.
         ledger, shelf = cache(lambda: Ledger(path)), Shelf(path / "media")
         return Library(
             path,
@@ -60,14 +60,14 @@ def open_library(client: Client | None, folder: str | Path | None = None) -> Lib
 
 
 def runs_with_client(client: Client, entries: Sequence[Entry]) -> list[Run]:
-    """The runs of these ledger rows; those that are not finished are followed by the client."""
+    """The runs of these ledger rows; unfinished ones are followed by the client."""
     over = [entry for entry in entries if _is_over(entry, client.shelf)]
     runs_over = dict(zip((entry.id for entry in over), _make_runs(over, lambda: client.context), strict=True))
     return [runs_over.get(entry.id) or _attach(client, entry) for entry in entries]
 
 
 def runs_without_client(ledger: Ledger, shelf: Shelf, entries: Sequence[Entry]) -> list[Run]:
-    """The runs of these ledger rows without a client; raises a ReelbookError if one is not finished."""
+    """The runs of these ledger rows without a client; raises a `ReelbookError` if one is not finished."""
     open_still = next((entry for entry in entries if not _is_over(entry, shelf)), None)
     if open_still is not None:
         raise ReelbookError(
@@ -78,7 +78,7 @@ def runs_without_client(ledger: Ledger, shelf: Shelf, entries: Sequence[Entry]) 
 
 
 def find_library_of(table: pd.DataFrame, opened: Callable[[str | None], Library], paths: Sequence[str]) -> Library:
-    """The library with the runs of a table: the one it was made with, one that contains its files, or the current one."""
+    """The library with the runs of a table: its source, one that contains its files, or the current one."""
     source = table.attrs.get("reelbook")
     named = [source.get("library")] if isinstance(source, dict) else []
     named += [str(Path(path).parent.parent) for path in paths]
@@ -118,7 +118,7 @@ def _attach(client: Client, entry: Entry) -> Run:
 
 
 def _is_over(entry: Entry, shelf: Shelf) -> bool:
-    """Whether a run is finished and its files are here, so that no service is needed."""
+    """Whether a run is finished and its files are on the shelf, so that no service is needed."""
     if entry.state == State.STORED:
         return all(shelf.find(str(file.get("sha256"))) is not None for file in entry.files)
     return entry.state in _ENDED
@@ -133,7 +133,7 @@ def _offline_context(ledger: Ledger, shelf: Shelf) -> ClientContext:
 
 
 def _find_folder(folder: Path) -> Path:
-    """The folder of the library at this path; raises a ReelbookError without one, which is more often a typo than a new library."""
+    """The folder of the library at this path; raises a `ReelbookError` without one, because a typo is likely."""
     with connection.translate_errors(folder):
         if (folder / second_copy.NAME).is_file() or (folder.is_dir() and not any(folder.iterdir())):
             return folder  # A lost ledger is restored from its second copy.

@@ -1,4 +1,4 @@
-"""`rb.sweep` and what a plan is made of, with the session as the plan's way to a client."""
+"""`rb.sweep` and the parts of a plan; the session provides the plan with a client."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Sweep(Sweep):
     __doc__ = Sweep.__doc__
 
     def __call__(self, base: Input | Run | pd.Series[Any] | pd.DataFrame, /, *parts: Any, **axes: Any) -> Plan:
-        """Every combination of the parts and axes, the last one varying fastest; nothing is sent.
+        """Plan every combination of the parts and axes, the last one varying fastest; nothing is sent.
 
         For a run, or a row of a table of runs such as `table.loc[[7]]`, the input of that run is varied.
         """
@@ -39,7 +39,7 @@ class _Sweep(Sweep):
         return replace(super().__call__(base, *parts, **axes), session=session)
 
     def read(self, path: str | Path, *, models: Models | None = None) -> Plan:
-        """The plan in a file that `plan.to_toml(path)` wrote."""
+        """Read the plan in a file written by `plan.to_toml(path)`."""
         return replace(super().read(path, models=models or session.model), session=session)
 
 

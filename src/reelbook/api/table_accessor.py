@@ -1,4 +1,4 @@
-"""What `table.reel` gives: the files and the money of a table of runs, also of one that was filtered, sorted or joined."""
+"""The `.reel` accessor: files and costs of a table of runs, even after it was filtered, sorted or joined."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from ..storage.library import Library
 
 MEASURES = "measures"
-"""The folder of a library that keeps what was measured."""
+"""The folder of a library with the cache of measurements."""
 
 
 @pd.api.extensions.register_dataframe_accessor("reel")
 class Reel(NameHints):
-    """The files and the money of a table. It knows them by its columns, so it does not matter what became of the rest."""
+    """The files and costs of a table of runs, found by its columns, so the table may be transformed freely."""
 
     def __init__(self, table: pd.DataFrame) -> None:
         self._table = table
@@ -64,21 +64,21 @@ class Reel(NameHints):
 
     @property
     def selected(self) -> pd.DataFrame:
-        """The rows that were ticked where `table.reel` is shown, in the order of the table; none before."""
-        return self._table.iloc[[place for place in get_ticked(self._table) if place < len(self._table)]]
+        """The rows ticked in the display of `table.reel`, in the order of the table; empty if it was not displayed."""
+        return self._table.iloc[[position for position in get_ticked(self._table) if position < len(self._table)]]
 
     def outputs(self) -> pd.DataFrame:
-        """One row for each file: which run it is of, its place among that run's files, where it is, and how large."""
+        """A table of the files: run, position among the run's files, path, kind and size."""
         rows = [
             (
                 run,
-                place,
+                position,
                 path,
                 "video" if LocalFile(Path(path), File(url="")).is_video else "image",
                 get_file_size(path),
             )
             for run, found in zip(self._table.index, find_paths(self._table), strict=True)
-            for place, path in enumerate(found)
+            for position, path in enumerate(found)
         ]
         names = ["run", "file", "path", "kind", "bytes"]
         columns = (
@@ -88,17 +88,17 @@ class Reel(NameHints):
         return frame.set_index(["run", "file"])
 
     def run(self, which: Any) -> Run:
-        """The `Run` of a row: of its label in the index of this table, such as 7, or of the row itself."""
+        """The `Run` of a row, given by its label in the index of this table, such as 7, or as the row itself."""
         rows = self._rows(which)
         return cast("Run", self._library(rows).run(rows))
 
     @property
     def runs(self) -> list[Run]:
-        """The `Run` of each row, in their order, without rows that were never sent."""
+        """The `Run` of each row, in order, without rows that were never sent."""
         return self._library(self._table).runs(self._table) if len(self._table) else []
 
     def file(self, which: Any, number: int = 0) -> LocalFile:
-        """A file of a row: its video, or the picture of this number; it has `frames()`, `still(…)` and `save(…)`."""
+        """A file of a row, its video or a picture by number; it has `frames()`, `still(…)` and `save(…)`."""
         rows = self._rows(which)
         found = list(dict.fromkeys(path for listed in find_paths(rows) for path in listed))
         if not -len(found) <= number < len(found):
@@ -111,28 +111,29 @@ class Reel(NameHints):
     def still(
         self, which: Any, at: float = 0.5, *, frame: int | None = None, seconds: float | None = None
     ) -> Image:  # fmt: skip
-        """One frame of a row's clip, as a picture: by fraction of the whole, by number, or by time."""
+        """One frame of a row's clip as a picture, by fraction of the duration, by frame number, or by time."""
         return self.file(which).still(at, frame=frame, seconds=seconds)
 
     def export(self, folder: str | Path, what: Any = None) -> Path:
-        """A folder with the files of these rows under names to read, each with its provenance, and `runs.csv` and `runs.json`.
+        """Write a folder with the files of the rows under readable names, their provenance, `runs.csv` and `runs.json`.
 
-        `what` names some of the rows: labels of this table, such as `[7, 11]`, a mask, or rows of it; otherwise it is all.
+        `what` selects rows by labels of this table, such as `[7, 11]`, a mask, or rows; all rows by default.
         """
         rows = self._table if what is None else self._rows(what)
         return self._library(rows).export(folder, rows)
 
     def cost(self, by: str | Sequence[str] | None = None) -> Costs:
-        """Credits by the values of one or more columns, of the whole table if none is named: a table, shown with a chart.
+        """Credits grouped by one or more columns, or for the entire table: a table, displayed with a chart.
 
-        `credits` is what was charged or, where nobody said, estimated; `estimated` is the price that was told before
-        the runs, and `charged` what the service has said it took. `seconds` are those of the completed videos.
+        `credits` is what was charged or, if the service reported no charge, estimated; `estimated` is the price
+        estimated before the runs, and `charged` the charge reported by the service. `seconds` are those of the
+        completed videos.
         """
         return compute_costs(self._table, by)
 
     @property
     def metrics(self) -> Metrics:
-        """What can be measured: what each figure tells, how it is worked out, its unit and range, which way is better."""
+        """The available metrics: meaning, method, unit, range, and which direction is better."""
         return metrics_table(METRICS)
 
     def measure(
@@ -143,24 +144,24 @@ class Reel(NameHints):
         executor: Executor | None = None,
         progress: bool | Callable[[int, int], object] | None = True,
     ) -> pd.DataFrame:
-        """The table with a column for each figure of its files; of a run with several files, of the first.
+        """Measure the first file of each run, and return the table with a column per metric.
 
-        `metrics` are names out of `table.reel.metrics`, or all of them. `reference` is a file, or the number or the row of
-        the run that the others are compared with. What was measured once is read from the library. Where the table has a
-        column of that name already, the figure's is `measured_…`; what was measured before is replaced.
+        `metrics` are names from `table.reel.metrics`, all by default. `reference` is a file, or the label or row of the
+        run to compare the others with. Measurements are cached in the library. If the table already has a column of
+        the same name, the metric's is `measured_…`; earlier measurements in the table are replaced.
 
-        Files are decoded in processes of our own, or by any executor. What takes longer than a second shows how far
-        it is; `progress=False` keeps quiet, and a callable is told how many files are done, and of how many.
+        Files are decoded in worker processes, or by any executor. Progress is displayed after a second;
+        `progress=False` disables that, and a callable receives the number of files done and the total.
         """
         firsts = [found[0] if found else None for found in find_paths(self._table)]
         against = self._reference(reference, firsts)
-        there = [path for path in firsts if path is not None]
-        with _progress_callback(progress, len(set(there))) as report:
+        existing = [path for path in firsts if path is not None]
+        with _progress_callback(progress, len(set(existing))) as report:
             figures = measure_files(
-                there, metrics, reference=against, executor=executor, progress=report,
-                cache=Cache(_find_library_folder(there) / MEASURES),
+                existing, metrics, reference=against, executor=executor, progress=report,
+                cache=Cache(_find_library_folder(existing) / MEASURES),
             )  # fmt: skip
-        known = dict(zip(there, figures, strict=True))
+        known = dict(zip(existing, figures, strict=True))
         names = list(dict.fromkeys(name for found in known.values() for name in found if name in METRICS))
         columns = {
             name: build_column([known[path].get(name) if path in known else None for path in firsts]).array
@@ -169,32 +170,32 @@ class Reel(NameHints):
         return add_metric_columns(self._table, columns)
 
     def sheet(self, *, frames: int = 6, labels: str | Sequence[str] | None = None, width: int = 1600) -> Image:
-        """A contact sheet: time goes across and the runs go down, each with what tells it from the others.
+        """Draw a contact sheet: one row of frames over time per run, each labelled with the values that distinguish it.
 
-        `labels` names the columns to tell them by; without it, those that vary. It is a picture, to be saved or pasted.
+        `labels` names the columns for the labels; by default, those that vary. The result is a Pillow image.
         """
         from ..display.sheets import draw_sheet
 
         return draw_sheet(self._table, frames=frames, labels=labels, width=width)
 
     def gif(self, path: str | Path, *, labels: str | Sequence[str] | None = None, width: int = 960) -> Path:
-        """All clips side by side as an animated picture, for places that play no videos; says where it is."""
+        """Write all clips side by side as an animated `.gif` or `.webp`, for use without video; return its path."""
         from ..display.sheets import write_animation
 
         return write_animation(self._table, path, labels=labels, width=width)
 
     def report(self, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:
-        """A page of its own to send to a colleague: clips on one clock, table, costs, provenance; says where it is.
+        """Write a standalone HTML page to share: synchronised clips, table, costs, provenance; return its path.
 
-        Everything is in the one file, with small copies of the clips. With `folder=True` it becomes a folder with the
-        page and the whole clips beside it, for large sweeps.
+        The page is a single file with small copies of the clips. With `folder=True` it is a folder with the page and
+        the full clips, for large sweeps.
         """
         from ..display.report.make_report import write_report
 
         return write_report(self._table, path, title=title, folder=folder)
 
     def _rows(self, which: Any) -> pd.DataFrame:
-        """The rows of this table that are meant: by labels of its own index, a mask, or as rows."""
+        """The selected rows of this table, given by labels of its index, a mask, a run or request id, or as rows."""
         rows = find_table(which)
         if rows is not None or isinstance(which, str) or hasattr(type(which), "__reel_key__"):
             return rows if rows is not None else self._by_key(which)
@@ -203,13 +204,13 @@ class Reel(NameHints):
             return table.loc[list(which)]
         is_list = isinstance(which, (Sequence, pd.Index, range)) and not isinstance(which, tuple)
         labels = list(which) if is_list else [which]
-        lost = [label for label in labels if label not in table.index]
-        if lost or not labels:
+        missing = [label for label in labels if label not in table.index]
+        if missing or not labels:
             labels_text = ", ".join(map(repr, list(table.index[:3]))) + (
                 f" … {table.index[-1]!r}" if len(table) > 3 else ""
             )
             raise ReelbookError(
-                f"This table has no row {', '.join(map(repr, lost[:4])) or 'of no label'}: its rows are {labels_text or 'none'}. "
+                f"This table has no row {', '.join(map(repr, missing[:4])) or 'of no label'}: its rows are {labels_text or 'none'}. "
                 "The labels are those of its index."
             )
         return table[table.index.isin(labels)]
@@ -235,8 +236,8 @@ class Reel(NameHints):
             return wanted
         if find_table(wanted) is not None or hasattr(type(wanted), "__reel_key__"):
             return self.file(wanted).path
-        places = [place for place, run in enumerate(self._table.index) if run == wanted]
-        path = firsts[places[0]] if places else None
+        positions = [position for position, run in enumerate(self._table.index) if run == wanted]
+        path = firsts[positions[0]] if positions else None
         if path is None:
             raise ReelbookError(f"Run {wanted} of this table has no file to compare with. Name another run, or a file.")
         return path
@@ -252,14 +253,14 @@ def _why_no_file(rows: pd.DataFrame) -> str:
 
 
 def _find_library_folder(paths: Sequence[str]) -> Path:
-    """The library that these files lie in; their shelf is its folder `media`."""
+    """The folder of the library that contains these files, in its subfolder `media`."""
     return Path(paths[0]).parent.parent if paths else library_folder()
 
 
 def _progress_callback(
     progress: bool | Callable[[int, int], object] | None, files: int
 ) -> AbstractContextManager[Callable[[int, int], object] | None]:
-    """A context manager with the callback for the progress of measuring: the caller's, that of the display, or None."""
+    """A context manager with the progress callback for measuring: the caller's, the display's, or None."""
     if callable(progress):
         return nullcontext(progress)
     return watch_measuring(files) if progress else nullcontext()

@@ -1,4 +1,4 @@
-"""`rb.read` and `rb.strip`, and the renderer of `table.reel`."""
+"""`rb.read` and `rb.strip`: stored tables, and the frames of a clip as a picture."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def read(path: str | Path) -> pd.DataFrame:
-    """A table of runs from a `.parquet` or `.csv` file, with its `.reel`."""
+    """Read a table of runs from a `.parquet` or `.csv` file, with its `.reel`."""
     from ..sweeps.results.table_files import read_table
 
     session.register_table_accessor()
@@ -26,11 +26,11 @@ def read(path: str | Path) -> pd.DataFrame:
 def strip(
     run_or_file: Run | LocalFile | str | Path | pd.DataFrame | pd.Series[Any], *, frames: int = 6, width: int = 1600
 ) -> Image:
-    """Frames of a clip side by side with times and a caption, as a picture; of pictures, all of a run.
+    """Draw frames of a clip side by side, with times and a caption; for a run of pictures, all of them.
 
-    Takes a run, a file or its path, a row of any table of runs such as `table.loc[[7]]`, or a request id.
+    Accepts a run, a file or its path, a row of any table of runs such as `table.loc[[7]]`, or a request id.
     """
     from ..display.sheets import draw_strip
-    from .run_arguments import find_run_or_file as found
+    from .run_arguments import find_run_or_file
 
-    return draw_strip(found(run_or_file, "rb.strip"), frames=frames, width=width)
+    return draw_strip(find_run_or_file(run_or_file, "rb.strip"), frames=frames, width=width)

@@ -15,7 +15,7 @@ MAX_VALUE_LENGTH = 300
 
 
 def client_card(client: Client) -> str:
-    """The card of a client; where the service does not answer, it says so and shows the rest."""
+    """The card of a client; if the service does not respond, it reports that beside the other facts."""
     return render_card(
         render_fact_table((name, shorten(value, MAX_VALUE_LENGTH)) for name, value in format_facts(client))
     )

@@ -1,4 +1,4 @@
-"""Embedding of media in the notebook: the file, a preview, or a poster, as `rb.options.embed` says."""
+"""Embedding of media in the notebook: the file, a preview, or a poster, according to `rb.options.embed`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ..media.local_file import LocalFile
 
 MAX_PREVIEW_BYTES = 150_000
-"""Bytes of a preview, and of a file that is embedded whole without `embed="full"`."""
+"""Maximum bytes of a preview, and of a file that is embedded unchanged without `embed="full"`."""
 MAX_FULL_BYTES = 20_000_000
-"""Bytes of a file that `embed="full"` takes; GitHub and nbviewer stop near 25 MB for a whole notebook."""
+"""Maximum bytes of a file embedded with `embed="full"`; GitHub and nbviewer stop near 25 MB per notebook."""
 MAX_PREVIEW_SIDE = 480
 
 MIME_TYPES = {
@@ -51,7 +51,7 @@ class Embedded:
 
 
 def embed_clip(file: LocalFile, *, many: bool = False) -> Embedded:
-    """What is embedded of a clip; of one among `many` nothing, unless `rb.options.embed` wants more."""
+    """The part of a clip to embed: none for one among `many`, unless `rb.options.embed` requests more."""
     whole = file.path.stat().st_size
     mime_type = MIME_TYPES.get(file.path.suffix.lower(), "video/mp4")
     if many and options.embed == "poster":
@@ -71,7 +71,7 @@ def embed_clip(file: LocalFile, *, many: bool = False) -> Embedded:
 
 
 def embed_picture(file: LocalFile, width: int, *, many: bool = False) -> Embedded:
-    """What is embedded of a picture: the file where it is small, else a JPEG for this width on the page."""
+    """The part of a picture to embed: the file if it is small, else a JPEG for this width on the page."""
     from ..media.posters import get_poster
 
     whole = file.path.stat().st_size

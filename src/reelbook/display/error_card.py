@@ -1,6 +1,6 @@
-"""Short tracebacks in a notebook: the message of an error of Reelbook, then the lines of the user's code that led to it.
+"""Short tracebacks in a notebook: the message of a Reelbook error, then the lines of the user's code that led to it.
 
-The same error shown again, by `%tb` for instance, has every frame.
+An error displayed again, by `%tb` for instance, has every frame.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _SECRET = re.compile(
 )
 
 _shortened: weakref.WeakKeyDictionary[BaseException, int] = weakref.WeakKeyDictionary()
-"""The errors that were shown in short, with the id of their traceback: raised once more, an error has another one."""
+"""The errors displayed in short form, with the id of their traceback: an error that is raised again has a new one."""
 
 
 def install(shell: Any) -> None:
-    """Show Reelbook's errors in short in this shell; other errors are as before."""
+    """Display Reelbook's errors in short form in this shell; other errors are unchanged."""
 
     def render(error: BaseException) -> list[str]:
         trace = id(error.__traceback__)
@@ -61,7 +61,7 @@ def format_short_traceback(shell: Any, error: BaseException) -> list[str]:
 
 
 def find_own_lines(shell: Any, trace: TracebackType | None) -> Iterator[tuple[str, str]]:
-    """Place and source of the lines of the user's code that led to the error, the nearest last."""
+    """Location and source of the lines of the user's code that led to the error, the nearest last."""
     is_inside = False
     while trace is not None and not is_inside:
         frame, number = trace.tb_frame, trace.tb_lineno
@@ -91,6 +91,6 @@ def _name(shell: Any, frame: FrameType) -> str:
 
 
 def _code(frame: FrameType, number: int) -> str:
-    """The source line, without what looks like a key."""
+    """The source line, with anything that resembles an API key masked."""
     text = linecache.getline(frame.f_code.co_filename, number, frame.f_globals)
     return printable(shorten(_SECRET.sub(r"\1\2…\2", text), MAX_LINE_LENGTH))

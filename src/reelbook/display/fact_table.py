@@ -57,7 +57,7 @@ def render_state(state: str, text: str) -> Markup:
 
 
 def render_dotted(parts: Iterable[str | Markup]) -> Markup:
-    """Parts joined with dots: lines break between parts, only before a dot, and within a part only where it exceeds a line."""
+    """Parts joined with dots: lines break before a dot, and within a part only if it is longer than a line."""
     pieces = [PART.format(DOT if index else "", part) for index, part in enumerate(filter(None, parts))]
     return DOTTED.format(Markup(" ").join(pieces))
 

@@ -71,7 +71,7 @@ def render_with_assets(*figures: Markup) -> str:
 
 
 def render_figure(file: LocalFile, known: RunText, *, width: int, many: bool = False, is_alone: bool = True) -> Markup:
-    """The figure of a file. If it is not alone it is lower, and the caption that the files of its run share is left out."""
+    """The figure of a file. If it is not alone it is lower, and the shared caption of its run is left out."""
     facts = run_text.format_media_facts(file)
     width = min(width, MAX_SMALL_SIDE) if many and is_alone else width
     if is_alone:
@@ -134,7 +134,7 @@ def _tables(known: RunText, file: LocalFile | None) -> list[tuple[str, list[tupl
 
 
 def _data(file: LocalFile, embedded: Embedded) -> Markup:
-    """The data attributes for the script, made of numbers and names of our own."""
+    """The data attributes for the script, made only of numbers and fixed names."""
     data = Markup("")
     if file.is_video and embedded.content:
         rate = file.probe.rate

@@ -49,7 +49,7 @@ def format_credits(amount: int | None, source: str | None = None) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """A duration in the units a person would use.
+    """A duration in readable units.
 
     >>> format_duration(4.2), format_duration(48), format_duration(200), format_duration(720), format_duration(9000)
     ('4.2 s', '48 s', '3 min 20 s', '12 min', '2 h 30 min')

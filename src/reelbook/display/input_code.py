@@ -12,7 +12,7 @@ from ..models.smart_resize import Size
 
 MAX_LINE_LENGTH = 96
 MAX_CODE_LENGTH = 20_000
-"""Characters of code that are displayed; an input can hold a whole picture as text."""
+"""Characters of code that are displayed; an input may contain a picture as text."""
 
 
 def format_input_code(request: Part, *, seed: int | None = None) -> str:

@@ -132,7 +132,7 @@ def _recent_row(run: Recent, with_posters: bool) -> Markup:
         Markup('<td style="{};width:{}px">{}</td>').format(CELL, POSTER_WIDTH, _poster(run)) if with_posters else ""
     )
     cost = format_credits(run.credits, run.credits_source)
-    # Hyphens that do not break: in a narrow column the time may go to the next line, and the day stays whole.
+    # Non-breaking hyphens: in a narrow column a line may break before the time, and not within the date.
     day = _format_day(run.created).replace("-", HYPHEN)
     seed = "" if run.seed is None else shorten(f"seed {run.seed}", MAX_TEXT_LENGTH)
     facts = render_dotted([f"run {run.run}", seed, shorten(run.model.rpartition("/")[2], MAX_TEXT_LENGTH), day])

@@ -32,7 +32,7 @@ class FileCount:
         self._clock, self._began = clock, clock()
 
     def __call__(self, done: int, of: int) -> None:
-        # Files done at the start came from the library, and do not count for the estimate of time.
+        # Files done at the start were read from the library, and are left out of the estimate of time.
         self._known = done if self._known is None else self._known
         self.done, self.of = done, of
 
@@ -69,7 +69,7 @@ class FileCount:
 
 @contextmanager
 def watch_measuring(files: int) -> Iterator[FileCount]:
-    """A counter of measured files, displayed while the block lasts, if it lasts longer than `QUIET_SECONDS`."""
+    """A counter of measured files, displayed while the block runs, if that takes longer than `QUIET_SECONDS`."""
     count, over = FileCount(files), threading.Event()
     display = _choose_display(count)
     if display is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 MAX_ORIGINAL_BYTES = 50_000_000
-"""Of a file that is sent to the page when its figure comes into view."""
+"""Maximum size of a file that is sent to the page when its figure becomes visible."""
 
 LinkProvider = Callable[[Path | None], str]
 
@@ -19,7 +19,7 @@ def set_link_provider(provider: LinkProvider) -> None:
 
 
 def prepare_links() -> None:
-    """Let the provider open its connection in the thread of the cell, so that outputs of other threads can use it later."""
+    """Let the provider open its connection in the thread of the cell, for later outputs of other threads."""
     for provider in _providers:
         provider(None)
 

@@ -35,7 +35,7 @@ def format_provenance(provenance: Provenance) -> str:
 
 def _facts(provenance: Provenance) -> Iterator[tuple[str, Any]]:
     values = provenance.values if provenance.input is None else provenance.input.changed()
-    # The seed that was used is further down, whether it was given or drawn.
+    # The seed that was used is in a later row, whether it was passed or random.
     inputs = [(name, value) for name, value in values.items() if name not in ("seed", "model", "software")]
     more = len(inputs) - MAX_VALUES
     facts = [

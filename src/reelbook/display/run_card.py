@@ -119,7 +119,7 @@ def format_error_type(run: Run) -> str:
 
 
 def find_blamed_fields(run: Run) -> list[tuple[str, str]]:
-    """The input fields that a failure is about, with their values: those it names, else those that its type concerns."""
+    """The input fields that a failure is about, with their values: those it names, else those of its type."""
     request, failure = run.input, run.failure
     if not isinstance(request, Input) or not isinstance(failure, RunFailed):
         return []

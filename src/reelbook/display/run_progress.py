@@ -29,12 +29,12 @@ FINAL_STATES = ("completed", "failed", "cancelled", "unfinished")
 GOES_ON = "You stopped waiting; the run goes on. Pick it up again, to wait for it or to cancel it:"
 
 _runs_by_cell: dict[int, int] = {}
-"""How many runs under way each of the last cells has displayed."""
+"""Number of unfinished runs displayed by each of the latest cells."""
 
 
 @contextmanager
 def watch(run: Run) -> Iterator[None]:
-    """Display a run's progress while the block lasts: in the cell of a notebook, on one line of a terminal, elsewhere not."""
+    """Display a run's progress during the block, in a notebook cell or on one line of a terminal, and nowhere else."""
     shell = get_kernel_shell()
     if shell is None:
         if not is_terminal():
@@ -55,7 +55,7 @@ def watch(run: Run) -> Iterator[None]:
 
 @contextmanager
 def updating_output(now: Callable[[], Bundle], final: Callable[[bool], Bundle]) -> Iterator[Callable[[Bundle], object]]:
-    """An output of the cell that follows `now` while the block lasts, then is `final(was_interrupted)`.
+    """An output of the cell, updated from `now` while the block runs, then replaced by `final(was_interrupted)`.
 
     Yields a function that replaces the output, also after the block.
     """
@@ -108,7 +108,7 @@ def show(run: Run) -> None:
 
 
 def progress_key(run: Run) -> Key:
-    """The key of a run's progress for `LiveOutput`. Time counts little in it: it passes for all runs alike."""
+    """The key of a run's progress for `LiveOutput`. Time has little weight: it advances for all runs alike."""
     fraction, stage = run.progress
     return run.status, stage, fraction, len(run.logs), min(int(run.timings["total"]), 10**6) / 10
 
@@ -124,7 +124,7 @@ def progress_bundle(run: Run) -> Bundle:
 
 
 def interrupted_bundle(run: Run) -> Bundle:
-    """The output after an interrupt, which ended the waiting and not the run: how to attach to it."""
+    """The output after an interrupt, which ends the waiting and not the run: how to attach to the run."""
     if run.status in FINAL_STATES:
         return final_bundle(run)
     code = format_attach_code(run.request_id, run.endpoint_id)

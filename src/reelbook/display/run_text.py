@@ -103,7 +103,7 @@ def format_media_facts(file: LocalFile) -> list[str]:
     try:
         return [*str(file.probe).split(" · "), format_size(file.path.stat().st_size)]
     except (ReelbookError, OSError):
-        return []  # The figure says what is wrong with it.
+        return []  # The figure reports the error.
 
 
 def format_file(file: LocalFile) -> str:
@@ -203,7 +203,7 @@ def format_value(value: Any) -> str:
     elif isinstance(value, tuple | list) and value and all(isinstance(one, str | Part | Size | Image) for one in value):
         # A list can be long; no more of it is formatted than can be displayed.
         value = ", ".join(map(format_value, value[:MAX_VALUE_LENGTH]))
-    # Cut first, because a value can be a whole picture as text.
+    # Cut first, because a value may be a picture as text.
     return shorten(str(value)[: 4 * MAX_VALUE_LENGTH], MAX_VALUE_LENGTH)
 
 
@@ -231,7 +231,7 @@ def _run_facts(run: Run) -> FactRows:
 
 
 def _format_charge(paid: str, source: Any) -> str:
-    """Credits, and where the figure is from."""
+    """Credits, and the source of the figure."""
     words = {"charged": "charged by the service", "estimated": "estimated; the service reports no charge"}
     return join_with_dots(paid, words.get(str(source), "")) if paid else ""
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 Bundle = dict[str, Any]
 POSTERS, FEW, POSTER_WIDTH, POSTER_HEIGHT = 6, 8, 113, 64
-"""How many posters are displayed while it runs, up to how many have high density, and their size in pixels."""
+"""Posters displayed during a run, the most results drawn at double density, and the size of a poster in pixels."""
 FILM_HEIGHT = POSTER_HEIGHT + 18
 """Pixels of a poster with one line below it."""
 MAX_POSTER_BYTES = 60_000
-"""Of all posters that stay in the notebook."""
+"""Maximum bytes of all posters of one panel in the notebook."""
 MAX_REASONS, MAX_TEXT_LENGTH = 4, 300
 SOFT = "color:var(--rb-soft,inherit);font-size:12px"
 STATES = (
@@ -56,7 +56,7 @@ AFTERWARDS = (
     "It was {state} at {at}. If the kernel has ended since, the sweep ended with it: run its cells again. What is paid for is "
     "fetched, and nothing is paid twice."
 )
-"""The note of an unfinished sweep, for a saved notebook that is opened later."""
+"""The note on an unfinished sweep, for readers of a saved notebook."""
 
 
 def panel_bundle(progress: Progress, *, hint: str = "") -> Bundle:
@@ -107,7 +107,7 @@ def render_panel(progress: Progress, *, hint: str = "", has_film: bool = True) -
 
 
 def _bar(progress: Progress) -> Markup:
-    """One bar in the colours of the states; the legend has the same as text."""
+    """One bar with a segment for each state; the legend has the same figures as text."""
     pieces = [
         # A sanitiser drops declarations that it does not know: of each pair the first remains.
         Markup(
@@ -133,7 +133,7 @@ def _legend(progress: Progress) -> Markup:
     ]
     if progress.from_library:
         words.insert(1, render_state("from library", f"{progress.from_library:,} of them from the library"))
-    # Spaces between them, for copied text and lost styles.
+    # Spaces between them, for copied text and pages without the style sheet.
     return Markup(" ").join(map(entry.format, words))
 
 
@@ -145,7 +145,7 @@ def _reason(progress: Progress) -> Markup:
 
 
 def _film(progress: Progress) -> Markup:
-    """Results as posters: the latest while it runs, in reserved space so that nothing jumps, then all that fit."""
+    """Results as posters: the latest during the run, in reserved space for a stable layout, then all that fit."""
     is_moving = progress.state in ("preparing", "running", "stopping")
     pictures = list[Markup]()
     # Fewer pixels for each where there are many.
@@ -177,7 +177,7 @@ def _render_result_count(displayed: int, total: int, is_moving: bool) -> Markup:
 
 
 def _poster(result: Result, picture: bytes, is_moving: bool) -> Markup:
-    """The poster of a result, with the values that it differs by."""
+    """The poster of a result, captioned with the values that vary."""
     values = (format_named_value(name, value) for name, value in result.values.items() if value is not None)
     name = shorten(join_with_dots(*values) or f"run {result.number}", MAX_TEXT_LENGTH)
     return POSTER.format(
@@ -204,7 +204,7 @@ def _format_now() -> str:
 
 
 def _render_waiting(progress: Progress) -> Markup:
-    """The reason for waiting, while the service makes it wait."""
+    """The reason for waiting; empty unless the service delays the sweep."""
     return Markup("<div>{}</div>").format(render_state("waiting", progress.waits)) if progress.waits else Markup("")
 
 

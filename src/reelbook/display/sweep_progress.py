@@ -1,4 +1,4 @@
-"""Live progress of a sweep that is waited for: in the cell of a notebook, on one line of a terminal, elsewhere not."""
+"""Live progress of a sweep that a cell waits for, in a notebook cell or on one line of a terminal, and nowhere else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def watch_job(job: SweepJob, show_buttons: Callable[[SweepJob], None] = lambda job: None) -> Iterator[None]:
-    """Display a sweep while the block lasts; after an interrupt also its buttons, which need the free kernel."""
+    """Display a sweep while the block runs; after an interrupt also its buttons, which need an idle kernel."""
     if get_kernel_shell() is not None:
         original_links.prepare_links()
         with updating_output(

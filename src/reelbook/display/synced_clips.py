@@ -13,7 +13,7 @@ STYLE, SCRIPT = "clock.css", "clock.js"
 
 SPEEDS = ((0.25, "¼ ×"), (0.5, "½ ×"), (1.0, "1 ×"), (2.0, "2 ×"))
 
-# Drawn, because the signs of a font may come as coloured pictures.
+# Drawn, because fonts may have coloured pictures for these characters.
 _ICON = Markup(
     '<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false" class="{}"><path d="{}"/></svg>'
 )
@@ -24,7 +24,7 @@ _LOOP = _ICON.format(
     "M4.5 4H11a2.5 2.5 0 0 1 2.5 2.5V8H12V6.5a1 1 0 0 0-1-1H4.5V7.5L1.5 4.75 4.5 2zM11.5 12H5a2.5 2.5 0 0 1-2.5-2.5V8H4v1.5a1 1 0 0 0 1 1h6.5V8.5l3 2.75-3 2.75z",
 )
 
-# The poster lies under the video: it is visible until there is something to play, where nothing plays, and on paper.
+# The poster is under the video: it is visible until there is something to play, where nothing plays, and on paper.
 _CLIP = Markup(
     '<div class="rb-clip" data-rb-clip data-frames="{frames}" data-rate="{rate}" style="aspect-ratio:{width}/{height}">{poster}'
     '<video src="{src}" width="{width}" height="{height}" controls muted playsinline disablepictureinpicture preload="none" '

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async |function |class |const ))", re.MULTILINE)
-# Whole lines only; no text in the scripts looks like one.
+# Complete lines only; no string in the scripts matches.
 _COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*(?:(?!\*/).)*\*/[ \t]*)\n", re.MULTILINE | re.DOTALL)
 
 
@@ -32,7 +32,7 @@ def render_script(*names: str) -> Markup:
 
 @cache
 def bundle_scripts(*names: str, package: str = __package__) -> str:
-    """The text of these scripts after that of all they import, each once: a notebook has no address to import from.
+    """The text of these scripts after that of all their imports, each once: a notebook has no URL to import from.
 
     Top-level names are therefore shared by all files of a bundle.
     """
@@ -53,7 +53,7 @@ def _collect_scripts(name: str, texts: dict[str, str], package: str) -> None:
 
 @cache
 def minify_style(name: str, package: str = __package__) -> Markup:
-    """A style sheet without comments and needless space, because every output of a notebook contains it."""
+    """A style sheet without comments and redundant whitespace, because every output of a notebook contains it."""
     return Markup(
         re.sub(r"\s*([{};,])\s+", r"\1", re.sub(r"/\*.*?\*/", "", read_asset(name, package), flags=re.DOTALL)).strip()
     )

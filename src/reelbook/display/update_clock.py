@@ -14,13 +14,13 @@ Key = Sequence[Any]
 """A summary of what an output displays: equal keys mean equal output."""
 
 UPDATE_SECONDS = 0.25
-"""Between two messages. A page that is sent more than it can draw falls behind, and the notebook with it."""
+"""Interval between two messages. A page that receives more than it can draw lags, and so does the notebook."""
 
 log = logging.getLogger("reelbook")
 
 
 class LiveOutput:
-    """One output that is updated until it is over."""
+    """One output that is updated until it is final."""
 
     def __init__(
         self,
@@ -54,13 +54,13 @@ class LiveOutput:
         return is_over
 
     def close(self) -> None:
-        """Send nothing from here on, not even an output that is being made at this moment."""
+        """Send nothing more, not even an output that is being rendered."""
         with self._guard:
             self._is_closed = True
 
 
 class OutputUpdater:
-    """Updates live outputs one at a time, the most urgent first, in a thread that lives while there are any.
+    """Updates live outputs one at a time, the most urgent first, in a thread that runs while there are any.
 
     A thread apart from that of the runs: a slow page must not delay the requests to the service.
     """
@@ -118,7 +118,7 @@ class OutputUpdater:
         try:
             is_over = output.update()
         except Exception:
-            # It would fail again at each turn, and block the others.
+            # It would fail again each time, and block the others.
             log.debug("an output could not be updated", exc_info=True)
             is_over = True
         with self._changed:

@@ -1,4 +1,4 @@
-"""One line that says what a cell waits for, removed when it continues."""
+"""One line with the reason why a cell is waiting, removed when it continues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARK = STATE_SIGNS["waiting"]
 
 @contextmanager
 def waiting_line() -> Iterator[Callable[[str], None]]:
-    """A function that displays a text: in the cell of a notebook, on one line of a terminal, elsewhere not at all."""
+    """Yield a function that displays a text in a notebook cell or on one line of a terminal, and nowhere else."""
     line = _Line()
     try:
         yield line.show
@@ -31,7 +31,7 @@ class _Line:
         self._handle: Any = None
 
     def show(self, text: str) -> None:
-        """Display a text in place of the one before."""
+        """Display a text in place of the previous one."""
         if text == self._text:
             return
         self._text = text

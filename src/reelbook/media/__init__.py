@@ -1,1 +1,1 @@
-"""Media on this machine: pixels and figures, no network."""
+"""Local media files: frames, previews, metadata and measurements."""

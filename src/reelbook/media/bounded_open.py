@@ -1,4 +1,4 @@
-"""Open pictures and videos within bounds; those that would take too much memory are not decoded."""
+"""Open pictures and videos within limits of memory and size."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from av.container import InputContainer
 
 PICTURES = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
-"""The kinds of pictures that are opened; Pillow knows more, and runs other programs for some of them."""
+"""The formats that are opened; Pillow supports more, and runs external programs for some of them."""
 MAX_BYTES = 290_000_000
-"""Of memory that decoding one picture may take."""
+"""Memory that decoding one picture may take."""
 MAX_PIXELS = 89_000_000
-"""Of a picture, however little memory it would take; Pillow itself warns of more."""
+"""Upper bound for a picture, however little memory it would take; Pillow itself warns above it."""
 MAX_FRAME_PIXELS = 8192 * 4320
-"""Of one frame of a video. A decoder holds several of them."""
+"""Upper bound for one frame of a video. A decoder holds several of them."""
 MANY_PIXELS = 3840 * 2160
-"""Files with more than so many are decoded one after the other, so that together they take no more than one."""
+"""Larger files are decoded one at a time, so that together they take no more memory than one."""
 HEAD_BYTES = 300_000
-"""Bytes at the beginning of a file that mostly tell its size."""
+"""Bytes read from the start of a file; they usually contain its width and height."""
 
 _DECODERS = {"WEBP": 17, "AVIF": 10, "TIFF": 6}
 _MODES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2}
 _PROGRESSIVE = 6
-"""Bytes for each pixel while it is decoded: by what some kinds take, else by what is kept of it; a progressive JPEG is whole in memory."""
+"""Bytes per pixel while decoding: by format if its decoder needs more, else by mode; of a progressive JPEG's buffer."""
 
 ORIENTATION, ON_ITS_SIDE = 0x0112, (5, 6, 7, 8)
-"""Where Exif says which way is up, and the four ways to lie on a side."""
+"""The Exif tag of the orientation, and its four values that swap width and height."""
 
 Size = tuple[int, int]
 
@@ -45,7 +45,7 @@ _large = RLock()
 
 
 class TooLarge(ReelbookError):
-    """A file that is whole, and too large to be decoded only to show it."""
+    """A valid file that is too large to be decoded for display."""
 
     def __init__(self, path: object, size: Size) -> None:
         place = str(path) if isinstance(path, str | Path) else "this picture"
@@ -55,32 +55,32 @@ class TooLarge(ReelbookError):
 
 @contextmanager
 def open_picture(path: str | Path | IO[bytes], box: Size | None = None) -> Iterator[Image.Image]:
-    """A picture to be decoded: one that takes too much memory is refused. For a box a JPEG is decoded in a smaller size."""
+    """Open a picture to decode; `TooLarge` if that takes too much memory. For a box, a JPEG is decoded smaller."""
     if isinstance(path, str | Path):
         head = _head(path)
-        # Before Pillow sees it, which warns of many pixels by itself.
+        # Before Pillow opens it, which itself warns of many pixels.
         _check(path, head or (0, 0), 0)
     with Image.open(path, formats=PICTURES) as source:
-        whole = source.size
+        full_size = source.size
         if box:
             source.draft(None, (2 * box[0], 2 * box[1]))
         each = _DECODERS.get(source.format or "", _MODES.get(source.mode, 4))
         needed = each * source.width * source.height
         if source.format == "JPEG" and source.info.get("progressive"):
-            needed += _PROGRESSIVE * whole[0] * whole[1]
-        _check(path, whole, needed)
-        with large_file_lock(whole):
+            needed += _PROGRESSIVE * full_size[0] * full_size[1]
+        _check(path, full_size, needed)
+        with large_file_lock(full_size):
             yield source
 
 
 def read_picture_size(path: str | Path) -> Size:
-    """Width and height of a picture as it is seen, however large it is."""
+    """Width and height of a picture after its Exif rotation, however large it is."""
     found = _head(path)
     if found and found[0] * found[1] > MAX_PIXELS:
-        # Pillow would warn of it, or refuse it.
+        # Pillow would warn, or raise.
         return found
     with Image.open(path, formats=PICTURES) as source:
-        # Elsewhere in a PNG it would be looked for behind the pixels, which takes decoding all of them.
+        # In a PNG without it, `getexif` would search behind the pixels, which decodes all of them.
         has_orientation = source.format != "PNG" or "exif" in source.info
         turn = source.getexif().get(ORIENTATION) if has_orientation else None
         return (source.height, source.width) if turn in ON_ITS_SIDE else source.size
@@ -88,20 +88,20 @@ def read_picture_size(path: str | Path) -> Size:
 
 @contextmanager
 def open_video(path: str | Path, *, to_decode: bool = True) -> Iterator[tuple[InputContainer, VideoStream]]:
-    """A clip that is open for reading, by one thread: several clips at once are quicker than several threads for one.
+    """Open a clip with a decoder of one thread: several clips in parallel are faster than several threads for one.
 
-    Frames that are too large are refused: at once if they are `to_decode`, else when one is decoded after all.
+    Frames that are too large raise an error: at once with `to_decode`, else when one is decoded.
     """
     import av
 
     kind = CONTAINERS[Path(path).suffix.lower()]
     bound = {"max_pixels": str(MAX_FRAME_PIXELS)}
-    # Without `skip_frame` FFmpeg decodes the first frame while it opens the file, only to know what we shall see.
+    # Without `skip_frame` FFmpeg decodes the first frame while opening the file, to probe the stream.
     # Absolute, because FFmpeg takes "name:" at the start of a name for a protocol.
     with av.open(str(Path(path).absolute()), format=kind, options={"skip_frame": "all", **bound}) as container:
         stream = container.streams.video[0]
         stream.codec_context.thread_count = 1
-        # Frames may be larger than the file says.
+        # Frames may be larger than the header states.
         stream.codec_context.options = bound
         size = stream.width, stream.height
         if to_decode and size[0] * size[1] > MAX_FRAME_PIXELS:
@@ -115,7 +115,7 @@ def open_video(path: str | Path, *, to_decode: bool = True) -> Iterator[tuple[In
 
 @contextmanager
 def large_file_lock(size: Size) -> Iterator[None]:
-    """Waits for other large files, if this one is large."""
+    """Hold the lock for decoding large files, if this one is large."""
     if size[0] * size[1] <= MANY_PIXELS:
         yield
         return
@@ -129,7 +129,7 @@ def _check(path: object, size: Size, needed: int) -> None:
 
 
 def _head(path: str | Path) -> Size | None:
-    """The size of a picture of a common kind; None where it is of another, or says it later."""
+    """The size of a picture in a common format; None for others, or if the header is further into the file."""
     with Path(path).open("rb") as file:
         header = parse_header(file.read(HEAD_BYTES))
     return (header.width, header.height) if header is not None and header.pixels else None

@@ -1,7 +1,7 @@
-"""A cache of posters and previews in a library, so that each is made once.
+"""A cache of posters and previews in the library's folder.
 
-A file on the shelf `<library>/media` is named by the hash of its content, so what was made from it stays right for
-good. A file elsewhere may change under its name: nothing is kept of it on the disk.
+A file on the shelf `<library>/media` is named by the hash of its content, so entries made from it never expire.
+A file elsewhere may change under its name: nothing made from it is stored on disk.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from uuid import uuid4
 
 SHELF = "media"
 VERSION = 2
-"""Of how these are made: what an earlier version has kept is not used any more."""
+"""Version of the entries' format: entries of earlier versions are ignored."""
 _SHELF_NAME = re.compile(r"[0-9a-f]{64}")
 
 
@@ -31,16 +31,16 @@ class FileVersion:
 
 def get_file_version(path: str | Path) -> FileVersion | None:
     """Get the version of the file at a path; None if there is none."""
-    place = os.path.abspath(Path(path).expanduser())  # noqa: PTH100  # Path.resolve would look at the disk, and may raise.
+    place = os.path.abspath(Path(path).expanduser())  # noqa: PTH100  # Path.resolve reads the disk, and may raise.
     try:
-        found = os.stat(place)  # noqa: PTH116  # Quicker, and this is asked for each picture that is shown.
+        found = os.stat(place)  # noqa: PTH116  # Faster, and called for each picture displayed.
     except (OSError, ValueError):
         return None
     return FileVersion(place, found.st_size, found.st_mtime_ns)
 
 
 def get_cache_path(path: str, folder: str, ending: str) -> Path | None:
-    """Get the path at which something made from a file is stored; None for a file outside a library's shelf.
+    """Get the cache path of an entry made from a file; None for a file outside a library's shelf.
 
     >>> get_cache_path(f"/films/media/{'c0ffee00' * 8}.mp4", "posters", "320.jpg").name
     'c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00-2-320.jpg'
@@ -53,17 +53,17 @@ def get_cache_path(path: str, folder: str, ending: str) -> Path | None:
 
 
 def find_cached(path: str, folder: str) -> list[Path]:
-    """Find everything stored for a file, also by earlier versions, largest first."""
-    there = get_cache_path(path, folder, "")
+    """Find all entries of a file, also of earlier versions, largest first."""
+    entry = get_cache_path(path, folder, "")
     try:
-        found = list(there.parent.glob(f"{Path(path).stem}-*")) if there else []
-        return sorted(found, key=lambda one: one.stat().st_size, reverse=True)
+        found = list(entry.parent.glob(f"{Path(path).stem}-*")) if entry else []
+        return sorted(found, key=lambda file: file.stat().st_size, reverse=True)
     except OSError:
         return []
 
 
 def read_cached(place: Path, is_whole: Callable[[bytes], bool]) -> bytes | None:
-    """Read the content stored there; None if there is none, or it is incomplete."""
+    """Read an entry; None if it is missing or incomplete."""
     try:
         content = place.read_bytes()
     except OSError:
@@ -72,7 +72,7 @@ def read_cached(place: Path, is_whole: Callable[[bytes], bool]) -> bytes | None:
 
 
 def store(place: Path, content: bytes) -> None:
-    """Store content there; errors of the disk are ignored, because it can be made again."""
+    """Write an entry; disk errors are ignored, because it can be made again."""
     part = place.with_name(f"{uuid4().hex}.part")
     try:
         place.parent.mkdir(mode=0o700, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The last frame of a video file, for wherever a picture is needed and a video was given."""
+"""The last frame of a video file, used where a video is given as a source picture."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAD_BYTES = 1024
 
 
 def is_video(path: Path) -> bool:
-    """Whether a file is named as a video and its content is no picture; `OSError` where it cannot be read."""
+    """Whether a file has a video's suffix and its content is no picture; `OSError` if it cannot be read."""
     if path.suffix.lower() not in CONTAINERS:
         return False
     with path.open("rb") as file:
@@ -23,7 +23,7 @@ def is_video(path: Path) -> bool:
 
 
 def read_last_frame(path: Path) -> bytes:
-    """It as a PNG, the same bytes that `run.video` gives as a picture. `NotAPicture` says why there is none."""
+    """The last frame as a PNG, the same bytes that `run.video` gives as a picture; `NotAPicture` if there is none."""
     if path.suffix.lower() not in CONTAINERS:
         kinds = ", ".join(CONTAINERS)
         raise NotAPicture(
@@ -31,18 +31,18 @@ def read_last_frame(path: Path) -> bytes:
         )
     try:
         with path.open("rb") as file:
-            what = guess_kind(file.read(HEAD_BYTES))
+            kind = guess_kind(file.read(HEAD_BYTES))
         facts = path.stat()
     except OSError:
         raise NotAPicture("is a video that cannot be read: it is damaged, or not there any more.") from None
-    if what != "a video":
+    if kind != "a video":
         raise NotAPicture(
-            f"has the name of a video and is {'no video' if what == 'no picture' else what}. Give a video, or a picture."
+            f"has the name of a video and is {'no video' if kind == 'no picture' else kind}. Give a video, or a picture."
         )
     return _decoded(str(path), facts.st_size, facts.st_mtime_ns)
 
 
-@lru_cache(maxsize=4)  # The runs of a sweep may all begin with the same clip.
+@lru_cache(maxsize=4)  # The runs of a sweep often start from the same clip.
 def _decoded(path: str, size: int, changed: int) -> bytes:
     film = LocalFile(Path(path), File(url=""))
     try:

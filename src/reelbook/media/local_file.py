@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from .metadata.provenance import Provenance
 
 CONTAINERS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mp4", ".webm": "matroska", ".mkv": "matroska"}
-"""The suffixes of videos, and what FFmpeg calls their kind.
+"""FFmpeg's format name by the suffix of a video.
 
-It is stated, because a guess may take a text for a playlist that leads to other files of this machine.
+It is passed explicitly, because FFmpeg's probing may take a text for a playlist that refers to other local files.
 """
 _KINDS = [
     {".mp4", ".m4v", ".mov"}, {".webm", ".mkv"}, {".png"}, {".jpg", ".jpeg"}, {".webp"}, {".gif"}, {".bmp"}, {".tif", ".tiff"},
 ]  # fmt: skip
-"""Suffixes that mean the same kind of file."""
+"""Suffixes of the same format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a file holds."""
+    """Size, number of frames and frame rate of a file."""
 
     width: int
     height: int
@@ -49,7 +49,7 @@ class Probe:
 
     @property
     def seconds(self) -> float:
-        """How long it plays; 0 for a picture."""
+        """Duration; 0 for a picture."""
         return float(self.frames / self.rate) if self.rate else 0.0
 
     def __str__(self) -> str:
@@ -63,37 +63,37 @@ class LocalFile(NameHints):
 
     path: Path
     source: File = field(compare=False)
-    """The File object it came from."""
+    """The `File` of the response it was downloaded from."""
     facts: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
-    """What is known of the run that made it, for the copies that `save` makes; see `provenance.write`."""
+    """Facts about the run that made it, written into the copies that `save` makes; see `provenance.write`."""
 
     @cached_property
     def probe(self) -> Probe:
-        """Size, number of frames, and rate."""
+        """Size, number of frames and frame rate."""
         with self._readable():
             return self._probed()
 
     @property
     def is_video(self) -> bool:
-        """Whether it plays; a GIF counts as a picture."""
+        """Whether this is a video; a GIF counts as a picture."""
         return self.path.suffix.lower() in CONTAINERS
 
     @cached_property
     def marks(self) -> Marks:
-        """Who has signed it, as stated, and whether it says that a generative model has made it."""
+        """The signer as stated, and whether the file declares a generative model as its source."""
         from .metadata.file_marks import read_marks
 
         return read_marks(self.path)
 
     @property
     def provenance(self) -> Provenance:
-        """What is known of its making, from the file and from its run."""
+        """How the file was made, from its metadata and its run."""
         from .metadata.provenance import read
 
         return read(self)
 
     def frames(self) -> Iterator[Image]:
-        """Every frame in order, as pictures."""
+        """Iterate over all frames in order."""
         if not self.is_video:
             yield self.still()
             return
@@ -102,7 +102,7 @@ class LocalFile(NameHints):
                 yield _picture(frame, stream)
 
     def spread(self, count: int) -> list[Image]:
-        """So many frames, evenly from the first to the last, in one pass through the file."""
+        """`count` frames, evenly spaced from the first to the last, decoded in one pass."""
         if not self.is_video:
             return [self.still()] * count
         last = self.probe.frames - 1
@@ -110,7 +110,7 @@ class LocalFile(NameHints):
         found: list[Image] = []
         with self._readable(), self._opened() as (container, stream):
             for number, frame in enumerate(container.decode(stream)):
-                # Only what is kept is turned into a picture, which costs more than decoding it.
+                # Only wanted frames are converted to pictures, which costs more than decoding.
                 times = wanted.count(number)
                 found += [_picture(frame, stream)] * times if times else []
         if len(found) < count:
@@ -120,7 +120,7 @@ class LocalFile(NameHints):
         return found
 
     def still(self, at: float = 0.0, *, frame: int | None = None, seconds: float | None = None) -> Image:
-        """One frame: by fraction of the whole, by number, or by time; the nearest there is."""
+        """The frame nearest to a fraction of the clip, a number, or a time."""
         if not self.is_video:
             from PIL import Image
 
@@ -128,30 +128,30 @@ class LocalFile(NameHints):
                 return picture.copy()
         last = self.probe.frames - 1
         if seconds is not None and self.probe.rate:
-            # The frame that is on the screen then; a time such as 7/24 is a hair less than it says.
+            # The frame displayed at that time; a float such as 7/24 is slightly less than its value.
             frame = math.floor(seconds * self.probe.rate + 1e-6)
         number = round(at * last) if frame is None else frame
         with self._readable():
             return self._decoded(min(max(number, 0), last))
 
     def poster(self, *, longest: int) -> bytes:
-        """The middle of a clip, or a picture, as a small JPEG."""
+        """The middle frame of a clip, or the picture itself, as a small JPEG."""
         from .posters import make_poster
 
         with self._readable():
             return make_poster(self.path, longest=longest)
 
     def preview(self, *, longest: int, max_bytes: int) -> bytes | None:
-        """The clip as a small copy, for places where the file is too large; None where that cannot be."""
+        """A small copy of the clip, for use where the file is too large; None if none can be made."""
         from .previews import make_preview
 
         with self._readable():
             return make_preview(self.path, longest=longest, max_bytes=max_bytes)
 
     def save(self, path: str | Path) -> Path:
-        """A copy under a name of yours, or in a folder under a name made for it; says where it is.
+        """Save a copy under the given name, or in the given folder under a generated name; returns its path.
 
-        The copy tells model, input, seed, request and credits to `rb.provenance`; its pixels are those of the original.
+        The copy's metadata hold model, input, seed, request and credits for `rb.provenance`; its pixels are unchanged.
         """
         from .metadata.provenance import write
 
@@ -163,7 +163,7 @@ class LocalFile(NameHints):
         return target
 
     def __reel_picture__(self) -> tuple[bytes, str]:
-        """What it is as a source picture: its own bytes, or the last frame of a video, and a few words about it."""
+        """The file as a source picture: its own bytes, or the last frame of a video; and a short description."""
         if not self.is_video:
             try:
                 return self.path.read_bytes(), self.path.name
@@ -176,7 +176,7 @@ class LocalFile(NameHints):
         return out.getvalue(), f"last frame of {self.path.name}"
 
     def _readable_name(self) -> str:
-        """A name that tells what it is: model, seed, run and content; its own name where nothing is known."""
+        """A name of model, seed, run and content; the file's own name without facts."""
         if not self.facts:
             return self.path.name
         model, seed, request = (self.facts.get(name) for name in ("model", "seed", "request_id"))
@@ -191,13 +191,13 @@ class LocalFile(NameHints):
         return "_".join(part for part in plain if part) + self.path.suffix
 
     def _with_suffix(self, target: Path) -> Path:
-        """The target with a suffix that says what the file is; refused where its own says otherwise."""
-        ours, asked = (
+        """The target with the file's suffix; `ReelbookError` if its own suffix is of another format."""
+        ours, wanted = (
             next((kind for kind in _KINDS if path.suffix.lower() in kind), None) for path in (self.path, target)
         )
-        if ours is None or asked == ours:
+        if ours is None or wanted == ours:
             return target
-        if asked is not None:
+        if wanted is not None:
             raise ReelbookError(
                 f"{self.path.name} is no {target.suffix} file, and saving does not convert it. "
                 f"Give a name that ends in {self.path.suffix}."
@@ -211,12 +211,12 @@ class LocalFile(NameHints):
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
-        """The errors of those who read the file, as ours."""
+        """Convert errors of the decoders to `ReelbookError`."""
         try:
             yield
         except ReelbookError:
             raise
-        # Whatever a decoder stumbles over, it is the file.
+        # Decoders raise errors of many types for a broken file.
         except Exception as error:
             kind = "video" if self.is_video else "picture"
             raise ReelbookError(
@@ -226,7 +226,7 @@ class LocalFile(NameHints):
     def _probed(self) -> Probe:
         if self.is_video:
             with self._opened() as (container, stream):
-                # A WebM does not say how many frames it has.
+                # A WebM's header does not contain the number of frames.
                 frames = stream.frames or sum(1 for packet in container.demux(stream) if packet.size)
                 return Probe(stream.width, stream.height, frames, stream.average_rate or stream.guessed_rate)
         from .bounded_open import read_picture_size
@@ -236,7 +236,7 @@ class LocalFile(NameHints):
     def _decoded(self, number: int) -> Image:
         with self._opened() as (container, stream):
             rate = stream.average_rate or Fraction(24)
-            # To the keyframe before it, then on to the frame itself.
+            # Seek to the keyframe before it, then decode up to the frame.
             container.seek(int(number / rate / (stream.time_base or Fraction(1))), stream=stream)
             for frame in container.decode(stream):
                 if frame.time is not None and round(frame.time * rate) >= number:

@@ -1,4 +1,4 @@
-"""Posters: the middle frame of each file as a small JPEG, made once."""
+"""Posters: the middle frame of each file as a small cached JPEG."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .derived_cache import FileVersion
 FOLDER = "posters"
 LONGEST, QUALITY = 320, 75
 TINY_PIXELS, TINY_QUALITY, SMALL_PIXELS = 96 * 96, 92, 200 * 200
-"""In a tiny picture a block holds several colours, and the fewer bytes are not worth their change."""
+"""In a tiny picture a block holds several colours, and a lower quality saves too few bytes to be worth their change."""
 
 
 def get_poster(path: str | Path, *, longest: int = LONGEST) -> bytes | None:
-    """The middle of a clip, or a picture, as a JPEG with no side longer than this; None where the file cannot be read."""
+    """The middle frame of a clip, or a picture, as a JPEG with sides up to `longest`; None for an unreadable file."""
     try:
         return make_poster(path, longest=longest)
-    # Whatever a decoder stumbles over, it is the file.
+    # Decoders raise errors of many types for a broken file.
     except Exception:
         return None
 
 
 def make_poster(path: str | Path, *, longest: int) -> bytes:
-    """What `get_poster` gives; whatever is wrong with the file is an error here."""
+    """The same as `get_poster`, but raising the error if the file cannot be read."""
     file = derived_cache.get_file_version(path)
     if file is None:
         raise ReelbookError(f"{path} is not there. Pick the run up with rb.attach, which fetches it anew.")
@@ -45,7 +45,7 @@ def make_poster(path: str | Path, *, longest: int) -> bytes:
 
 
 def get_posters(paths: Iterable[str | Path], *, longest: int = LONGEST) -> list[bytes | None]:
-    """The posters of many files, in their order; several are made at the same time."""
+    """The posters of many files, in their order, made in parallel."""
     places = list(map(str, paths))
     different = list(dict.fromkeys(places))
     if len(different) < 2:
@@ -59,7 +59,7 @@ def get_posters(paths: Iterable[str | Path], *, longest: int = LONGEST) -> list[
 
 
 def make_thumbnail(path: str | Path, width: int, height: int, *, quality: int = 70) -> bytes | None:
-    """The whole picture inside a box, as a JPEG made from the poster; None where the file cannot be read."""
+    """The file's poster scaled down to fit a box, as a JPEG; None if the file cannot be read."""
     file = derived_cache.get_file_version(path)
     if file is None:
         return None
@@ -69,10 +69,10 @@ def make_thumbnail(path: str | Path, width: int, height: int, *, quality: int = 
         return None
 
 
-@lru_cache(maxsize=256)  # Of files that lie on no shelf, this is all that is kept.
+@lru_cache(maxsize=256)  # The only cache for files outside the shelf.
 def _made(file: FileVersion, longest: int) -> bytes:
-    show = stills.read_middle if stills.is_video(file.path) else stills.read_picture
-    return _jpeg(show(file.path, (longest, longest)), QUALITY)
+    read = stills.read_middle if stills.is_video(file.path) else stills.read_picture
+    return _jpeg(read(file.path, (longest, longest)), QUALITY)
 
 
 @lru_cache(maxsize=1024)
@@ -82,7 +82,7 @@ def _shrunk(file: FileVersion, width: int, height: int, quality: int) -> bytes:
         longest *= 2
     content = get_poster(file.path, longest=longest)
     if content is None:
-        # An error is not remembered: the file may be fetched anew.
+        # Raised, so that it is not cached: the file may be downloaded again.
         raise OSError(f"{file.path} cannot be read")
     with Image.open(io.BytesIO(content), formats=["JPEG"]) as picture:
         size = stills.fit_size(picture.size, (width, height))
@@ -102,5 +102,5 @@ def _jpeg(picture: Image.Image, quality: int) -> bytes:
 
 
 def _is_jpeg(content: bytes) -> bool:
-    """Whether this is the whole of a JPEG; a power cut may leave half of one, or zeros."""
+    """Whether this is a complete JPEG; a power cut may leave a part of one, or zeros."""
     return content.startswith(b"\xff\xd8\xff") and content.endswith(b"\xff\xd9")

@@ -1,4 +1,4 @@
-"""Previews: small copies of clips that browsers play and step through quickly, made once."""
+"""Previews: small cached copies of clips, which browsers play and seek quickly."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from av import VideoCodecContext, VideoFrame, VideoStream
 from av.container import InputContainer, OutputContainer
 
 from ..errors import ReelbookError
+from ..util.containers import MalformedFile, parse_boxes
 from . import derived_cache, stills, video_colours
 from .bounded_open import open_video
 from .derived_cache import FileVersion
 
 ENCODERS = ("libx264", "libvpx-vp9")
-"""What browsers play inside an MP4; the first that this machine has is used."""
+"""Encoders whose output browsers play in an MP4; the first available is used."""
 
 FOLDER = "previews"
 LONGEST, MAX_BYTES, GOP = 320, 150_000, 12
 LEAST_LONGEST, LEAST_BITS = 160, 0.04
-"""A long clip has few bits for each pixel: its copy becomes smaller, down to this size, rather than a blur."""
+"""A long clip has few bits per pixel: its copy is made smaller, down to this size, rather than blurred."""
 
 CRF, TINY_CRF, TINY_PIXELS, TINY_BITS = "26", "18", 160 * 160, 0.5
-"""x264's quality. In a tiny picture a block holds several colours, and the fewer bytes are not worth their change."""
+"""x264's quality. In a tiny picture a block holds several colours, whose change is not worth the few bytes saved."""
 
 INDEX_BYTES, FRAME_BYTES = 2000, 16
-"""More than the index of a small copy takes, as a whole and for each frame."""
+"""Upper bounds for the index of a small copy: its fixed part, and the part of each frame."""
 
 Progress = Callable[[int, int], object]
 
@@ -41,10 +42,10 @@ Progress = Callable[[int, int], object]
 def get_preview(
     path: str | Path, *, longest: int = LONGEST, max_bytes: int = MAX_BYTES, gop: int = GOP
 ) -> bytes | None:
-    """The whole clip, frame for frame, as a small MP4 without sound; None where there is none that small, or no clip."""
+    """All frames of a clip as a small MP4 without sound; None if it cannot be that small, or the file is no clip."""
     try:
         return make_preview(path, longest=longest, max_bytes=max_bytes, gop=gop)
-    # Whatever a decoder stumbles over, it is the file.
+    # Decoders raise errors of many types for a broken file.
     except Exception:
         return None
 
@@ -57,7 +58,7 @@ def get_previews(
     gop: int = GOP,
     progress: Progress | None = None,
 ) -> list[bytes | None]:
-    """The previews of many files, in their order; several are made at the same time.
+    """The previews of many files, in their order, made in parallel.
 
     `progress` is called with the number of files done and of all files, in this thread.
     """
@@ -65,23 +66,23 @@ def get_previews(
     different = list(dict.fromkeys(places))
     found: dict[str, bytes | None] = {}
     with ThreadPoolExecutor(min(len(different), os.cpu_count() or 1, 8) or 1) as threads:
-        orders = {
+        futures = {
             threads.submit(get_preview, place, longest=longest, max_bytes=max_bytes, gop=gop): place
             for place in different
         }
         try:
-            for order in as_completed(orders):
-                found[orders[order]] = order.result()
+            for future in as_completed(futures):
+                found[futures[future]] = future.result()
                 if progress is not None:
                     progress(len(found), len(different))
         finally:
-            # Somebody may have interrupted this; what has not begun is not begun any more.
+            # After an interrupt, files not started yet are cancelled.
             threads.shutdown(wait=False, cancel_futures=True)
     return [found[place] for place in places]
 
 
 def make_preview(path: str | Path, *, longest: int, max_bytes: int, gop: int = GOP) -> bytes | None:
-    """What `get_preview` gives; whatever is wrong with the file is an error here."""
+    """The same as `get_preview`, but raising the error if the file cannot be read."""
     file = derived_cache.get_file_version(path)
     if file is None:
         raise ReelbookError(f"{path} is not there. Pick the run up with rb.attach, which fetches it anew.")
@@ -97,17 +98,17 @@ def make_preview(path: str | Path, *, longest: int, max_bytes: int, gop: int = G
     return content
 
 
-@lru_cache(maxsize=16)  # Also what cannot be made small enough, which would be tried each time it is shown.
+@lru_cache(maxsize=16)  # Also caches that a clip cannot be made small enough, which would be tried at each display.
 def _encoded(file: FileVersion, encoder: str, longest: int, max_bytes: int, gop: int) -> bytes | None:
     out = io.BytesIO()
     with open_video(file.path) as (source, clip), ExitStack() as stack:
         rate = clip.average_rate or clip.guessed_rate or Fraction(24)
         frames = _frames(source, clip, rate)
-        # The index stands at the front, where room is left for it: FFmpeg's own way there needs a file on a disk.
+        # The index is written at the front, into reserved space: FFmpeg's faststart needs a file on disk.
         index = {"moov_size": str(INDEX_BYTES + FRAME_BYTES * frames)}
         target = stack.enter_context(av.open(out, "w", format="mp4", options=index))
         box = _box((clip.width, clip.height), frames, longest, max_bytes)
-        # PyAV knows the type of a stream only where the encoder's name stands in the code.
+        # PyAV's types know the stream's class only for a literal encoder name.
         bits = max_bytes * 8 / (frames * box[0] * box[1])
         crf = TINY_CRF if box[0] * box[1] <= TINY_PIXELS and bits >= TINY_BITS else CRF
         options = _options(encoder, crf, max_bytes, max(frames / rate, Fraction(1)))
@@ -122,7 +123,7 @@ def _prepare(context: VideoCodecContext, size: stills.Size, gop: int) -> None:
     context.width, context.height = size
     context.pix_fmt = "yuv420p"
     context.gop_size = gop
-    # Several copies are made at once, and a small picture gains nothing from several threads.
+    # Copies are made in parallel, and a small picture gains nothing from several threads.
     context.thread_count = 1
     context.max_b_frames = 0
 
@@ -133,7 +134,7 @@ def _copy(
     meant: video_colours.Colours | None = None
     for number, frame in enumerate(frames):
         if meant is None:
-            # Without these a player guesses by the height, and the copy is lower than the clip.
+            # Without these a player guesses from the height, which is smaller in the copy.
             meant = video_colours.get_colours(frame, codec)
             video_colours.tag(small.codec_context, video_colours.get_encodable_colours(meant))
         shrunk = video_colours.resize_frame(frame, meant, (small.width, small.height))
@@ -143,12 +144,12 @@ def _copy(
 
 
 def _frames(source: InputContainer, film: VideoStream, rate: Fraction) -> int:
-    """How many frames there will be; a WebM does not say, and its length tells it nearly."""
+    """The number of frames; for a WebM, whose header lacks it, estimated from the duration."""
     return film.frames or round((source.duration or 0) / 1_000_000 * rate) or 1
 
 
 def _box(size: stills.Size, frames: int, longest: int, max_bytes: int) -> stills.Size:
-    """The size of the copy; its sides are even, because the colours of a video are kept for pairs of pixels."""
+    """The size of the copy, with even sides, because 4:2:0 video stores colours for pairs of pixels."""
     enough = (max_bytes * 8 / (frames * LEAST_BITS * size[0] * size[1])) ** 0.5
     fitting = min(longest, max(LEAST_LONGEST, int(enough * max(size))))
     shrink = min(1.0, fitting / max(size))
@@ -156,22 +157,20 @@ def _box(size: stills.Size, frames: int, longest: int, max_bytes: int) -> stills
 
 
 def _options(encoder: str, crf: str, max_bytes: int, seconds: Fraction) -> dict[str, str]:
-    """Good looks at first, and never more bytes than there is room for."""
+    """The encoder's options: constant quality, capped at the rate that fits `max_bytes`."""
     room = max_bytes * 8
     rate = str(int(room * 0.85 / seconds))
     if encoder == "libx264":
-        # The buffer is what a busy moment may borrow beyond the rate. Nothing but gop tells where keyframes are.
+        # The buffer lets complex scenes exceed the rate for a moment. Only gop determines where keyframes are.
         return {"preset": "veryfast", "crf": crf, "maxrate": rate, "bufsize": str(room // 10), "sc_threshold": "0"}
     return {"deadline": "realtime", "cpu-used": "8", "crf": "36", "b": rate}
 
 
 def _is_mp4(content: bytes) -> bool:
-    """Whether this is the whole of an MP4: its boxes fill it to the last byte."""
-    place, kinds = 0, []
-    while place + 8 <= len(content):
-        length = int.from_bytes(content[place : place + 4], "big")
-        kinds.append(content[place + 4 : place + 8])
-        if length < 8:
-            return False
-        place += length
-    return place == len(content) and kinds[:1] == [b"ftyp"] and b"moov" in kinds and b"mdat" in kinds
+    """Whether this is a complete MP4: its boxes fill it to the last byte."""
+    try:
+        boxes = list(parse_boxes(io.BytesIO(content), 0, len(content)))
+    except MalformedFile:
+        return False
+    kinds = [box.kind for box in boxes]
+    return kinds[:1] == [b"ftyp"] and b"moov" in kinds and b"mdat" in kinds and boxes[-1].end == len(content)

@@ -1,4 +1,4 @@
-"""Small frames of a clip and small copies of a picture, with no more decoded than they need."""
+"""Small frames of clips and small copies of pictures, with minimal decoding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
-import numpy as np
 from PIL import Image, ImageCms
 
 from ..errors import ReelbookError
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
     from av.container import InputContainer
 
 GROUND = (255, 255, 255)
-"""What is seen through a picture that is not opaque."""
+"""The background behind transparent pixels."""
 STRIP_PIXELS = 2_000_000
 _SRGB = ImageCms.createProfile("sRGB")
 _DEEP = ("I;16", "I;16B", "I;16L", "I")
-"""Grey with more than 8 bits."""
+"""Pillow's grey modes with more than 8 bits."""
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT, 3: Image.Transpose.ROTATE_180, 4: Image.Transpose.FLIP_TOP_BOTTOM,
     5: Image.Transpose.TRANSPOSE, 6: Image.Transpose.ROTATE_270, 7: Image.Transpose.TRANSVERSE, 8: Image.Transpose.ROTATE_90,
@@ -36,12 +35,12 @@ Size = tuple[int, int]
 
 
 def is_video(path: str | Path) -> bool:
-    """Whether it plays; a GIF counts as a picture."""
+    """Whether a file is a video by its suffix; a GIF counts as a picture."""
     return Path(path).suffix.lower() in CONTAINERS
 
 
 def fit_size(size: Size, box: Size) -> Size:
-    """The largest size of this shape inside a box, and never larger than it is.
+    """The largest size of the same aspect ratio that fits a box; never enlarged.
 
     >>> fit_size((1280, 720), (320, 320)), fit_size((10, 1000), (320, 320)), fit_size((1, 1), (320, 320))
     ((320, 180), (3, 320), (1, 1))
@@ -51,7 +50,7 @@ def fit_size(size: Size, box: Size) -> Size:
 
 
 def get_size(path: str | Path) -> Size:
-    """Width and height as it is seen."""
+    """Width and height of a video or picture, after its Exif rotation."""
     if is_video(path):
         with open_video(path, to_decode=False) as (_, stream):
             return stream.width, stream.height
@@ -59,7 +58,7 @@ def get_size(path: str | Path) -> Size:
 
 
 def format_colour_note(path: str | Path) -> str:
-    """What to say of the colours of a clip where its stills cannot show them."""
+    """A note for a clip whose colours stills cannot reproduce; empty for others."""
     if not is_video(path):
         return ""
     with open_video(path, to_decode=False) as (_, stream):
@@ -67,10 +66,10 @@ def format_colour_note(path: str | Path) -> str:
 
 
 def read_picture(path: str | Path | IO[bytes], box: Size) -> Image.Image:
-    """A picture inside a box, upright, in sRGB and opaque."""
+    """A picture scaled down to fit a box, rotated by its Exif orientation, in sRGB and opaque."""
     with bounded_open.open_picture(path, (max(box), max(box))) as source:
         source.load()
-        # Only now: some kinds tell it behind their pixels, and Pillow turns a TIFF by itself.
+        # After `load`: some formats store it behind the pixels, and Pillow rotates a TIFF itself.
         turn = source.getexif().get(ORIENTATION, 1)
         profile = source.info.get("icc_profile")
         inside = (box[1], box[0]) if turn in ON_ITS_SIDE else box
@@ -81,14 +80,14 @@ def read_picture(path: str | Path | IO[bytes], box: Size) -> Image.Image:
 
 
 def read_middle(path: str | Path, box: Size) -> Image.Image:
-    """A frame of a clip near its middle, inside a box.
+    """A frame near the middle of a clip, scaled down to fit a box.
 
-    The keyframe before the middle if it is in the second quarter: one frame is decoded then. Else the middle itself,
-    because the clips of a sweep from one picture all begin alike.
+    The keyframe before the middle if it is in the second quarter, so that a single frame is decoded; else the middle
+    itself, because the clips of a sweep that start from one picture all begin alike.
     """
     with open_video(path) as (container, stream):
         start, length = _span(container, stream)
-        # The last frame begins before the end.
+        # The last frame starts before the end.
         length -= length // stream.frames if stream.frames else 0
         goal, earliest = start + length // 2, start + length // 4
         container.seek(goal, stream=stream)
@@ -100,28 +99,28 @@ def read_middle(path: str | Path, box: Size) -> Image.Image:
 
 @dataclass(frozen=True, slots=True)
 class ClipFrames:
-    """Some frames of a clip, and what there is to know of the whole."""
+    """Some frames of a clip, and its number of frames, rate and size."""
 
     frames: list[Image.Image]
     numbers: list[int]
-    """Which frames these are; the first of a clip is 0."""
+    """The frames' indices; the first frame of a clip is 0."""
     count: int
-    """How many it has in all."""
+    """Number of frames of the clip."""
     rate: Fraction
     size: Size
 
     @property
     def seconds(self) -> float:
-        """How long it plays."""
+        """The clip's duration."""
         return float(self.count / self.rate)
 
 
 def read_spread(path: str | Path, count: int, box: Size) -> ClipFrames:
-    """So many frames inside a box, evenly from the first to the last; one alone is that in the middle."""
+    """`count` frames scaled to fit a box, evenly spaced from the first to the last; the middle one for a count of 1."""
     return read_frames(
         path,
-        lambda whole, _: (
-            [round(place * (whole - 1) / (count - 1)) for place in range(count)] if count > 1 else [whole // 2]
+        lambda total, _: (
+            [round(place * (total - 1) / (count - 1)) for place in range(count)] if count > 1 else [total // 2]
         ),
         box,
     )
@@ -156,27 +155,27 @@ def shrink_frame(frame: VideoFrame, codec: str, box: Size) -> Image.Image:
 
 
 def _span(container: InputContainer, stream: VideoStream) -> tuple[int, int]:
-    """When a clip begins and how long it is, in its own ticks."""
+    """Start and duration of a clip, in units of its time base."""
     if stream.duration is not None:
         return stream.start_time or 0, stream.duration
-    # A WebM tells it for the whole file, in millionths of a second.
+    # A WebM states the duration of the file only, in microseconds.
     seconds = (container.duration or 0) / 1_000_000
     return stream.start_time or 0, int(seconds / stream.time_base) if stream.time_base else 0
 
 
 def _frame_from(container: InputContainer, stream: VideoStream, goal: int, earliest: int) -> VideoFrame | None:
-    """The first keyframe from here if it is late enough, else the frame at the goal, or the last there is."""
+    """The next keyframe if it is not before `earliest`, else the frame at the goal, or the last frame."""
     context = stream.codec_context
     last: VideoFrame | None = None
-    # A small picture does not show whether the edges of blocks were smoothed on the way to it.
+    # In a small picture the lack of deblocking is not visible.
     context.options = {**context.options, "skip_loop_filter": "all"}
     for packet in container.demux(stream):
-        # On the way there, frames that no other one builds on are passed over.
+        # Before the goal, frames that no other refers to are skipped.
         is_before = packet.pts is not None and packet.pts < goal and not packet.is_keyframe
         context.skip_frame = "NONREF" if is_before else "DEFAULT"
         frames = context.decode(packet)
         if last is None and packet.is_keyframe and packet.pts is not None and packet.pts >= earliest:
-            # A decoder holds frames back until it knows their order. There is only this one.
+            # A decoder delays frames until it knows their order: flush it for this one.
             return next(iter(frames or context.decode(None)), None)
         for frame in frames:
             last = frame
@@ -186,7 +185,7 @@ def _frame_from(container: InputContainer, stream: VideoStream, goal: int, earli
 
 
 class _Mark(NamedTuple):
-    """One packet, without what it holds: a long clip is not to be in memory as a whole."""
+    """Number and time of a packet without its data, so that a long clip is not held in memory."""
 
     number: int
     pts: int
@@ -205,7 +204,7 @@ def _packets(container: InputContainer, stream: VideoStream) -> Iterator[Packet[
 def _decoded(
     path: str | Path, stretches: Sequence[Sequence[_Mark]], wanted: set[int], box: Size
 ) -> dict[int, Image.Image]:
-    """The frames of these times. Only stretches that hold one are decoded, and of those only what it takes."""
+    """The frames at these times. Only stretches that contain one are decoded, without frames they do not refer to."""
     found: dict[int, Image.Image] = {}
     begins, ends = ({stretch[place].number for stretch in stretches} for place in (0, -1))
     is_needed = False
@@ -215,7 +214,7 @@ def _decoded(
             is_needed = is_needed or number in begins
             if not is_needed:
                 continue
-            # What no other frame builds on is decoded only where it is itself wanted.
+            # A frame that no other refers to is decoded only if it is wanted itself.
             context.skip_frame = "DEFAULT" if packet.pts in wanted else "NONREF"
             is_needed = number not in ends
             for frame in [*context.decode(packet), *(() if is_needed else context.decode(None))]:
@@ -229,7 +228,7 @@ def _decoded(
 
 
 def _stretches(packets: Sequence[_Mark], wanted: set[int]) -> list[list[_Mark]]:
-    """What has to be decoded: from a keyframe to the last wanted frame before the next one."""
+    """The packets to decode: from a keyframe to the last wanted frame before the next keyframe."""
     stretches: list[list[_Mark]] = []
     for packet in packets:
         if packet.is_keyframe or not stretches:
@@ -237,22 +236,24 @@ def _stretches(packets: Sequence[_Mark], wanted: set[int]) -> list[list[_Mark]]:
         stretches[-1].append(packet)
     joined: list[list[_Mark]] = []
     for stretch in stretches:
-        if joined and _leans_back(stretch, wanted):
+        if joined and _refers_back(stretch, wanted):
             joined[-1] += stretch
         else:
             joined.append(stretch)
-    ends = [max((place for place, packet in enumerate(one, 1) if packet.pts in wanted), default=0) for one in joined]
+    ends = [
+        max((place for place, packet in enumerate(stretch, 1) if packet.pts in wanted), default=0) for stretch in joined
+    ]
     return [stretch[:end] for stretch, end in zip(joined, ends, strict=True) if end]
 
 
-def _leans_back(stretch: Sequence[_Mark], wanted: set[int]) -> bool:
-    """Whether a wanted frame is shown before its own keyframe; then it builds on the stretch before, too."""
+def _refers_back(stretch: Sequence[_Mark], wanted: set[int]) -> bool:
+    """Whether a wanted frame is displayed before its own keyframe; then it refers to the previous stretch, too."""
     begins = stretch[0].pts
     return any(packet.pts in wanted and packet.pts < begins for packet in stretch)
 
 
 def _reduced(source: Image.Image, size: Size) -> Image.Image:
-    """The picture at this size in RGB, RGBA, CMYK or grey; converted a strip at a time, so that no second whole is needed."""
+    """The picture at this size in RGB, RGBA, CMYK or grey; converted in strips, to avoid a second full copy."""
     factor = max(1, min(source.width // (2 * size[0]), source.height // (2 * size[1])))
     mode = _plain_mode(source)
     if factor == 1 and mode == source.mode:
@@ -270,19 +271,21 @@ def _plain_mode(source: Image.Image) -> str:
         return "L"
     if source.has_transparency_data:
         return "RGBA"
-    # Others, such as those with a palette, cannot be shrunk: that would mix the numbers of their colours.
+    # Others, such as palette modes, cannot be averaged: that would mix palette indices.
     return source.mode if source.mode in ("RGB", "CMYK", "L") else "RGB"
 
 
 def _plain(strip: Image.Image, mode: str) -> Image.Image:
     if strip.mode not in _DEEP:
         return strip if strip.mode == mode else strip.convert(mode)
-    # Pillow would take all that is lighter than 255 of 65,535 for white.
+    # Pillow would clip all values above 255 of 65,535 to white.
+    import numpy as np
+
     return Image.fromarray((np.clip(np.asarray(strip), 0, 65535) / 257 + 0.5).astype(np.uint8))
 
 
 def _in_srgb(picture: Image.Image, profile: bytes | None) -> Image.Image:
-    """The picture in the colours that screens expect; those of a profile that makes no sense stay as they are."""
+    """The picture converted to sRGB; an invalid profile is ignored."""
     mode = "RGBA" if picture.mode == "RGBA" else "RGB"
     if not profile:
         return picture.convert(mode)

@@ -1,8 +1,8 @@
-"""The colours of video frames: what their numbers mean, and frames as RGB or smaller frames that keep that meaning.
+"""Colour spaces of video frames, and frames converted to RGB or resized within their colour space.
 
-A stream says how its numbers become colours by four codes of ITU-T H.273: matrix, range, primaries and transfer. Where it
-does not, this follows Chromium, so that a still shows what the player shows: of H.264 three codes count or none, and
-without them a picture of 720 lines or more is BT.709 and a smaller one BT.601.
+A stream declares its colour space by four codes of ITU-T H.273: matrix, range, primaries and transfer. If they are
+missing, this follows Chromium, so that a still looks like the clip in the player: H.264 needs all of three codes, else
+a picture of 720 lines or more is BT.709 and a smaller one BT.601.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RGB, BT709, UNSPECIFIED, BT470M, BT470BG, BT601, SMPTE240M, BT2020 = 0, 1, 2, 4, 5, 6, 7, 9
-"""Codes of matrices and primaries; most mean the same in both tables."""
+"""Codes of matrices and primaries; most are the same in both tables."""
 LIMITED, FULL = 1, 2
 GAMMA22, GAMMA28, SRGB, PQ, HLG = 4, 5, 13, 16, 18
 HD_LINES = 720
 
 AREA, SMOOTH = 0x20, 0x2020
-"""How swscale averages areas; the second keeps colours for each pixel on the way to RGB, without which all is two steps darker."""
+"""swscale's flags for averaging areas; the second also interpolates chroma, without which RGB is two levels darker."""
 _MATRICES = {BT709: 1, 4: 4, BT470BG: 5, BT601: 5, SMPTE240M: 7, BT2020: 9, 10: 9}
-"""What swscale calls the matrices."""
+"""swscale's numbers of the matrices."""
 
 _WHITE = (0.3127, 0.3290)
 _PRIMARIES = {
@@ -40,16 +40,16 @@ _PRIMARIES = {
     12: ((0.680, 0.320), (0.265, 0.690), (0.150, 0.060), _WHITE),
     22: ((0.630, 0.340), (0.295, 0.605), (0.155, 0.077), _WHITE),
 }
-"""Where red, green, blue and white lie; BT.601 of 525 lines is left out, because players show it as BT.709."""
+"""Chromaticities of red, green, blue and white; BT.601 of 525 lines is missing, because players treat it as BT.709."""
 _GAMMAS = {GAMMA22: 2.2, GAMMA28: 2.8, 8: 1.0}
-"""Transfers that players do not take for that of sRGB."""
+"""Transfers that players do not treat as sRGB's."""
 
 Size = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Colours:
-    """What the numbers of a stream mean; codes of H.273."""
+    """The colour space of a stream, as codes of H.273."""
 
     matrix: int
     range: int
@@ -58,19 +58,19 @@ class Colours:
 
 
 def format_colour_note(transfer: int) -> str:
-    """What to say of a clip that is lighter than a screen's white, which no still can show; empty for others."""
+    """A note for an HDR clip, whose colours stills cannot reproduce; empty for others."""
     name = {PQ: "PQ", HLG: "HLG"}.get(transfer)
     return f"HDR ({name}), stills show its colours roughly" if name else ""
 
 
 def get_colours(frame: VideoFrame, codec: str) -> Colours:
-    """The colours of a decoded frame, as a browser plays a stream of this codec."""
+    """The colour space of a decoded frame, as a browser interprets a stream of this codec."""
     matrix, primaries, transfer = frame.colorspace, frame.color_primaries, frame.color_trc
     if frame.format.is_rgb:
         return Colours(RGB, FULL, BT709, SRGB)
     is_full = frame.color_range == FULL or frame.format.name.startswith("yuvj")
     if codec == "vp8" and UNSPECIFIED not in (primaries, transfer):
-        # Its decoder says BT.601 whatever the file says.
+        # Its decoder reports BT.601 whatever the file declares.
         matrix = BT709 if primaries == BT709 else BT601
     stated = (matrix, primaries, transfer)
     if all(_is_stated(code) for code in stated) and not (codec == "vp8" and primaries == UNSPECIFIED):
@@ -86,9 +86,9 @@ def get_colours(frame: VideoFrame, codec: str) -> Colours:
 
 
 def convert_to_rgb(frame: VideoFrame, colours: Colours, size: Size | None = None) -> Image.Image:
-    """The frame as a picture in sRGB, at another size if one is given."""
+    """The frame as a picture in sRGB, resized if a size is given."""
     width, height = size or (frame.width, frame.height)
-    # Shrunk while its colours are converted, which is five times as quick as one after the other.
+    # Resized while its colours are converted, which is five times as fast as two steps.
     small = frame.reformat(width, height, "rgb24", interpolation=SMOOTH, dst_color_range=FULL, **_source(colours))
     picture: Image.Image = small.to_image()  # type: ignore[no-untyped-call]  # Left out of PyAV's types: Pillow is optional.
     if colours.primaries in _PRIMARIES and (colours.primaries != BT709 or colours.transfer in _GAMMAS):
@@ -97,21 +97,21 @@ def convert_to_rgb(frame: VideoFrame, colours: Colours, size: Size | None = None
 
 
 def resize_frame(frame: VideoFrame, colours: Colours, size: Size) -> VideoFrame:
-    """The frame at another size as an encoder takes it, its numbers meaning what `get_encodable_colours` says."""
-    kept = get_encodable_colours(colours)
-    matrix = _MATRICES.get(kept.matrix, 5)
+    """The frame at another size for an encoder, in the colour space of `get_encodable_colours`."""
+    target = get_encodable_colours(colours)
+    matrix = _MATRICES.get(target.matrix, 5)
     return frame.reformat(
-        *size, "yuv420p", interpolation=AREA, dst_colorspace=matrix, dst_color_range=kept.range, **_source(colours)
+        *size, "yuv420p", interpolation=AREA, dst_colorspace=matrix, dst_color_range=target.range, **_source(colours)
     )
 
 
 def get_encodable_colours(colours: Colours) -> Colours:
-    """The colours of a copy: the same, but for RGB, which becomes BT.709."""
+    """The colour space of a copy: the same, except that RGB becomes BT.709."""
     return Colours(BT709, LIMITED, BT709, BT709) if colours.matrix == RGB else colours
 
 
 def tag(context: VideoCodecContext, colours: Colours) -> None:
-    """Have an encoder write these colours into its stream and its file."""
+    """Set the colour space that an encoder writes into its stream and file."""
     context.colorspace, context.color_range = colours.matrix, colours.range
     context.color_primaries, context.color_trc = colours.primaries, colours.transfer
 
@@ -127,20 +127,20 @@ def _source(colours: Colours) -> dict[str, int]:
 
 
 def _in_srgb(pixels: NDArray[np.uint8], colours: Colours) -> NDArray[np.uint8]:
-    """The pixels in the primaries and the transfer of sRGB."""
+    """The pixels converted to the primaries and the transfer of sRGB."""
     codes = np.arange(256) / 255
     gamma = _GAMMAS.get(colours.transfer)
     curve = codes**gamma if gamma else np.where(codes <= 0.04045, codes / 12.92, ((codes + 0.055) / 1.055) ** 2.4)
     linear = curve.astype(np.float32)[pixels] @ _to_srgb(colours.primaries).T
     light = np.clip(linear, 0, 1)
-    shown = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
-    found: NDArray[np.uint8] = np.rint(255 * shown).astype(np.uint8)
+    encoded = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
+    found: NDArray[np.uint8] = np.rint(255 * encoded).astype(np.uint8)
     return found
 
 
 @lru_cache
 def _to_srgb(primaries: int) -> NDArray[np.float32]:
-    """What makes linear light of sRGB from that of other primaries."""
+    """The matrix from linear light in other primaries to that in sRGB's."""
     return (np.linalg.inv(_to_xyz(BT709)) @ _to_xyz(primaries)).astype(np.float32)
 
 

@@ -15,11 +15,11 @@ from .problems import problems_of
 from .signatures import positional_field, present
 
 WIRE: Mapping[str, bool] = {"wire": True}
-"""The validation context of a service: JSON exactly as the schema says, no help for floating-point noise."""
+"""The validation context of a service: JSON must match the schema exactly, without tolerance for rounding noise."""
 
 
 def _first_paragraph(schema: dict[str, Any]) -> None:
-    """Keep docstring examples out of JSON schemas, whose readers may not know Python."""
+    """Remove docstring examples from a JSON schema, whose readers may not know Python."""
     if "description" in schema:
         schema["description"] = schema["description"].partition("\n\n")[0]
 
@@ -32,13 +32,13 @@ def _arguments(values: dict[str, Any]) -> str:
 
 
 def _is_argument(name: str) -> bool:
-    # Python would read `ﬁ`, one letter, as `fi`.
-    is_as_read = unicodedata.normalize("NFKC", name) == name
-    return name.isidentifier() and is_as_read and not keyword.iskeyword(name) and not name.startswith("__")
+    # Python normalises identifiers: `ﬁ`, one letter, becomes `fi`.
+    is_normalised = unicodedata.normalize("NFKC", name) == name
+    return name.isidentifier() and is_normalised and not keyword.iskeyword(name) and not name.startswith("__")
 
 
 def _by_name(kind: type[Part], by_position: tuple[Any, ...], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The one positional argument, under its field's name."""
+    """The positional argument as a keyword argument, under its field's name."""
     name = positional_field(kind)
     if name is None:
         wrong = "takes its values by name, such as seed=7"
@@ -69,7 +69,7 @@ class Part(BaseModel):
         json_schema_extra=_first_paragraph,
     )
 
-    # Only by position, because a described model may have a field of the name `self`.
+    # `self` is positional-only, because a described model may have a field of that name.
     def __init__(self, /, *by_position: Any, **values: Any) -> None:
         try:
             named = {**_by_name(type(self), by_position, values), **values} if by_position else values
@@ -78,7 +78,7 @@ class Part(BaseModel):
             raise InvalidInput(type(self).__name__, problems_of(type(self), error)) from None
 
     # Tells pydantic that this constructor only rewords errors: a part nested in an input is then
-    # validated without it, and keeps its place (`loras[0].scale`) in the input's own error.
+    # validated without it, and keeps its path (`loras[0].scale`) in the input's own error.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     @classmethod
@@ -88,7 +88,7 @@ class Part(BaseModel):
             present(cls, cls.model_json_schema(), cls.__doc__ or "", f"rb.{cls._spelling()}")
 
     def __dir__(self) -> list[str]:
-        # Without the methods of pydantic, which completion would mix in.
+        # Leave out the methods of pydantic, which would clutter completion.
         own = {name for kind in type(self).__mro__ if issubclass(kind, Part) for name in vars(kind)}
         return sorted({*type(self).model_fields, *(name for name in own if not name.startswith(("_", "model_")))})
 
@@ -111,7 +111,7 @@ class Part(BaseModel):
     __str__ = __repr__
 
     def __reel_pictures__(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Every source picture in it, with its place. Call `pictures_of` instead."""
+        """Yield every source picture with its field path. Call `pictures_of` instead."""
         for name, field in type(self).model_fields.items():
             value, extra = getattr(self, name), field.json_schema_extra
             if isinstance(extra, dict) and extra.get("x-media") == "image" and isinstance(value, str):
@@ -141,13 +141,13 @@ class Part(BaseModel):
 
 
 class Input(Part):
-    """What a model is asked: immutable, hashable, and strict, because a typo must not cost credits."""
+    """Base class of inputs: immutable, hashable, and strict, because a typo must not cost credits."""
 
     endpoint_id: ClassVar[str] = ""
     """The model this input belongs to."""
 
     def __getitem__(self, name: str) -> Any:
-        """A field by its name on the wire, whatever that is.
+        """The value of a field, by its name in JSON.
 
         >>> from reelbook.models.text_to_video import TextToVideo
         >>> TextToVideo(prompt="a paper boat")["resolution"]
@@ -169,7 +169,7 @@ class Input(Part):
         return type(self)(**{**values, **changes})
 
     def wire(self) -> dict[str, Any]:
-        """The JSON object that the service receives: defaults spelled out, nulls left out.
+        """The JSON object that the service receives: defaults included, nulls omitted.
 
         >>> from reelbook.models.images_to_video import ImagesToVideo
         >>> ImagesToVideo(images=["https://example.org/a.png"]).wire()
@@ -179,21 +179,21 @@ class Input(Part):
 
 
 class Output(BaseModel):
-    """What a model returns. Fields that the spec does not show are preserved."""
+    """Base class of outputs. Fields outside the specification are preserved."""
 
     model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
 
     if TYPE_CHECKING:
-        # Undeclared fields are preserved, so any name may be there.
+        # Undeclared fields are preserved, so any attribute may exist.
         def __getattr__(self, name: str) -> Any: ...
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        # Values are written with quotes and escapes; a service's own names of fields would stand there as they are.
+        # `repr` escapes values, but not the names of fields that a service adds.
         return ((name and printable(name), value) for name, value in super().__repr_args__())
 
     @property
     def files(self) -> tuple[Any, ...]:
-        """Every file in this output, in order, also those in fields that the spec does not show."""
+        """All files in this output, in order, including those in fields outside the specification."""
         return tuple(_files_in([value for _, value in self]))
 
 

@@ -58,7 +58,7 @@ _BY_NAME = {name.casefold(): size for group in FORMATS.values() for name, size i
 
 
 def find_format(name: str) -> str | None:
-    """The size of a format by its name, in upper or lower case; None where no format has it.
+    """The size of a named format, ignoring case; None for an unknown name.
 
     >>> find_format("story"), find_format(" Full HD "), find_format("stories")
     ('1080x1920', '1920x1080', None)

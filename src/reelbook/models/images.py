@@ -23,16 +23,16 @@ Kind = Literal["path", "memory", "library"]
 Place = tuple[str | int, ...]
 
 _ADDRESS = re.compile(r"https?://|data:|file_[0-9a-f]+\Z", re.IGNORECASE)
-"""What a service reads by itself: an http(s) or `data:` address, or the `file_id` of an upload."""
+"""Addresses that a service reads itself: http(s), `data:`, or the `file_id` of an upload."""
 _IN_LIBRARY = re.compile(r"sha256:([0-9a-f]{64})\Z")
 
 
 class Image(str):
-    """A source picture that a service cannot fetch by itself: a file of yours, or something in memory.
+    """A source picture that a service cannot fetch itself: a local file, or a picture in memory.
 
-    It is also text, namely what stands for it in JSON: the path, or `sha256:…` for content that was in memory. Two
-    pictures with the same text are equal, so those in memory are compared by content. A path is read when the run
-    is sent, not before.
+    It is a `str` of its JSON representation: the path, or `sha256:…` for content that was in memory. Two pictures with
+    the same text are equal, so those in memory are compared by content. A path is read when the run is sent, not
+    before.
 
     >>> Image.of("boat.png")
     'boat.png'
@@ -43,16 +43,16 @@ class Image(str):
     __slots__ = ("content", "kind", "label", "sha256")
 
     kind: Kind
-    """Where it is: a `path` on this machine, in `memory`, or in the `library`."""
+    """Location: a `path` on this machine, in `memory`, or in the `library`."""
     sha256: str | None
     """The hash of its content; None for a path, whose content is not known yet."""
     label: str
-    """A few words for a person."""
+    """A short label for display."""
     content: bytes | None
     """The bytes of the file, for a picture in memory."""
 
     is_picture = True
-    """Keeps it out of fields for plain text."""
+    """Marks it, so that fields for plain text reject it."""
 
     def __new__(
         cls,
@@ -71,7 +71,7 @@ class Image(str):
 
     @classmethod
     def of(cls, value: Any) -> str:
-        """The picture that a value is; an address that a service reads by itself stays plain text.
+        """An `Image` from a value; an address that a service reads itself stays plain text.
 
         Takes a path, an address, bytes, an open file, a PIL image, an array (height × width, with 1, 3 or 4 channels;
         uint8, bool, or floats from 0 to 1), a matplotlib figure, a file of the service, or an earlier result.
@@ -83,7 +83,7 @@ class Image(str):
 
     @classmethod
     def from_library(cls, sha256: str) -> Self:
-        """The picture with this content, from among those that were sent before."""
+        """A picture that was sent before, by the hash of its content."""
         if not _IN_LIBRARY.match(f"sha256:{sha256}"):
             words = f"A picture in the library is named by 64 hexadecimal digits, and not {str(sha256)[:80]!r}."
             raise InvalidInput("Image", [Problem(("sha256",), words, "picture")])
@@ -95,7 +95,7 @@ class Image(str):
         return cls(f"sha256:{sha256}", kind="memory", sha256=sha256, label=label, content=content)
 
     def __repr__(self) -> str:
-        # As one would type it, so that the `repr` of an input is code that gives an equal one.
+        # Source code, so that evaluating an input's `repr` gives an equal input.
         return str.__repr__(self) if self.sha256 is None else f"Image.from_library({self.sha256!r})"
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
@@ -126,7 +126,7 @@ def parse_picture(value: Any) -> str:
     if isinstance(value, Image):
         return value
     if isinstance(value, str):
-        return _of_text(str.__str__(value))
+        return _parse_text(str.__str__(value))
     if _is_service_file(value):
         return _address_of(value)
     if isinstance(value, os.PathLike) and not has_picture_method(value):
@@ -143,7 +143,7 @@ def parse_picture(value: Any) -> str:
         raise NotAPicture(f"could not be read: {str(error)[:300] or type(error).__name__}.") from error
 
 
-def _of_text(text: str) -> str:
+def _parse_text(text: str) -> str:
     if _ADDRESS.match(text):
         return text
     if known := _IN_LIBRARY.match(text):
@@ -154,7 +154,7 @@ def _of_text(text: str) -> str:
 
 
 def _is_service_file(value: Any) -> bool:
-    """Whether it is a file in a service's response. Not tested by its class, which would be a circular import."""
+    """Whether a value is a file of a response. Not tested by its class, which would be a circular import."""
     return isinstance(value, BaseModel) and isinstance(getattr(value, "url", None), str) and hasattr(value, "file_name")
 
 
@@ -165,7 +165,7 @@ def _address_of(file: Any) -> str:
 
 
 class _PictureValidator:
-    """Validates a source picture: in Python from any supported value, in a service from text, which stays as it is."""
+    """Validates a source picture: in Python from any supported value, in a service from text, which stays unchanged."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.with_info_wrap_validator_function(
@@ -181,7 +181,7 @@ class _PictureValidator:
             found = parse_picture(value)
         except NotAPicture as error:
             raise PydanticCustomError("picture", "{reason}", {"reason": str(error)}) from None
-        # Validation as text finds half of a surrogate pair, which can neither be sent nor be written.
+        # Validation as text finds unpaired surrogates, which can neither be sent nor written.
         plain = str(as_text(str(found)))
         return found if isinstance(found, Image) else plain
 
@@ -189,12 +189,12 @@ class _PictureValidator:
 Picture = Annotated[Text, _PictureValidator(), Field(json_schema_extra={"x-media": "image"})]
 """A source picture: an `Image`, or as plain text an http(s) or `data:` address or the `file_id` of an upload.
 
-`x-media` tells a form that this text names a picture.
+`x-media` marks the field as a picture for forms.
 """
 
 
 def pictures_of(request: Part) -> list[tuple[Place, str]]:
-    """Every source picture in an input with its place: an `Image`, or an address.
+    """Every source picture in an input with its field path: an `Image`, or an address.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
     >>> pictures_of(ImagesToVideo(images=["a.png"]))
@@ -204,7 +204,7 @@ def pictures_of(request: Part) -> list[tuple[Place, str]]:
 
 
 def replace_pictures(wire: dict[str, Any], pictures: Mapping[Place, Any]) -> dict[str, Any]:
-    """Set other values where the pictures of an input's JSON are; returns the same object.
+    """Replace the pictures in an input's JSON in place, and return it.
 
     >>> replace_pictures({"images": [{"url": "a.png"}]}, {("images", 0, "url"): "https://example.org/a.png"})
     {'images': [{'url': 'https://example.org/a.png'}]}

@@ -15,7 +15,7 @@ from .service_file import File
 from .value_types import Integer, Ordered, Real, coerce_float, coerce_tuple, is_wire_json
 
 MAX_FRAMES = 100_000
-"""The longest video; the spec shows no limit, and one is needed."""
+"""Maximum number of frames; the specification has no limit, and one is required."""
 
 
 class Frame(Part):
@@ -28,7 +28,7 @@ class Frame(Part):
 
 
 class _OrBarePicture:
-    """Adds to the schema that a picture may be given by its address alone."""
+    """Adds an address alone, without a number of frames, to the schema of a picture."""
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         array_schema = handler(schema)
@@ -60,7 +60,7 @@ class ImagesToVideo(Input):
         if not exact and _is_alone(values["images"]):
             words = "`images` needs a list and has one picture: put it in brackets."
             raise PydanticCustomError("one_picture", words, {"field": "images"})
-        # Each field reports its own problems; until then any number will do.
+        # Fields report their own problems later; until then any number will do.
         try:
             images = coerce_tuple(values["images"])
         except PydanticCustomError:

@@ -7,4 +7,4 @@ from typing import Any
 
 
 class Models(list[Mapping[str, Any]]):
-    """The models of a service, each with its id and whatever else the service reports; a table in a notebook."""
+    """The models of a service, each with its id and other fields that the service reports; a table in a notebook."""

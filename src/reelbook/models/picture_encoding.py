@@ -1,4 +1,4 @@
-"""Pictures in memory as the bytes of a file: picture files stay unchanged, all else becomes a PNG."""
+"""Encoding of pictures in memory as files: picture files stay unchanged, anything else becomes a PNG."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def is_encodable(value: Any) -> bool:
 def is_one_array(value: Any) -> bool:
     """Whether an array is a single picture, and not a stack of them.
 
-    A stack of grey pictures, three or four pixels wide, looks like one picture in colour; nobody has such pictures.
+    A stack of grey pictures, three or four pixels wide, is mistaken for one colour picture, but is not expected.
     """
     shape = _shape(value) if _is_array(value) else ()
     return len(shape) == 2 or (len(shape) == 3 and shape[2] in (1, 3, 4))
@@ -150,7 +150,7 @@ def _name_of(file: Any) -> str:
 
 
 def _read_file(file: Any) -> bytes:
-    """The whole of an open file, from its start where it can be rewound, as most have just been written."""
+    """The complete content of an open file, from its start if it is seekable, as most have just been written."""
     start = file.tell() if hasattr(file, "seekable") and file.seekable() else None
     if start is not None:
         file.seek(0)
@@ -163,7 +163,7 @@ def _read_file(file: Any) -> bytes:
 
 
 def _encode_figure(figure: Any) -> bytes:
-    # The inner figure of seaborn's grids has the size, so that one that is too large is not drawn.
+    # The size is checked before drawing; seaborn's grids have it on an inner figure.
     inner = getattr(figure, "figure", figure)
     if hasattr(inner, "get_size_inches") and hasattr(inner, "dpi"):
         width, height = (math.ceil(side * inner.dpi) for side in inner.get_size_inches())
@@ -246,7 +246,7 @@ def _encode_array(value: Any) -> bytes:
     try:
         array = numpy.asarray(value)
     except Exception as error:
-        # A tensor on a GPU, or one with gradients, says itself what to do.
+        # A tensor on a GPU, or with gradients, raises an error with instructions.
         raise NotAPicture(f"is of the type {type(value).__name__}, which does not become an array: {error}") from None
     _check_shape(array.shape)
     if array.dtype == numpy.bool_:
@@ -283,7 +283,7 @@ def _within(array: Any) -> Any:
 
 
 def _in_bytes(array: Any) -> Any:
-    """0 to 1 as 0 to 255. In single precision, as double would need twice the memory."""
+    """Values from 0 to 1 scaled to 0 to 255, in single precision, as double would need twice the memory."""
     import numpy
 
     return numpy.rint(numpy.multiply(array, 255, dtype=numpy.float32, casting="same_kind")).astype(numpy.uint8)

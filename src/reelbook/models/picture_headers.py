@@ -19,7 +19,7 @@ class Header:
 
     @property
     def pixels(self) -> int:
-        """Number of pixels; 0 where the file ends before its size."""
+        """Number of pixels; 0 where the file is truncated before its size."""
         return self.width * self.height
 
 
@@ -60,7 +60,7 @@ def parse_header(content: bytes) -> Header | None:
 
 
 def guess_kind(content: bytes) -> str:
-    r"""The kind of a file that cannot be sent, for a sentence.
+    r"""The kind of a file that cannot be sent, for use in a sentence.
 
     >>> guess_kind(b"%PDF-1.7"), guess_kind(b"hello"), guess_kind(b"")
     ('a PDF', 'no picture', 'empty')

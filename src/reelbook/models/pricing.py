@@ -64,7 +64,7 @@ class Estimate(NameHints):
 
     @property
     def counted(self) -> int | None:
-        """What a budget counts: the higher of the service's and the catalog's price."""
+        """The price that budgets count: the higher of the service's and the catalog's."""
         prices = [price for price in (self.credits, self.catalog) if price is not None]
         return max(prices, default=None)
 
@@ -90,7 +90,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Per-unit rates by model, for a lab that knows its own. Estimates from them are labelled as assumed."""
+    """Per-unit rates by model, supplied by the user. Estimates from them are labelled as assumed."""
 
     by_model: Mapping[str, Rate] = field(default_factory=dict)
 
@@ -108,7 +108,7 @@ class Rates:
 
 
 def estimate(request: Input, rates: Rates | None = None) -> Estimate:
-    """The estimate of a run by the catalog, or by the given rates.
+    """The estimate of a run from the catalog, or from the given rates.
 
     >>> estimate(TextToVideo(prompt="a paper boat", enable_detail_pass=True))
     Estimate(106 credits, assumed): base 53, detail pass × 2.0
@@ -126,8 +126,8 @@ def estimate(request: Input, rates: Rates | None = None) -> Estimate:
     if amount < row.minimum_credits:
         amount = Fraction(row.minimum_credits)
         lines.append(Line("at least", credits=Decimal(row.minimum_credits)))
-    whole = math.ceil(amount)
-    return Estimate(whole, tuple(lines), row.rate_card, "assumed", whole)
+    rounded = math.ceil(amount)
+    return Estimate(rounded, tuple(lines), row.rate_card, "assumed", rounded)
 
 
 def quantity(request: Input, unit: Unit) -> Fraction:

@@ -67,7 +67,7 @@ def problems_of(model: type[BaseModel], error: ValidationError) -> list[Problem]
 
 
 def format_field_path(loc: Sequence[str | int]) -> str:
-    """A place as a Python expression.
+    """A field path as a Python expression.
 
     >>> format_field_path(("loras", 0, "scale"))
     'loras[0].scale'
@@ -99,7 +99,7 @@ def format_literal(value: Any, max_chars: int = 60) -> str:
 
 
 def compact_value(value: Any) -> Any:
-    """The value if it is plain and short, else its literal: a problem must be small, and survive a pickle."""
+    """The value if it is plain and short, else its literal: a problem must be small and picklable."""
     if type(value) is str:
         plain = len(value) <= 100 and _is_utf8(value)
     else:
@@ -137,7 +137,7 @@ def _schema(model: type[BaseModel]) -> Schema:
 def _problem(schema: Schema, found: ErrorDetails) -> Problem:
     facts: Mapping[str, Any] = found.get("ctx", {})
     if isinstance(facts.get("problem"), Problem):
-        # A described input has made its own problems.
+        # Described inputs create their own problems.
         ready: Problem = facts["problem"]
         return ready
     loc = (*found["loc"], facts["field"]) if not found["loc"] and "field" in facts else found["loc"]
@@ -197,7 +197,7 @@ def _is_consequence(found: ErrorDetails, places: set[tuple[str | int, ...]]) -> 
 def _nearest_choice(value: Any, choices: Sequence[Any]) -> Any:
     """The choice that was probably meant: by number where all are numbers ("1080p" → "720p"), else by spelling."""
     if not isinstance(value, (str, int, float)) or isinstance(value, bool) or compact_value(value) is not value:
-        # Neither a text nor a number, or one of a length that nobody meant.
+        # Neither text nor a number, or implausibly long.
         return None
     numbers = [_leading_number(item) for item in (value, *choices)]
     if choices and None not in numbers:
@@ -261,7 +261,7 @@ def _wrong_length(loc: Loc, kind: str, value: Any, facts: Mapping[str, Any]) -> 
 
 
 def format_subject(loc: Loc) -> str:
-    """The subject of a sentence about a place."""
+    """The subject of a sentence about a field path."""
     return f"`{format_field_path(loc)}`" if loc else "The input"
 
 
@@ -283,7 +283,7 @@ def format_bounds(rule: Schema) -> str:
 
 
 def format_number(value: float) -> str:
-    """A number as one writes it, 24 rather than 24.0.
+    """A number in its usual notation, 24 rather than 24.0.
 
     >>> format_number(24.0), format_number(0.15), format_number(1234567)
     ('24', '0.15', '1234567')
@@ -327,7 +327,7 @@ def find_meant_value(value: Any, kind: str) -> Any:
 
 
 def _plain(typed: str) -> str:
-    """A number as Python writes it, from one with thousands separators or a decimal comma.
+    """A number in Python's notation, from text with thousands separators or a decimal comma.
 
     >>> _plain("1,000"), _plain("12 500"), _plain("0,5"), _plain("1,2,3")
     ('1000', '12500', '0.5', '1,2,3')

@@ -11,7 +11,7 @@ from ..util.printable import printable
 from .base import Output
 
 IN_QUEUE, IN_PROGRESS, COMPLETED = STATUSES = ("IN_QUEUE", "IN_PROGRESS", "COMPLETED")
-"""The three states that the spec names."""
+"""The three states in the specification."""
 
 
 def parse_count(value: Any) -> int | None:
@@ -40,28 +40,28 @@ _Address = Annotated[str | None, BeforeValidator(lambda value: value if isinstan
 
 
 class QueueStatus(Output):
-    """Where a request stands. Only `status` and `request_id` are certain to be there."""
+    """The status of a request. Only `status` and `request_id` are guaranteed."""
 
     status: Annotated[str, BeforeValidator(_status)]
-    """`IN_QUEUE`, `IN_PROGRESS` or `COMPLETED`; anything else counts as still going."""
+    """`IN_QUEUE`, `IN_PROGRESS` or `COMPLETED`; any other value counts as unfinished."""
     request_id: str
-    """Which request this is about."""
+    """The id of the request."""
     queue_position: _Count = None
-    """How many requests are ahead of it."""
+    """The number of requests ahead of it."""
     logs: Any = None
-    """What the service has to tell; a free-form object here, a list at other services."""
+    """The log; a free-form object in the specification, a list at other services."""
     metrics: _Table = None
     """Figures about the run, free-form."""
     status_url: _Address = None
-    """Where to ask again."""
+    """The URL of the status."""
     response_url: _Address = None
-    """Where the result will be."""
+    """The URL of the result."""
     cancel_url: _Address = None
-    """Where to cancel."""
+    """The URL for cancellation."""
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will happen.
+        """Whether the request is completed.
 
         >>> QueueStatus(status="COMPLETED", request_id="1").finished
         True
@@ -70,7 +70,7 @@ class QueueStatus(Output):
 
     @property
     def lines(self) -> list[str]:
-        """The log as plain lines, whatever shape the service gave it.
+        """The log as plain lines, from any format of a service.
 
         >>> QueueStatus(status="IN_PROGRESS", request_id="1", logs=[{"message": "warming up"}]).lines
         ['warming up']
@@ -78,7 +78,7 @@ class QueueStatus(Output):
         return self.last_lines()[0]
 
     def last_lines(self, limit: int | None = None) -> tuple[list[str], int]:
-        """The last lines of the log, and how many there are before them."""
+        """The last lines of the log, and the number of lines before them."""
         logs = self.logs
         if isinstance(logs, dict) and "entries" in logs:
             logs = logs["entries"]
@@ -95,7 +95,7 @@ class QueueStatus(Output):
 
 
 def find_new_lines(known: Sequence[str], reported: Sequence[str]) -> Sequence[str]:
-    """The lines of a log that are new; services send the whole log each time, or its last lines.
+    """The lines of a log that are new; services send the complete log each time, or its last lines.
 
     >>> find_new_lines(["a", "b"], ["a", "b", "c"]), find_new_lines(["a", "b"], ["b", "c"]), find_new_lines(["a", "b"], ["a"])
     (['c'], ['c'], [])

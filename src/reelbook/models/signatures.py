@@ -76,7 +76,7 @@ def positional_field(cls: type[BaseModel]) -> str | None:
 
 
 def type_name(rule: Any, definitions: Mapping[str, Any] | None = None) -> str:
-    """A JSON schema's type as Python would annotate it.
+    """A JSON schema's type as a Python annotation.
 
     >>> type_name({"enum": ["480p", "720p"]}), type_name({"type": "array", "items": {"type": "number"}})
     ("'480p' | '720p'", 'list[float]')

@@ -28,7 +28,7 @@ Tier = Literal["1K", "2K", "4K"]
 TIERS: dict[Tier, int] = {"1K": 1, "2K": 2, "4K": 4}
 MIN_SIDE, MAX_SIDE = 16, 6336
 MAX_SIZES = 100
-_SPELT = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*[xX×✕*]\s*0*([1-9][0-9]{0,4})\s*(?:px)?\s*", re.IGNORECASE)
+_SIZE_TEXT = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*[xX×✕*]\s*0*([1-9][0-9]{0,4})\s*(?:px)?\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -54,7 +54,7 @@ class Size:
     def read(cls, text: str) -> Self:
         """Parse the exact form `<width>x<height>`."""
         if not re.fullmatch(cls.PATTERN, text):
-            raise cls._misspelt(text)
+            raise cls._format_error(text)
         width, _, height = text.partition("x")
         return cls(int(width), int(height))
 
@@ -66,7 +66,7 @@ class Size:
         (Size(1080, 1920), Size(1080, 1920))
         """
         text = find_format(text) or text
-        found = _SPELT.fullmatch(text)
+        found = _SIZE_TEXT.fullmatch(text)
         return cls(int(found[1]), int(found[2])) if found else cls.read(text)
 
     @classmethod
@@ -102,10 +102,10 @@ class Size:
                 return cls(coerce_int(width), coerce_int(height))
         except ValueError:
             pass
-        raise cls._misspelt("")
+        raise cls._format_error("")
 
     @classmethod
-    def _misspelt(cls, text: str) -> PydanticCustomError:
+    def _format_error(cls, text: str) -> PydanticCustomError:
         # Two numbers are a size in any spelling: 1080 x 1920, 1080×1920, 1080*1920.
         sides = re.findall(r"[0-9]{1,9}", text[:100])
         nearest = str(_nearest_possible(cls(int(sides[0]), int(sides[1])))) if len(sides) == 2 else ""
@@ -154,11 +154,11 @@ PRESETS: tuple[Preset, ...] = tuple(
     for tier, factor in TIERS.items()
     for aspect, (width, height) in _AT_1K.items()
 )
-"""Every canvas, tier by tier. The spec does not show them; these are those of models of this family."""
+"""All canvases, tier by tier. They are not in the specification; these are the sizes of models of this family."""
 
 
 def preset_for(size: Size, resolution: Tier = "1K") -> Preset | None:
-    """The canvas for a target: the lowest tier that covers it, in it the nearest shape; None where none covers it.
+    """The canvas for a target: in the lowest tier that covers it, the nearest shape; None where none covers it.
 
     >>> preset_for(Size(1080, 1920))
     Preset(aspect_ratio='9:16', resolution='2K', width=1536, height=2752)

@@ -22,7 +22,7 @@ FRAME_SIZES: dict[tuple[Resolution, AspectRatio], tuple[int, int]] = {
     ("480p", "9:16"): (480, 854),
     ("480p", "1:1"): (480, 480),
 }
-"""Width and height of the clip. The spec does not show them; these are the common ones."""
+"""Width and height of the clip. They are not in the specification; these are common values."""
 
 
 class LoRA(Part):

@@ -25,7 +25,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 MAX_DIGITS = 4300
-"""The longest whole number: Python, and so `json`, neither reads nor writes a longer one."""
+"""Maximum digits of an integer: Python, and so `json`, neither parses nor formats a longer one."""
 _DIGITS_BOUND = 10**MAX_DIGITS
 MAX_ENTRIES = 100_000
 """How many entries are read from an iterator, which may never end."""
@@ -72,7 +72,7 @@ def _coerce_bool(value: Any) -> bool:
 
 
 def coerce_tuple(value: Any) -> tuple[Any, ...]:
-    """The entries of anything that has an order, such as a list, an array or `zip`; a set or a mapping has none.
+    """The entries of any ordered iterable, such as a list, an array or `zip`; a set or a mapping has no order.
 
     >>> coerce_tuple(zip([300, 640], [600, 480]))
     ((300, 600), (640, 480))
@@ -109,7 +109,7 @@ def is_wire_json(info: ValidationInfo) -> bool:
 
 Integer = Annotated[int, BeforeValidator(coerce_int)]
 Seed = Annotated[int, BeforeValidator(coerce_int), AfterValidator(_require_writable)]
-"""An integer without bounds but the largest number of digits."""
+"""An integer bounded only in its number of digits."""
 Real = Annotated[float, BeforeValidator(coerce_float)]
 Flag = Annotated[bool, BeforeValidator(_coerce_bool)]
 Text = Annotated[str, BeforeValidator(_reject_picture), Strict(), AfterValidator(_require_utf8)]
@@ -132,7 +132,7 @@ def is_multiple(value: float, step: str) -> bool:
     >>> is_multiple(0.15, "0.05"), is_multiple(0.35, "0.05"), is_multiple(0.07, "0.05")
     (True, True, False)
     """
-    # Not `%`: the quotient of a very large and a very small number has more digits than a context holds.
+    # Not `%`: the quotient of a very large and a very small number has more digits than a decimal context holds.
     top, bottom = Decimal(repr(float(value))).as_integer_ratio(), Decimal(step).as_integer_ratio()
     return top[0] * bottom[1] % (top[1] * bottom[0]) == 0
 
@@ -148,7 +148,7 @@ class MultipleOf:
     step: str
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        # Around the bounds and not after them: a noisy 1.0000000000000002 is 1, and so within 0 to 1.
+        # Wraps the bounds check: a noisy 1.0000000000000002 is 1, and so within 0 to 1.
         return core_schema.with_info_wrap_validator_function(self._check, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:

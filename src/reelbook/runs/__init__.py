@@ -1,1 +1,1 @@
-"""One run, from an input to its files: submitted, followed, awaited, cancelled."""
+"""Submitting, following, awaiting and cancelling a run, from its input to its files."""

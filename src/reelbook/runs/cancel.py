@@ -1,4 +1,4 @@
-"""Cancelling runs that wait in a service's queue, whose credits are then refunded."""
+"""Cancelling runs in a service's queue, whose credits are then refunded."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ NOTICE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """Result of asking a service to cancel runs."""
+    """Result of a request to cancel runs."""
 
     runs: int = 0
     """Runs that were cancelled."""
     credits: int = 0
-    """What the cancelled runs would have cost, as far as their prices are known."""
+    """Total price of the cancelled runs, as far as it is known."""
     at_work: int = 0
-    """Runs that are already in progress; these go on."""
+    """Runs already in progress, which continue."""
     refused: int = 0
-    """Runs that the service did not cancel, or did not answer about."""
+    """Runs that the service did not cancel, or for which the request failed."""
 
     def __add__(self, other: Cancelled) -> Cancelled:
         return Cancelled(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
@@ -69,7 +69,7 @@ async def _cancel_one(context: ClientContext, run: Run, at_work: bool) -> tuple[
     if run.service_status == COMPLETED:
         return "ended", 0
     try:
-        # Polled first, because it may have begun meanwhile.
+        # Polled first, because it may have started in the meantime.
         status = IN_QUEUE if at_work else (await context.calls.status(run.endpoint_id, run.request_id)).status
         if status != IN_QUEUE:
             return ("at work" if status == IN_PROGRESS else "ended"), 0

@@ -1,4 +1,4 @@
-"""Following one accepted run in the background until its media are here."""
+"""RunFollower: follows one accepted run in the background until its media are downloaded."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ MAX_RESULT_PAUSE_SECONDS = 2.0
 """Longest pause between two requests for a result."""
 OWNER_POLL_SECONDS, MAX_OWNER_POLL_SECONDS = 0.05, 0.5
 STORED_SCHEME = "reelbook:"
-"""URL scheme of a file that came inlined in the answer and is stored on the shelf only."""
+"""URL scheme of a file that was inlined in the answer and is stored on the shelf only."""
 
 
 class RunFollower:
-    """State of one followed run: its status so far and how it ended. `notify` is called on every change."""
+    """State of one followed run: status, log, output, media and failure. `notify` is called on every change."""
 
     def __init__(
         self, context: ClientContext, entry: Entry, notify: Callable[[], None], *, watched: bool = False
@@ -71,11 +71,11 @@ class RunFollower:
         return self.entry.request_id or ""
 
     def unregister(self) -> None:
-        """Remove the run from the ledger's live runs."""
+        """Remove the run from the ledger object's live runs."""
         self._context.ledger.live.pop(self.entry.id, None)
 
     async def follow_to_end(self, answer: Accepted | None, *, owned_elsewhere: bool) -> None:
-        """Follow the run until its media are here, or until it is clear that they will not be."""
+        """Follow the run until its media are downloaded or it has failed; a failure is stored, not raised."""
         try:
             if owned_elsewhere:
                 await self._wait_for_owner()
@@ -98,12 +98,12 @@ class RunFollower:
         finally:
             ledger = self._context.ledger
             if self.failure is not None and self.entry.owner is not None:
-                # Not `await`: nothing here may be held up by a closed ledger.
+                # Not awaited, so that a closed ledger cannot block the end.
                 why = (error_kind_of(self.failure), str(self.failure)) if isinstance(self.failure, NotReady) else None
                 ledger.submit(partial(transitions.release, run=self.entry.id, owner=ledger.owner, why=why))
 
     async def _wait_for_owner(self) -> None:
-        """Wait while another process follows the run; take it over if that process dies."""
+        """Wait while another process follows the run; take over if that process dies."""
         context, pause = self._context, OWNER_POLL_SECONDS
         while True:
             self.entry = await context.ledger.transact(
@@ -141,7 +141,7 @@ class RunFollower:
             if not isinstance(error, NotReady) or error.error_type == paid_outcome.EXPIRED:
                 await self._record_end(error)
             raise
-        # Files inside the answer go to the shelf first, so that the ledger need not hold them.
+        # Files inlined in the answer are stored on the shelf first, so that the ledger need not contain them.
         stored_output = dumps(await self._shelve_inlined_files(dict(output)))
         charged, metrics = self._charged_credits(), self.status.metrics or {}
         queued, running = _seconds_or_none(metrics.get("queue_time")), _seconds_or_none(metrics.get("inference_time"))
@@ -151,9 +151,9 @@ class RunFollower:
         self.entry = await context.ledger.transact(lambda db: transitions.get_entry(db, self.entry.id))
 
     async def _record_end(self, error: RunFailed | RunCancelled | NotReady) -> None:
-        """Record that the run has ended without a result, or that the service no longer knows it."""
+        """Record that the run has ended without a result, or is no longer known to the service."""
         context = self._context
-        # A service that has lost an upload says so here; the next try sends the picture anew.
+        # The error may report a lost upload; the next attempt uploads the picture again.
         context.uploads.forget_mentioned(str(error))
         state = {RunFailed: State.FAILED, RunCancelled: State.CANCELLED}.get(type(error), State.EXPIRED)
         message = "cancelled" if isinstance(error, RunCancelled) else error.message
@@ -162,7 +162,7 @@ class RunFollower:
         self.entry = await context.ledger.transact(lambda db: transitions.get_entry(db, self.entry.id))
 
     def _is_complete_output(self, output: Any) -> TypeGuard[Mapping[str, Any]]:
-        """Whether this can be the result. What is stored is served from the library for good, so it is checked first."""
+        """Whether this can be the result; checked because a stored output is reused from the library permanently."""
         known = any(row.id == self.entry.model for row in CATALOG)
         return isinstance(output, Mapping) and (not known or bool(self._parse_output(output).files))
 
@@ -174,7 +174,7 @@ class RunFollower:
                 partial(known_services.get_request_addresses, request_id=self.request_id)
             )
             context.calls.restore_addresses(self.request_id, json.loads(addresses) if addresses else {})
-        # One that the service did not know before is polled once.
+        # A run that was unknown to the service before is polled once.
         refused_seconds = 0.0 if entry.state == State.EXPIRED else paid_outcome.REFUSED_SECONDS
         try:
             final = await context.poller.follow(
@@ -195,7 +195,7 @@ class RunFollower:
         return output if self._is_complete_output(output) else await self._fetch_result()
 
     async def _fetch_result(self) -> Mapping[str, Any]:
-        """Fetch the output of a run that has ended, with retries: the service may need a moment to serve it."""
+        """Fetch the output of an ended run, with retries, because the service may need a moment to serve it."""
         deadline, pause = time.monotonic() + RESULT_SECONDS, TICK_SECONDS
         while True:
             reason: ReelbookError
@@ -220,13 +220,11 @@ class RunFollower:
         """Download every file of the output to the shelf and mark the run as stored."""
         context = self._context
         output = self._parse_output(json.loads(self.entry.output or "{}"))
-        places = [context.shelf.find(file["sha256"]) for file in self.entry.files]
-        if self.entry.state == State.STORED and all(place is not None for place in places):
+        paths = [context.shelf.find(file["sha256"]) for file in self.entry.files]
+        if self.entry.state == State.STORED and all(path is not None for path in paths):
             known = [File.model_validate(file) for file in self.entry.files]
             self.output = output
-            self.media = tuple(
-                self._local_file(place, file) for place, file in zip(places, known, strict=True) if place
-            )
+            self.media = tuple(self._local_file(path, file) for path, file in zip(paths, known, strict=True) if path)
             return
         if self.entry.state == State.STORED:
             await context.ledger.transact(lambda db: transitions.reopen(db, self.entry.id, context.ledger.owner))
@@ -234,21 +232,21 @@ class RunFollower:
             downloads = await self._download_all(output)
         except DownloadFailed as failure:
             output, downloads = await self._download_again(failure)
-        marks = await asyncio.to_thread(lambda: [str(read_marks(one.path)) for one in downloads])
+        marks = await asyncio.to_thread(lambda: [str(read_marks(download.path)) for download in downloads])
         media = [
             {**file.model_dump(mode="json", include={"url", "content_type", "file_name"}), "marks": mark,
-             "sha256": one.sha256, "suffix": one.path.suffix, "file_size": one.size}
-            for file, one, mark in zip(output.files, downloads, marks, strict=True)
+             "sha256": download.sha256, "suffix": download.path.suffix, "file_size": download.size}
+            for file, download, mark in zip(output.files, downloads, marks, strict=True)
         ]  # fmt: skip
         await context.record(lambda db: transitions.mark_stored(db, self.entry.id, dumps(media)))
         self.entry = await context.ledger.transact(lambda db: transitions.get_entry(db, self.entry.id))
         self.output = output
         self.media = tuple(
-            self._local_file(one.path, file) for file, one in zip(output.files, downloads, strict=True)
+            self._local_file(download.path, file) for file, download in zip(output.files, downloads, strict=True)
         )  # fmt: skip
 
     async def _download_again(self, failure: DownloadFailed) -> tuple[Output, list[DownloadedFile]]:
-        """Download the files from fresh addresses, because the old ones may have expired."""
+        """Download the files from the URLs of a newly fetched result, because the old ones may have expired."""
         try:
             answer = await self._context.calls.result(self.entry.model, self.request_id)
         except ReelbookError:
@@ -257,7 +255,7 @@ class RunFollower:
         return output, await self._download_all(output)
 
     async def _download_all(self, output: Output) -> list[DownloadedFile]:
-        """Download all files of an output; those that came inlined are on the shelf already."""
+        """Download all files of an output; inlined ones are already on the shelf."""
         return list(await asyncio.gather(*(self._download(file) for file in output.files)))
 
     async def _download(self, file: File) -> DownloadedFile:
@@ -271,22 +269,22 @@ class RunFollower:
         return await context.downloader.download(file, self.request_id)
 
     async def _shelve_inlined_files(self, value: Any) -> Any:
-        """The answer with each inlined file put on the shelf and replaced by its hash."""
+        """Store inlined files on the shelf, and return the answer with their URLs replaced by their hashes."""
         if isinstance(value, dict):
             url = value.get("url")
             if isinstance(url, str) and url.startswith("data:"):
-                one = await self._context.downloader.download(File.model_validate(value), self.request_id)
-                return {**value, "url": STORED_SCHEME + one.sha256, "content_type": one.content_type}
+                stored = await self._context.downloader.download(File.model_validate(value), self.request_id)
+                return {**value, "url": STORED_SCHEME + stored.sha256, "content_type": stored.content_type}
             return {name: await self._shelve_inlined_files(item) for name, item in value.items()}
         return [await self._shelve_inlined_files(item) for item in value] if isinstance(value, list) else value
 
     def _local_file(self, path: Path, file: File) -> LocalFile:
         entry = self.entry
-        made = None if entry.finished is None else datetime.fromtimestamp(entry.finished, UTC)
+        made_at = None if entry.finished is None else datetime.fromtimestamp(entry.finished, UTC)
         facts = {
             "model": entry.model, "input": _as_text(json.loads(entry.input)), "request_id": entry.request_id,
             "credits": entry.credits, "credits_source": "charged" if entry.charged is not None else "estimated", "service": entry.service,
-            "seed": getattr(self.output, "seed", None), "made_at": made,
+            "seed": getattr(self.output, "seed", None), "made_at": made_at,
         }  # fmt: skip
         return LocalFile(path, file, facts)
 
@@ -295,7 +293,7 @@ class RunFollower:
         try:
             return (row.output if row else Output).model_validate(dict(output))
         except ValidationError:
-            # It is paid for: an answer of another shape than the spec's is stored as it came.
+            # The run is paid for, so an answer that violates the specification is stored unchanged.
             return Output.model_validate(dict(output))
 
     def _charged_credits(self) -> int | None:
@@ -311,7 +309,7 @@ class RunFollower:
         before = (self.status.status, self.status.metrics, self.status.queue_position, False)
         self.status, has_more = status, self.log.add(status)
         if status.status == IN_PROGRESS and before[0] != IN_PROGRESS:
-            # Not awaited: it only lets other processes, and a later session, see how far the run got.
+            # Not awaited: it only reports the state to other processes and later sessions.
             self._context.ledger.submit(lambda db: transitions.mark_running(db, self.entry.id))
         if (status.status, status.metrics, status.queue_position, has_more) != before:
             self._notify()

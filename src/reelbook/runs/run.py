@@ -1,4 +1,4 @@
-"""Run: one request, from its submission to its media."""
+"""Run: one request to a model, from submission to media."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ..models.base import Input, Output
 from ..models.catalog import CATALOG
 from ..models.images import Image
 from ..models.queue_status import COMPLETED, IN_PROGRESS
+from ..storage.file_marks import find_marks
 from ..storage.ledger.transitions import ATTACHED, Entry, State
-from ..storage.table.library_table import find_marks
 from ..transport.service_calls import Accepted
 from ..util.background_loop import TICK_SECONDS, background
 from ..util.interrupts import raise_once
@@ -34,7 +34,7 @@ WAIT_SECONDS = 3600.0
 
 
 class Run(NameHints):
-    """One run, as returned by `start` and `attach`. It is followed in the background."""
+    """One run, as returned by `run`, `start` and `attach`. It is followed in the background."""
 
     _internal = ("displayed_in", "is_followed_by", "resume_hint", "stop_following", "wait_finished")
 
@@ -51,9 +51,9 @@ class Run(NameHints):
         self.endpoint_id = entry.model
         self.input = input if input is not None else input_from_entry(entry)
         self.from_library = entry.state == State.STORED
-        """Whether the library had it already, so that nothing was sent and nothing was paid."""
+        """Whether the result was already in the library, so that nothing was sent and nothing was paid."""
         self.displayed_in: int | None = None
-        """Execution count of the cell that displays this run already, so that it is not displayed there twice."""
+        """Execution count of the cell that already displays this run, so that it is not displayed there twice."""
         self._context = context
         self._follower = RunFollower(context(), entry, self._notify_listeners, watched=watched)
         self._started, self._took = time.monotonic(), 0.0
@@ -61,7 +61,7 @@ class Run(NameHints):
         self._listeners: list[Callable[[Run], None]] = []
         self._pid = os.getpid()
         context().ledger.live[entry.id] = self
-        # Runs are made on the background loop, where all HTTP calls are.
+        # Runs are created on the background loop, where all HTTP calls run.
         self._task = asyncio.get_running_loop().create_task(self._follow(answer, owned_elsewhere))
 
     @property
@@ -83,8 +83,8 @@ class Run(NameHints):
     def status(self) -> str:
         """`IN_QUEUE`, `IN_PROGRESS`, then `completed`, `failed` or `cancelled`.
 
-        It is `unfinished` where the run went on or ended at the service and the failure was on the client's side: it is no
-        longer followed, and `rb.attach` picks it up again at no cost.
+        It is `unfinished` after a failure on the client's side, while the run continued or ended at the service: it is
+        no longer followed, and `rb.attach` resumes it at no cost.
         """
         if not self._done.is_set():
             return self._follower.status.status if self._follower.status.status != COMPLETED else IN_PROGRESS
@@ -110,12 +110,12 @@ class Run(NameHints):
 
     @property
     def service_status(self) -> str:
-        """Latest status from the service; the files may still be downloading when it is `COMPLETED`."""
+        """Latest status from the service; when it is `COMPLETED`, the files may still be downloading."""
         return self._follower.status.status
 
     @property
     def queue_position(self) -> int | None:
-        """Number of requests ahead of it in the queue, if the service reports it."""
+        """Number of requests ahead in the queue, if the service reports it."""
         return self._follower.status.queue_position
 
     @property
@@ -134,7 +134,7 @@ class Run(NameHints):
 
     @property
     def media(self) -> tuple[LocalFile, ...]:
-        """Every file of the output, on this machine; waits for them."""
+        """All files of the output as local files; waits for them."""
         self.wait()
         return self._follower.media
 
@@ -153,19 +153,19 @@ class Run(NameHints):
 
     @property
     def credits(self) -> int | None:
-        """Credits that the run cost, as far as is known; see `credits_source`."""
-        # A failure on the client's side is none of the run, which is paid for.
+        """Credits that the run cost, if known; see `credits_source`."""
+        # A failure on the client's side does not make a paid run free.
         failed = self._done.is_set() and isinstance(self._follower.failure, RunFailed | RunCancelled)
         return 0 if failed and self._follower.entry.charged is None else self._follower.entry.credits
 
     @property
     def credits_source(self) -> str:
-        """`charged` where the service reported the charge, else `estimated`."""
+        """`charged` if the service reported the charge, else `estimated`."""
         return "charged" if self._follower.entry.charged is not None else "estimated"
 
     @property
     def timings(self) -> dict[str, float]:
-        """Seconds in the queue (`queued`), in progress (`running`), and in all as measured here (`total`)."""
+        """Seconds in the queue (`queued`), in progress (`running`), and overall as measured by the client (`total`)."""
         entry = self._follower.entry
         phases = {"queued": entry.queued_s, "running": entry.running_s}
         found = {name: seconds for name, seconds in phases.items() if seconds is not None}
@@ -175,12 +175,12 @@ class Run(NameHints):
 
     @property
     def logs(self) -> list[str]:
-        """Log lines so far, each once; a long log is cut to its last lines, after a note of how many are left out."""
+        """Log lines so far, without repetitions; a long log is truncated to its last lines, after a note on that."""
         return self._follower.log.text
 
     @property
     def row(self) -> dict[str, Any]:
-        """The run as one row of a table: the input under its own names, the output as `output_…`, then how it went."""
+        """The run as a table row: input fields by name, output fields as `output_…`, then status, cost and timings."""
         inputs = (
             {} if self.input is None else {name: getattr(self.input, name) for name in type(self.input).model_fields}
         )
@@ -190,12 +190,12 @@ class Run(NameHints):
             else {f"output_{name}": value for name, value in self._follower.output if name != "video"}
         )
         video = next((file for file in self._follower.media if file.is_video), None)
-        films = {} if video is None else {"output_video": str(video.path), "output_video_url": video.source.url}
+        video_columns = {} if video is None else {"output_video": str(video.path), "output_video_url": video.source.url}
         timings = self.timings
         return {
             **inputs,
             **outputs,
-            **films,
+            **video_columns,
             "status": self.status,
             "credits": self.credits,
             "credits_source": self.credits_source,
@@ -210,15 +210,15 @@ class Run(NameHints):
         }
 
     def wait(self, timeout: float | None = None) -> Run:
-        """Wait until the run is finished and its media are here, for `timeout` seconds or an hour.
+        """Wait until the run is finished and its media are downloaded, for at most `timeout` seconds (default 3600).
 
-        An interrupt stops the waiting, never the run.
+        An interrupt ends the wait, never the run.
         """
         self._after_fork()
         limit = WAIT_SECONDS if timeout is None else _seconds(timeout)
         deadline = time.monotonic() + limit
         with raise_once():
-            # Not `Thread.join` or the future: after an interrupt these can return though nothing has ended.
+            # Not `Thread.join` or the future, which may return early after an interrupt.
             try:
                 while not self._done.wait(min(TICK_SECONDS, max(deadline - time.monotonic(), 0.0))):
                     if time.monotonic() >= deadline:
@@ -239,7 +239,7 @@ class Run(NameHints):
         return background.wait(self._context().calls.cancel(self.endpoint_id, self.request_id), timeout=60)
 
     def revised(self, /, **changes: Any) -> Run:
-        """Start a new run of the same input with some fields changed."""
+        """Start a new run with some fields of the input changed."""
         if self.input is None:
             raise ReelbookError(
                 f"The input of run {readable_id(self.request_id)} is not known here, because it was started elsewhere. Start a new run with an input of yours."
@@ -258,14 +258,14 @@ class Run(NameHints):
 
     @property
     def resume_hint(self) -> str:
-        """Message for an interrupted wait: the run goes on, and how to resume or cancel it."""
+        """Message for an interrupted wait: the run continues, and how to resume or cancel it."""
         return (
             f"You stopped waiting; run {readable_id(self.request_id)} goes on at the service. Run the same again to wait for it, or: "
             f"rb.attach({self.request_id!r}, model={self.endpoint_id!r}), then .wait() or .cancel()."
         )
 
     async def wait_finished(self) -> None:
-        """Wait for the end, on the background loop; a failed run raises nothing."""
+        """Wait for the end on the background loop, without raising the error of a failed run."""
         await asyncio.wait([self._task])
 
     def is_followed_by(self, context: ClientContext) -> bool:
@@ -273,7 +273,7 @@ class Run(NameHints):
         return self._context() is context
 
     def stop_following(self) -> None:
-        """Stop following the run; the service goes on with it."""
+        """Stop following the run, which continues at the service."""
         self._task.cancel()
 
     def __repr__(self) -> str:
@@ -298,18 +298,18 @@ class Run(NameHints):
         return file.__reel_picture__()
 
     async def _wait_async(self) -> Run:
-        # A tick: an interrupt of a notebook's cell only arrives when its loop wakes.
+        # Polled, because an interrupt of a notebook's cell is only delivered when its loop wakes.
         self._after_fork()
         try:
             while not self._done.is_set():
                 await asyncio.sleep(0.02 if time.monotonic() - self._started < 5 else TICK_SECONDS)
         except asyncio.CancelledError:
-            # This is how a notebook interrupts a cell that awaits.
+            # Jupyter interrupts an awaiting cell by cancellation.
             raise asyncio.CancelledError(self.resume_hint) from None
         return self.wait(0)
 
     def _after_fork(self) -> None:
-        """Follow the run anew in a forked child, which has no background thread: it waits for its parent's records."""
+        """Follow the run again in a forked child, which lacks the background thread, by its parent's records."""
         if self._pid != os.getpid() and not self._done.is_set():
             self._pid, self._done = os.getpid(), threading.Event()
             self._follower = RunFollower(self._context(), self._follower.entry, self._notify_listeners)
@@ -331,31 +331,31 @@ class Run(NameHints):
 
 
 _media: dict[int, tuple[weakref.ref[Output], tuple[LocalFile, ...]]] = {}
-"""The files of each output that is still referenced."""
+"""The files of each output that is still referenced, by its `id()`."""
 
 
 def media_of(output: Output) -> tuple[LocalFile, ...]:
-    """The local files of a run's output; empty for an output that no run returned."""
+    """The local files of a run's output; empty for an output not returned by a run."""
     output_ref, files = _media.get(id(output), (None, ()))
     return files if output_ref is not None and output_ref() is output else ()
 
 
 def _remember_media(output: Output, files: tuple[LocalFile, ...]) -> None:
-    """Associate files with an output, without changing the output itself, for as long as the output lives."""
+    """Associate files with an output for its lifetime, without changing the output itself."""
     if id(output) not in _media:
         key = id(output)
         _media[key] = weakref.ref(output, lambda _: _media.pop(key, None)), files
 
 
 def _seconds(timeout: Any) -> float:
-    """The timeout as a float; raises for anything that is not a number of seconds."""
+    """The timeout as a float; raises a `ReelbookError` if it is not a number of seconds."""
     if isinstance(timeout, (int, float)) and not isinstance(timeout, bool) and timeout >= 0:
         return float(timeout)
     raise ReelbookError(f"`timeout` is a number of seconds, not {timeout!r}. The run goes on.")
 
 
 def input_from_entry(entry: Entry) -> Input | None:
-    """The typed input of a ledger row; None where its model is only known from a description."""
+    """The typed input of a ledger row; None if it is attached, invalid, or of a model outside the catalog."""
     row = next((row for row in CATALOG if row.id == entry.model), None)
     if row is None or entry.identity.startswith(ATTACHED):
         return None

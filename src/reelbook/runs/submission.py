@@ -1,4 +1,4 @@
-"""Submitting an input: found in the library, or claimed, sent and paid for once, and recorded in the ledger."""
+"""Submission of an input: reused from the library, or claimed, sent and paid for once, and recorded in the ledger."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ..transport.wait_notes import PauseNote, pause_note
 from ..util.background_loop import TICK_SECONDS
 
 MAX_RETRY_SECONDS = 120.0
-"""How long a run is retried while the service answers 429."""
+"""Time limit for retries while the service answers 429."""
 RECORD_RETRY_SECONDS, OWNER_POLL_SECONDS, NOTICE_SECONDS = 2.0, 0.05, 1.0
 
 log = logging.getLogger("reelbook")
@@ -56,53 +56,53 @@ class ClientContext:
     service: str | None = None
     """Name of the service in the ledger; determined on first use."""
     place: str | None = None
-    """The address that finds this name, for a service that is not the embedded one."""
+    """The normalised address of the service; None for the embedded one."""
     uploads: Uploads = field(default_factory=Uploads)
     start: Callable[[Input], Any] = field(default=lambda request: None)
     """Starts another run with the same client; set by `Client`."""
     stopping: bool = False
-    """Whether nothing more is sent, while what is under way is finished."""
+    """Whether sending has stopped, while requests in flight are completed."""
     in_flight: dict[int, Entry] = field(default_factory=dict)
-    """Runs whose paid request is sent and whose answer is not recorded yet, by number."""
+    """Runs whose paid request is sent and whose answer is not recorded yet, by id."""
     closed: bool = False
     sweep_runs: set[int] = field(default_factory=set)
-    """Numbers of the runs of sweeps that go on: `cancel_queued` leaves them alone."""
+    """Ids of the runs of active sweeps, which `cancel_queued` skips."""
     _prices: dict[str, Estimate] = field(default_factory=dict)
     _sending: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def name(self) -> str:
-        """The ledger's name of the service, found by any id that it has reported and by its address."""
+        """The service's name in the ledger, looked up by the ids it has reported and by its address."""
         if self.service is None:
-            nature, address = await self.calls.service_info(), self.calls.base_url
+            info, address = await self.calls.service_info(), self.calls.base_url
             lasts = known_services.is_loopback(address) and await self.calls.has_stable_id()
             self.place = known_services.normalise_address(address)
             self.service = await self.ledger.transact(
-                partial(known_services.register_service, address=address, id=nature.id, lasts=lasts)
+                partial(known_services.register_service, address=address, id=info.id, lasts=lasts)
             )
         return self.service
 
     async def estimate(self, request: Input) -> Estimate:
-        """Estimate the cost of a run; requested once for all inputs that differ only in price-neutral fields."""
+        """Estimate the cost of a run, with one request for all inputs that differ only in price-neutral fields."""
         row = find_endpoint(request)
-        shape = dumps([request.endpoint_id, _without_price_neutral(request.wire(), row.price_neutral if row else ())])
-        if shape not in self._prices:
-            self._prices[shape] = await self.calls.estimate(request)
-        return self._prices[shape]
+        key = dumps([request.endpoint_id, _without_fields(request.wire(), row.price_neutral if row else ())])
+        if key not in self._prices:
+            self._prices[key] = await self.calls.estimate(request)
+        return self._prices[key]
 
     def create_task(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """A task that goes on when its caller stops waiting, so that no paid request is dropped half way."""
+        """Create a task that continues if its caller stops waiting, so that no paid request is dropped."""
         task = asyncio.get_running_loop().create_task(work)
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
         return task
 
     async def drain(self, seconds: float) -> None:
-        """Wait for the submissions under way."""
+        """Wait for the submissions in progress."""
         if self._sending:
             await asyncio.wait(set(self._sending), timeout=seconds)
 
     async def stop(self, seconds: float) -> None:
-        """Send nothing more, and wait until the answers to sent requests are recorded."""
+        """Stop sending, and wait until the answers to sent requests are recorded."""
         self.stopping = True
         deadline = time.monotonic() + seconds
         while self.in_flight and (left := deadline - time.monotonic()) > 0:
@@ -110,11 +110,11 @@ class ClientContext:
                 await asyncio.wait(set(self._sending), timeout=left, return_when=asyncio.FIRST_COMPLETED)
             else:
                 await asyncio.sleep(TICK_SECONDS)
-        # The others notice by themselves that they are not to be sent.
+        # The submissions not yet sent notice the stop themselves.
         await self.drain(NOTICE_SECONDS)
 
     async def close(self, seconds: float) -> None:
-        """Wait for the submissions under way, stop following runs, and close all connections."""
+        """Wait for the submissions in progress, stop following runs, and close all connections."""
         await self.stop(seconds)
         self.closed = True
         followed = [run for run in self.ledger.live.values() if run.is_followed_by(self)]
@@ -127,7 +127,7 @@ class ClientContext:
         await self.http.close()
 
     async def record(self, work: Callable[[Any], Any], *, line: Mapping[str, Any] | None = None) -> None:
-        """Record in the ledger what has happened at the service; retried for as long as the disk is full."""
+        """Record an event at the service in the ledger, with retries for as long as the disk is full."""
         is_reported = False
         while True:
             try:
@@ -161,24 +161,24 @@ class Submission:
     price: int | None = None
     """The caller's maximum price of one run; it replaces the catalog's price."""
     stopped: bool = False
-    """Set by an interrupt or a stop: nothing is sent from then on."""
+    """Set by an interrupt or a stop, after which nothing is sent."""
     budget_turn: asyncio.Event | None = None
-    """Set when the submission before this one has claimed its share of the limits, so that credits go to runs in order."""
+    """Set when the previous submission has claimed its share of the limits, so that credits are assigned in order."""
     budget_taken: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when this submission has claimed its share of the limits, or needs none."""
     pause_note: PauseNote = field(default_factory=PauseNote)
-    """Why and how long it waits before the next attempt."""
+    """The reason and length of the pause before the next attempt."""
     _claimed: int | None = None
     _sends: int = 0
     stated_price: int | None = None
-    """The price that the service states for the run."""
+    """The price of the run as stated by the service."""
     _run_request: RunRequest | None = None
     _sources: Mapping[Any, Source] = field(default_factory=dict)
 
     async def submit(self) -> tuple[Verdict, Accepted | None]:
-        """Find or send the run; return its ledger row with the action to take, and the service's answer if it was sent now.
+        """Find or send the run; return its ledger row with the action taken, and the service's answer if sent now.
 
-        The row counts as claimed until `release`, so that no other submission of this process takes it up meanwhile.
+        The row remains claimed until `release`, so that no other submission of this process takes it over.
         """
         ledger, since, refusals = self.context.ledger, time.monotonic(), 0
         pause_note.set(self.pause_note)
@@ -206,25 +206,25 @@ class Submission:
                 await asyncio.sleep(OWNER_POLL_SECONDS)  # Another process is sending it.
             else:
                 return verdict, None
-            # From here on it is about this very row.
+            # From here on, only this row is considered.
             self.take, self.fresh = entry.take, False
 
     @property
     def min_price(self) -> int:
-        """The least that the run counts for, whatever price the service states."""
+        """The minimum that the run counts for, whatever price the service states."""
         return 0 if self._run_request is None else self._run_request.floor or 0
 
     @property
     def is_paid_here(self) -> bool:
-        """Whether this very submission has claimed the run, not an earlier one or another process."""
+        """Whether this submission has claimed the run, not an earlier one or another process."""
         return self._claimed is not None
 
     def release(self) -> None:
-        """Release the claim within this process: the run is followed, or given up."""
+        """Release the claim within this process, once the run is followed or abandoned."""
         self.context.ledger.claimed.discard(self._claimed or 0)
 
     async def _sleep_unless_stopped(self, seconds: float) -> None:
-        """Sleep, and return early when stopped."""
+        """Sleep, but return early when stopped."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0 and not (self.stopped or self.context.stopping):
             await asyncio.sleep(min(left, TICK_SECONDS))
@@ -243,7 +243,7 @@ class Submission:
                 spend=self.spend,
             )  # fmt: skip
             if verdict.action == claims.Action.SEND:
-                # In the same transaction, so that no other thread of this process takes the claim for an abandoned one.
+                # In the same transaction, so that no other thread of this process treats the claim as abandoned.
                 self._claimed = verdict.entry.id
                 ledger.claimed.add(verdict.entry.id)
             return verdict
@@ -263,27 +263,20 @@ class Submission:
         if not (reusable and not self.fresh and await self._is_stored(service, name)):
             price, min_price = await self._find_price()
         offers = (await context.calls.service_info()).features
+        is_idempotent = "idempotency" in offers
         return RunRequest(
-            service,
-            name,
-            request.endpoint_id,
-            text,
-            price,
-            "idempotency" in offers,
-            reusable,
-            min_price,
-            self.stated_price,
+            service, name, request.endpoint_id, text, price, is_idempotent, reusable, min_price, self.stated_price
         )
 
     async def _find_price(self) -> tuple[int | None, int | None]:
-        """The price that limits count, and its minimum: a service that states less raises no limit."""
+        """The price counted against limits, and its minimum, which holds even if the service states less."""
         estimate = await self.context.estimate(self.request)
         self.stated_price = estimate.credits if estimate.source == "exact" else None
         min_price = estimate.catalog if self.price is None else self.price
         return max((price for price in (self.stated_price, min_price) if price is not None), default=None), min_price
 
     async def _is_stored(self, service: str, name: str) -> bool:
-        """Whether the library has the result, so that no price need be requested."""
+        """Whether the library has the result, so that no price request is necessary."""
         return await self.context.ledger.transact(
             lambda db: (
                 db.execute(
@@ -296,7 +289,7 @@ class Submission:
         )
 
     async def _send(self, entry: Entry) -> Accepted:
-        """Make the one paid call; its outcome is recorded before it is returned or raised."""
+        """Send the paid request; its outcome is recorded before it is returned or raised."""
         try:
             return await self._send_and_record(entry)
         finally:
@@ -322,7 +315,7 @@ class Submission:
             transitions.mark_sending(db, entry.id, context.ledger.owner, stored_body, attempt=entry.attempt)
             context.in_flight[entry.id] = entry
 
-        async def sending() -> None:
+        async def before_send() -> None:
             await context.ledger.transact(mark_sending)
             self._sends += 1
 
@@ -332,7 +325,7 @@ class Submission:
                 json.loads(body),
                 credits=entry.price,
                 idempotency_key=entry.attempt_key,
-                before_send=sending,
+                before_send=before_send,
             )
         except UncertainRun as error:
             if entry.attempt_key is not None:
@@ -345,7 +338,7 @@ class Submission:
             raise
         except ServiceError as error:
             if is_repeat or self._sends > 1:
-                # The repetition was refused, which does not say that the earlier call was.
+                # The repetition was refused, which does not imply that the earlier request was.
                 await context.record(lambda db: transitions.allow_retry(db, entry.id))
             else:
                 kind, why = error.error_type, error.message
@@ -355,18 +348,18 @@ class Submission:
             await context.record(partial(self._record_broken_off, entry=entry))
             raise
         request_id = accepted.request_id or f"synchronous-{uuid.uuid4()}"
-        named = calls.get_unusual_addresses(request_id)
+        addresses = calls.get_unusual_addresses(request_id)
 
         def accept(db: sqlite3.Connection) -> None:
             transitions.mark_accepted(db, entry.id, request_id, accepted.credits)
-            if named:
-                known_services.save_request_addresses(db, request_id, dumps(named))
+            if addresses:
+                known_services.save_request_addresses(db, request_id, dumps(addresses))
 
         await context.record(accept, line=crash_recovery.make_acceptance(entry, request_id, context.place))
         return Accepted(request_id, accepted.output, accepted.credits, accepted.answer)
 
     def _record_broken_off(self, db: sqlite3.Connection, entry: Entry) -> None:
-        """Record that the call ended without an answer: no connection, a stop, or a ledger that could not be written."""
+        """Record that the request ended without an answer: no connection, a stop, or an unwritable ledger."""
         if self._sends == 0:
             transitions.mark_unsent(db, entry.id, never=True)
         elif entry.attempt_key is not None:
@@ -375,7 +368,7 @@ class Submission:
             transitions.mark_uncertain(db, entry.id, "the call was broken off")
 
     def _store_sources(self) -> None:
-        """Store the input's pictures on the shelf, so that the input can be rebuilt from the library."""
+        """Store the input's pictures on the shelf, so that the input can be reconstructed from the library."""
         for source in self._sources.values():
             if self.context.shelf.find(source.sha256) is None:
                 self.context.shelf.keep(source.content, source.suffix)
@@ -385,20 +378,16 @@ class Submission:
             raise ReelbookError("The run was stopped before it was sent: nothing was paid. Run it again when you like.")
 
 
-def _without_price_neutral(value: Any, price_neutral: Collection[str]) -> Any:
-    """A value of an input without the fields that no price depends on."""
+def _without_fields(value: Any, names: Collection[str]) -> Any:
+    """A value of an input without the named fields, at any depth."""
     if isinstance(value, dict):
-        return {
-            name: _without_price_neutral(item, price_neutral)
-            for name, item in value.items()
-            if name not in price_neutral
-        }
+        return {name: _without_fields(item, names) for name, item in value.items() if name not in names}
     if isinstance(value, list):
-        return [_without_price_neutral(item, price_neutral) for item in value]
+        return [_without_fields(item, names) for item in value]
     return value
 
 
 def _retry_delay(error: TooManyRequests, attempt: int) -> float:
-    """Seconds until the next attempt, at least the service's `Retry-After`."""
+    """Seconds until the next attempt: the service's `Retry-After` plus an exponential back-off with jitter."""
     pause: float = min(0.5 * 2.0**attempt, 20.0) * random.uniform(0.5, 1.0)
     return get_retry_after(error) + pause

@@ -1,4 +1,4 @@
-"""Interruptible wait until the service has accepted a run; what is being paid for goes on."""
+"""Interruptible wait until the service has accepted a run; paid requests in flight are not cancelled."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ def submit_and_wait(
 ) -> Run:
     """Run `work` in the background and return its run; an interrupt ends the wait and calls `mark_stop`, after which nothing is sent.
 
-    `show` is called regularly with the submission's pause note, empty while it does not pause.
+    `show` is called regularly with the submission's pause note, which is empty unless it is pausing.
     """
     future: Future[Run] | None = None
     with raise_once():
         try:
-            # No time limit here: each call has its own deadline, and what is being paid for is not given up.
+            # No timeout: each request has its own deadline, and a paid request is not abandoned.
             future = background.submit(_run_shielded(submission, work))
             return _wait_until(future, lambda: show(str(submission.pause_note)))
         except KeyboardInterrupt:
             submission.stopped = True
             if future is None:
-                work.close()  # It is not begun any more; what has begun ignores this.
+                work.close()  # Not started yet; a started coroutine is not affected.
             mark_stop()
             raise Interrupted(_format_interrupt(future)) from None
 
 
 async def _run_shielded(submission: Submission, work: Coroutine[Any, Any, Run]) -> Run:
-    """Await `work` as a task that goes on if its caller stops waiting."""
+    """Await `work` as a task that continues if the caller stops waiting."""
     return await asyncio.shield(submission.context.create_task(work))
 
 
 def _wait_until(future: Future[Run], tick: Callable[[], None]) -> Run:
-    """Wait for background work and return its result; an interrupt ends the wait at once, and not the work."""
+    """Wait for background work and return its result; an interrupt ends the wait at once, but not the work."""
     over = threading.Event()
     future.add_done_callback(lambda _: over.set())
     while not over.wait(TICK_SECONDS):
@@ -57,7 +57,7 @@ def _wait_until(future: Future[Run], tick: Callable[[], None]) -> Run:
 
 
 def _format_interrupt(future: Future[Run] | None) -> str:
-    """Message for an interrupted submission; the service may have accepted the run a moment before."""
+    """Message for an interrupted submission; the service may just have accepted the run."""
     if future is not None and future.done() and not future.cancelled() and future.exception() is None:
         run = future.result()
         if run.status in (IN_QUEUE, IN_PROGRESS):

@@ -1,1 +1,1 @@
-"""The embedded service: the addresses of a hosted service, answered on this machine."""
+"""The embedded service, which implements the routes of a hosted service on this machine."""

@@ -190,11 +190,11 @@ class Accounts:
         self._by_hash = {row["key_hash"]: Account(row["name"], frozenset(row["permissions"].split())) for row in rows}
 
     def _repair_log(self, db: sqlite3.Connection) -> None:
-        """Bring the log in line with the database, after a crash between the two."""
+        """Bring the log in line with the database after a crash between their writes."""
         text = self._log.read_bytes() if self._log.exists() else b""
         complete = text[: text.rfind(b"\n") + 1]
         if complete != text:
-            self._log.write_bytes(complete)  # A line cut short by a crash is written again, whole.
+            self._log.write_bytes(complete)  # A line truncated by a crash is written again.
         # Rows are only ever added, so the number of lines is the number of rows already written.
         self._written = complete.count(b"\n")
         self._append_charges(db)
@@ -213,7 +213,7 @@ class Accounts:
             self._append_charges(db) if self._log_is_complete else self._repair_log(db)
             self._log_is_complete = True
         except OSError:
-            # The credits are safe in the database; the log is put right as soon as the disk lets us.
+            # The credits are safe in the database; the log is repaired at the next commit that can write it.
             self._log_is_complete = False
 
 

@@ -72,7 +72,7 @@ class RequestGuard:
     def _check(self, scope: Scope, http: HTTPRequest) -> Refusal | None:
         host = http.headers.get("host", "").lower()
         if not self._is_own_host(scope, host):
-            # A page on the internet can point its own name at 127.0.0.1; the Host header gives it away.
+            # A page on the internet can point its own name at 127.0.0.1; the Host header reveals that.
             return Refusal(
                 "forbidden",
                 "This service does not answer to that host name. Use the address that it printed at its start.",
@@ -87,12 +87,12 @@ class RequestGuard:
         name, port = host, 80
         if not host.endswith("]") and ":" in host:
             name, _, digits = host.rpartition(":")
-            # In one spelling only: every other would be one more address to remember as ours.
+            # Only the canonical spelling is accepted: each other spelling would be stored as one more own address.
             port = int(digits) if re.fullmatch("[1-9][0-9]{0,4}", digits) else -1
         server = scope.get("server") or ("", None)
         if server[1] is not None and port != server[1]:
             return False
-        # The address that this very connection came in by is an IP address, which no page can rebind.
+        # The IP address that this connection was made to cannot be rebound by a page.
         return name in LOCAL_NAMES or name.strip("[]") == server[0] or name in self.service.settings.hosts
 
 

@@ -39,7 +39,7 @@ MAX_LOG_BYTES = 2_000_000
 
 
 class Service:
-    """A running service, without its HTTP."""
+    """A running service, without HTTP."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -88,7 +88,7 @@ class Service:
             self.workers.own_addresses = (*self.workers.own_addresses, *new)
 
     def read_input(self, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
-        """The validated input of a model; raises a 422 that names each problem."""
+        """The validated input of a model; raises a 422 that lists each problem."""
         if refusal := check_list_lengths(row.input, value, at):
             raise refusal
         try:
@@ -104,12 +104,12 @@ class Service:
         return request
 
     def estimate(self, request: Input) -> Estimate:
-        """The price of a run, which is exact here: it is what will be charged."""
+        """The price of a run; exact, because it is the amount that will be charged."""
         found = pricing.estimate(request, self.settings.rates)
         return Estimate(found.credits, found.breakdown, found.rate_card, "exact")
 
     async def submit(self, account: Account, request: Input, idempotency: tuple[str, str] | None) -> Request:
-        """Reserve a run's credits and put it into the queue."""
+        """Reserve a run's credits and add it to the queue."""
         account.require_permission("run")
         price = self.estimate(request).credits or 0
         accepted, _ = await self.queue.submit(account, request.endpoint_id, request.wire(), price, idempotency)
@@ -176,7 +176,7 @@ class Service:
 
 
 def require_endpoint(endpoint_id: Any, at: tuple[str, ...] = ("body", "endpointId")) -> Endpoint:
-    """The catalog row of a model that a caller named; raises a refusal for any other value."""
+    """The catalog row of the model that a caller named; raises a refusal for any other value."""
     if not isinstance(endpoint_id, str):
         raise invalid_at(at, "`endpointId` must be text: the id of a model.", "string_type")
     try:
@@ -193,7 +193,7 @@ def addresses(request: Request, base_url: str) -> dict[str, str]:
 
 
 def body_hash(endpoint_id: str, value: Mapping[str, Any]) -> str:
-    """A hash of a submission, the same for the same JSON in any order of fields."""
+    """A hash of a submission, independent of the order of fields."""
     return hashlib.sha256(json.dumps([endpoint_id, value], sort_keys=True).encode()).hexdigest()
 
 
@@ -203,7 +203,7 @@ def service_info() -> dict[str, Any]:
 
 
 def _service_id(db: Any) -> str:
-    """The id stored in the data folder, which stays the same on a new port."""
+    """The id stored in the data folder, which is independent of the port."""
     db.execute("INSERT OR IGNORE INTO service VALUES ('id', ?)", (str(uuid.uuid4()),))
     return str(db.execute("SELECT value FROM service WHERE name = 'id'").fetchone()["value"])
 

@@ -10,12 +10,15 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ..errors import FolderInUse, Unreachable
 from .accounts import NewAccount, new_key
-from .server import Server, bind_socket
 from .service_settings import Settings
+
+if TYPE_CHECKING:
+    from .server import Server
 
 ACCOUNT = "notebook"
 JOIN_SECONDS = 15.0
@@ -32,9 +35,9 @@ class Address:
 
 
 class Embedded:
-    """A process's handle on the service of a folder: run here, or joined.
+    """A process's handle on the service of a folder, which it runs or joins.
 
-    The process that runs it holds the folder's lock, which the system releases when the process ends, however it ends.
+    The process that runs it holds the folder's lock; the system releases it when the process ends, even by a crash.
     """
 
     def __init__(self, folder: Path, settings: Settings | None = None) -> None:
@@ -82,6 +85,9 @@ class Embedded:
 
     def _join_or_start(self) -> Address:
         if self._address is None or not self.runs_here:
+            # Here, because another process may run it already.
+            from .server import Server, bind_socket
+
             self._server = Server(self.settings, bind_socket("127.0.0.1", 0))
             key = self._read_or_create_key()
             self._server.service.accounts.open([NewAccount(ACCOUNT, key)], grant_again=False)
@@ -91,7 +97,7 @@ class Embedded:
         return self._address
 
     def _read_or_create_key(self) -> str:
-        """The key of this folder, the same at every start, in a file that only its owner can read."""
+        """The key of this folder, the same at every start, stored in a file that only its owner can read."""
         path = self._folder / "key"
         with contextlib.suppress(OSError):
             if saved := path.read_text(encoding="utf-8").strip():
@@ -128,7 +134,7 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def _is_answering(address: Address) -> bool:
-    """Whether the service with this id answers there; another program may have its port by now."""
+    """Whether the service with this id responds at the address; another program may use its port by now."""
     parts = urlsplit(address.base_url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=2)
     try:

@@ -1,4 +1,4 @@
-"""Fetching of source pictures from untrusted addresses: public ones only, checked at the time of connecting."""
+"""Fetching of source pictures from untrusted addresses: public ones only, checked when connecting."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SourceError(Exception):
 
 
 def decode_data_uri(address: str) -> bytes:
-    """The bytes inside a `data:` address.
+    """The bytes of a `data:` URI.
 
     >>> decode_data_uri("data:text/plain;base64,aGk=")
     b'hi'
@@ -50,7 +50,7 @@ def decode_data_uri(address: str) -> bytes:
     head, comma, body = address.partition(",")
     if not comma:
         raise SourceError(address, "a data: address needs a comma before its data")
-    # Checked before decoding, so that a huge one costs nothing: base64 makes 3 bytes of 4 characters.
+    # Checked before decoding, so that a huge URI costs nothing: base64 makes 3 bytes of 4 characters.
     if len(body) // 4 * 3 > spec_decisions.MAX_DATA_URI_BYTES:
         raise SourceError(
             address,
@@ -101,7 +101,7 @@ class Fetcher:
                     return body
                 address = urljoin(address, location)
             except (OSError, http.client.HTTPException, ValueError) as error:
-                self._remaining_seconds(source, deadline)  # Says that time ran out, if that is why.
+                self._remaining_seconds(source, deadline)  # Raises a timeout instead, if time ran out.
                 raise SourceError(source, _format_reason(error)) from error
         raise SourceError(source, f"it redirects more than {MAX_REDIRECTS} times")
 
@@ -123,17 +123,17 @@ class Fetcher:
     def _connect(self, source: str, host: str, port: int, deadline: float) -> socket.socket:
         """A connection to one of a host's addresses, all of which were checked."""
         addresses = list(dict.fromkeys(self._resolve_host(host, port, self._remaining_seconds(source, deadline))))
-        # One private address among public ones is refused too: which one would be connected to is chance.
+        # One private address among public ones is refused too, because which one is connected to is arbitrary.
         if not addresses or not all(is_public(address) for address in addresses):
             raise SourceError(source, "its address is not on the public internet")
-        # Connect to the address that was checked; resolving the name again could give another one.
+        # Connect to the address that was checked; resolving the name again could return another one.
         for address in addresses[:-1]:
             with contextlib.suppress(OSError):
                 return self.connect(address, port, min(CONNECT_SECONDS, self._remaining_seconds(source, deadline)))
         return self.connect(addresses[-1], port, min(CONNECT_SECONDS, self._remaining_seconds(source, deadline)))
 
     def _resolve_host(self, host: str, port: int, seconds: float) -> Sequence[str]:
-        """All addresses of a host, from a thread: the system has no time limit for a silent name server."""
+        """All addresses of a host, from a thread: the system resolver has no timeout for a silent name server."""
         answer: Future[Sequence[str]] = Future()
 
         def ask() -> None:
@@ -184,7 +184,7 @@ class Fetcher:
 def _shut_down_after(seconds: float, wire: socket.socket) -> Iterator[None]:
     """Shut a connection down after some seconds, whatever it receives.
 
-    A socket's own timeout is for one read; a server that sends byte by byte would never reach it.
+    A socket's own timeout is for one read; a server that sends byte by byte would never exceed it.
     """
     with wire.dup() as handle:
         timer = threading.Timer(seconds, _shut, [handle])
@@ -202,7 +202,7 @@ def _shut(wire: socket.socket) -> None:
 
 
 def _target(parts: SplitResult) -> str:
-    """The path and query of an address, characters that HTTP does not allow percent-encoded."""
+    """The path and query of an address, with characters that HTTP does not allow percent-encoded."""
     safe = "/%:@!$&'()*+,;=?"
     return quote(parts.path or "/", safe) + (f"?{quote(parts.query, safe)}" if parts.query else "")
 

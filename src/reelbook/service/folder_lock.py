@@ -10,7 +10,7 @@ from ..errors import FolderInUse
 
 
 class FolderLock:
-    """A locked file. The system releases the lock when its process ends, however it ends; raises `FolderInUse`."""
+    """A locked file; raises `FolderInUse`. The system releases the lock when its process ends, even by a crash."""
 
     def __init__(self, folder: Path) -> None:
         self._file: IO[str] | None = (folder / "lock").open("a+")

@@ -10,14 +10,14 @@ import h11
 HEAD_END = re.compile(rb"\n\r?\n")
 LENGTH = re.compile(rb"[0-9]{1,18}")
 TAIL_BYTES = 4
-"""How much received data is stored, to see how a chunked body ended."""
+"""How much received data is stored, to check how a chunked body ended."""
 
 
 class StrictConnection(h11.Connection):
     """The server's side of a connection, which refuses requests whose end is ambiguous.
 
-    h11 is lenient, as the standard advises: it accepts a length beside chunks, a repeated length, folded header lines and
-    bare line feeds. A proxy in front that reads them otherwise would pass on a hidden second request.
+    h11 is lenient, as the standard advises: it accepts a length beside chunks, a repeated length, folded header lines
+    and bare line feeds. A proxy that parses these differently would forward a hidden second request.
     """
 
     _recent = b""
@@ -51,7 +51,7 @@ class StrictConnection(h11.Connection):
 
 
 def check_head(head: bytes) -> bytes:
-    """The transfer encoding in a request's head, empty where there is none; raises where the body's length is ambiguous.
+    """The transfer encoding in a request's head, empty without one; raises where the body's length is ambiguous.
 
     >>> check_head(b"POST / HTTP/1.1\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n")
     b'chunked'

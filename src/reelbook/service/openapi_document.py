@@ -1,4 +1,4 @@
-"""OpenAPI 3.1 documents of one model or of the whole service."""
+"""OpenAPI 3.1 documents of one model or of the complete service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .refusals import CODES
 Document = dict[str, Any]
 
 MODEL_VERSION = "1.0.0"
-"""The version that the spec gives for the description of a model."""
+"""The version that the specification gives for the description of a model."""
 
 STATUS_MEANINGS = {
     400: "The body is not a JSON object, or the result is not there yet.",
@@ -90,7 +90,7 @@ REQUEST_ID: Document = {
 
 
 def describe_model(row: Endpoint, base_url: str) -> Document:
-    """The document of one model with its queue, as in the spec."""
+    """The document of one model with its queue, as in the specification."""
     document = _document(f"{row.id}", row.purpose, MODEL_VERSION, base_url)
     document["info"]["x-endpoint-id"] = row.id
     schemas = document["components"]["schemas"]
@@ -103,7 +103,7 @@ def describe_service(base_url: str, *, spec_only: bool = False) -> Document:
     document = _document("Reelbook service", "Makes videos and pictures on this machine.", __version__, base_url)
     schemas = document["components"]["schemas"]
     for row in CATALOG:
-        # Each model under its id and, for what follows a request, under the first two segments of it.
+        # Each model under its id and, except for submission, under the first two segments of it.
         for prefix in dict.fromkeys((row.id, "/".join(row.id.split("/")[:2]))):
             document["paths"] |= _queue_paths(row, prefix, schemas, extras=not spec_only, submit=prefix == row.id)
     document["paths"] |= _shared_paths(schemas, extras=not spec_only)
@@ -128,7 +128,7 @@ def _document(title: str, description: str, version: str, base_url: str) -> Docu
 
 
 def _queue_paths(row: Endpoint, prefix: str, schemas: Document, *, extras: bool, submit: bool = True) -> Document:
-    """The queue's paths of one model under one prefix."""
+    """The queue paths of one model under one prefix."""
     name = row.input.__name__
     tag = {"tags": [row.category]}
     request_id = [_parameter("path", "request_id", {"type": "string"})]
@@ -191,7 +191,7 @@ def _shared_paths(schemas: Document, *, extras: bool) -> Document:
         "required": ["endpointId", "input"],
         "additionalProperties": False,
         "properties": {"endpointId": {"type": "string", "enum": ids}, "input": {"type": "object"}},
-        # The input belongs to the model that stands beside it.
+        # The input must match the model named beside it.
         "oneOf": [
             {"properties": {"endpointId": {"const": row.id}, "input": _component(row.input, schemas)}}
             for row in CATALOG
@@ -385,7 +385,7 @@ _IDEMPOTENCY = _parameter(
 
 
 def _component(model: type[BaseModel], schemas: Document) -> Document:
-    """A reference to a model's schema, which is added to the components with all that it refers to."""
+    """A reference to a model's schema, which is added to the components with all schemas that it refers to."""
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
     for name, definition in schema.pop("$defs", {}).items():
         schemas[name] = definition

@@ -6,7 +6,7 @@ import re
 
 from ..models.base import Input
 
-# A word passes where the tolerance is higher than its level; the words of level 6 never do.
+# A word is accepted where the tolerance is higher than its level; words of level 6 never are.
 LEVELS: dict[str, int] = {
     "beheading": 6,
     "gore": 5,

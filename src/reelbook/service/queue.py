@@ -1,4 +1,4 @@
-"""The queue of requests: stored at submission and at the end, tracked in memory in between."""
+"""The queue of requests: stored at submission and at completion, tracked in memory in between."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .refusals import Refusal
 from .store import Store
 
 MAX_CACHED = 2_000
-"""Finished requests in memory; older ones are read from the database."""
+"""How many finished requests are cached in memory; older ones are read from the database."""
 MAX_CACHED_CHARS = 100_000
 """Requests with more text than this are not cached: an output repeats its prompt, which can have megabytes."""
 
@@ -50,7 +50,7 @@ class Request:
     watchers: list[asyncio.Event] = field(default_factory=list)
 
     def log(self, at: float, message: str, level: str = "INFO", source: str = "engine") -> None:
-        """Add a line to the log that the caller sees."""
+        """Add a line to the log that the caller receives."""
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at % 1 * 1000):03d}Z"
         self.logs.append({"message": message, "level": level, "source": source, "timestamp": stamp})
         self.notify_watchers()
@@ -136,7 +136,7 @@ class Queue:
                 f"{self._max_waiting:,} requests of this account are waiting already. Wait until some have finished, then send this one again.",
                 headers={"Retry-After": str(spec_decisions.RETRY_AFTER_SECONDS)},
             )
-        # A task of its own: a caller that disconnects must not leave a paid request that no worker gets.
+        # A separate task: a caller that disconnects must not leave a paid request that no worker gets.
         request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, self._clock())
         inserting = asyncio.ensure_future(self._enter(request, json.dumps(input), idempotency))
         earlier = await asyncio.shield(inserting)
@@ -155,7 +155,7 @@ class Queue:
         )
 
     async def _enter(self, request: Request, text: str, idempotency: tuple[str, str] | None) -> str | None:
-        # Counted before the commit, so that a burst cannot slip past the limit.
+        # Counted before the commit, so that a burst cannot exceed the limit.
         self._waiting_by_account[request.account] = self._waiting_by_account.get(request.account, 0) + 1
         try:
             earlier = await asyncio.wrap_future(
@@ -197,14 +197,14 @@ class Queue:
         return None
 
     async def find(self, account: Account, request_id: str) -> Request:
-        """A request of this account; another account's counts as not found."""
+        """A request of this account; raises not found for those of other accounts too."""
         request = self._live.get(request_id) or self._done.get(request_id) or await self._load_finished(request_id)
         if request is None or request.account != account.name:
             raise Refusal("not_found", f"There is no request {request_id[:100]!r} of this account.")
         return request
 
     async def read_input(self, request: Request) -> dict[str, Any]:
-        """The input of a request, read from disk because it can contain a whole picture."""
+        """The input of a request, read from disk because it can contain a complete picture."""
         row = await asyncio.wrap_future(
             self._store.submit(
                 lambda db: db.execute("SELECT input FROM requests WHERE id = ?", (request.id,)).fetchone()
@@ -218,7 +218,7 @@ class Queue:
 
     @property
     def waiting(self) -> int:
-        """How many requests wait."""
+        """The number of waiting requests."""
         return len(self._waiting)
 
     async def pop_next(self) -> Request:
@@ -234,7 +234,7 @@ class Queue:
         return request
 
     def requeue(self, request: Request, message: str) -> None:
-        """Put a request whose worker crashed back at its old place."""
+        """Put a request whose worker crashed back at its previous position."""
         request.status, request.progress, request.stage, request.started = IN_QUEUE, 0.0, "", None
         request.log(self._clock(), message, "WARNING", "service")
         self._wait(request)
@@ -245,11 +245,11 @@ class Queue:
             return "ALREADY_COMPLETED"
         if request.status == IN_QUEUE:
             self._stop_waiting(request)
-            request.status = IN_PROGRESS  # No worker may get it while the commit is under way.
+            request.status = IN_PROGRESS  # No worker may take it during the commit.
             await asyncio.shield(asyncio.ensure_future(self.finish(request, error=cancellation_error())))
             return "CANCELLED"
         request.cancelling = True
-        # Durable: a service that stops now must not run it again after its next start.
+        # Durable: a service that stops now must not run it again at its next start.
         marked = await asyncio.wrap_future(
             self._store.submit(
                 lambda db: (
@@ -270,9 +270,9 @@ class Queue:
         in_commit: Callable[[sqlite3.Connection], object] = lambda db: None,
         after_commit: Callable[[], object] = lambda: None,
     ) -> None:
-        """End a request: commit its outcome, its credits and its files at once.
+        """End a request: commit its outcome, its credits and its files in one transaction.
 
-        `in_commit` is part of that commit, for a request that succeeds. `after_commit` is called after it, before the
+        `in_commit` runs in that transaction, if the request succeeds. `after_commit` is called after it, before the
         end of the request becomes visible.
         """
         finished = self._clock()

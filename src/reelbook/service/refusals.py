@@ -12,7 +12,7 @@ from ..models.problems import problems_of
 from ..models.value_types import MAX_ENTRIES
 
 MAX_LISTED_PROBLEMS = 10_000
-"""How many problems are listed one by one; a hostile list has more, and each takes time in which others wait."""
+"""How many problems are listed; a hostile list has more, and each takes time that delays other requests."""
 MAX_CHECKED_ENTRIES = 1_000
 """Lists that are too long, and longer than this, are refused without checking their entries."""
 
@@ -65,13 +65,13 @@ class Refusal(Exception):
 
 
 def invalid(model: type[BaseModel], error: ValidationError, at: Loc = ("body",)) -> Refusal:
-    """A 422 with one entry for each validation error, each with its place in the body."""
+    """A 422 with one entry for each validation error, each with its location in the body."""
     if error.error_count() > MAX_LISTED_PROBLEMS:
         words = f"The input has {error.error_count():,} problems, too many to list. Send fewer entries to learn what is wrong with them."
         return invalid_at(at, words, "more")
     entries = [
         {
-            # A made-up name can be a megabyte long.
+            # An unknown name can be a megabyte long.
             "loc": [*at, *(part[:100] if isinstance(part, str) else part for part in problem.loc)],
             "msg": problem.message,
             "type": problem.kind,
@@ -83,12 +83,12 @@ def invalid(model: type[BaseModel], error: ValidationError, at: Loc = ("body",))
 
 
 def invalid_at(loc: Loc, message: str, kind: str = "value_error") -> Refusal:
-    """A 422 for one place that is not part of a model's input."""
+    """A 422 for one location that is not part of a model's input."""
     return all_invalid([(loc, message, kind)])
 
 
 def all_invalid(problems: Iterable[tuple[Loc, str, str]]) -> Refusal:
-    """A 422 for several places, each with its message and its kind of problem."""
+    """A 422 for several locations, each with its message and its kind of problem."""
     entries = [{"loc": list(loc), "msg": message, "type": kind, "ctx": {}} for loc, message, kind in problems]
     return Refusal("validation_error", entries)
 

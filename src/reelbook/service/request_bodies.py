@@ -18,7 +18,7 @@ from .refusals import Refusal
 from .service_files import sniff_content_type
 
 MAX_DRAINED_BYTES = 256 * spec_decisions.MIB
-"""How much of a body that is too large is still read: a client that is sending would not see the response."""
+"""How much of a body that is too large is still read: a client that is still sending would not see the response."""
 
 
 async def read_json_object(http: HTTPRequest) -> dict[str, Any]:
@@ -31,7 +31,7 @@ async def read_json_object(http: HTTPRequest) -> dict[str, Any]:
             body = b"".join([chunk async for chunk in read_limited(http, spec_decisions.MAX_BODY_BYTES)])
     except TimeoutError:
         raise Refusal("bad_request", f"The body did not arrive within {spec_decisions.BODY_SECONDS:g} s.") from None
-    # Validating each value takes time in which others wait, and there is a comma between any two.
+    # Validating each value takes time that delays other requests, and any two values have a comma between them.
     if body.count(b",") > spec_decisions.MAX_COMMAS:
         words = (
             f"The body has more than {spec_decisions.MAX_COMMAS:,} commas, so it holds more values than are taken here."
@@ -47,7 +47,7 @@ async def read_json_object(http: HTTPRequest) -> dict[str, Any]:
 
 
 async def read_limited(http: HTTPRequest, max_bytes: int) -> AsyncIterator[bytes]:
-    """The chunks of the body; raises a refusal where it is too long."""
+    """The chunks of the body; raises a refusal where it exceeds the limit."""
     size = 0
     try:
         async for chunk in http.stream():
@@ -73,7 +73,7 @@ async def save_upload(http: HTTPRequest, path: Path) -> str:
         raise Refusal("bad_request", "An upload is a multipart/form-data body with one file in it.")
     with path.open("wb") as out:
         writer = _FirstFile(out.write)
-        # The limit includes the multipart framing, hence a little more than the limit of a file.
+        # The limit includes the multipart framing, so it is slightly larger than that of a file.
         try:
             parser = MultipartParser(boundary, writer.callbacks())
             async with asyncio.timeout(spec_decisions.BODY_SECONDS):

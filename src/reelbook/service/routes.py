@@ -33,10 +33,12 @@ Handler = Callable[[Service, HTTPRequest], Awaitable[Response]]
 
 
 async def root(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the version and features of the service."""
     return JSONResponse({**service_info(), "id": service.id})
 
 
 async def run_model(service: Service, http: HTTPRequest) -> Response:
+    """Start a run through the shared run call."""
     account = caller(service, http)
     endpoint_id, value = _envelope(await read_json_object(http))
     request = await _submit_run(service, http, account, endpoint_id, value, ("body", "input"))
@@ -55,6 +57,7 @@ async def run_model(service: Service, http: HTTPRequest) -> Response:
 
 
 async def submit(service: Service, http: HTTPRequest) -> Response:
+    """Start a run at the address of its model."""
     account = caller(service, http)
     endpoint_id = http.url.path.strip("/")
     body = await read_json_object(http)
@@ -63,12 +66,14 @@ async def submit(service: Service, http: HTTPRequest) -> Response:
 
 
 async def status(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the status of a request."""
     request = await _find_request(service, http)
     logs = http.query_params.get("logs", "0").lower() not in ("", "0", "false")
     return JSONResponse(status_json(service, http, request, logs=logs), headers={"x-request-id": request.id})
 
 
 async def stream(service: Service, http: HTTPRequest) -> Response:
+    """Stream the status of a request as server-sent events."""
     request = await _find_request(service, http)
     return StreamingResponse(
         _stream_events(service, http, request),
@@ -78,6 +83,7 @@ async def stream(service: Service, http: HTTPRequest) -> Response:
 
 
 async def result(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the output of a completed request."""
     request = await _find_request(service, http)
     # In a thread: an inlined picture is read from disk and can be large.
     output = await asyncio.to_thread(service.result, request, base_url(http))
@@ -85,6 +91,7 @@ async def result(service: Service, http: HTTPRequest) -> Response:
 
 
 async def cancel(service: Service, http: HTTPRequest) -> Response:
+    """Cancel a request."""
     request = await _find_request(service, http)
     answer = await service.cancel(request)
     success = answer != "ALREADY_COMPLETED"
@@ -93,6 +100,7 @@ async def cancel(service: Service, http: HTTPRequest) -> Response:
 
 
 async def batch_status(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the status of many requests."""
     account = caller(service, http)
     ids = (await read_json_object(http)).get("ids")
     if not isinstance(ids, list) or not all(isinstance(item, str) for item in ids):
@@ -109,7 +117,7 @@ async def batch_status(service: Service, http: HTTPRequest) -> Response:
             request = await service.queue.find(account, request_id)
         except Refusal:
             continue
-        # The log comes with the end, so that a client that follows many runs need not request each status.
+        # Finished requests include their log, so that a client that tracks many runs need not request each status.
         answer[request_id] = status_json(service, http, request, logs=request.status == COMPLETED)
         if request.status == COMPLETED and request.error is None:
             answer[request_id]["output"] = await asyncio.to_thread(service.result, request, base_url(http))
@@ -117,6 +125,7 @@ async def batch_status(service: Service, http: HTTPRequest) -> Response:
 
 
 async def estimate(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the price of an input."""
     caller(service, http)
     endpoint_id, value = _envelope(await read_json_object(http))
     request = await _read_input(service, http, require_endpoint(endpoint_id), value, ("body", "input"))
@@ -124,6 +133,7 @@ async def estimate(service: Service, http: HTTPRequest) -> Response:
 
 
 async def account_statement(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the credits and permissions of the account."""
     account = caller(service, http)
     return JSONResponse(
         await asyncio.wrap_future(service.store.submit(lambda db: service.accounts.statement(db, account)))
@@ -131,6 +141,7 @@ async def account_statement(service: Service, http: HTTPRequest) -> Response:
 
 
 async def models(service: Service, http: HTTPRequest) -> Response:
+    """List the models."""
     return JSONResponse(
         [
             {
@@ -148,6 +159,7 @@ async def models(service: Service, http: HTTPRequest) -> Response:
 
 
 async def model_description(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the OpenAPI description of a model."""
     endpoint_id = http.query_params.get("endpoint_id")
     if not endpoint_id:
         raise invalid_at(
@@ -157,14 +169,17 @@ async def model_description(service: Service, http: HTTPRequest) -> Response:
 
 
 async def service_description(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the OpenAPI description of the service."""
     return JSONResponse(openapi_document.describe_service(base_url(http), spec_only=service.settings.spec_only))
 
 
 async def read_docs(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the documentation page."""
     return HTMLResponse(docs_page.page(base_url(http)), headers=docs_page.HEADERS)
 
 
 async def upload(service: Service, http: HTTPRequest) -> Response:
+    """Store an uploaded file."""
     account = caller(service, http)
     account.require_permission("upload")
     # Not in the folder of files: an incomplete file must never be served.
@@ -178,13 +193,14 @@ async def upload(service: Service, http: HTTPRequest) -> Response:
 
 
 async def file(service: Service, http: HTTPRequest) -> Response:
+    """Serve a stored file, or a range of it."""
     stored = service.files.get(http.path_params["token"])
     etag = f'"{stored.sha256}"'
     headers = {**HEADERS, "etag": etag}
     if etag in http.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     if not _is_valid_range(http.headers.get("range", "")):
-        # HTTP lets a server ignore a malformed Range header, and send the whole file.
+        # HTTP allows a server to ignore a malformed Range header, and to send the complete file.
         http.scope["headers"] = [(name, value) for name, value in http.scope["headers"] if name != b"range"]
     path = service.files.path(stored)
     try:
@@ -202,7 +218,7 @@ async def file(service: Service, http: HTTPRequest) -> Response:
 
 
 def _is_valid_range(wanted: str) -> bool:
-    """Whether a Range header is well-formed, and so to be obeyed or refused."""
+    """Whether a Range header is well-formed, and so must be satisfied or refused."""
     parts = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", wanted.replace(" ", ""))
     if parts is None:
         return False
@@ -216,16 +232,17 @@ def caller(service: Service, http: HTTPRequest) -> Account:
 
 
 def base_url(http: HTTPRequest) -> str:
-    """The base URL that this caller uses; its Host header was checked before."""
+    """The base URL that this caller uses; its Host header has been checked."""
     return f"{http.url.scheme}://{http.headers.get('host', 'localhost')}"
 
 
 def status_json(service: Service, http: HTTPRequest, request: Request, *, logs: bool = False) -> dict[str, Any]:
+    """The status of a request as JSON."""
     return service.status(request, base_url(http), logs=logs)
 
 
 def estimate_json(found: Estimate) -> dict[str, Any]:
-    """An estimate as JSON, amounts as numbers."""
+    """An estimate as JSON, with amounts as numbers."""
     lines = [
         {"label": line.label, "credits": float(line.credits)}
         if line.credits is not None
@@ -236,7 +253,7 @@ def estimate_json(found: Estimate) -> dict[str, Any]:
 
 
 def _envelope(body: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The model and the input of a run call; raises a 422 that names each missing or unknown field."""
+    """The model and the input of a run call; raises a 422 that lists each missing or unknown field."""
     names = {"endpointId": "the id of a model", "input": "an object with the model's fields"}
     problems = [
         (("body", name), f"`{name}` is required: {meaning}.", "missing")
@@ -262,7 +279,7 @@ async def _submit_run(
 
 
 async def _read_input(service: Service, http: HTTPRequest, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
-    """The validated input of a model; a large one in a thread, because checking megabytes would delay other requests."""
+    """The validated input of a model; large ones are validated in a thread, so as not to delay other requests."""
     if int(http.headers.get("content-length", spec_decisions.MAX_BODY_BYTES)) < MAX_INLINE_CHECK_BYTES:
         return service.read_input(row, value, at)
     # One at a time: each holds the GIL for long, and several would hardly release it.
@@ -294,7 +311,7 @@ async def _find_request(service: Service, http: HTTPRequest) -> Request:
 
 
 async def _stream_events(service: Service, http: HTTPRequest, request: Request) -> AsyncIterator[str]:
-    """Server-sent events: every change of a request, and a heartbeat in between."""
+    """Server-sent events: every change of a request, and heartbeats in between."""
     changed = asyncio.Event()
     request.watchers.append(changed)
     try:
@@ -319,7 +336,7 @@ class Row:
     path: str
     handler: Handler
     in_spec: bool = True
-    """Whether the specification lists it, so that it exists with --spec-only too."""
+    """Whether the specification has it; such routes exist with --spec-only too."""
 
 
 def all_routes() -> list[Row]:
@@ -335,7 +352,7 @@ def all_routes() -> list[Row]:
         Row("GET", "/account", account_statement, in_spec=False),
         Row("POST", "/requests/status", batch_status, in_spec=False),
         Row("POST", "/files", upload, in_spec=False),
-        # Not in the spec's table, but its File objects point here.
+        # Not in the specification's table, but its File objects refer to it.
         Row("GET", "/files/{token}/{name}", file),
     ]
     for prefix in prefixes():

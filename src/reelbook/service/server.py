@@ -1,4 +1,4 @@
-"""The HTTP server of the service, with deadlines for slow callers."""
+"""The HTTP server of the service, with deadlines for slow clients."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class DeadlineProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Send a 400 with the body of every other refusal."""
+        """Send a 400 whose body has the format of every other refusal."""
         if self.conn.our_state is not h11.IDLE and self.conn.our_state is not h11.SEND_RESPONSE:
-            self.transport.close()  # An answer has begun already, and cannot be taken back.
+            self.transport.close()  # A response has begun already, and cannot be withdrawn.
             return
         refusal = Refusal(
             "bad_request", "This is not an HTTP request as this service reads them. Check its first lines."
@@ -85,9 +85,9 @@ class DeadlineProtocol(H11Protocol):
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """A socket bound to this address; port 0 chooses a free one."""
+    """A socket bound to this address; port 0 selects a free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With IPPROTO_TCP: without it asyncio leaves Nagle's delay on, and each response would wait 40 ms.
+    # With IPPROTO_TCP: without it asyncio leaves Nagle's algorithm on, which delays each response by 40 ms.
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -117,7 +117,7 @@ class Server:
             raise
         self.service: Service = app.state.service
         self.service.add_own_addresses(self.base_url)
-        # A malformed upload is reported to its sender, not logged in the notebook of whoever runs the service.
+        # A malformed upload is reported to its sender, not logged in the notebook that runs the service.
         logging.getLogger("python_multipart").setLevel(logging.ERROR)
         self._server = uvicorn.Server(
             uvicorn.Config(
@@ -135,15 +135,15 @@ class Server:
             )
         )
         self._thread: threading.Thread | None = None
-        # From here on an early connection waits instead of being refused.
+        # From here on, early connections wait instead of being refused.
         listening.listen(1024)
 
     def serve(self) -> None:
-        """Serve until a signal or `stop` ends it."""
+        """Serve until a signal or `stop`."""
         self._server.run(sockets=[self._listening])
 
     def start(self) -> Self:
-        """Serve in a thread of its own; connections are already accepted."""
+        """Serve in a new thread; connections are already accepted."""
         self._thread = threading.Thread(target=self.serve, name="reelbook-service", daemon=True)
         self._thread.start()
         return self

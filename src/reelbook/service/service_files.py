@@ -48,7 +48,7 @@ class StoredFile:
     created: float
 
     def to_file_object(self, base_url: str) -> dict[str, Any]:
-        """The File object of the spec."""
+        """The File object of the specification."""
         result = {
             "url": f"{base_url}/files/{self.token}/{self.name}",
             "content_type": self.content_type,
@@ -100,7 +100,7 @@ class Files:
     def find_local_path(self, address: str, account: str, own_addresses: tuple[str, ...]) -> Path | None:
         """The path for a URL or `file_id` of a stored file; None for any other address.
 
-        A token gives access to anyone who has it; a `file_id` only to the account that uploaded it.
+        A token gives access to any client that has it; a `file_id` only to the account that uploaded it.
         """
         upload = self._uploads.get(address)
         if upload is not None and upload.account == account and not self._expired(upload):
@@ -143,7 +143,7 @@ class Files:
         return stored
 
     async def remove_expired(self) -> int:
-        """Remove expired files; returns how many."""
+        """Remove expired files, and return how many."""
         old = [stored for stored in self._known.values() if self._expired(stored)]
         if not old:
             return 0
@@ -169,7 +169,7 @@ class Files:
 
 
 def sniff_content_type(head: bytes) -> str:
-    """The content type by the first bytes of a file.
+    """The content type from the first bytes of a file.
 
     >>> sniff_content_type(b"\\x89PNG\\r\\n\\x1a\\n"), sniff_content_type(b"<html>")
     ('image/png', 'application/octet-stream')

@@ -19,11 +19,11 @@ class Settings:
     data: Path
     """The folder of its database, files and logs."""
     workers: int = max(1, min(os.cpu_count() or 1, 4))
-    """How many runs are executed at once."""
+    """How many runs are executed concurrently."""
     spec_only: bool = False
     """Offer only what the specification lists, for testing clients."""
     rates: Rates = field(default_factory=Rates)
-    """Per-unit rates of a lab; empty for the spec's prices."""
+    """Custom per-unit rates; empty for the prices of the specification."""
     retention: float = spec_decisions.RETENTION_SECONDS
     """How many seconds files are stored."""
     run_seconds: float = spec_decisions.RUN_SECONDS

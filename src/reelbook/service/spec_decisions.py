@@ -1,4 +1,4 @@
-"""What this service decided where the specification is silent, and its limits."""
+"""This service's decisions where the specification is silent, and its limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FEATURES = ("idempotency", "uploads", "status-stream", "batch-status", "estimate
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One gap of the spec, what this service does there, and why."""
+    """A gap in the specification, what this service does there, and why."""
 
     gap: str
     choice: str

@@ -46,8 +46,8 @@ CREATE TABLE IF NOT EXISTS files (
 class Store:
     """A database with group commit.
 
-    A commit waits a few milliseconds for the disk, however much is in it; so one thread runs all work that was
-    submitted meanwhile in one transaction, and only then resolves the futures.
+    A commit waits a few milliseconds for the disk, whatever its size; so one thread runs all work submitted meanwhile
+    in one transaction, and then resolves the futures.
     """
 
     def __init__(self, path: Path) -> None:
@@ -66,7 +66,7 @@ class Store:
         return future
 
     def after_commit(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        """Call this after every commit, before the futures are resolved."""
+        """Set a function that is called after every commit, before the futures are resolved."""
         self._after_commit = work
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class Store:
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None, cached_statements=256)
         connection.row_factory = sqlite3.Row
-        # A rollback journal: SQLite's write-ahead log can lose data in versions that are still around.
+        # A rollback journal: SQLite's write-ahead log can lose data in versions that are still in use.
         connection.execute("PRAGMA journal_mode=TRUNCATE")
         connection.execute("PRAGMA synchronous=FULL")
         connection.executescript(SCHEMA)
@@ -105,7 +105,7 @@ class Store:
             except queue.Empty:
                 break
             if item is None:
-                self._pending.put(None)  # Seen again once this batch is safe.
+                self._pending.put(None)  # Handled again after this batch is committed.
                 break
             batch.append(item)
         return batch

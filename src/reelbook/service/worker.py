@@ -1,7 +1,7 @@
 """A worker process, which executes one run after another and communicates with the service through pipes.
 
-Decoders that crash, pictures that explode in memory and engines that hang take this process with them, never the
-notebook. It ends by itself when its pipe closes, so a service that is killed leaves nothing behind.
+Decoders that crash, pictures that exhaust memory and engines that hang end this process, never the notebook. It exits
+when its pipe closes, so a killed service leaves no process behind.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def main() -> None:
 
 
 def run_order(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], bool]) -> dict[str, Any]:
-    """Execute one run, and return a message about its end, whatever happens."""
-    # Here, so that Pillow is imported only once there is a run.
+    """Execute one run, and return a message with its outcome; raises nothing."""
+    # Imported here, so that Pillow is loaded only for a run.
     from .engines.protocol import PictureError
 
     try:
@@ -78,7 +78,7 @@ def run_order(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], b
             "The run needed more memory than a worker has. Make it smaller: fewer frames, or smaller pictures.",
         )
     except Exception as error:
-        traceback.print_exc()  # For whoever runs the service: its folder keeps the log of the workers.
+        traceback.print_exc()  # For the operator: the service's folder has the log of the workers.
         sys.stderr.flush()
         return _failed(
             "engine_error",
@@ -132,7 +132,7 @@ def _fetch_sources(
 
 
 def _to_json(value: Any) -> Any:
-    """The output as JSON for the pipe, with every file as its name."""
+    """The output as JSON for the pipe, with file names in place of files."""
     from .engines.protocol import OutputFile
 
     if isinstance(value, OutputFile):
@@ -160,10 +160,10 @@ def _listen(orders: queue.SimpleQueue[dict[str, Any]], cancelled: set[str]) -> N
 
 
 def _limit(limits: Mapping[str, int]) -> None:
-    """Set the resource limits of this process, where the system has them."""
+    """Set the resource limits of this process, where the system supports them."""
     try:
         import resource
-    except ImportError:  # Windows has no such limits; there the service watches us from outside alone.
+    except ImportError:  # Windows has no such limits; there only the service limits the memory.
         return
     os.nice(limits["nice"])
     for name, limit in (("RLIMIT_DATA", limits["data"]), ("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", limits["file"])):

@@ -1,4 +1,4 @@
-"""The worker pool: starts worker processes, gives them requests, cancels runs, and replaces workers that crash."""
+"""The worker pool: starts worker processes, assigns requests, cancels runs, and replaces workers that crash."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ log = logging.getLogger("reelbook.service")
 MAX_LINE_BYTES = 64 * spec_decisions.MIB
 CANCEL_SECONDS = 0.8
 IDLE_SECONDS = 120.0
-WATCH_SECONDS = 0.05  # A decoder can take hundreds of megabytes within a few of these.
+WATCH_SECONDS = 0.05  # A decoder can allocate hundreds of megabytes within a few of these.
 MAX_FILE_BYTES = 2_000_000_000
 
 # Not "-m": that would search for modules in the current folder first, where a notebook may have its own queue.py.
@@ -94,12 +94,12 @@ class WorkerPool:
             try:
                 outcome = await self._run(worker, request, folder)
             except Exception:
-                # Such as a process that cannot be started. This slot of the pool must survive it.
+                # For example a process that cannot be started; this slot of the pool must survive it.
                 log.exception("The run %s broke off in the service", request.id)
                 await worker.end()
                 outcome = _outcome_after_crash(request)
             if request.cancelling:
-                # Also when the run ended just before it was cancelled: a cancelled run is not charged.
+                # Even if the run ended just before it was cancelled: a cancelled run is not charged.
                 outcome = {"failed": cancellation_error()}
             if outcome is None:
                 self._queue.requeue(request, "The worker died; the run starts again, free of charge.")
@@ -149,7 +149,7 @@ class WorkerPool:
                 output, error = None, {"error_type": "engine_error", "detail": detail}
                 stored_files.clear()
             except (OSError, sqlite3.Error):
-                # A full disk is temporary; the request stays in progress until its end can be stored.
+                # A full disk is temporary; the request stays in progress until its outcome can be stored.
                 log.info("The end of the run %s cannot be written down yet", request.id, exc_info=True)
                 words = "The service cannot write the result down yet, and tries again every second."
                 request.log(self._settings.clock(), words, "WARNING", "service")
@@ -240,7 +240,7 @@ class Worker:
     async def _follow(self, process: asyncio.subprocess.Process, request: Request) -> dict[str, Any] | None:
         assert process.stdout is not None
         clock = self._settings.clock
-        # A last line without an end was cut off by the death of the process.
+        # A last line without a newline was truncated by the end of the process.
         while (line := await process.stdout.readline()).endswith(b"\n"):
             message = json.loads(line)
             if "done" in message or "failed" in message:
@@ -261,9 +261,9 @@ class Worker:
             return
         self._send({"cancel": request_id})
         process = self._process
-        asyncio.get_running_loop().call_later(CANCEL_SECONDS, lambda: self._kill_if_still_on(process, request_id))
+        asyncio.get_running_loop().call_later(CANCEL_SECONDS, lambda: self._kill_if_running(process, request_id))
 
-    def _kill_if_still_on(self, process: asyncio.subprocess.Process | None, request_id: str) -> None:
+    def _kill_if_running(self, process: asyncio.subprocess.Process | None, request_id: str) -> None:
         if process is self._process and self._request_id == request_id and self.alive:
             self._kill(cancellation_error())
 
@@ -294,7 +294,7 @@ class Worker:
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        with contextlib.suppress(ConnectionError):  # A dead process is noticed where its answers are read.
+        with contextlib.suppress(ConnectionError):  # A dead process is detected where its messages are read.
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
 
     async def _watch(self, process: asyncio.subprocess.Process) -> None:
@@ -309,7 +309,7 @@ class Worker:
 
 
 def seed_of(request: Request, input: Mapping[str, Any]) -> int:
-    """The input's seed; else one derived from the request's id, so that a retry gives the same result."""
+    """The input's seed; without one, a seed derived from the request's id, so that a retry gives the same result."""
     seed = input.get("seed")
     if isinstance(seed, (int, float)) and not isinstance(seed, bool):
         return int(seed)
@@ -337,7 +337,7 @@ def _insert_all(db: sqlite3.Connection, stored_files: Iterable[StoredFile]) -> N
 def _environment() -> dict[str, str]:
     # One thread per library: several workers share the cores already. Few malloc arenas: each can retain memory.
     # Two blocks of Pillow's: pictures of one run tend to have one size, and allocating new pages each time took a
-    # tenth of the whole time.
+    # tenth of the total time.
     threads = {
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
@@ -346,13 +346,13 @@ def _environment() -> dict[str, str]:
         "PILLOW_BLOCKS_MAX": "2",
     }
     # Proxies are for clients; a source must be fetched from the address that was checked.
-    # A worker opens untrusted media, and has no use for the key of a hosted service.
+    # A worker opens untrusted media, and does not need the key of a hosted service.
     inherited = {name: value for name, value in os.environ.items() if not name.lower().endswith(("_proxy", "_api_key"))}
     return {**inherited, **threads, "PYTHONUNBUFFERED": "1"}
 
 
 def _resident_mib(pid: int) -> float:
-    """Memory in use by a process, on Linux; 0 elsewhere."""
+    """Resident memory of a process, on Linux; 0 elsewhere."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     except (OSError, IndexError, ValueError):

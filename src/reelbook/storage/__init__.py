@@ -1,1 +1,1 @@
-"""What was asked for and received, kept beside the notebooks that asked."""
+"""The library: the ledger of runs and the shelf of their files, as tables, search, export and maintenance."""

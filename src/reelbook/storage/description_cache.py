@@ -1,4 +1,4 @@
-"""A cache of model descriptions on disk, so that they are requested once a day at most."""
+"""A cache of model descriptions on disk, which expire after a day."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class DescriptionCache:
         self._folder, self._service = folder, service
 
     def read(self, endpoint_id: str, *, allow_stale: bool = False) -> Mapping[str, Any] | None:
-        """Read a description that is not older than a day, or of any age with `allow_stale`; None if there is none."""
+        """Read a description up to a day old, or of any age with `allow_stale`; None if there is none."""
         path = self._path(endpoint_id)
         with contextlib.suppress(OSError, ValueError, RecursionError):
             if allow_stale or time.time() - path.stat().st_mtime < CACHE_SECONDS:
@@ -31,7 +31,7 @@ class DescriptionCache:
         return None
 
     def save(self, endpoint_id: str, document: Mapping[str, Any]) -> None:
-        """Store a description. Errors of the disk are ignored: it is only requested again."""
+        """Store a description. Disk errors are ignored: it is then requested again."""
         path = self._path(endpoint_id)
         part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Export runs to a folder for other people: files with readable names, and tables of inputs and credits."""
+"""Export runs to a folder: files with readable names, and tables of inputs and credits."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def export_runs(
                 if progress is not None:
                     progress(done, len(entries))
         finally:
-            # Also after an interrupt, so that the next time goes on from there.
+            # Also after an interrupt, so that the next export continues from there.
             _write_json(
                 target, [_run_record(entry, names[entry.id]) for entry in entries if entry.id in names], copies.notes
             )
@@ -67,21 +67,21 @@ def export_runs(
 
 
 def parse_folder(named: Any, need: str) -> Path:
-    """Parse the path of a folder; `need` begins the error message if it is none."""
+    """Parse the path of a folder; `need` is the start of the error message if it is invalid."""
     try:
         if isinstance(named, (str, os.PathLike)) and os.fspath(named):
             folder = Path(named).expanduser().absolute()
             if b"\0" not in os.fsencode(folder):
                 return folder
     except (RuntimeError, ValueError, TypeError):
-        pass  # An unknown home folder, or a letter that no system allows in a name.
+        pass  # An unknown home folder, or a character that is invalid in names.
     raise ReelbookError(
         f"{need}, and {named!r:.200} names none. Nothing was copied: give its path as a text or a Path."
     )
 
 
 def format_stem(entry: Entry, values: Mapping[str, Any]) -> str:
-    """Format a file name that is readable, and valid on every system: number, words, seed."""
+    """Format a readable file name that is valid on every system: number, words, seed."""
     seed = values.get("seed")
     words = slug(format_input(values) if values.get("prompt") else entry.model.rpartition("/")[2])
     return "-".join([f"{entry.id:04d}", *([words] if words else []), *([f"seed-{seed}"] if _is_short(seed) else [])])
@@ -96,7 +96,7 @@ def slug(text: str) -> str:
     plain = unicodedata.normalize("NFC", text).casefold()
     words = "".join(letter if letter.isalnum() else " " for letter in plain).split()
     found = "-".join(words)[:MAX_NAME_LETTERS]
-    # Some systems count bytes; a name of a hundred is short enough for all of them.
+    # Some systems limit bytes; about a hundred are within all limits.
     while len(found.encode()) > 2 * MAX_NAME_LETTERS:
         found = found[:-1]
     return found.strip("-")
@@ -115,18 +115,18 @@ def get_facts(entry: Entry) -> dict[str, Any]:
 
 
 class _Copies:
-    """The copies in the folder: those of this and of earlier exports, and files that must stay as they are."""
+    """The copies in the folder, of this and of earlier exports; other files are not overwritten."""
 
     def __init__(self, folder: Path, write: Write) -> None:
         self.made: dict[str, dict[str, Any]] = {}
         self._folder, self._write = folder, write
         self._before = _read_notes(folder)
-        # Names that differ in capitals only are one name on some systems.
+        # Names that differ only in case are the same on some systems.
         self._taken: set[str] = set()
 
     def copy(self, source: Path, sha256: str, stem: str, facts: Mapping[str, Any]) -> str:
-        """Copy a file, unless the same copy is there; returns its name."""
-        # A signed copy is another one than one that is not signed.
+        """Copy a file, unless an identical copy exists; returns its name."""
+        # Signed and unsigned copies differ.
         key = [sha256, facts, *([repr(options.sign)] if options.sign else [])]
         mark = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
         for name in _candidate_names(stem, source.suffix):
@@ -137,16 +137,16 @@ class _Copies:
                 return self._noted(name, before)
             part = self._folder / f".{secrets.token_hex(8)}{source.suffix}"
             try:
-                beside = self._write(source, part, facts)
-                note = {"of": mark, "sha256": _hash(part), **({"sidecar": True} if beside else {})}
-                there = _hash(target) if target.exists() else None
-                # An unchanged copy of ours may be replaced; any other file of this name stays.
-                if there not in (None, note["sha256"], before.get("sha256")):
+                sidecar = self._write(source, part, facts)
+                note = {"of": mark, "sha256": _hash(part), **({"sidecar": True} if sidecar else {})}
+                existing = _hash(target) if target.exists() else None
+                # An unchanged copy of an earlier export may be replaced; any other file of this name is kept.
+                if existing not in (None, note["sha256"], before.get("sha256")):
                     continue
-                if there != note["sha256"]:
+                if existing != note["sha256"]:
                     part.replace(target)
-                if beside:
-                    _write_text(_sidecar(target), beside)
+                if sidecar:
+                    _write_text(_sidecar(target), sidecar)
                 return self._noted(name, note)
             finally:
                 part.unlink(missing_ok=True)
@@ -154,11 +154,11 @@ class _Copies:
 
     @property
     def notes(self) -> dict[str, dict[str, Any]]:
-        """The notes about all copies that exports have made here, by name."""
+        """The notes about all copies that exports have made in this folder, by name."""
         return {**self._before, **self.made}
 
     def _is_there(self, target: Path, note: Mapping[str, Any]) -> bool:
-        """Whether the copy is unchanged, with its sidecar if it has one."""
+        """Whether the copy exists unchanged, with its sidecar if it has one."""
         has_all = target.exists() and (not note.get("sidecar") or _sidecar(target).exists())
         return has_all and _hash(target) == note.get("sha256")
 
@@ -169,13 +169,13 @@ class _Copies:
 
 
 def _copy_files(entry: Entry, paths: Mapping[str, str], copies: _Copies) -> Iterator[str | None]:
-    """Copy a run's files; yields their names in order, None for a file that is not here."""
+    """Copy a run's files; yields their names in order, None for a missing file."""
     files, facts = get_files(entry), get_facts(entry)
     stem = format_stem(entry, facts["input"])
     for number, file in enumerate(files, 1):
         sha256 = str(file.get("sha256"))
         source = paths.get(sha256)
-        if source is None or not os.path.exists(source):  # noqa: PTH110  # It is text, and one of many thousand.
+        if source is None or not os.path.exists(source):  # noqa: PTH110  # A string, and one of many thousand.
             yield None
         else:
             yield copies.copy(Path(source), sha256, f"{stem}-{number}" if len(files) > 1 else stem, facts)
@@ -234,7 +234,7 @@ def _write_json(folder: Path, runs: Sequence[Mapping[str, Any]], files: Mapping[
 
 
 def _write_csv(folder: Path, frame: pd.DataFrame, names: Mapping[int, Sequence[str | None]]) -> None:
-    # Paths of this machine mean nothing elsewhere; the names in the folder replace them.
+    # Local paths are meaningless elsewhere; the names in the folder replace them.
     table = frame.drop(columns=["output_video", "output_images"])
     text = io.StringIO(newline="")
     writer = csv.writer(text)
@@ -254,7 +254,7 @@ def _format_cell(value: Any) -> Any:
 
 
 def _escape_formula(text: str) -> str:
-    """Escape text that a spreadsheet would take for a formula: foreign text must not be executed when the table is opened."""
+    """Escape text that a spreadsheet would execute as a formula when the table is opened."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 

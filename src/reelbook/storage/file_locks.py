@@ -1,4 +1,4 @@
-"""File locks between processes, which the system releases when their process ends, however."""
+"""File locks between processes, released by the system when their process ends."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pathlib import Path
 
 LOCK_NAME = "ledger.lock"
 LOCK_SECONDS = 60.0
-"""How long to wait for other writers; a commit takes a few hundredths of a second."""
+"""Timeout for waiting on other writers; a commit takes a few hundredths of a second."""
 
 
 class LockTimeout(OSError):
-    """Another process has held the library's write lock for too long."""
+    """Another process holds the library's write lock for too long."""
 
 
 def try_lock(file: int, *, wait: bool = False, shared: bool = False) -> bool:
-    """Lock an open file; False if another process holds it. `shared`: any number may hold it at once."""
+    """Lock an open file; False if another process holds the lock. `shared`: any number of processes may hold it."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -40,7 +40,7 @@ def try_lock(file: int, *, wait: bool = False, shared: bool = False) -> bool:
 
 
 def unlock(file: int) -> None:
-    """Release a lock, also if a forked child has a copy of the handle."""
+    """Release a lock, even if a forked child has a copy of the descriptor."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -56,8 +56,8 @@ def unlock(file: int) -> None:
 def write_lock(folder: Path) -> Iterator[None]:
     """Hold the write lock of a library.
 
-    SQLite has locks of its own, but it polls them every tenth of a second, and so may never get in between two commits
-    of a busy process. They also belong to the file, and a damaged one is replaced by another.
+    SQLite's own locks are polled only every tenth of a second, so a process may never acquire one between two commits
+    of a busy process. They also belong to the database file, which is replaced when damaged.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)

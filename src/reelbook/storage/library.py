@@ -1,4 +1,4 @@
-"""`Library`: all runs of a folder as a table, with search, export, adoption, verification and pruning."""
+"""`Library`: all runs in a folder as a table, with search, export, adoption, verification and pruning."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _READ, _ENTRY = (", ".join(names[1:]) for names in (READ_COLUMNS, tuple(Entry.__
 
 
 class NoSuchRun(ReelbookError, KeyError):
-    """A number that no run of this library has."""
+    """No run of this library has this number."""
 
     def __init__(self, folder: str, run: Any) -> None:
         super().__init__(folder, run)
@@ -55,7 +55,7 @@ class NoSuchRun(ReelbookError, KeyError):
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """One of the last runs, with what a short list displays."""
+    """A recent run with the facts for a short list."""
 
     run: int
     what: str
@@ -65,33 +65,33 @@ class Recent:
     credits_source: str
     created: float
     path: Path | None
-    """Its first file, if that is on this machine."""
+    """The path of its first file, if that is on this machine."""
     is_video: bool
     seed: int | None = None
-    """Its seed, which distinguishes it from others with the same input."""
+    """Its seed, which distinguishes it from runs with the same input."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A library in a few numbers."""
+    """Summary figures of a library."""
 
     folder: Path
     runs: int
     by_status: dict[str, int]
-    """How many runs there are of each status, the most frequent first."""
+    """Number of runs by status, the most frequent first."""
     credits: int
-    """What all runs have cost, or may have cost, as far as their prices are known."""
+    """Actual or possible cost of all runs with known prices."""
     certain: bool
-    """Whether all of that was charged by the service, and nothing is estimated."""
+    """Whether the service charged all of it, and nothing is estimated."""
     size: Bytes
     files: int
     uncertain: int
     last: tuple[Recent, ...]
-    """The last runs, the newest first."""
+    """The most recent runs, newest first."""
 
 
 class Library(NameHints):
-    """The runs and files of one folder, as `rb.library()` returns them. Nothing is created on disk until something is written."""
+    """The runs and files in a folder, returned by `rb.library()`. Nothing is created on disk before the first write."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Library(NameHints):
         write: Write | None = None,
         runs: Callable[[Sequence[Entry]], Sequence[Any]] | None = None,
     ) -> None:
-        """`ledger` may be a function that opens it when it is first needed; the other functions are what needs a client."""
+        """`ledger` may be a function that opens it lazily; the other functions are operations that require a client."""
         self._given = ledger
         self.folder = folder if folder is not None else self._ledger.folder
         self._shelf, self._fetch, self._write, self._runs = shelf, fetch, write, runs
@@ -113,7 +113,7 @@ class Library(NameHints):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row for each run, the newest last: inputs under their own names, `output_…`, then how it went."""
+        """One row per run, newest last: the fields of the input, `output_…`, then status, credits and times."""
         rows = read_pages(self._ledger, _READ) if self._is_there else iter(())
         frame = build_table(rows, get_paths(self._shelf))
         frame.attrs["reelbook"] = {"library": str(self.folder)}
@@ -123,8 +123,8 @@ class Library(NameHints):
     def find(self, **fields: Any) -> pd.DataFrame:
         """The runs whose fields all match: `find(prompt="boat", model="text-to-video", since="7d")`.
 
-        Text matches anywhere in a field, whatever its case; other values must be equal; of a list, one entry is enough;
-        None means that the field is empty.
+        Text matches anywhere in a field, ignoring case; other values must be equal; a list matches if any entry does;
+        None matches empty fields.
         """
         return filter_rows(self.frame, fields)
 
@@ -135,11 +135,11 @@ class Library(NameHints):
         return Uncertainties(Uncertain(Entry(*row), self._ledger, self._actions) for rows in pages for row in rows)
 
     def export(self, folder: str | Path, where: Which = None, *, progress: Progress | None = None) -> Path:
-        """Copy runs to a folder for others: the files under readable names with provenance, `runs.csv` and `runs.json`.
+        """Copy runs to a folder: the files under readable names with provenance, `runs.csv` and `runs.json`.
 
         `where` selects the runs: the rows of any table of runs, a `Run`, a job, request ids, or a function of a row; they
-        are found by request id and service. What is in the folder stays; done again, it copies what is missing. In
-        `runs.csv` an apostrophe stands before what a spreadsheet would take for a formula.
+        are found by request id and service. Existing files are kept; a repeated export copies only what is missing. In
+        `runs.csv`, text that a spreadsheet would take for a formula is prefixed with an apostrophe.
         """
         target = parse_folder(folder, "The runs are exported to a folder")
         frame = self._rows(where)
@@ -148,14 +148,14 @@ class Library(NameHints):
         )
 
     def runs_with(self, sha256: str) -> list[Entry]:
-        """The runs that have made a file of this content, the newest last."""
-        # In foreign text the quotes have backslashes; and a hash has no wildcards.
+        """The runs that produced a file with this hash, newest last."""
+        # In foreign text the quotes are escaped; and a hash contains no wildcards.
         where = f'media LIKE \'%"sha256":"{sha256}"%\'' if SHA256.fullmatch(sha256) else "0"
         pages = read_pages(self._ledger, _ENTRY, where=where) if self._is_there else iter(())
         return [Entry(*row) for rows in pages for row in rows]
 
     def run(self, which: Any) -> Any:
-        """The `Run` of a number here, of a request id, or of a row of a table, with its video and pictures."""
+        """The `Run` of a number in this library, a request id, or a row of a table, with its video and pictures."""
         is_number = isinstance(which, Integral) and not isinstance(which, bool)
         selection = Selection([int(which)], [], []) if is_number else self._find(which)
         entries = self._get_entries(selection.runs)
@@ -173,29 +173,29 @@ class Library(NameHints):
         return self._build_runs(entries)[0]
 
     def numbers(self, where: Which) -> list[int]:
-        """The numbers of the selected runs, as for `export`; what is not here or is ambiguous is refused."""
+        """The numbers of the selected runs, as for `export`; unknown or ambiguous runs raise an error."""
         return self._find(where).runs
 
     def runs(self, where: Which = None) -> list[Any]:
-        """The `Run` of each selected row, as for `export`; of all without `where`. Rows that were never sent are left out."""
+        """The `Run` of each selected row, as for `export`; of all without `where`. Rows never sent are left out."""
         each = list(self) if where is None else [run for run in self._find(where).each if run is not None]
         entries = [entry for entry in self._get_entries(dict.fromkeys(each)) if entry.request_id is not None]
         built = dict(zip((entry.id for entry in entries), self._build_runs(entries), strict=True))
         return [built[run] for run in each if run in built]
 
     def adopt(self, other: str | Path | Library, *, progress: Progress | None = None) -> Adopted:
-        """Copy the runs and files of another library into this one. The other stays as it is; done twice, nothing more happens."""
+        """Copy the runs and files of another library into this one. The other is unchanged; repeats have no effect."""
         if isinstance(other, Library):
-            place, theirs = find_library(other.folder), other._shelf
+            folder, shelf = find_library(other.folder), other._shelf
         else:
-            place = find_library(parse_folder(other, "Another library is adopted by its folder"))
-            theirs = Shelf(place / MEDIA)
-        return adopt_library(place, theirs, self._ledger, self._shelf, progress=progress)
+            folder = find_library(parse_folder(other, "Another library is adopted by its folder"))
+            shelf = Shelf(folder / MEDIA)
+        return adopt_library(folder, shelf, self._ledger, self._shelf, progress=progress)
 
     def verify(self, where: Which = None, *, mend: bool = False, progress: Progress | None = None) -> Verified:
-        """Read every file again: damaged ones are moved aside, and their runs fetch them again when next wanted.
+        """Check every file against its hash: damaged ones are moved aside, and downloaded again when next used.
 
-        `mend=True` fetches them now. `where` selects the runs whose files are read, as for `export`; otherwise all are.
+        `mend=True` downloads them now. `where` selects the runs whose files are checked, as for `export`; default: all.
         """
         only = None if where is None else self._select(where).runs
         if not self._is_there:
@@ -212,7 +212,7 @@ class Library(NameHints):
 
     @property
     def size(self) -> Bytes:
-        """The size of the files on this machine."""
+        """Total size of the files on this machine."""
         return get_size(self._shelf)
 
     def prune(
@@ -223,10 +223,10 @@ class Library(NameHints):
         dry_run: bool = False,
         yes: bool = False,
     ) -> Pruned:
-        """Remove old files that can be restored at no cost, and report the old runs whose files could only be made for money.
+        """Remove old files that can be restored at no cost, and report old runs whose files would be paid for again.
 
-        The latter are listed in a table and removed with `yes=True` only. Rows always stay. `keep` selects runs that keep
-        their files, as `where` of `export` does, but never by numbers alone; `dry_run=True` removes nothing.
+        The latter are listed in a table and removed only with `yes=True`. Rows are never removed. `keep` selects runs
+        whose files are kept, like `where` of `export`, but never by numbers alone; `dry_run=True` removes nothing.
         """
         age = parse_span(older_than)
         spared = [] if keep is None else self._select(keep, removes=True).runs
@@ -240,16 +240,16 @@ class Library(NameHints):
         return prune_files(self._shelf, self._ledger, age, spared, dry_run=dry_run, yes=yes)
 
     def summary(self, last: int = _LAST) -> Summary:
-        """The library in a few numbers, with its last runs."""
+        """Summary figures of the library, with its most recent runs."""
         sizes = list(get_paths(self._shelf))
-        nothing = Summary(self.folder, 0, {}, 0, True, self.size, len(sizes), 0, ())
-        return self._read_or(lambda db: self._summarise(db, nothing, last), lambda: nothing)
+        empty = Summary(self.folder, 0, {}, 0, True, self.size, len(sizes), 0, ())
+        return self._read_or(lambda db: self._summarise(db, empty, last), lambda: empty)
 
     def __len__(self) -> int:
         return self._read_or(lambda db: int(db.execute("SELECT count(*) FROM runs").fetchone()[0]), int)
 
     def __iter__(self) -> Iterator[int]:
-        """The numbers of all runs."""
+        """Iterate over the numbers of all runs."""
         numbers: list[int] = self._read_or(
             lambda db: [row[0] for row in db.execute("SELECT id FROM runs ORDER BY id")], list
         )
@@ -259,13 +259,13 @@ class Library(NameHints):
         return isinstance(run, Integral) and bool(self._get_entries([int(run)]))
 
     def __getitem__(self, run: int) -> pd.Series[Any]:
-        """One run as a row of the table, without the fields of other models."""
+        """A run as a row of the table, without the fields of other models."""
         if run not in self:
             raise NoSuchRun(str(self.folder), run)
         return build_table([read_runs(self._ledger, _READ, [run])], get_paths(self._shelf)).iloc[0]
 
     def __bool__(self) -> bool:
-        # An empty library is a library all the same.
+        # Not `len(self)`: an empty library is truthy, too.
         return True
 
     def __repr__(self) -> str:
@@ -284,11 +284,11 @@ class Library(NameHints):
         return self._ledger.read(work) if self._is_there else default()
 
     def _find(self, which: Which, *, removes: bool = False) -> Selection:
-        """Find the selected runs."""
+        """Resolve a selection of runs."""
         return select_runs(which, self._read_if_present, lambda: self.frame, removes=removes)
 
     def _select(self, which: Which, *, removes: bool = False) -> Selection:
-        """Find the selected runs, with a warning about rows that were never sent."""
+        """Resolve a selection of runs, with a warning about rows that were never sent."""
         selection = self._find(which, removes=removes)
         if selection.unsent:
             few = ", ".join(selection.unsent[:4]) + (", …" if len(selection.unsent) > 4 else "")
@@ -298,7 +298,7 @@ class Library(NameHints):
         return selection
 
     def _read_if_present(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Query the ledger, or an empty one if nothing was run here yet."""
+        """Query the ledger, or an empty one if it does not exist yet."""
         if self._is_there:
             return self._ledger.read(work)
         with contextlib.closing(sqlite3.connect(":memory:")) as db:
@@ -323,7 +323,7 @@ class Library(NameHints):
         return [Entry(*row) for row in read_runs(self._ledger, _ENTRY, runs)] if self._is_there else []
 
     def _get_local_paths(self, frame: pd.DataFrame) -> dict[str, str]:
-        """The local paths of the files of these runs; those only on a remote shelf are downloaded."""
+        """The local paths of these runs' files; those only on a remote shelf are downloaded."""
         here = dict(get_paths(self._shelf))
         for entry in self._get_entries(frame.index):
             for sha256 in (str(file.get("sha256")) for file in get_files(entry)):
@@ -331,7 +331,7 @@ class Library(NameHints):
                     here[sha256] = str(path)
         return here
 
-    def _summarise(self, db: sqlite3.Connection, nothing: Summary, last: int) -> Summary:
+    def _summarise(self, db: sqlite3.Connection, empty: Summary, last: int) -> Summary:
         counts: dict[str, int] = {}
         for state, count in db.execute("SELECT state, count(*) FROM runs GROUP BY state ORDER BY count(*) DESC"):
             word = STATUS_BY_STATE.get(state, state)
@@ -343,14 +343,14 @@ class Library(NameHints):
         paths = get_paths(self._shelf)
         recent = tuple(_describe_recent(Entry(*row), paths) for row in db.execute(newest, (last,)))
         return Summary(
-            nothing.folder, sum(counts.values()), dict(sorted(counts.items(), key=lambda one: -one[1])), int(cost[0]),
-            not cost[1], nothing.size, nothing.files, counts.get("uncertain", 0), recent,
+            empty.folder, sum(counts.values()), dict(sorted(counts.items(), key=lambda item: -item[1])), int(cost[0]),
+            not cost[1], empty.size, empty.files, counts.get("uncertain", 0), recent,
         )  # fmt: skip
 
 
 _COST_SQL = """(spent + CASE WHEN charged IS NOT NULL THEN charged WHEN state IN ('planned', 'rejected') THEN 0
     ELSE coalesce(price, 0) END)"""
-"""SQL for what a run has cost, or may have cost, as far as its price is known."""
+"""SQL for the actual or possible cost of a run, if its price is known."""
 
 
 def _describe_recent(entry: Entry, paths: Any) -> Recent:
@@ -364,6 +364,6 @@ def _describe_recent(entry: Entry, paths: Any) -> Recent:
 
 
 def _get_seed(entry: Entry) -> int | None:
-    """The seed that was used, else the one of the input."""
+    """The seed of the output, else that of the input."""
     seeds = (known.get("seed") for known in parse_texts([entry.output, entry.input]) if isinstance(known, dict))
     return next((seed for seed in seeds if type(seed) is int), None)

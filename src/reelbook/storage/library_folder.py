@@ -1,4 +1,4 @@
-"""The library's folder, found the way git finds its own."""
+"""Find the library's folder, as git finds its own."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ NAME = ".reelbook"
 
 
 def library_folder(start: Path | None = None) -> Path:
-    """`REELBOOK_LIBRARY` if it is set, else the nearest `.reelbook` of this user upward, else a new one here.
+    """`REELBOOK_LIBRARY` if set, else this user's nearest `.reelbook` here or in a parent folder, else a new one here.
 
-    That of a folder above is shared on purpose: what one notebook of a project has paid for, no other pays for again.
-    Where it is used, `rb.connect` says so.
+    A parent's library is shared on purpose: what one notebook of a project has paid for, no other pays for again.
+    `rb.connect` reports its use.
     """
     chosen = os.environ.get("REELBOOK_LIBRARY")
     if chosen:
@@ -26,12 +26,12 @@ def library_folder(start: Path | None = None) -> Path:
 
 
 def is_from_above(library: Path) -> bool:
-    """Whether a library was found in a folder above this one, without being named."""
+    """Whether a library was found in a parent folder, without being named."""
     return not os.environ.get("REELBOOK_LIBRARY") and library.parent in Path.cwd().absolute().parents
 
 
 def parse_library_folder(library: str | Path) -> Path:
-    """The absolute path of a library's folder, which need not exist; raises a ReelbookError for anything but a local path."""
+    """The absolute path of a library's folder, which need not exist; `ReelbookError` for anything but a local path."""
     if "://" in str(library):
         raise ReelbookError(
             f"{str(library)[:200]!r} is no folder on this machine. The ledger stays on a local disk; media can live elsewhere: shelf={str(library)[:200]!r}."
@@ -49,7 +49,7 @@ def parse_library_folder(library: str | Path) -> Path:
 
 
 def _is_ours(folder: Path) -> bool:
-    """Whether this user has made it: in a folder that others write to, it could be anybody's."""
+    """Whether the folder belongs to this user: in a shared parent it could have been made by others."""
     try:
         return folder.is_dir() and (not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid())
     except OSError:

@@ -1,4 +1,4 @@
-"""Remove old files of a library, and report which ones could only be made again for money."""
+"""Remove old files of a library, and report those that would have to be paid for again."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from .uncertain import format_entry_input
 from .verify import format_count, get_hashes, list_entries, mark_lost, read_stored_runs
 
 MIN_AGE_SECONDS = 86_400.0
-"""A partial download, or a file that no run names yet, may still be in use; after a day it is not."""
+"""Minimum age for removal: younger partial downloads, and files not yet referenced by a run, may still be in use."""
 
 DERIVED_FOLDERS = ("posters", "previews")
-"""The folders beside the shelf with posters and previews made from its files."""
+"""The folders next to the shelf with posters and previews made from its files."""
 
 _NAMED = re.compile(r"[0-9a-f]{64}")
 _LISTED = 10
-"""How many runs the text of a result lists."""
+"""Maximum number of runs listed in the text of a result."""
 
 
 class PrunedRun(NamedTuple):
-    """An old run whose files can only be made again for money."""
+    """An old run whose files would have to be paid for again."""
 
     run: int
     what: str
@@ -45,7 +45,7 @@ class PrunedRun(NamedTuple):
     files: int
     size: Bytes
     credits: int | None
-    """What it has cost."""
+    """Its cost."""
     path: Path
     """One of its files."""
     is_video: bool
@@ -53,36 +53,36 @@ class PrunedRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """The result of `prune`: what was removed, and which files could only be made again for money."""
+    """The result of `prune`: the files removed, and the runs whose files would have to be paid for again."""
 
     removed: int
     size: Bytes
-    """What the removed files took."""
+    """Total size of the removed files."""
     at_stake: tuple[int, ...] = ()
-    """Old runs whose files can only be had again for money."""
+    """Old runs whose files would have to be paid for again."""
     at_stake_size: Bytes = field(default=Bytes(0))
     at_stake_credits: int = 0
-    """What those runs have cost."""
+    """Cost of those runs."""
     dry_run: bool = False
     done: bool = False
     """Whether the files of those runs were removed too."""
     going: tuple[PrunedRun, ...] = ()
-    """The same runs, each with its size and its price."""
+    """Those runs, each with its size and cost."""
 
     @property
     def frame(self) -> pd.DataFrame:
-        """Those runs as a table: what was asked, how large its files are, and what they have cost."""
+        """Those runs as a table: input, model, size of the files, and cost."""
         names = ["prompt", "model", "finished", "files", "bytes", "credits"]
         rows = [
-            (one.what, one.model, pd.Timestamp(one.finished, unit="s", tz="UTC"), one.files, int(one.size), one.credits)
-            for one in self.going
+            (run.what, run.model, pd.Timestamp(run.finished, unit="s", tz="UTC"), run.files, int(run.size), run.credits)
+            for run in self.going
         ]
-        index = pd.Index([one.run for one in self.going], dtype="int64", name=INDEX_NAME)
+        index = pd.Index([run.run for run in self.going], dtype="int64", name=INDEX_NAME)
         return pd.DataFrame(rows, columns=names, index=index).astype({"credits": "Int64"})
 
     @property
     def words(self) -> str:
-        """What was done and what was not, in a sentence."""
+        """The result as a sentence."""
         files, size = format_count(self.removed, "file"), self.size
         removed = f"{files} ({size}) would be removed" if self.dry_run else f"{files} ({size}) removed"
         if not self.at_stake:
@@ -93,10 +93,10 @@ class Pruned:
         return f"{removed}; the files of {runs} can only be had again for money: prune(…, yes=True) removes them too"
 
     def __repr__(self) -> str:
-        prices = ["unknown" if one.credits is None else f"{one.credits:,}" for one in self.going[:_LISTED]]
+        prices = ["unknown" if run.credits is None else f"{run.credits:,}" for run in self.going[:_LISTED]]
         lines = [
-            f"  run {one.run}: {one.what}, {one.size}, {price} credits"
-            for one, price in zip(self.going, prices, strict=False)
+            f"  run {run.run}: {run.what}, {run.size}, {price} credits"
+            for run, price in zip(self.going, prices, strict=False)
         ]
         more = [f"  and {len(self.going) - _LISTED:,} more, see .frame"] if len(self.going) > _LISTED else []
         return "\n".join([f"<{self.words}{':' if lines else ''}", *lines, *more]) + ">"
@@ -123,7 +123,7 @@ def prune_files(
     listed = tuple(_describe(entry, sizes, lost) for entry in losing)
     going = [*spare, *(sizes[sha256] for sha256 in sorted(copied))]
     if yes and not dry_run:
-        # The rows first: a file without a row does less harm than a row whose file is gone.
+        # Rows first: a file without a row does less harm than a row without its file.
         marked = set(mark_lost(ledger, [entry.id for entry in losing]))
         still = {sha256 for entry in losing if entry.id not in marked for sha256 in get_hashes(entry)}
         going += [sizes[sha256] for sha256 in sorted(lost - still)]
@@ -147,7 +147,7 @@ def _describe(entry: Entry, sizes: Mapping[str, tuple[Path, int]], lost: Collect
 
 
 def _split_by_age(ledger: Ledger, before: float, keep: Collection[int]) -> tuple[list[Entry], set[str]]:
-    """The stored runs that are old enough, and the hashes that all other runs name, which therefore stay."""
+    """The stored runs that are old enough, and the hashes referenced by all other runs, which must be kept."""
     chosen = frozenset(keep)
     old: list[Entry] = []
     needed: set[str] = set()
@@ -156,7 +156,7 @@ def _split_by_age(ledger: Ledger, before: float, keep: Collection[int]) -> tuple
             old.append(entry)
         else:
             needed.update(get_hashes(entry))
-    # Pictures of inputs, and files of runs that are not finished here.
+    # Source pictures, and files of runs that are not stored yet.
     unfinished = "CASE WHEN state != 'stored' THEN coalesce(output, '') || coalesce(media, '') END"
     for rows in read_pages(ledger, f"input || ' ' || coalesce({unfinished}, '')"):
         needed.update(sha256 for _, text in rows for sha256 in _NAMED.findall(text))
@@ -164,7 +164,7 @@ def _split_by_age(ledger: Ledger, before: float, keep: Collection[int]) -> tuple
 
 
 def _find_spare(shelf: Shelf, ledger: Ledger, before: float) -> list[tuple[Path, int]]:
-    """Old partial downloads, and old files that no row names."""
+    """Old partial downloads, and old files that no row references."""
     texts = read_pages(ledger, "input || ' ' || coalesce(output, '') || ' ' || coalesce(media, '')")
     known = {sha256 for rows in texts for _, text in rows for sha256 in _NAMED.findall(text)}
     found = []
@@ -179,11 +179,11 @@ def _find_spare(shelf: Shelf, ledger: Ledger, before: float) -> list[tuple[Path,
 
 
 def _find_copied(shelf: Shelf, files: Mapping[str, int]) -> set[str]:
-    """Those of the files (hash and size) that the remote shelf has too, with the same size."""
+    """The files, by hash and size, that the remote shelf also has, with the same size."""
     if shelf._remote is None:
         return set()
-    there = {name[:64]: size for name, size in shelf._remote.names()}
-    return {sha256 for sha256, size in files.items() if there.get(sha256) == size}
+    remote = {name[:64]: size for name, size in shelf._remote.names()}
+    return {sha256 for sha256, size in files.items() if remote.get(sha256) == size}
 
 
 def _remove(path: Path) -> bool:
@@ -199,7 +199,7 @@ def _remove(path: Path) -> bool:
 
 
 def _remove_orphaned_derived(shelf: Shelf) -> None:
-    """Remove posters and previews of files that are gone; both can always be made again from the files."""
+    """Remove posters and previews of files that no longer exist; both can always be made again from the files."""
     here = {entry.name[:64] for entry in list_entries(shelf.folder)}
     for name in DERIVED_FOLDERS:
         for derived in list_entries(shelf.folder.parent / name):

@@ -1,4 +1,4 @@
-"""A shelf at any address that fsspec supports, such as `s3://bucket/films`."""
+"""A shelf at any URL that fsspec supports, such as `s3://bucket/films`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
 
 ATOMIC_PROTOCOLS = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "memory"})
-"""Protocols whose objects appear only when they are complete; elsewhere a copy is renamed when it is complete."""
+"""Protocols with atomic uploads; elsewhere a complete copy is renamed."""
 
 
 class RemoteShelf:
-    """Files by name at an address, in folders of their first two letters, so that no listing is long."""
+    """Files by name at a URL, in folders of their first two characters, so that listings are short."""
 
     def __init__(self, url: str) -> None:
         self.display_url = _without_login(url)
@@ -29,7 +29,7 @@ class RemoteShelf:
         self._root = root.rstrip("/")
 
     def find(self, stem: str) -> tuple[str, int] | None:
-        """Find the name and size of the file whose name begins with `stem`."""
+        """Find the name and size of the file whose name starts with `stem`; None if there is none."""
         with self._translated_errors():
             return next((found for found in self._list(stem[:2]) if found[0].startswith(stem)), None)
 
@@ -46,7 +46,7 @@ class RemoteShelf:
             self._system.get_file(self._path(name), str(target))
 
     def push(self, source: Path) -> None:
-        """Upload a file under its own name, unless it is there with the same size."""
+        """Upload a file under its own name, unless it exists with the same size."""
         path = self._path(source.name)
         with self._translated_errors():
             if any(found == (source.name, source.stat().st_size) for found in self._list(source.name[:2])):
@@ -55,9 +55,9 @@ class RemoteShelf:
             if self._protocol in ATOMIC_PROTOCOLS:
                 self._system.put_file(str(source), path)
                 return
-            half = f"{path}.{uuid4().hex}.part"
-            self._system.put_file(str(source), half)
-            self._system.mv(half, path)
+            part = f"{path}.{uuid4().hex}.part"
+            self._system.put_file(str(source), part)
+            self._system.mv(part, path)
 
     def remove(self, name: str) -> None:
         """Delete a file."""
@@ -68,7 +68,7 @@ class RemoteShelf:
         return f"{self._root}/{name[:2]}/{name}"
 
     def _list(self, folder: str) -> list[tuple[str, int]]:
-        # Others write there too, so an earlier listing may be out of date.
+        # Other clients write there too, so a cached listing may be out of date.
         self._system.invalidate_cache()
         try:
             found: list[dict[str, Any]] = self._system.ls(f"{self._root}/{folder}", detail=True)
@@ -78,11 +78,11 @@ class RemoteShelf:
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
-        """Raise any error as `ReelbookError`: each store has exceptions of its own."""
+        """Convert any error to `ReelbookError`: each store has its own exceptions."""
         try:
             yield
         except Exception as error:
-            # Not `from error`: what a store raises may name the login.
+            # Not `from error`: a store's message may contain the credentials.
             raise ReelbookError(
                 f"The shelf at {self.display_url} cannot be used ({type(error).__name__}). Check the address, the network and "
                 "the permission to read and write there, then try again; what is on this machine is untouched."

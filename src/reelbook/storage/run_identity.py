@@ -1,4 +1,4 @@
-"""What makes two runs the same run: the model and the whole input, with pictures by their content."""
+"""The identity of a run: a hash of the model and the complete input, with pictures by their content."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..models.images import replace_pictures
 
 Place = tuple[str | int, ...]
 
-_HALF = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def format_canonical(request: Input, pictures: Mapping[Place, str] | None = None) -> str:
-    """The input as JSON in one fixed form: defaults spelled out, pictures by the hash of their content.
+    """The input as canonical JSON: with defaults, and pictures by the hash of their content.
 
     >>> from reelbook.models.image_to_video import ImageToVideo
     >>> one = ImageToVideo(prompt="closer", image_url="https://example.org/a.png")
@@ -29,7 +29,7 @@ def format_canonical(request: Input, pictures: Mapping[Place, str] | None = None
 
 
 def make_identity(endpoint_id: str, canonical_input: str) -> str:
-    """The name of a run that asks this of this model.
+    """The hash that identifies runs of this model with this input.
 
     >>> make_identity("svc/smart-resize", "{}")[:12]
     '81a70284a1e2'
@@ -38,14 +38,14 @@ def make_identity(endpoint_id: str, canonical_input: str) -> str:
 
 
 def dumps(value: Any) -> str:
-    """JSON in one fixed form: sorted, compact, and whole numbers without a fraction, however they were typed.
+    """Canonical JSON: sorted, compact, and integral floats as integers.
 
     >>> dumps({"b": 2.0, "a": [1, True, "é"]})
     '{"a":[1,true,"é"],"b":2}'
     """
     text = json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    # Half of a surrogate pair can be said in JSON, and cannot be written to a disk in any other way.
-    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+    # A lone surrogate cannot be encoded as UTF-8, but JSON can escape it.
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Search runs by their inputs and results, in a table of all runs."""
+"""Filter a table of runs by inputs and results."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 def filter_rows(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows whose fields all match: text anywhere in the field, other values equal, a list any of its entries.
+    """The rows whose fields all match: text anywhere in the field, other values by equality, a list if any entry does.
 
     >>> runs = pd.DataFrame({"prompt": ["a paper boat", "a tram"], "seed": [7, 8]})
     >>> list(filter_rows(runs, {"prompt": "BOAT"}).index), list(filter_rows(runs, {"seed": range(8, 20)}).index)
     ([0], [1])
     """
-    # An iterator can be read only once.
+    # An iterator can be consumed only once.
     fields = {name: tuple(wanted) if isinstance(wanted, Iterator) else wanted for name, wanted in fields.items()}
     _check(frame, fields)
     mask = pd.Series(True, index=frame.index)
@@ -35,15 +35,15 @@ def filter_rows(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
         if name == "since":
             mask &= frame["created"] >= parse_moment(wanted)
         elif name in frame.columns:
-            matches = _matcher(wanted, whole=name == "status")
+            matches = _matcher(wanted, exact=name == "status")
             mask &= pd.Series([matches(value) for value in frame[name]], index=frame.index, dtype=bool)
         else:
-            mask &= wanted is None  # A field of a model that has no runs here.
+            mask &= wanted is None  # A field of a model without runs in this library.
     return frame[mask]
 
 
 def parse_span(value: timedelta | float | str) -> timedelta:
-    """Parse a length of time; a number means days.
+    """Parse a duration; a number means days.
 
     >>> parse_span("30d") == parse_span(30) == timedelta(days=30), parse_span("12 h")
     (True, datetime.timedelta(seconds=43200))
@@ -63,7 +63,7 @@ def parse_span(value: timedelta | float | str) -> timedelta:
 
 
 def parse_moment(value: Any) -> pd.Timestamp:
-    """Parse a point in time: a date, a time, or how long ago. Without a time zone it is local."""
+    """Parse a point in time: a date, a time, or a duration before now. Without a time zone it is local."""
     if isinstance(value, (timedelta, int, float)) or (isinstance(value, str) and _SPAN.fullmatch(value.strip())):
         return pd.Timestamp.now("UTC") - pd.Timedelta(parse_span(value))
     try:
@@ -88,38 +88,38 @@ def _check(frame: pd.DataFrame, fields: Mapping[str, Any]) -> None:
 
 
 def _check_kind(name: str, cells: pd.Series[Any], wanted: Sequence[Any]) -> None:
-    """Refuse what no cell of a column can ever be: an empty result would suggest that there are no such runs."""
-    function = next((one for one in wanted if callable(one) and not _is_model(one)), None)
+    """Reject a value that a column cannot contain: an empty result would suggest that there are no such runs."""
+    function = next((value for value in wanted if callable(value) and not _is_model(value)), None)
     if function is not None:
         raise _invalid_field(name, f"find() compares values and asks no function. Write frame[frame[{name!r}].map(…)].")
     if name == "status":
-        unknown = next((one for one in wanted if one not in STATUSES), None)
+        unknown = next((value for value in wanted if value not in STATUSES), None)
         if unknown is not None:
             raise _invalid_field(
                 name, f"{unknown!r} is no status.{_suggest(str(unknown), STATUSES)} It is {', '.join(STATUSES)}."
             )
-    text = next((one for one in wanted if isinstance(one, str) and not _can_be(one, cells)), None)
+    text = next((value for value in wanted if isinstance(value, str) and not _can_be(value, cells)), None)
     if text is not None:
         kind, example = _kind_of(cells)
         raise _invalid_field(name, f"{name!r} holds {kind}, and no text such as {text!r}. {example.format(name=name)}")
 
 
 def _list_wanted(wanted: Any) -> Sequence[Any]:
-    """The values wanted of a field, as a list without gaps."""
+    """The wanted values of a field, as a list without missing values."""
     if isinstance(wanted, range):
-        return ()  # It holds numbers, and may hold very many.
+        return ()  # Contains only numbers, and possibly very many.
     if isinstance(wanted, (str, bytes, Mapping, type)) or not isinstance(wanted, Iterable):
         wanted = [wanted]
-    return [one for one in wanted if not _is_gap(one)]
+    return [value for value in wanted if not _is_gap(value)]
 
 
 def _unused(name: str) -> pd.Series[Any]:
-    """The empty column of a field that no run here has, typed as in the models."""
+    """The empty column of a field that no run of this library has, with the model's dtype."""
     return build_table([], {})[name]
 
 
 def _can_be(text: str, cells: pd.Series[Any]) -> bool:
-    """Whether a cell of this column can be this text, or contain it."""
+    """Whether a cell of this column can equal or contain this text."""
     if pd.api.types.is_bool_dtype(cells):
         return text.casefold() in ("true", "false")
     if pd.api.types.is_numeric_dtype(cells):
@@ -131,7 +131,7 @@ def _can_be(text: str, cells: pd.Series[Any]) -> bool:
 
 
 def _kind_of(cells: pd.Series[Any]) -> tuple[str, str]:
-    """What a column holds, and how to search for that."""
+    """The kind of a column's values for an error message, and an example of searching for them."""
     if pd.api.types.is_bool_dtype(cells):
         return "yes or no", "Write {name}=True or {name}=False."
     if pd.api.types.is_numeric_dtype(cells):
@@ -148,18 +148,18 @@ def _invalid_field(name: str, sentence: str) -> InvalidInput:
     return InvalidInput("library", [Problem((name,), sentence, "unknown")])
 
 
-def _matcher(wanted: Any, *, whole: bool = False) -> Callable[[Any], bool]:
-    """A function that says whether a cell matches. `whole`: a text must be equal, not only contained."""
+def _matcher(wanted: Any, *, exact: bool = False) -> Callable[[Any], bool]:
+    """A predicate for cells. `exact`: a text must be equal, not only contained."""
     if wanted is None or wanted is pd.NA:
         return _is_gap
     if _is_model(wanted):
-        wanted, whole = wanted.endpoint_id, True
+        wanted, exact = wanted.endpoint_id, True
     if isinstance(wanted, str):
         text = wanted.casefold()
-        return lambda value: _holds(value, text, whole)
+        return lambda value: _contains(value, text, exact)
     if isinstance(wanted, Iterable) and not isinstance(wanted, (Mapping, bytes)):
-        anyone = [_matcher(one, whole=whole) for one in wanted]
-        return lambda value: any(matches(value) for matches in anyone)
+        matchers = [_matcher(item, exact=exact) for item in wanted]
+        return lambda value: any(matches(value) for matches in matchers)
     return lambda value: not _is_gap(value) and _equals(value, wanted)
 
 
@@ -171,18 +171,18 @@ def _is_gap(value: Any) -> bool:
     return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
 
 
-def _holds(value: Any, text: str, whole: bool) -> bool:
+def _contains(value: Any, text: str, exact: bool) -> bool:
     if isinstance(value, str):
-        return value.casefold() == text if whole else text in value.casefold()
+        return value.casefold() == text if exact else text in value.casefold()
     if isinstance(value, Mapping):
-        return any(_holds(item, text, whole) for item in value.values())
+        return any(_contains(item, text, exact) for item in value.values())
     if isinstance(value, Iterable):
-        return any(_holds(item, text, whole) for item in value)
+        return any(_contains(item, text, exact) for item in value)
     return not _is_gap(value) and str(value).casefold() == text
 
 
 def _equals(value: Any, wanted: Any) -> bool:
     if isinstance(value, str):
-        # A column whose numbers have no other form, such as a seed of forty digits or a duration of "5".
+        # A text column of numbers, such as a seed of forty digits or a duration of "5".
         return isinstance(wanted, Number) and value == str(wanted)
     return bool(value == wanted) if not isinstance(value, (list, dict)) else wanted in value

@@ -1,7 +1,7 @@
-"""Select runs of a library by rows of a table, runs, request ids, or a function of a row.
+"""Select runs of a library by rows of a table, `Run` objects, request ids, or a function of a row.
 
-A row is found by its request id and service, never by its position in a table: the tables of sweeps count their rows from 0,
-and run 7 of a library is another run than row 7 of a sweep.
+A row is found by its request id and service, never by its position in a table: the rows of a sweep's table are counted
+from 0, and run 7 of a library is another run than row 7 of a sweep.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from ..errors import InvalidInput, Problem
 from .ledger.known_services import find_names, has_sweeps
 from .ledger.transitions import to_storable
 from .run_identity import make_identity
-from .table.library_table import INDEX_NAME, INPUT_JSON
+from .table import INPUT_JSON
+from .table.library_table import INDEX_NAME
 
 Which = Any
-"""What selects runs: a table of them or a row of one, a run, a job, request ids, a function of a row, a list of any of
-these, or None for all."""
+"""A selection of runs: a table or a row of one, a run, a job, request ids, a function of a row, a list of any of these,
+or None for all."""
 
 KEYED = ("request_id", INPUT_JSON, "created")
-"""Columns by which a row of a table can be found; one of them is enough."""
+"""Columns that identify a row of a table; one of them is enough."""
 _READ = (*KEYED, "service", "model", "take", "status", "output_video", "output_images")
 _MAX_NAMED = 4
 _ROWS = "the rows themselves: table.loc[[7, 11]] of your table, or library.frame.loc[[7, 11]] of the library"
@@ -40,10 +41,10 @@ ReadLedger = Callable[[Callable[[sqlite3.Connection], Any]], Any]
 
 
 class WantedRun(NamedTuple):
-    """One run that a caller names, as far as it is identified."""
+    """A run that the caller names, with the fields that identify it."""
 
     label: str
-    """What messages call it."""
+    """Its name in messages."""
     request_id: str | None = None
     service: str | None = None
     identity: str | None = None
@@ -51,35 +52,35 @@ class WantedRun(NamedTuple):
     number: int | None = None
     """Its number in the library."""
     created: float | None = None
-    """When it was made, which confirms a number beside it."""
+    """Its creation time, which confirms its number."""
     is_number_alone: bool = False
-    """Whether the number is all there is, and known to be the library's."""
+    """Whether only the number is given, and known to be the library's."""
     is_unsent: bool = False
-    """Whether its row says that it was never sent, so that the library need not have it."""
+    """Whether its row states that it was never sent, so that the library need not have it."""
 
 
 class Selection(NamedTuple):
-    """The runs that were found."""
+    """The result of `select_runs`."""
 
     runs: list[int]
-    """The numbers of the runs in the library, each once, in the order in which they were named."""
+    """The numbers of the runs in the library, without duplicates, in the order given."""
     unsent: list[str]
-    """Labels of rows that were never sent, and that the library does not have."""
+    """Labels of rows that were never sent and are not in the library."""
     each: list[int | None]
-    """The run of each row that was named; None for what was never sent."""
+    """The run of each row given; None for rows never sent."""
 
 
 def select_runs(
-    which: Which, look: ReadLedger, frame: Callable[[], pd.DataFrame], *, removes: bool = False
+    which: Which, read_ledger: ReadLedger, frame: Callable[[], pd.DataFrame], *, removes: bool = False
 ) -> Selection:
-    """Find the selected runs. What is not in this library, or is ambiguous, is refused.
+    """Find the selected runs; an error for those that are ambiguous or not in this library.
 
-    `removes`: files will be removed, so that numbers alone are never enough.
+    `removes`: files will be removed, so numbers alone are never accepted.
     """
     if callable(which) and not _is_keyed(which):
         return _select_by_predicate(which, frame())
-    wanted = list(_iterate_wanted(which, look, removes=removes))
-    found = look(partial(_find_runs, wanted=wanted)) if wanted else []
+    wanted = list(_iterate_wanted(which, read_ledger, removes=removes))
+    found = read_ledger(partial(_find_runs, wanted=wanted)) if wanted else []
     _check_found(wanted, found)
     _check_unambiguous(wanted, found)
     each = [next(iter(runs), (None, ""))[0] for runs in found]
@@ -91,25 +92,25 @@ def select_runs(
 
 
 def usage_error(sentence: str) -> InvalidInput:
-    """An error about how runs are named."""
+    """The error for an invalid selection of runs."""
     return InvalidInput("library", [Problem(("runs",), f"{sentence} {_UNTOUCHED}", "unknown")])
 
 
 def find_table(which: Which) -> pd.DataFrame | None:
-    """The table of a frame, `table.reel`, a job or a library, or the table of one row or dict; None for anything else."""
+    """The table of a frame, `table.reel`, a job or a library, or a table of one row or dict; None for anything else."""
     if isinstance(which, pd.DataFrame):
         return which
     if isinstance(which, pd.Series):
-        # A row has its columns as labels; a column of request ids is a list of them.
+        # A row has column names as labels; a column of request ids is treated as a list.
         return _as_table(which) if set(_READ) & set(which.index) else None
     if isinstance(which, Mapping):
         return pd.DataFrame([dict(which)])
     if isinstance(which, tuple) and hasattr(which, "_asdict"):
         return pd.DataFrame([which._asdict()])
     for name in ("frame", "table"):
-        held = getattr(which, name, None) if not isinstance(which, (str, bytes, type)) else None
-        if isinstance(held, pd.DataFrame):
-            return held
+        value = getattr(which, name, None) if not isinstance(which, (str, bytes, type)) else None
+        if isinstance(value, pd.DataFrame):
+            return value
     return None
 
 
@@ -119,10 +120,10 @@ def _as_table(row: pd.Series[Any]) -> pd.DataFrame:
     return table
 
 
-def _select_by_predicate(question: Callable[[Any], Any], frame: pd.DataFrame) -> Selection:
-    answers = [(run, question(row)) for run, row in frame.iterrows()]
-    # A comparison with a gap is neither true nor false.
-    runs: list[int] = [int(str(run)) for run, answer in answers if answer is not pd.NA and bool(answer)]
+def _select_by_predicate(predicate: Callable[[Any], Any], frame: pd.DataFrame) -> Selection:
+    results = [(run, predicate(row)) for run, row in frame.iterrows()]
+    # A comparison with a missing value is neither true nor false.
+    runs: list[int] = [int(str(run)) for run, result in results if result is not pd.NA and bool(result)]
     return Selection(runs, [], list(runs))
 
 
@@ -130,27 +131,27 @@ def _is_keyed(value: Any) -> bool:
     return hasattr(type(value), "__reel_key__")
 
 
-def _iterate_wanted(which: Which, look: ReadLedger, *, removes: bool) -> Iterator[WantedRun]:
+def _iterate_wanted(which: Which, read_ledger: ReadLedger, *, removes: bool) -> Iterator[WantedRun]:
     if _is_keyed(which):
         service, request_id, name, take = which.__reel_key__()
         yield WantedRun(f"run {request_id or name}", request_id or None, service, name, take)
     elif (table := find_table(which)) is not None:
-        yield from _from_table(table, look, removes=removes)
+        yield from _from_table(table, read_ledger, removes=removes)
     elif isinstance(which, str):
         yield WantedRun(f"request {which[:80]!r}", which)
     elif isinstance(which, pd.Index):
-        yield from _from_index(which, look, removes=removes)
+        yield from _from_index(which, read_ledger, removes=removes)
     elif _is_mask(which):
         raise usage_error("A column of yes and no does not say of which table it is. Pass the rows: table[mask].")
     elif _is_number(which):
-        yield from _from_numbers([which], look, removes=removes)
+        yield from _from_numbers([which], read_ledger, removes=removes)
     elif isinstance(which, Iterable) and not isinstance(which, (bytes, pd.DataFrame)):
         listed = list(which)
-        # Checked together, so that a message names them together.
-        yield from _from_numbers(filter(_is_number, listed), look, removes=removes)
-        for one in listed:
-            if not _is_number(one):
-                yield from _iterate_wanted(one, look, removes=removes)
+        # Checked together, so that one message names them all.
+        yield from _from_numbers(filter(_is_number, listed), read_ledger, removes=removes)
+        for item in listed:
+            if not _is_number(item):
+                yield from _iterate_wanted(item, read_ledger, removes=removes)
     else:
         raise usage_error(
             f"{which!r:.100} names no run. Pass {_ROWS}; or a run, a job, request ids, or a function of a row."
@@ -166,11 +167,11 @@ def _is_mask(value: Any) -> bool:
     return kind is not None and pd.api.types.is_bool_dtype(kind)
 
 
-def _from_table(table: pd.DataFrame, look: ReadLedger, *, removes: bool) -> Iterator[WantedRun]:
+def _from_table(table: pd.DataFrame, read_ledger: ReadLedger, *, removes: bool) -> Iterator[WantedRun]:
     table = table.loc[:, ~table.columns.duplicated()]
     if not set(KEYED) & set(table.columns):
         if table.index.name == INDEX_NAME:
-            yield from _from_index(table.index, look, removes=removes)
+            yield from _from_index(table.index, read_ledger, removes=removes)
             return
         if len(table):
             raise usage_error(
@@ -198,7 +199,7 @@ def _from_row(label: Any, row: Mapping[str, Any], service: str | None) -> Wanted
     )  # fmt: skip
 
 
-def _from_index(index: pd.Index[Any], look: ReadLedger, *, removes: bool) -> Iterator[WantedRun]:
+def _from_index(index: pd.Index[Any], read_ledger: ReadLedger, *, removes: bool) -> Iterator[WantedRun]:
     if not len(index):
         return
     if pd.api.types.is_string_dtype(index.dtype) and not isinstance(index, pd.MultiIndex):
@@ -207,17 +208,17 @@ def _from_index(index: pd.Index[Any], look: ReadLedger, *, removes: bool) -> Ite
         yield from (WantedRun(f"run {run}", number=int(run), is_number_alone=True) for run in index)
     else:
         numbers = [label for label in index.tolist() if isinstance(label, Integral)]
-        yield from _from_numbers(numbers, look, removes=removes, is_foreign=True)
+        yield from _from_numbers(numbers, read_ledger, removes=removes, is_foreign=True)
 
 
 def _from_numbers(
-    numbers: Iterable[Any], look: ReadLedger, *, removes: bool, is_foreign: bool = False
+    numbers: Iterable[Any], read_ledger: ReadLedger, *, removes: bool, is_foreign: bool = False
 ) -> Iterator[WantedRun]:  # fmt: skip
-    """Runs named by numbers alone: accepted if the library has no sweeps' tables, and never for a removal."""
+    """Runs named by numbers alone: accepted only if the library has no sweeps, and never for removals."""
     listed = list(numbers)
     if not listed:
         return
-    if removes or is_foreign or look(has_sweeps):
+    if removes or is_foreign or read_ledger(has_sweeps):
         why = (
             "and what is not meant would be deleted"
             if removes
@@ -261,7 +262,7 @@ def _get_rows_by(
 
 
 def _agrees(one: WantedRun, created: float) -> bool:
-    """Whether a number is this library's: it is known to be, or the run was made at that time."""
+    """Whether a number is this library's: known to be, or confirmed by the creation time."""
     return one.is_number_alone or (one.created is not None and abs(one.created - created) < 1e-4)
 
 
@@ -302,9 +303,9 @@ def _join_limited(words: Sequence[str]) -> str:
 
 
 def _parse_text(value: Any) -> str | None:
-    """A cell as text, None for a gap; an id of digits comes back from a file as a number."""
+    """A cell as text, None if missing; an id of digits may have been read from a file as a number."""
     if isinstance(value, str):
-        # Exported tables have an apostrophe before what a spreadsheet would take for a formula.
+        # Exported tables escape formulas with an apostrophe.
         return (value[1:] if re.match(r"'[=+\-@\t\r]", value) else value) or None
     if isinstance(value, (list, tuple, np.ndarray)):
         return "listed" if len(value) else None

@@ -1,4 +1,4 @@
-"""The shelf: media files by the hash of their content, in a local folder or at any address that fsspec supports."""
+"""The shelf: media files by the hash of their content, in a local folder or at any URL that fsspec supports."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from .remote_shelf import RemoteShelf
 SUFFIXES = (
     *(".mp4", ".png", ".jpg", ".webp", ".gif", ".webm", ".avif", ".heic", ".bmp", ".tif", ".wav", ".txt", ".bin"),
 )
-"""The suffixes of files on a shelf. A closed list, so that a file is found without listing the folder."""
+"""Suffixes of files on a shelf. The list is fixed, so that a file is found without listing the folder."""
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
 PART_NAME = re.compile(r".+\.part(\.json)?")
 STALE_SECONDS = 7 * 86_400.0
-"""Partial downloads older than this are removed: services do not store their files longer either."""
+"""Age at which partial downloads are removed: services do not store their files longer either."""
 
 DISK_FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Shelf:
-    """Files named by the sha256 of their content, so that the same content is there once.
+    """Files named by the SHA-256 of their content, so that equal content is stored once.
 
     >>> from tempfile import mkdtemp
     >>> shelf = Shelf(Path(mkdtemp()) / "shelf")
@@ -43,7 +43,7 @@ class Shelf:
     """
 
     def __init__(self, place: Path | str, *, cache: Path | None = None) -> None:
-        """`place` is a folder, or an address such as `s3://bucket/films` with a local folder as `cache`."""
+        """`place` is a folder, or a URL such as `s3://bucket/films` with a local folder as `cache`."""
         address = str(place)
         self._remote = RemoteShelf(address) if "://" in address else None
         self.folder = Path(place).expanduser().absolute() if self._remote is None else cache or _cache_folder(address)
@@ -55,16 +55,16 @@ class Shelf:
         return f"<Shelf at {self._remote.display_url if self._remote else self.folder}>"
 
     def find(self, sha256: str) -> Path | None:
-        """Find the local path of the file with this content, downloading it from a remote shelf if need be, else None.
+        """Find the local path of the file with this hash, downloading it from a remote shelf; None if missing.
 
-        An unreachable remote shelf is an error, not None: what is taken for lost may be paid for again.
+        An unreachable remote shelf is an error, not None: a file considered lost may be paid for again.
         """
         if not SHA256.fullmatch(sha256):
             return None
         return self._find_local(sha256) or (self._pull(sha256) if self._remote else None)
 
     def keep(self, content: bytes, suffix: str) -> Path:
-        """Store content from memory; returns its path."""
+        """Store content from memory and return its path."""
         sha256 = hashlib.sha256(content).hexdigest()
         known = self._find_local(sha256)
         if known is not None and known.stat().st_size == len(content):
@@ -82,7 +82,7 @@ class Shelf:
                 raise
 
     def part(self, key: str) -> Path:
-        """The path of the partial download of this key; in the same folder, so that one rename completes it.
+        """The path for a partial download with this key, in the shelf's folder, so that a rename completes it.
 
         Raises OSError if the folder cannot be used; `format_disk_error` has the text for it.
         """
@@ -94,19 +94,19 @@ class Shelf:
         return self.folder / f"{key if safe else hashlib.sha256(key.encode()).hexdigest()}.part"
 
     def place(self, part: Path, sha256: str, suffix: str) -> Path:
-        """Move a complete file to its name, durably when this returns; returns its path.
+        """Move a complete file to its final name durably, and return its path.
 
-        Raises OSError if the disk refuses, and nothing has changed then; `format_disk_error` has the text for it.
+        Raises OSError on a disk error, without changes; `format_disk_error` has the text for it.
         """
         if not SHA256.fullmatch(sha256):
             raise ValueError(f"{sha256!r} is no sha256.")
         _sync_file(part)
-        # An existing file is replaced by the one that was just checked: it may be damaged.
+        # An existing file may be damaged: it is replaced by the one just verified.
         path = self._find_local(sha256) or self.folder / f"{sha256}{suffix if suffix in SUFFIXES else '.bin'}"
         try:
             part.replace(path)
         except PermissionError:
-            # Windows does not replace a file that is open; the same content is there already.
+            # Windows does not replace an open file; the same content exists already.
             if not (path.exists() and self.verify(sha256)):
                 raise
             part.unlink()
@@ -115,14 +115,14 @@ class Shelf:
         return path
 
     def discard(self, sha256: str) -> int:
-        """Delete the file with this content, on the remote shelf too; returns how many bytes that freed."""
+        """Delete the file with this hash, also on the remote shelf; returns the number of bytes freed."""
         freed = 0
         if not SHA256.fullmatch(sha256):
             return freed
-        there = self._remote.find(f"{sha256}.") if self._remote else None
-        if self._remote and there:
-            self._remote.remove(there[0])
-            freed = there[1]
+        remote = self._remote.find(f"{sha256}.") if self._remote else None
+        if self._remote and remote:
+            self._remote.remove(remote[0])
+            freed = remote[1]
         while (path := self._find_local(sha256)) is not None:
             with self._translated_errors(0):
                 freed = max(freed, path.stat().st_size)
@@ -132,7 +132,7 @@ class Shelf:
         return freed
 
     def names(self) -> Iterator[tuple[str, Path, int]]:
-        """Iterate over hash, path and size of every file; for those only on the remote shelf, the path they would have."""
+        """Iterate over hash, path and size of all files; for those only on the remote shelf, the future local path."""
         here = set()
         with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as entries:
             for entry in entries:
@@ -144,22 +144,22 @@ class Shelf:
                 yield name[:64], self.folder / name, size
 
     def verify(self, sha256: str) -> bool:
-        """Whether the file is there and its content still has this hash."""
+        """Whether the file exists and its content has this hash."""
         path = self.find(sha256)
         return path is not None and _hash_file(path) == sha256
 
     def push(self) -> int:
-        """Upload the files that the remote shelf lacks; returns how many."""
+        """Upload the files missing on the remote shelf; returns their number."""
         if self._remote is None:
             return 0
-        there = {name for name, _ in self._remote.names()}
-        missing = [path for _, path, _ in self.names() if path.name not in there]
+        uploaded = {name for name, _ in self._remote.names()}
+        missing = [path for _, path, _ in self.names() if path.name not in uploaded]
         for path in missing:
             self._push(path)
         return len(missing)
 
     def format_disk_error(self, error: OSError, wanted: int) -> str:
-        """Format why the disk refused, where, how much space is missing, and what to do; a clause for a sentence.
+        """Format a disk error as a clause: reason, folder, missing space, and what to do.
 
         >>> import errno
         >>> Shelf("/films").format_disk_error(OSError(errno.EROFS, "Read-only file system"), 0)
@@ -175,7 +175,7 @@ class Shelf:
         )
 
     def check_space(self, wanted: int) -> None:
-        """Raise OSError if so many bytes certainly do not fit."""
+        """Raise OSError if `wanted` bytes exceed the known free space."""
         free = _get_free_bytes(self.folder)
         if free is not None and free < wanted:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.folder))
@@ -187,36 +187,36 @@ class Shelf:
     def _pull(self, sha256: str) -> Path | None:
         """Download the remote file if its content has this hash; a partial upload counts as missing."""
         assert self._remote is not None
-        there = self._remote.find(f"{sha256}.")
-        if there is None or not _is_name(there[0]):
+        remote = self._remote.find(f"{sha256}.")
+        if remote is None or not _is_name(remote[0]):
             return None
         part = self.folder / f"{uuid4().hex}.part"
-        with self._translated_errors(there[1]):
+        with self._translated_errors(remote[1]):
             self._create_folder()
             try:
-                self._remote.pull(there[0], part)
+                self._remote.pull(remote[0], part)
                 if _hash_file(part) != sha256:
                     return None
                 part.chmod(0o600)
                 _sync_file(part)
-                path = part.replace(self.folder / there[0])
+                path = part.replace(self.folder / remote[0])
                 self._sync_folder()
                 return path
             finally:
                 part.unlink(missing_ok=True)
 
     def _upload(self, path: Path) -> None:
-        """Upload a new file to the remote shelf, and those that could not be uploaded before."""
+        """Upload a new file to the remote shelf, and those whose upload failed before."""
         if self._remote is None or path in self._uploaded:
             return
-        first = not self._pending
+        is_first_failure = not self._pending
         self._pending.add(path)
         try:
             for unsent in sorted(self._pending):
                 self._push(unsent)
         except ReelbookError as error:
-            # The result is safe here: a run does not fail because a copy of its file has to wait.
-            if first:
+            # The file is safe locally: a run must not fail because the upload is delayed.
+            if is_first_failure:
                 warnings.warn(
                     f"{error} Until then new files are kept in {self.folder} only; each new one, or shelf.push(), tries again.",
                     stacklevel=3,
@@ -247,7 +247,7 @@ class Shelf:
         with os.scandir(self.folder) as entries:
             for entry in entries:
                 if PART_NAME.fullmatch(entry.name):
-                    # Another process may have been quicker.
+                    # Another process may have removed it first.
                     with contextlib.suppress(OSError):
                         if entry.stat().st_mtime < long_ago:
                             Path(entry.path).unlink()
@@ -268,7 +268,7 @@ def _is_name(name: str) -> bool:
 
 
 def _cache_folder(address: str) -> Path:
-    # Hashed: an address may contain a login, and folder names are visible to everybody.
+    # Hashed: a URL may contain credentials, and folder names are visible to other users.
     return platformdirs.user_cache_path("reelbook") / "shelves" / hashlib.sha256(address.encode()).hexdigest()[:16]
 
 
@@ -277,7 +277,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def _sync_file(path: Path) -> None:
-    """Sync a file to disk, and make it private."""
+    """Sync a file to disk, and make it readable by its owner only."""
     file = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
     try:
         if os.name == "posix":
@@ -296,7 +296,7 @@ def _get_free_bytes(folder: Path) -> int | None:
     """Free bytes on the disk; None if the system does not report them."""
     with contextlib.suppress(OSError):
         usage = shutil.disk_usage(folder)
-        # Some network folders claim to be of no size at all.
+        # Some network file systems report a total size of 0.
         return usage.free if usage.total else None
     return None
 

@@ -1,4 +1,4 @@
-"""Uncertain runs: they were sent and their answer was lost, so only a person can resolve them."""
+"""Uncertain runs: sent, but their response was lost, so only the user can resolve them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_LETTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class ResolveActions:
-    """What resolves a run with a client; without one the ledger is updated, and the next run continues from there."""
+    """Functions that resolve a run with a client; without them the ledger is updated, and a later run continues."""
 
     attach: Callable[[Entry, str], Any] | None = None
     resend: Callable[[Entry], Any] | None = None
@@ -28,7 +28,7 @@ class ResolveActions:
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """An uncertain run, with what it may have cost, and three methods to resolve it."""
+    """An uncertain run, its possible cost, and three methods to resolve it."""
 
     entry: Entry = field(repr=False)
     _ledger: Ledger = field(repr=False, compare=False)
@@ -51,7 +51,7 @@ class Uncertain:
 
     @property
     def what(self) -> str:
-        """Its input in a few words."""
+        """Its input as a short text."""
         return format_entry_input(self.entry)
 
     @property
@@ -61,16 +61,16 @@ class Uncertain:
 
     @property
     def credits(self) -> int | None:
-        """What it may have cost at most; None if its price is unknown."""
+        """Its maximum possible cost; None if the price is unknown."""
         return self.entry.price
 
     @property
     def reason(self) -> str:
-        """How its answer was lost."""
+        """How its response was lost."""
         return self.entry.error or "its answer was lost"
 
     def attach(self, request_id: str) -> Any:
-        """Resolve it as the request with this id at the service. Look the id up in the account's history."""
+        """Resolve it as the request with this id at the service, as found in the account's history."""
         request_id = _parse_request_id(request_id)
         if self._actions.attach is not None:
             self._ledger.read(lambda db: _check_unused(db, self.entry, request_id))
@@ -89,7 +89,7 @@ class Uncertain:
         self._ledger.transact_now(lambda db: transitions.write_off(db, self.run))
 
     def resubmit(self) -> Any:
-        """Send it once more, because the service does not have it. If it arrived after all, it is paid twice."""
+        """Send it once more, because the service does not have it. If it had arrived after all, it is charged twice."""
         if self._actions.resend is not None:
             return self._actions.resend(self.entry)
         self._ledger.transact_now(lambda db: transitions.allow_resubmission(db, self.run))
@@ -105,14 +105,14 @@ class Uncertainties(list[Uncertain]):
 
     @property
     def credits(self) -> int:
-        """What they may have cost at most, as far as their prices are known."""
-        return sum(one.credits or 0 for one in self)
+        """Their maximum possible cost, where prices are known."""
+        return sum(run.credits or 0 for run in self)
 
     def __repr__(self) -> str:
         if not self:
             return "<No uncertain runs>"
         lines = [f"<{len(self)} uncertain {'run' if len(self) == 1 else 'runs'}, at most {self.credits:,} credits:"]
-        return "\n".join([*lines, *(f"  {one!r}" for one in self), f"  {ADVICE}>"])
+        return "\n".join([*lines, *(f"  {run!r}" for run in self), f"  {ADVICE}>"])
 
 
 ADVICE = (
@@ -155,7 +155,7 @@ def _parse_request_id(request_id: str) -> str:
 
 
 def _check_unused(db: sqlite3.Connection, entry: Entry, request_id: str) -> None:
-    """Raise if another run has this request: a paid result would be counted for two."""
+    """Raise if another run has this request: one charge would be counted for two runs."""
     row = db.execute(
         "SELECT id FROM runs WHERE service = ? AND request_id = ? AND id != ?", (entry.service, request_id, entry.id)
     ).fetchone()

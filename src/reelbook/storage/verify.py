@@ -1,4 +1,4 @@
-"""Verify the files of a library against their hashes, and measure their size."""
+"""Verify the files of a library against their hashes, and list and measure them."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from .merge.library_merge import Progress, get_files
 from .shelf import SHA256, SUFFIXES, Shelf
 
 DAMAGED = "damaged"
-"""The folder beside the files to which damaged ones are moved, never deleted."""
+"""The folder to which damaged files are moved; they are never deleted."""
 
 _RUNS_PER_COMMIT = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The result of `verify`: what was found when every file was read again."""
+    """The result of `verify`."""
 
     checked: int
     damaged: tuple[Path, ...] = ()
-    """Where the damaged files are now."""
+    """The paths to which damaged files were moved."""
     missing: tuple[str, ...] = ()
-    """The hashes of files that a run names and that are not on the shelf."""
+    """Hashes of files that a run references and that are not on the shelf."""
     strangers: tuple[Path, ...] = ()
-    """What lies in the folder and is no file of a library."""
+    """Other entries in the folder, which are not files of a library."""
     runs: tuple[int, ...] = ()
-    """Runs that have lost a file: `rb.run` with the same input fetches it again."""
+    """Runs that have lost a file: `rb.run` with the same input downloads it again."""
 
     @property
     def sound(self) -> bool:
@@ -55,7 +55,7 @@ class Verified:
 
 
 def get_size(shelf: Shelf) -> Bytes:
-    """The size of all files on this machine."""
+    """Total size of the files on this machine."""
     return Bytes(
         sum(entry.stat().st_size for entry in list_entries(shelf.folder) if entry.is_file(follow_symlinks=False))
     )
@@ -64,7 +64,7 @@ def get_size(shelf: Shelf) -> Bytes:
 def get_paths(shelf: Shelf) -> Mapping[str, str]:
     """The path of each file on this machine, by hash."""
     try:
-        names = os.listdir(shelf.folder)  # noqa: PTH208  # Names alone: a hundred thousand paths would take a second.
+        names = os.listdir(shelf.folder)  # noqa: PTH208  # A hundred thousand Path objects would take a second.
     except (FileNotFoundError, NotADirectoryError):
         return {}
     return {name[:64]: f"{shelf.folder}{os.sep}{name}" for name in names if name[64:] in SUFFIXES}
@@ -73,12 +73,12 @@ def get_paths(shelf: Shelf) -> Mapping[str, str]:
 def verify_files(
     shelf: Shelf, ledger: Ledger, progress: Progress | None = None, only: Collection[int] | None = None
 ) -> Verified:
-    """Read every file again, or those of some runs: damaged ones are moved aside, and runs without a file will fetch it again."""
+    """Check all files, or those of some runs: damaged ones are moved aside, and runs that lost a file reopened."""
     chosen = None if only is None else frozenset(only)
     mine = (
         None
         if chosen is None
-        else {name for one in read_stored_runs(ledger) if one.id in chosen for name in get_hashes(one)}
+        else {name for run in read_stored_runs(ledger) if run.id in chosen for name in get_hashes(run)}
     )
     names = [(sha256, path) for sha256, path, _ in shelf.names() if path.exists() and (mine is None or sha256 in mine)]
     damaged: list[Path] = []
@@ -102,12 +102,12 @@ def verify_files(
 
 
 def mark_lost(ledger: Ledger, runs: Sequence[int]) -> tuple[int, ...]:
-    """Reopen stored runs, so that their files are fetched again when next wanted; returns those that were reopened."""
+    """Reopen stored runs, so that their files are downloaded again when next used; returns those reopened."""
     return tuple(run for run, marked in zip(runs, _mark_lost_each(ledger, runs), strict=True) if marked)
 
 
 def read_stored_runs(ledger: Ledger) -> Iterator[Entry]:
-    """Read the runs whose files are on the shelf."""
+    """Iterate over the runs in the state `stored` with files."""
     found = read_pages(
         ledger, ", ".join(list(Entry.__dataclass_fields__)[1:]), where="state = 'stored' AND media IS NOT NULL"
     )
@@ -124,7 +124,7 @@ def _is_intact(path: Path, sha256: str) -> bool:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest() == sha256
     except FileNotFoundError:
-        return True  # It was just removed, so it is missing and not damaged.
+        return True  # Just removed: it is missing, not damaged.
     except OSError as error:
         if error.errno is not None and isinstance(error, PermissionError):
             raise ReelbookError(
@@ -134,7 +134,7 @@ def _is_intact(path: Path, sha256: str) -> bool:
 
 
 def _move_aside(path: Path) -> Path:
-    """Move a damaged file to the folder of damaged ones, under a free name."""
+    """Move a damaged file to the folder of damaged ones, under an unused name."""
     folder = path.parent / DAMAGED
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -158,7 +158,7 @@ def _find_strangers(shelf: Shelf) -> Iterator[Path]:
 
 
 def list_entries(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """Iterate over the entries of a folder; of none if it does not exist."""
+    """Iterate over the entries of a folder, which need not exist."""
     try:
         with os.scandir(folder) as entries:
             yield from entries

@@ -1,1 +1,1 @@
-"""Sweeps: many runs planned from one input, priced before anything is sent."""
+"""Sweeps: plans of many runs from one input, their execution, and their results."""

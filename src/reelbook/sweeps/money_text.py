@@ -1,4 +1,4 @@
-"""What sweeps say about money: the same sentences in panels, plans, terminals, forms and errors."""
+"""Texts about the cost of sweeps, shared by panels, plans, terminals, forms and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ESTIMATE_SECONDS = 5.0
 
 
 def format_credits(amount: int) -> str:
-    """An amount of credits in words.
+    """Format an amount of credits.
 
     >>> format_credits(1), format_credits(1272)
     ('1 credit', '1,272 credits')
@@ -28,7 +28,7 @@ def format_credits(amount: int) -> str:
 
 
 def format_all_paid(amount: int) -> str:
-    """What is said of runs that cost nothing more.
+    """Format the cost of runs that are fully paid.
 
     >>> format_all_paid(636)
     '636 credits, all paid earlier; nothing now'
@@ -37,14 +37,14 @@ def format_all_paid(amount: int) -> str:
 
 
 def format_paid_price(facts: PlanFacts) -> str | None:
-    """The price of a plan of which nothing is due: what it did cost; None where something is."""
+    """Format the cost of a fully paid plan; None if credits are due."""
     is_paid = bool(facts.possible) and facts.in_library == facts.possible and not facts.credits_due
     amount = facts.credits if facts.paid is None else facts.paid
     return format_all_paid(amount) if is_paid and amount is not None else None
 
 
 def format_spending(progress: Progress) -> list[str]:
-    """What the runs of a sweep have cost, how much of it now, and what is set aside."""
+    """Format what the runs of a sweep have cost, how much of it was paid now, and what is reserved."""
     before = progress.spent - progress.spent_now
     if not progress.spent_now and not progress.reserved and before:
         is_over = progress.finished == progress.total
@@ -56,7 +56,7 @@ def format_spending(progress: Progress) -> list[str]:
         elif before:
             found.append(f"{before:,} paid earlier")
     else:
-        # More than the budget is never paid now, but may have been paid before it was given.
+        # More than the budget is never paid now, but may have been paid before the budget was set.
         fits = progress.budget is not None and progress.spent <= progress.budget
         earlier = "all" if before == progress.spent else f"{before:,}"
         found = [
@@ -71,7 +71,7 @@ def format_spending(progress: Progress) -> list[str]:
 
 
 def _format_spent(spent: int, limit: int | None, when: str = "") -> str:
-    """What was spent, of how much.
+    """Format the credits spent, and the limit if there is one.
 
     >>> _format_spent(53, 106), _format_spent(0, 0, " now"), _format_spent(53, None)
     ('53 of 106 credits spent', 'nothing may be spent now', '53 credits spent')
@@ -82,7 +82,7 @@ def _format_spent(spent: int, limit: int | None, when: str = "") -> str:
 
 
 def format_price_difference(stated: int, counted: int) -> str:
-    """What is said where a service tells less than the known price of a run.
+    """Format the difference if a service states a lower price than the catalog.
 
     >>> format_price_difference(0, 53)
     'the service says 0 for a run, the catalog 53: limits count 53 (price=0 takes its word)'
@@ -98,9 +98,9 @@ def add_advice(
     plan_price: int | None,
     differs: tuple[int, int] | None = None,
 ) -> OverBudget:
-    """The same refusal with what to type to finish the plan: `due` is the price of what is left, `paid` of what is not.
+    """The same error with advice on finishing the plan; `due` is the price of the remaining runs, `paid` of the others.
 
-    `differs` is what the service says of a price, and what the limits count.
+    `differs` is the price stated by the service and the price counted against limits.
     """
     if due is None or error.price is None:
         return error
@@ -117,7 +117,7 @@ def add_advice(
 
 
 async def estimate_total(rows: Sequence[Row], context: ClientContext, own_price: int | None) -> int | None:
-    """What these runs count for together: as the service says, with a person's word, else as the plan says; None if unknown."""
+    """The total price counted for these runs: the service's or the caller's own, else the plan's; None if unknown."""
     total = 0
     try:
         async with asyncio.timeout(ESTIMATE_SECONDS):

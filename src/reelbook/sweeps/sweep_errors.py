@@ -1,15 +1,15 @@
-"""Errors about how a sweep is written, raised before anything is sent."""
+"""Errors in the definition of a sweep, raised before anything is sent."""
 
 from __future__ import annotations
 
 from ..errors import InvalidInput, Problem
 
 MAX_RUNS = 1_000_000
-"""The most runs of one plan: more is a slip of the pen, and would fill the memory."""
+"""The maximum number of runs of a plan: more is most likely a mistake, and would exhaust the memory."""
 
 
 class NoSuchRun(InvalidInput, IndexError):
-    """A plan has no run of this number."""
+    """A plan has no run with this number."""
 
 
 def usage_error(sentence: str, kind: str, *loc: str) -> InvalidInput:
@@ -22,7 +22,7 @@ def usage_error(sentence: str, kind: str, *loc: str) -> InvalidInput:
 
 
 def too_many(runs: int | None = None) -> InvalidInput:
-    """The error for a plan that would have more runs than one can mean."""
+    """The error for a plan with more than `MAX_RUNS` runs."""
     count = f"{runs:,} runs" if runs is not None else f"more than {MAX_RUNS:,} values"
     return usage_error(
         f"That makes {count}; a plan holds {MAX_RUNS:,} at most. "

@@ -1,1 +1,1 @@
-"""One HTTP conversation with a service."""
+"""HTTP communication with a service: calls, retries, responses, polling and downloads."""

@@ -10,12 +10,12 @@ from urllib.parse import quote, quote_plus
 from ..errors import ReelbookError
 
 MIN_SECRET_LENGTH, MIN_DISTINCTIVE_LENGTH = 4, 8
-"""Keys shorter than the second length may be ordinary words: they are removed from refusals only, not from results. Keys
-shorter than the first length may be syllables, and are removed from nothing."""
+"""Keys shorter than the second length may be ordinary words: they are removed from refusals only, not from results.
+Keys shorter than the first length may be syllables, and are not removed at all."""
 
 
 class Key:
-    """A key that appears in no repr, no pickle and no variable that a traceback shows."""
+    """A key that appears in no repr, no pickle and no variable that a traceback displays."""
 
     __slots__ = ("__weakref__", "_encoded", "_text")
 
@@ -23,7 +23,7 @@ class Key:
         try:
             self._text = check_key(text) if text else ""
         except ReelbookError:
-            # A verbose traceback shows the variables of every frame, and the key is one of them here.
+            # A verbose traceback displays the variables of every frame, and the key is one of them here.
             text = None
             raise
         self._encoded = _encodings(self._text)
@@ -34,11 +34,11 @@ class Key:
             headers["x-api-key"] = self._text
 
     def is_in(self, content: bytes) -> bool:
-        """Whether a text contains the key, in some encoding."""
+        """Whether a text contains the key, in any encoding."""
         return any(form.encode() in content for form in self._encoded)
 
     def scrubbed(self, text: str) -> str:
-        """A text with the key replaced by `[key]`, for a service that repeats what it was sent."""
+        """A text with the key replaced by `[key]`, for a service that echoes what it received."""
         for form in self._encoded:
             text = text.replace(form, "[key]")
         return text
@@ -62,7 +62,7 @@ def check_key(key: str) -> str:
     """The key without surrounding spaces; raises an error if it cannot be sent in a header."""
     key = key.strip()
     if not key.isascii() or not key.isprintable():
-        # A verbose traceback would show it among the variables of this frame.
+        # A verbose traceback would display it among the variables of this frame.
         del key
         raise ReelbookError(
             "The key holds a character that no key has, such as a line break. Copy it again, in one piece."
@@ -71,7 +71,7 @@ def check_key(key: str) -> str:
 
 
 def _encodings(text: str) -> tuple[str, ...]:
-    """The key as it is, percent-encoded, and in base64; the longest first, because one can contain another."""
+    """The key itself, percent-encoded, and in base64; the longest first, because one can contain another."""
     if len(text) < MIN_SECRET_LENGTH:
         return ()
     packed = (base64.b64encode(text.encode()), base64.urlsafe_b64encode(text.encode()))

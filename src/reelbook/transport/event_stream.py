@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import ServiceBroken
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
-"""The largest event; a status with a long log is a thousandth of it."""
+"""The largest event; a status with a long log is a thousandth of that."""
 
 
 class EventParser:
@@ -35,7 +35,7 @@ class EventParser:
         return found
 
     def _lines(self, content: bytes) -> list[bytes]:
-        """The complete lines, ending in LF, CRLF or CR; not `splitlines`, which splits at more than the format does."""
+        """The complete lines, ending in LF, CRLF or CR; `splitlines` would also split at other characters."""
         text = self._rest + content
         if not self._begun and len(text) >= 3:
             self._begun, text = True, text.removeprefix(b"\xef\xbb\xbf")

@@ -1,4 +1,4 @@
-"""One HTTP request and its response, or the reason why there is none; the key is in neither.
+"""One HTTP request and its response, or the reason why there is none; neither contains the key.
 
 The only module that calls a service through httpx. It uses httpx's transports and not its client: each has one
 connection, because the cost of a request in httpx grows with the number of connections in its pool.
@@ -26,9 +26,9 @@ from .responses import Answer, NoAnswer
 T = TypeVar("T")
 
 MAX_BYTES = 256 * 1024 * 1024
-"""The largest response that is read; results can carry their media inline."""
+"""The largest response that is accepted; results can contain their media inline."""
 MAX_STATUS_BYTES = 8 * 1024 * 1024
-"""The largest status that is read: to parse so much JSON blocks the event loop for a tenth of a second."""
+"""The largest status that is accepted: parsing that much JSON blocks the event loop for a tenth of a second."""
 MAX_REFUSAL_BYTES = 1024 * 1024
 READ_HEADERS = ("content-type", "date", "retry-after", "x-request-id")
 KEEP_ALIVE_SECONDS = 30.0
@@ -62,7 +62,7 @@ class Call:
 
 
 class _KeyFilter(logging.Filter):
-    """Removes keys from httpcore's log, which at debug level has all headers of a response."""
+    """Removes keys from httpcore's log, which at debug level contains all headers of a response."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class ConnectionPool:
 
         async def trace(event: str, info: Mapping[str, Any]) -> None:
             if event.endswith("send_request_headers.started"):
-                # What is written to the ledger now must not be cut off by the deadline, which begins when the bytes leave.
+                # The ledger write must not be cut off by the deadline, which begins when the bytes leave.
                 limit.reschedule(None)
                 await state.mark_sending()
                 limit.reschedule(asyncio.get_running_loop().time() + seconds)
@@ -133,7 +133,7 @@ class ConnectionPool:
     async def stream(
         self, call: Call, seconds: float, silence: float
     ) -> AsyncGenerator[Answer | bytes | NoAnswer, None]:
-        """The chunks of a streamed response; or, instead and last, a refusal or a lost connection."""
+        """Yield the chunks of a streamed response; or, instead and last, a refusal or a lost connection."""
         self.calls_made += 1
         transport = _transport(max_idle=0)
 
@@ -202,15 +202,15 @@ class ConnectionPool:
 
 
 class _TooLarge(Exception):
-    """A response that is larger than is read."""
+    """A response that exceeds the size limit."""
 
 
 async def _without_httpx_frames(
     work: Coroutine[Any, Any, T], seconds: float, state: SendState | None = None
 ) -> T | NoAnswer:
-    """The result of some work with httpx, or the reason why it failed.
+    """The result of a coroutine that uses httpx, or the reason why it failed.
 
-    No exception is raised with httpx's frames in its traceback or its context: their variables hold the headers.
+    No exception is raised with httpx's frames in its traceback or its context: their variables contain the headers.
     """
     try:
         return await work
@@ -227,7 +227,7 @@ async def _without_httpx_frames(
 
 
 async def _read(response: httpx.Response, max_bytes: int | None = None) -> Answer:
-    """Read a whole response; of a refusal as much as arrives, because its status alone says enough."""
+    """Read a complete response; of a refusal as much as arrives, because its status alone is sufficient."""
     remaining = (max_bytes or MAX_BYTES) if response.is_success else MAX_REFUSAL_BYTES
     chunks: list[bytes] = []
     try:
@@ -246,7 +246,7 @@ async def _read(response: httpx.Response, max_bytes: int | None = None) -> Answe
 
 
 def _reason(error: Exception, seconds: float) -> str:
-    """Why there is no response, in our own words: httpx's can repeat what was sent."""
+    """Why there is no response, in Reelbook's words: httpx's messages can repeat what was sent."""
     match error:
         case httpx.ConnectTimeout():
             return "no connection in time"
@@ -287,5 +287,5 @@ def _transport(*, max_idle: int) -> httpx.AsyncHTTPTransport:
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    """The trusted certificates, read once: that takes longer than a whole call."""
+    """The trusted certificates, loaded once: that takes longer than a complete call."""
     return httpx.create_ssl_context(trust_env=False)

@@ -1,4 +1,4 @@
-"""Requests to one service, each within a deadline: free ones retried, paid ones sent once, every failure a `ReelbookError`."""
+"""Requests to one service within deadlines: free ones retried, paid ones sent once; failures raise `ReelbookError`."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ __all__ = ["Http", "Key", "RetryPolicy", "Upload", "check_key"]
 T = TypeVar("T")
 
 TOO_LARGE = "answer_too_large"
-"""The error type of an answer that is larger than is read."""
+"""The error type of a response that exceeds the size limit."""
 
 MAX_FREE_CALLS = 8
 """Concurrent free calls."""
 MAX_STREAMS = 8
 MAX_PAID, MAX_PAID_REPEATABLE = 4, 32
-"""Concurrent paid requests: few without an idempotency key, where each lost answer may be lost money."""
+"""Concurrent paid requests: few without an idempotency key, where each lost response may be lost money."""
 DRAIN_SECONDS = 10.0
 MAX_STREAM_SECONDS = 3_600.0
 
 
 class Http:
-    """The requests of one client. No variable holds the key as text, and no error shows it."""
+    """The requests of one client. No variable holds the key as text, and no error contains it."""
 
     def __init__(self, key: str | Key | None, *, policy: RetryPolicy | None = None) -> None:
         try:
             self.key = key if isinstance(key, Key) else Key(key)
         except ReelbookError:
-            # A verbose traceback shows the variables of every frame.
+            # A verbose traceback displays the variables of every frame.
             key = None
             raise
         self.policy = policy or RetryPolicy()
@@ -79,10 +79,10 @@ class Http:
         is_large: bool = False,
         max_bytes: int | None = None,
     ) -> Answer:
-        """Send a free call and return its answer, after retries where they may help; raises the error of a refusal.
+        """Send a free call and return its response, after retries where they may help; raises the error of a refusal.
 
         `from_root`: the path begins at the host, not at the base address. `is_large`: it sends or receives media.
-        `max_bytes`: how much of an answer is read; a larger one raises `ServiceBroken`, without a retry.
+        `max_bytes`: the size limit of the response; a larger one raises `ServiceBroken`, without a retry.
         """
         self._refuse_when_closed()
         policy, content = self.policy, _encoded(body)
@@ -119,11 +119,11 @@ class Http:
         idempotency_key: str | None = None,
         before_send: BeforeSend | None = None,
     ) -> T:
-        """Send a paid request and return its answer, as `parse` returns it.
+        """Send a paid request and return its response, parsed by `parse`.
 
-        It is sent once; only with an idempotency key is it repeated after a lost answer. `before_send` is awaited just
-        before the first byte of each attempt leaves. After that the request is completed even if the caller is
-        cancelled, but then its answer is dropped, so shield the caller.
+        It is sent once; only with an idempotency key is it repeated after a lost response. `before_send` is awaited
+        just before the first byte of each attempt leaves. After that the request is completed even if the caller is
+        cancelled, but then its response is dropped, so shield the caller.
         """
         self._refuse_when_closed()
         content, policy = _encoded(body), self.policy
@@ -172,7 +172,7 @@ class Http:
         return self._pool.stream(call, self.policy.attempt_seconds, self.policy.stream_silence_seconds)
 
     async def _in_slot(self, seconds: float, work: Callable[[], Awaitable[Answer | NoAnswer]]) -> Answer | NoAnswer:
-        """Run `work` in one of the slots for free calls, after waiting for one up to so many seconds."""
+        """Run `work` in a slot for free calls, after waiting for a slot up to `seconds`."""
         try:
             async with asyncio.timeout(seconds):
                 await self._free_slots.acquire()
@@ -184,7 +184,7 @@ class Http:
             self._free_slots.release()
 
     def _error_of(self, answer: Answer) -> ServiceError:
-        """The error of a refusal; one that shows a working service refunds a retry token."""
+        """The error of a refusal; a refusal by a working service refunds a retry token."""
         error = parse_refusal(answer, self.key)
         if answer.status < 500 and not isinstance(error, TooManyRequests):
             self.quota.refund()
@@ -201,7 +201,7 @@ class Http:
 
 
 async def _send_or_relocate(address: Address, send: Callable[[], Awaitable[Answer | NoAnswer]]) -> Answer | NoAnswer:
-    """Send, and once more where nothing answered and the service is found at another address."""
+    """Send, and once more where nothing responded and the service is found at another address."""
     failed = address.base_url
     got = await send()
     return await send() if isinstance(got, NoAnswer) and await address.relocate(failed) else got

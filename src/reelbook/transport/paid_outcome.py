@@ -1,13 +1,13 @@
-"""What an answer means for a run that is paid for, or may be: only the service's own JSON ends a run.
+"""What a response means for a run that is paid for, or may be: only the service's own JSON ends a run.
 
-For the paid request (`is_definite_refusal`) that is one of a few statuses with a body that says why. A page, an empty or
-foreign body, or a truncated one may have replaced the answer that accepted the run, whatever its status: the run is
-uncertain then, and never sent again automatically.
+For the paid request (`is_definite_refusal`) that is one of a few statuses with a body that gives a reason. A page, an
+empty or foreign body, or a truncated one may have replaced the response that accepted the run, whatever its status: the
+run is then uncertain, and never sent again automatically.
 
 For an accepted run it is a status `COMPLETED` with an `error`, or a refusal of the result of a run that is `COMPLETED`.
-Everything else, such as a page, an empty or foreign body, or a refusal of the call (its key, its address, its rate),
-means: ask again, with pauses, until a limit. After that the run is unfinished: the ledger keeps it as accepted and paid,
-the next `rb.run` of the same input asks again at no cost, and only `fresh=True` pays for another one.
+After everything else, such as a page, an empty or foreign body, or a refusal of the call (its key, its address, its
+rate), the run is polled again, with pauses, until a limit. After that the run is unfinished: in the ledger it stays
+accepted and paid, the next `rb.run` of the same input polls it again for free, and only `fresh=True` pays for another.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ from ..errors import (
 from ..models.queue_status import QueueStatus
 
 DEFINITE_STATUSES = frozenset({400, 401, 402, 403, 404, 405, 413, 415, 422, 429})
-"""Statuses that say that a run was not accepted, and so not charged."""
+"""Statuses which mean that a run was not accepted, and so not charged."""
 RESULT_SECONDS = 10.0
-"""How long the result of a completed run is requested, whatever else is answered."""
+"""How long the result of a completed run is requested, whatever the responses."""
 REFUSED_SECONDS = 60.0
 """How long a run is polled while every poll is refused."""
 EXPIRED = "expired"
-"""The error type of a paid run that the service says it does not know any more."""
+"""The error type of a paid run that the service no longer knows."""
 
 ENDING_ERROR_TYPES = frozenset({
     "contentpolicyviolation", "validationerror", "filedownloaderror", "imageloaderror", "engineerror", "enginetimeout",
 })  # fmt: skip
-"""Error types that say how a run ended, with whatever status; in the spelling of `_plain`."""
+"""Error types that report how a run ended, with any status; in the spelling of `_plain`."""
 ENDING_STATUSES = frozenset({400, 409, 422, 500})
-"""Statuses with which a service may say how a run ended, under an unknown error type."""
+"""Statuses with which a service may report how a run ended, under an unknown error type."""
 _CANCELLED = frozenset({"cancelled", "canceled"})
 _CALL_ERROR_TYPES = re.compile(
     r"(badrequest|unauthori[sz]ed|unauthenticated|forbidden|notfound|notready|methodnotallowed|insufficientcredits"
     r"|toolarge|conflict|timeout|requesttimeout|(internal)?(server)?error|unknown(error)?)$"
     r"|gateway|upstream|proxy|denied|authenti|apikey|ratelimit|toomany|throttl|quota|unavailable|maintenance|overload"
 )
-"""Error types that are about one call and not about the run."""
+"""Error types that concern one call and not the run."""
 _GATEWAY_ERROR_TYPES = re.compile(r"gateway|upstream|proxy")
 """Error types of gateways and proxies in front of a service."""
 _PROBLEM_FIELDS = frozenset({"type", "title", "status"})
-"""Fields of problem details (RFC 9457), which gateways and frameworks make."""
+"""Fields of problem details (RFC 9457), which gateways and frameworks generate."""
 _PHRASES = frozenset(status.phrase.lower() for status in HTTPStatus)
 _LIKELY_SOURCES: Mapping[int, str] = {
     401: "most likely from a gateway that wants another key",
@@ -70,12 +70,12 @@ _LIKELY_SOURCES: Mapping[int, str] = {
     504: "as from a gateway that waited too long for the service",
     511: "most likely from a network that wants a sign-in",
 }
-"""Where an answer that is not the service's own probably comes from."""
+"""The probable origin of a response that is not the service's own."""
 _CALL_LOCATIONS = frozenset({"path", "query", "header", "cookie"})
 
 
 def has_refusal_shape(value: Any) -> bool:
-    """Whether the JSON of a refusal has the shape in which services of this family refuse.
+    """Whether the JSON of a refusal has the format in which services of this family refuse.
 
     >>> has_refusal_shape({"detail": "It shows what it must not.", "error_type": "content_policy_violation"})
     True
@@ -94,7 +94,7 @@ def has_refusal_shape(value: Any) -> bool:
 
 
 def is_definite_refusal(status: int, value: Any) -> bool:
-    """Whether the JSON of an answer to a paid request says that the run was not accepted, and so not charged.
+    """Whether the JSON of a response to a paid request means that the run was not accepted, and so not charged.
 
     >>> is_definite_refusal(402, {"detail": "53 credits are missing."}), is_definite_refusal(422, {"detail": [{"msg": "too long"}]})
     (True, True)
@@ -104,15 +104,15 @@ def is_definite_refusal(status: int, value: Any) -> bool:
     if status not in DEFINITE_STATUSES or not isinstance(value, dict):
         return False
     detail, inner = value.get("detail"), value.get("error")
-    # Services without error types say why in words; a text that only repeats the status may come from anywhere.
-    says_why = isinstance(detail, str) and _is_text(detail) and detail.strip().lower() not in _PHRASES
+    # Services without error types give a reason as text; a text that only repeats the status may have any origin.
+    has_reason = isinstance(detail, str) and _is_text(detail) and detail.strip().lower() not in _PHRASES
     kind = value.get("error_type") or (inner.get("code") or inner.get("type") if isinstance(inner, dict) else None)
-    is_from_service = has_refusal_shape(value) or (says_why and not _PROBLEM_FIELDS & value.keys())
+    is_from_service = has_refusal_shape(value) or (has_reason and not _PROBLEM_FIELDS & value.keys())
     return is_from_service and _GATEWAY_ERROR_TYPES.search(_plain(kind)) is None
 
 
 def format_uncertain_reason(status: int, what: str) -> str:
-    """Why an answer leaves a paid request uncertain; `what` is the answer in a few words.
+    """Why a response leaves a paid request uncertain; `what` summarises the response.
 
     >>> format_uncertain_reason(407, "an HTML page")
     '407 with an HTML page came in place of an answer, most likely from a proxy that wants a sign-in'
@@ -122,7 +122,7 @@ def format_uncertain_reason(status: int, what: str) -> str:
 
 
 def get_end_by_refusal(request_id: str, error: ReelbookError) -> RunFailed | RunCancelled | None:
-    """How a completed run ended, by the refusal of its result; None where that says nothing about the run."""
+    """How a completed run ended, from the refusal of its result; None where that does not concern the run."""
     if not isinstance(error, ServiceError) or error.foreign:
         return None
     kind = _plain(error.error_type)
@@ -133,7 +133,7 @@ def get_end_by_refusal(request_id: str, error: ReelbookError) -> RunFailed | Run
 
 
 def get_end_by_status(status: QueueStatus) -> RunFailed | RunCancelled | None:
-    """How a run ended, by its final status; None where it has a result."""
+    """How a run ended, from its final status; None where it has a result."""
     error, kind = getattr(status, "error", None), getattr(status, "error_type", None)
     if _plain(kind) in _CANCELLED:
         return RunCancelled(status.request_id)
@@ -149,7 +149,7 @@ def is_about_the_account(error: Exception) -> bool:
 
 
 def make_unfinished_error(request_id: str, reason: ReelbookError) -> NotReady:
-    """The error of a paid run of which nothing more can be learnt now; its `status` is 0 where nothing answered."""
+    """The error of a paid run whose outcome cannot be determined now; its `status` is 0 where nothing responded."""
     status, kind, words = 0, "unreachable", str(reason)
     if isinstance(reason, ServiceError):
         is_gone = not reason.foreign and reason.status in (404, 410)
@@ -162,7 +162,7 @@ def make_unfinished_error(request_id: str, reason: ReelbookError) -> NotReady:
 
 
 def _is_about_the_call(kind: str, facts: Mapping[str, Any]) -> bool:
-    """Whether a refusal is about the call, by its error type, or by the locations of its problems."""
+    """Whether a refusal concerns the call, by its error type or the locations of its problems."""
     if _CALL_ERROR_TYPES.search(kind) is not None:
         return True
     detail = facts.get("detail")
@@ -171,7 +171,7 @@ def _is_about_the_call(kind: str, facts: Mapping[str, Any]) -> bool:
 
 
 def _is_problems(detail: Any) -> bool:
-    """Whether this is a list of problems with an input, each with a message."""
+    """Whether a value is a list of problems with an input, each with a message."""
     return (
         isinstance(detail, list)
         and bool(detail)
@@ -180,10 +180,10 @@ def _is_problems(detail: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    """Whether this is text; digits only are the code of a gateway."""
+    """Whether a value is text; digits only are the code of a gateway."""
     return isinstance(value, str) and bool(value.strip()) and not value.strip().isdecimal()
 
 
 def _plain(kind: Any) -> str:
-    """An error type in one spelling: `BadRequest`, `bad_request` and `Bad request` are the same."""
+    """An error type in canonical spelling: `BadRequest`, `bad_request` and `Bad request` are the same."""
     return re.sub(r"[^a-z]", "", kind.lower()) if isinstance(kind, str) else ""

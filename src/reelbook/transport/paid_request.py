@@ -17,20 +17,20 @@ from .service_address import Address
 T = TypeVar("T")
 
 GATEWAY_REFUSALS = frozenset({401, 402, 403, 429})
-"""Refusals that can come from a gateway, before the service checks whether it knows the request already."""
+"""Refusals that can come from a gateway, before the service checks whether it already knows the request."""
 
 BeforeSend = Callable[[], Awaitable[None]]
 
 
 class SendState:
-    """How far the sending of one attempt of a paid request has got."""
+    """The progress of one attempt to send a paid request."""
 
     def __init__(self, before_send: BeforeSend | None) -> None:
         self._before_send = before_send
         self.begun = False
         """Whether `before_send` was called: from then on the request is not cancelled."""
         self.may_be_sent = False
-        """Whether bytes may have left, so that nobody can say that it was not sent."""
+        """Whether bytes may have left, so that the request may have been received."""
         self.failure: tuple[BaseException, TracebackType | None] | None = None
         """The exception of `before_send`, which kept the request from being sent."""
 
@@ -41,7 +41,7 @@ class SendState:
             if self._before_send is not None:
                 await self._before_send()
         except BaseException as error:
-            # With the frames from here inwards only: those further out are httpx's.
+            # With the frames from here inwards only: the outer frames are httpx's.
             self.failure = error, error.__traceback__
             raise
         self.may_be_sent = True
@@ -53,12 +53,12 @@ SendOnce = Callable[[str, SendState], Awaitable[Answer | NoAnswer]]
 
 @dataclass
 class PaidRequest(Generic[T]):
-    """A paid request, from its first attempt to its answer."""
+    """A paid request, from its first attempt to its response."""
 
     send_once: SendOnce
     address: Address
     parse: Callable[[Any], T | None]
-    """Parses an answer; returns None for one that does not say what was bought."""
+    """Parses a response; returns None for one that does not identify the run."""
     key: Key
     policy: RetryPolicy
     credits: int | None
@@ -69,12 +69,12 @@ class PaidRequest(Generic[T]):
     may_be_sent: bool = False
     """Whether some attempt may have reached the service without a definite answer."""
     stopped: bool = False
-    """Whether `before_send` has kept an attempt from being sent."""
+    """Whether `before_send` has prevented an attempt from being sent."""
     requested_pause: float = 0.0
     """The seconds that the service asks to wait before the next attempt."""
 
     async def send(self) -> T:
-        """Send the request and return what was bought; raises a refusal, `Unreachable` for never sent, or `UncertainRun`."""
+        """Send the request and parse the response; raises a refusal, `Unreachable` if never sent, or `UncertainRun`."""
         if not self.is_repeatable:
             return await self._attempt()
         return await retry_paid(
@@ -98,7 +98,7 @@ class PaidRequest(Generic[T]):
         except ReelbookError:
             raise
         except Exception as error:
-            # Whatever it is, the request was sent.
+            # Whatever the error, the request was sent.
             raise self._uncertain(f"its answer could not be read: {type(error).__name__}") from None
 
     def _parsed(self, answer: Answer, sent_before: bool) -> T:

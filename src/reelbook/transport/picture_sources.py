@@ -37,7 +37,7 @@ MAX_EMBEDDED_BYTES = 24_000_000
 MAX_REQUEST_BYTES = 32 * 1024 * 1024
 """The largest request."""
 ENVELOPE_BYTES = 1_000
-"""An upper bound of the request without the input."""
+"""An upper bound of the size of a request without the input."""
 MAX_CACHED_BYTES = 1_000_000
 """The largest file whose content stays in memory after hashing; a sweep may have thousands of larger ones."""
 MAX_NAMES = 5_000
@@ -58,9 +58,9 @@ class Source:
     size: int
     """In bytes."""
     label: str
-    """A few words for messages."""
+    """A short label for messages."""
     path: Path | None = field(default=None, repr=False)
-    """Its path, if it is a file."""
+    """Its path, if it is a local file."""
     cached: bytes | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -83,7 +83,7 @@ class Source:
 
 
 async def read_sources(request: Input, *, library: Callable[[str], Path | None]) -> dict[Loc, Source]:
-    """Every local picture of an input, by its field path; those that the service fetches itself are left out.
+    """All local pictures of an input, by field path; those that the service fetches itself are left out.
 
     Raises `InvalidInput` with a problem for each bad picture, before anything is sent.
     """
@@ -242,7 +242,7 @@ async def build_request_input(
 ) -> dict[str, Any]:
     """The JSON of an input as the service can read it: its pictures uploaded, or embedded as `data:` addresses.
 
-    `uploads` remembers earlier uploads; a client has one for all its runs.
+    `uploads` caches earlier uploads; a client has one for all its runs.
     """
     uploads = uploads or Uploads()
     pictures = pictures_of(request)
@@ -261,7 +261,7 @@ async def build_request_input(
 
 
 def _must_be_replaced(picture: str, source: Source | None) -> bool:
-    """Whether a picture cannot be sent as it stands in the input."""
+    """Whether a picture cannot be sent unchanged."""
     return isinstance(picture, Image) or (source is not None and source.size > MAX_EMBEDDED_BYTES)
 
 

@@ -11,7 +11,7 @@ from .service_address import Address, request_path
 
 MAX_REQUESTS = 20_000
 NEW_SECONDS = 30.0
-"""For so long after its acceptance a request may be unknown to some servers of a service."""
+"""How long after its acceptance a request may be unknown to some servers of a service."""
 URL_FIELDS = {
     "status": ("statusUrl", "status_url"),
     "response": ("responseUrl", "response_url"),
@@ -35,7 +35,7 @@ class RequestFacts:
         self._facts: dict[str, _Facts] = {}
 
     def record_accepted(self, request_id: str, now: float) -> None:
-        """Remember that a request was accepted at this time."""
+        """Record the time at which a request was accepted."""
         self._get_or_add(request_id).accepted_at = now
 
     def is_new(self, request_id: str, now: float) -> bool:
@@ -44,7 +44,7 @@ class RequestFacts:
         return facts is not None and now - facts.accepted_at < NEW_SECONDS
 
     def record_addresses(self, request_id: str, endpoint_id: str, answer: Mapping[str, Any]) -> None:
-        """Remember the addresses that an answer reports, where they differ from the usual ones."""
+        """Record the addresses that a response reports, where they differ from the usual ones."""
         for what, names in URL_FIELDS.items():
             path = next(filter(None, (self._address.get_local_path(answer.get(name)) for name in names)), None)
             if path is not None and path != self._usual_path(endpoint_id, request_id, what):
@@ -56,10 +56,10 @@ class RequestFacts:
         return {} if facts is None else dict(facts.paths)
 
     def restore_addresses(self, request_id: str, stored: Mapping[str, Any]) -> None:
-        """Add a request of an earlier session, with what `get_unusual_addresses` returned then."""
+        """Add a request of an earlier session, with the addresses that `get_unusual_addresses` returned then."""
         self._get_or_add(request_id)
         for what in URL_FIELDS.keys() & stored.keys():
-            # Only the path is used, and only of this service: its port can change from session to session.
+            # Only the path is used, and only on this service: its port can change between sessions.
             path = self._address.get_local_path(self._address.get_url(str(stored[what])))
             if path is not None:
                 self._get_or_add(request_id).paths[what] = path
@@ -75,7 +75,7 @@ class RequestFacts:
         return list(dict.fromkeys(filter(None, likely)))
 
     def record_path(self, request_id: str, what: str, path: str) -> None:
-        """Remember that this path works, and not the likelier ones."""
+        """Record that this path works, and the likelier ones do not."""
         self._get_or_add(request_id).verified[what] = path
 
     def _usual_path(self, endpoint_id: str, request_id: str, what: str) -> str:

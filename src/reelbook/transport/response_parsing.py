@@ -1,4 +1,4 @@
-"""Parsers for the answers of services, in all the formats that services use."""
+"""Parsers for the responses of services, in all formats in use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..models.pricing import Estimate, Line
 from ..models.queue_status import IN_PROGRESS, IN_QUEUE, QueueStatus, parse_count
 
 MAX_ID_LENGTH = 8_000
-"""A longer id cannot be requested: it would not fit into an address."""
+"""Longer ids cannot be requested: they would not fit into a URL."""
 UNFINISHED_STATUSES = frozenset(
     {IN_QUEUE, IN_PROGRESS, "QUEUED", "PENDING", "STARTING", "PROCESSING", "RUNNING", "SUBMITTED"}
 )
@@ -27,7 +27,7 @@ UNFINISHED_TEXT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ServiceInfo:
-    """What a service says about itself; the defaults for one that implements the specification only."""
+    """A service's description of itself; the defaults for one that implements the specification only."""
 
     id: str | None = None
     name: str = "hosted service"
@@ -36,19 +36,19 @@ class ServiceInfo:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The answer of the run call. It has a `request_id`, an `output`, or both."""
+    """The response to a run call. It has a `request_id`, an `output`, or both."""
 
     request_id: str | None
     output: Mapping[str, Any] | None
-    """The output, from a service that answers with it at once."""
+    """The output, from a service that responds with it at once."""
     credits: int | None
-    """What the service says it charges."""
+    """The credits that the service reports to charge."""
     answer: Mapping[str, Any]
-    """The whole answer."""
+    """The complete response."""
 
 
 def parse_service_info(answer: Any) -> ServiceInfo:
-    """The description of a service; the defaults where it cannot be read."""
+    """The description of a service; the defaults where it cannot be parsed."""
     if not isinstance(answer, dict):
         return ServiceInfo()
     features, name = answer.get("features"), answer.get("service")
@@ -60,22 +60,22 @@ def parse_service_info(answer: Any) -> ServiceInfo:
 
 
 def parse_accepted(answer: Any) -> Accepted | None:
-    """The accepted run; None where the answer has neither a request id nor an output."""
+    """The accepted run; None where the response has neither a request id nor an output."""
     if not isinstance(answer, dict):
         return None
     wrapped = [answer[name] for name in (*WRAPPERS, "request") if isinstance(answer.get(name), dict)]
     ids = [_request_id(one.get(name)) for one in (answer, *wrapped) for name in ("requestId", "request_id", "id")]
     request_id = next(filter(None, ids), None)
-    output = _output_at_once(answer, request_id)
+    output = _immediate_output(answer, request_id)
     if request_id is None and output is None:
         return None
     return Accepted(request_id, output, parse_count(answer.get("credits")), answer)
 
 
 def parse_output(answer: Any) -> Mapping[str, Any] | None:
-    """The output in the answer of a result call; None where it says that there is none yet."""
+    """The output in the response to a result call; None where it reports that there is none yet."""
     if not isinstance(answer, dict):
-        # It is paid for: whatever came is returned.
+        # The run is paid for, so any response is returned.
         return {"output": answer}
     if "status" not in answer or has_files(answer.values()):
         return answer
@@ -88,23 +88,23 @@ def is_unfinished(error: ServiceError, *, is_new: bool) -> bool:
     """Whether the refusal of a result means that the run is unfinished; `is_new`: it was accepted a moment ago."""
     if error.status == 425 or error.error_type == "not_ready":
         return True
-    says_so = (
+    is_reported = (
         UNFINISHED_TEXT.search(error.message) is not None or _name(error.facts.get("status")) in UNFINISHED_STATUSES
     )
-    return (error.status in (400, 404, 409) and says_so) or (error.status == 404 and is_new)
+    return (error.status in (400, 404, 409) and is_reported) or (error.status == 404 and is_new)
 
 
 def parse_status(answer: Any, request_id: str) -> QueueStatus | None:
-    """The status of a request; None where the answer has none."""
+    """The status of a request; None where the response has none."""
     if not isinstance(answer, dict) or not isinstance(answer.get("status"), str):
         return None
     if answer.get("error") and str(answer.get("request_id") or request_id) != request_id:
-        return None  # Another run has failed: a stale answer from a cache.
+        return None  # The failure of another run: a stale response from a cache.
     return QueueStatus.model_validate({**answer, "request_id": request_id})
 
 
 def parse_statuses(answer: Any, ids: Iterable[str]) -> dict[str, QueueStatus]:
-    """The statuses of many requests, by their ids; those that cannot be read are left out."""
+    """The statuses of many requests, by their ids; those that cannot be parsed are left out."""
     if isinstance(answer, dict) and isinstance(answer.get("statuses"), (dict, list)):
         answer = answer["statuses"]
     if isinstance(answer, list):
@@ -114,7 +114,7 @@ def parse_statuses(answer: Any, ids: Iterable[str]) -> dict[str, QueueStatus]:
 
 
 def parse_cancelled(answer: Any, *, default: bool) -> bool:
-    """Whether a service agreed to a cancellation, in either of two formats; `default` where it does not say."""
+    """Whether a service agreed to a cancellation, in either of two formats; `default` where it does not report it."""
     if not isinstance(answer, dict):
         return answer if isinstance(answer, bool) else default
     if isinstance(answer.get("success"), (bool, str)):
@@ -124,7 +124,7 @@ def parse_cancelled(answer: Any, *, default: bool) -> bool:
 
 
 def parse_estimate(answer: Any) -> Estimate | None:
-    """An estimate; None where the answer has no price in credits."""
+    """An estimate; None where the response has no price in credits."""
     body = answer if isinstance(answer, dict) else {"credits": answer}
     wrapped = [body[name] for name in ("estimate", *WRAPPERS) if isinstance(body.get(name), dict)]
     names = ("credits", "total_cost", "estimate", "amount")
@@ -134,12 +134,12 @@ def parse_estimate(answer: Any) -> Estimate | None:
         return None
     lines, card = body.get("breakdown"), body.get("rateCard")
     breakdown = tuple(filter(None, map(_line, lines))) if isinstance(lines, list) else ()
-    # A price with a fraction is charged as the next whole credit.
+    # A fractional price is charged as the next integer.
     return Estimate(math.ceil(amount), breakdown, card if isinstance(card, str) else None, "exact")
 
 
 def parse_models(answer: Any) -> Sequence[Mapping[str, Any]] | None:
-    """A list of models, each with its `id`; None where the answer has no list."""
+    """A list of models, each with its `id`; None where the response has no list."""
     if isinstance(answer, dict):
         answer = next(
             (answer[name] for name in ("models", "data", "items") if isinstance(answer.get(name), list)), None
@@ -150,7 +150,7 @@ def parse_models(answer: Any) -> Sequence[Mapping[str, Any]] | None:
 
 
 def parse_file_name(answer: Any) -> str | None:
-    """The id of an uploaded file, else its address, for use in an input; None for neither."""
+    """The id of an uploaded file, else its address, for use in an input; None where there is neither."""
     if not isinstance(answer, dict):
         return None
     wrapped = [answer[name] for name in ("file", *WRAPPERS) if isinstance(answer.get(name), dict)]
@@ -167,7 +167,7 @@ def _model(answer: Any) -> Mapping[str, Any] | None:
     return {**answer, "id": next((name for name in names if isinstance(name, str)), None)}
 
 
-def _output_at_once(answer: Mapping[str, Any], request_id: str | None) -> Mapping[str, Any] | None:
+def _immediate_output(answer: Mapping[str, Any], request_id: str | None) -> Mapping[str, Any] | None:
     if _name(answer.get("status")) in UNFINISHED_STATUSES:
         return None
     if isinstance(answer.get("output"), (dict, list)) and answer["output"]:
@@ -182,7 +182,7 @@ def _output_at_once(answer: Mapping[str, Any], request_id: str | None) -> Mappin
 
 
 def has_files(values: Iterable[Any]) -> bool:
-    """Whether there is a File object, or a list with one."""
+    """Whether the values include a File object, or a list with one."""
     flat = [item for value in values for item in (value if isinstance(value, list) else [value])]
     return any(isinstance(item, dict) and isinstance(item.get("url"), str) for item in flat)
 
@@ -206,7 +206,7 @@ def _name(value: Any) -> str:
 
 
 def _amount(value: Any) -> Decimal | None:
-    """A price in credits, exactly as it is written; None for anything else."""
+    """A price in credits, exactly as written; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)) or len(str(value)) > 40:
         return None
     try:

@@ -1,4 +1,4 @@
-"""One HTTP answer of a service: its JSON, or the error that it means."""
+"""One HTTP response of a service: its JSON, or the error that it means."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REASONS = ("detail", "message", "error_description", "msg", "reason", "title", "
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer. Its repr does not show its text, which can repeat what was sent."""
+    """One response. Its repr omits the body, which can repeat what was sent."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -55,22 +55,22 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """A request without an answer. Not an exception: httpx's frames hold the headers, and with them the key."""
+    """A request without a response. Not an exception: httpx's frames contain the headers, and with them the key."""
 
     reason: str
     may_be_sent: bool = True
     """Whether a byte of the request may have left."""
     too_large: bool = False
-    """Whether there was an answer, larger than is read."""
+    """Whether there was a response that exceeded the size limit."""
 
 
 def parse_json(answer: Answer, key: Key) -> Any:
-    """The JSON of an answer, None where there is none; without the key, and without lone surrogates."""
+    """The JSON of a response, without the key and without lone surrogates; None where there is none."""
     try:
-        # NaN and Infinity are no JSON, and what is stored of an answer must be.
+        # NaN and Infinity are not JSON, and what is stored of a response must be.
         value = json.loads(answer.content, parse_constant=lambda _: None)
         scrub = key if key.is_distinctive or not answer.is_good else None
-        # Searching the bytes is cheap, walking the values is not. A backslash may escape anything, also a letter of the key.
+        # Searching the bytes is cheap, walking the values is not. A backslash may escape even a letter of the key.
         if b"\\" in answer.content or (scrub is not None and scrub.is_in(answer.content)):
             value = _clean(value, scrub)
     except (ValueError, RecursionError):
@@ -79,7 +79,7 @@ def parse_json(answer: Answer, key: Key) -> Any:
 
 
 def is_json(answer: Answer) -> bool:
-    """Whether an answer is JSON; `null` is, though it has no value."""
+    """Whether a response is JSON; `null` is, though it has no value."""
     try:
         json.loads(answer.content)
     except (ValueError, RecursionError):
@@ -88,7 +88,7 @@ def is_json(answer: Answer) -> bool:
 
 
 def summarise(answer: Answer, key: Key) -> str:
-    """A few words that say what an answer is, for an error message."""
+    """A short description of a response, for an error message."""
     if answer.is_html:
         return key.scrubbed(_page(answer))
     if not is_json(answer):
@@ -98,7 +98,7 @@ def summarise(answer: Answer, key: Key) -> str:
 
 
 def unreadable_error(answer: Answer, key: Key) -> ServiceBroken:
-    """The error for a good status with a body of the wrong kind."""
+    """The error for a successful status with a body of the wrong kind."""
     return ServiceBroken(
         f"The service answered {summarise(answer, key)} where something else was expected. "
         "Is this the address of a model service?",
@@ -141,7 +141,7 @@ def parse_retry_after(headers: Mapping[str, str], *, now: Callable[[], float] = 
         return float(value)
     try:
         until = parsedate_to_datetime(value).timestamp()
-        # By the service's own clock, if its answer has the date: ours may be wrong.
+        # By the service's own clock, if its response has the date: the local clock may be wrong.
         sent = headers.get("date")
         return max(0.0, until - (parsedate_to_datetime(sent).timestamp() if sent else now()))
     except (ValueError, TypeError, OverflowError):
@@ -149,7 +149,7 @@ def parse_retry_after(headers: Mapping[str, str], *, now: Callable[[], float] = 
 
 
 def _error_type(status: int, text: str) -> type[ServiceError]:
-    # Some services answer 403 where credits are missing.
+    # Some services respond with 403 where credits are missing.
     if status == 403 and any(word in text.lower() for word in ("balance", "locked")):
         return errors.InsufficientCredits
     return ERROR_TYPES.get(status, errors.Refused if 400 <= status < 500 else errors.ServiceBroken)
@@ -162,7 +162,7 @@ def _inner(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _get_reason(answer: Answer, value: Any, inner: Mapping[str, Any]) -> str:
-    """The service's reason in its own words, or ours for what it answered instead."""
+    """The reason in the service's own words, or a description of its response."""
     if 300 <= answer.status < 400:
         return (
             f"The service answered {answer.status}: it points to another address, and a key is not sent after it. "
@@ -179,7 +179,7 @@ def _get_reason(answer: Answer, value: Any, inner: Mapping[str, Any]) -> str:
 
 
 def _sentence(reason: Any) -> str:
-    """A service's reason, a text or a list of problems, as one sentence or a few."""
+    """A service's reason, a text or a list of problems, as one or more sentences."""
     if isinstance(reason, str):
         return reason.strip()
     if isinstance(reason, list):
@@ -188,7 +188,7 @@ def _sentence(reason: Any) -> str:
 
 
 def _sentence_of_one(item: Any) -> str:
-    """One entry of a list of problems, with its field where the text does not name it."""
+    """One entry of a list of problems, with its field where the text does not contain it."""
     if not isinstance(item, dict):
         return _sentence(item)
     words = next((item[name] for name in ("msg", "message", "detail") if isinstance(item.get(name), str)), "")
@@ -202,7 +202,7 @@ def _sentence_of_one(item: Any) -> str:
 
 
 def _page(answer: Answer) -> str:
-    """An HTML page in a few words, for an error message."""
+    """A short description of an HTML page, for an error message."""
     text = answer.content[:20_000].decode("utf-8", "replace")
     found = re.search(r"<title[^>]*>(.*?)</title", text, re.IGNORECASE | re.DOTALL)
     title = _plain(html.unescape(found.group(1)))[:100] if found else ""
@@ -210,7 +210,7 @@ def _page(answer: Answer) -> str:
 
 
 def _loose_text(answer: Answer) -> str:
-    """The body of an answer that is not JSON, if it is readable text."""
+    """The body of a response that is not JSON, if it is readable text."""
     text = answer.content[: 4 * MAX_TEXT_LENGTH].decode("utf-8", "replace").strip()
     return "" if text.startswith("<") or text.count("\ufffd") > len(text) / 10 else text
 
@@ -227,7 +227,7 @@ def _request_id(answer: Answer, body: Mapping[str, Any], key: Key) -> str | None
 
 
 def _text(value: Any) -> str | None:
-    """A short text, or a number as one; None for anything else."""
+    """A short text, or a number as text; None for anything else."""
     if isinstance(value, (str, int)) and not isinstance(value, bool):
         return _plain(str(value))[:MAX_ID_LENGTH] or None
     return None

@@ -17,24 +17,24 @@ from .wait_notes import pause_note
 T = TypeVar("T")
 
 MAX_RETRY_AFTER_SECONDS = 60.0
-"""A service's Retry-After is obeyed up to this; a call does not wait longer."""
+"""A service's Retry-After is respected up to this limit."""
 FINAL_ERROR_TYPES = frozenset({"engine_error", "engine_timeout"})
-"""Error types that say how a run ended. They come with a 5xx, and a retry changes nothing."""
+"""Error types that report how a run ended. They come with a 5xx, and a retry changes nothing."""
 TEMPORARY_STATUSES = frozenset({408, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """The deadlines, attempts and pauses of one client's calls. `sleep` and `clock` are replaced in tests."""
+    """The deadlines, attempts and pauses of one client's calls. Tests replace `sleep` and `clock`."""
 
     free_seconds: float = 60.0
-    """One free call, all its attempts and pauses together."""
+    """One free call, including all its attempts and pauses."""
     attempt_seconds: float = 30.0
     """One attempt of a free call."""
     large_seconds: float = 600.0
     """One free call that sends or receives media, all attempts together; each may take half of it."""
     paid_seconds: float = 300.0
-    """One paid request: long, because some services answer with the finished video, and a lost answer is lost money."""
+    """One paid request: long, because some services respond with the finished video, and lost responses cost money."""
     repeatable_attempt_seconds: float = 60.0
     """One attempt of a paid request with an idempotency key."""
     connect_seconds: float = 10.0
@@ -45,16 +45,16 @@ class RetryPolicy:
     max_paid_attempts: int = 4
     """How often a paid request with an idempotency key is sent."""
     backoff_seconds: float = 0.25
-    """The longest first pause; each further one may be twice as long."""
+    """Maximum of the first pause; doubled for each further one."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
 
 
 class RetryQuota:
-    """The retry tokens that all calls of one client share, so that an outage does not cause a storm of retries.
+    """The retry tokens shared by all calls of one client, so that an outage does not cause a storm of retries.
 
-    A retry costs one token and a success returns half a token: as long as most calls succeed the quota stays full; when
-    nothing works any more it is soon empty, and calls fail without retries.
+    A retry costs one token and a success returns half a token: as long as most calls succeed the quota stays full;
+    in an outage it is soon empty, and calls fail without retries.
     """
 
     def __init__(self, tokens: float = 40.0, *, gain: float = 0.5) -> None:
@@ -62,7 +62,7 @@ class RetryQuota:
         self._gain = gain
 
     def take(self) -> bool:
-        """Spend one token on a retry; false if there is none."""
+        """Spend one token on a retry; false if none is left."""
         if self.tokens < 1:
             return False
         self.tokens -= 1
@@ -86,7 +86,7 @@ class FreeCall:
         return max(0.0, self._deadline - self._policy.clock())
 
     async def retry(self, once: Callable[[], Awaitable[T]]) -> T:
-        """Call `once` until it succeeds; the first result, or the last failure."""
+        """Call `once` until it succeeds; returns the first result, or raises the last failure."""
         try:
             return await once()
         except ReelbookError as error:
@@ -101,7 +101,7 @@ class FreeCall:
                 note.end()
             return await once()
 
-        # Only now: preparing retries costs a sixth of what a whole call does, and nearly all calls need none.
+        # Only now: preparing retries costs a sixth of a complete call, and nearly all calls need none.
         retrying = AsyncRetrying(
             retry=retry_if_exception(is_temporary),
             wait=_pause(self._policy),
@@ -114,7 +114,7 @@ class FreeCall:
         return result
 
     def _should_stop(self, state: RetryCallState) -> bool:
-        # In this order: a token is only spent on a retry that is really made.
+        # In this order: a token is only spent on a retry that is actually made.
         return (
             state.attempt_number >= self._policy.max_attempts
             or state.upcoming_sleep >= self.seconds_left
@@ -129,10 +129,10 @@ async def retry_paid(
     requested_pause: Callable[[], float],
     may_retry: Callable[[], bool],
 ) -> T:
-    """Send a paid request with an idempotency key until it is answered; the first answer, or the last failure.
+    """Send a paid request with an idempotency key until it succeeds; the first response, or the last failure.
 
-    `requested_pause` returns the pause that the service asks for, `may_retry` whether another attempt is allowed. These
-    retries need no tokens of the quota: to know whether money was spent comes first.
+    `requested_pause` returns the pause that the service requests, `may_retry` whether another attempt is allowed. These
+    retries need no tokens of the quota: knowing whether money was spent has priority.
     """
     retrying = AsyncRetrying(
         retry=retry_if_exception(lambda error: isinstance(error, (UncertainRun, Unreachable)) and may_retry()),
@@ -153,7 +153,7 @@ def is_temporary(error: BaseException) -> bool:
 
 
 def get_retry_after(error: BaseException | None) -> float:
-    """The seconds that a refusal asks to wait; 0 for none."""
+    """The seconds that a refusal asks to wait; 0 without such a request."""
     given = error.facts.get("retry_after") if isinstance(error, ServiceError) else None
     try:
         seconds = float(given) if given is not None else 0.0
@@ -163,7 +163,7 @@ def get_retry_after(error: BaseException | None) -> float:
 
 
 def _report_pause(state: RetryCallState) -> None:
-    """Report the pause that begins to the current task's `PauseNote`."""
+    """Report the start of a pause to the current task's `PauseNote`."""
     if (note := pause_note.get()) is not None:
         note.begin(state.outcome.exception() if state.outcome is not None else None, state.upcoming_sleep)
 

@@ -1,4 +1,4 @@
-"""The base address of a service, which can move, and request paths in which ids are safely quoted."""
+"""The base address of a service, which can move, and request paths with safely quoted ids."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Address:
-    """The base address of a service. `renew` returns its new address, after starting it if need be, for one that can move."""
+    """The base address of a service that may move: `renew` returns its new address, after starting it if necessary."""
 
     def __init__(self, base_url: str, renew: Callable[[], str] | None = None) -> None:
         self.base_url, self._renew = _normalised(base_url), renew
@@ -30,7 +30,7 @@ class Address:
         return f"{parts.scheme}://{parts.netloc}"
 
     async def relocate(self, failed: str) -> bool:
-        """Find the service's new address after the failed one did not answer; true if a retry is worthwhile."""
+        """Find the service's new address after the failed one did not respond; true if a retry is worthwhile."""
         if self._renew is None:
             return False
         if self.base_url != failed:
@@ -42,7 +42,7 @@ class Address:
         return True
 
     def get_local_path(self, url: object) -> str | None:
-        """The path and query of a URL that the service reported, if it is its own; the key is sent nowhere else."""
+        """The path and query of a URL that the service reported, if it is its own; the key is sent to no other host."""
         if not isinstance(url, str) or len(url) > MAX_URL_LENGTH or not url.isprintable():
             return None
         try:
@@ -54,13 +54,13 @@ class Address:
         return reported.path + (f"?{reported.query}" if reported.query else "")
 
     def get_url(self, local_path: str) -> str:
-        """The URL of such a path, at the current host and port of the service."""
+        """The URL of a local path, at the current host and port of the service."""
         own = urlsplit(self.base_url)
         return f"{own.scheme}://{own.netloc}{local_path}"
 
     async def _renew_address(self, renew: Callable[[], str]) -> None:
         try:
-            # In a thread: it may start a whole service.
+            # In a thread: it may start a service.
             async with asyncio.timeout(RENEWAL_SECONDS):
                 self.base_url = _normalised(await asyncio.to_thread(renew))
         except Exception as error:
@@ -78,7 +78,7 @@ def request_path(endpoint_id: str, request_id: str, *rest: str, is_accepted: boo
     >>> request_path("svc/smart-resize", "../a", is_accepted=True)
     '/svc/smart-resize/requests/%2E%2E%2Fa'
     """
-    # The dots too: alone between two slashes they would mean the parent folder.
+    # Dots are quoted too: alone between two slashes they would mean the parent folder.
     quoted = _quoted(request_id).replace(".", "%2E") if is_accepted and not _is_plain(request_id) else None
     return "/".join(["", model_path(endpoint_id), "requests", quoted or _segment(request_id, "request"), *rest])
 
@@ -100,7 +100,7 @@ def _segment(text: str, what: str, *, whole: str | None = None) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether no server or proxy can take such an id for several parts of a path."""
+    """Whether no server or proxy can parse such an id as several parts of a path."""
     return text.isprintable() and not any(part in ("", ".", "..") for part in re.split(r"[/\\]", text))
 
 
@@ -109,7 +109,7 @@ def _quoted(text: str) -> str:
 
 
 def _normalised(base_url: str) -> str:
-    """A valid address in one spelling, without a slash at its end."""
+    """A valid address in canonical spelling, without a trailing slash."""
     try:
         parts = urlsplit(base_url)
         fits = parts.scheme in DEFAULT_PORTS and bool(parts.hostname) and parts.port != 0 and base_url.isprintable()
@@ -125,7 +125,7 @@ def _normalised(base_url: str) -> str:
             f"{base_url[:200]!r} is no address of a service. It begins with http:// or https://, then comes a host, "
             "such as https://host.example/api; nothing after a ? or a # belongs to it."
         )
-    # In one spelling, because a service without an id is identified by its address, and must not be paid twice for another spelling.
+    # Canonical: a service without an id is identified by its address, and another spelling must not be paid again.
     host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname
     port = "" if parts.port in (None, DEFAULT_PORTS[parts.scheme]) else f":{parts.port}"
     path = posixpath.normpath("/" + parts.path.strip("/"))

@@ -25,19 +25,19 @@ from .service_address import Address, model_path, request_path
 __all__ = ["Accepted", "ServiceCalls", "ServiceInfo"]
 
 MAX_BATCH_IDS = 1_000
-"""Ids in one batch status call."""
+"""Maximum ids in one batch status call."""
 PLACEHOLDER_PICTURE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="
 )
 """One black pixel."""
 OWN_NAME = "reelbook"
-"""The name of Reelbook's own services. They store their id with their data."""
+"""The name of Reelbook's own services, which store their id with their data."""
 INFO_RETRY_SECONDS = 60.0
-"""When to ask again a service that could not describe itself."""
+"""The pause before a service that could not describe itself is queried again."""
 
 
 class ServiceCalls:
-    """The calls of one service. `address` is its base address, `renew` returns a new one when nothing answers."""
+    """The calls of one service. `address` is its base address, `renew` returns a new one when nothing responds."""
 
     def __init__(
         self, http: Http, address: str, renew: Callable[[], str] | None = None, rates: Rates | None = None
@@ -45,7 +45,7 @@ class ServiceCalls:
         self._http, self._address, self._rates = http, Address(address, renew), rates
         self._facts = RequestFacts(self._address)
         self._logless: set[str] = set()
-        """Requests whose log is too large to be read."""
+        """Requests whose log exceeds the size limit."""
         self._info: ServiceInfo | None = None
         self._info_failed_at, self._info_lock = float("-inf"), asyncio.Lock()
 
@@ -60,7 +60,7 @@ class ServiceCalls:
         return self._http.calls_made
 
     async def service_info(self) -> ServiceInfo:
-        """What the service says about itself and its extra features; requested once."""
+        """The service's description of itself and its extra features; requested once."""
         async with self._info_lock:
             if self._info is not None:
                 return self._info
@@ -70,14 +70,14 @@ class ServiceCalls:
                 self._info = response_parsing.parse_service_info(self._value(await self._free("GET", "/")))
             except ServiceError as error:
                 if error.status >= 500 or error.status == 429:
-                    # It may answer later; until then no feature is assumed.
+                    # It may respond later; until then no feature is assumed.
                     self._info_failed_at = self._clock()
                     return ServiceInfo()
                 self._info = ServiceInfo()
             return self._info
 
     async def has_stable_id(self) -> bool:
-        """Whether this is one of Reelbook's own services and reports the same id when asked again."""
+        """Whether this is one of Reelbook's own services and reports the same id when queried again."""
         first = await self.service_info()
         if first.id is None or first.name != OWN_NAME:
             return False
@@ -124,7 +124,7 @@ class ServiceCalls:
         self._facts.restore_addresses(request_id, stored)
 
     async def status(self, endpoint_id: str, request_id: str) -> QueueStatus:
-        """The status of a request, with its log unless that is larger than is read."""
+        """The status of a request, with its log unless that exceeds the size limit."""
         query = "" if request_id in self._logless else "?logs=1"
         try:
             answer = await self._queue("GET", endpoint_id, request_id, "status", query, max_bytes=MAX_STATUS_BYTES)
@@ -141,7 +141,7 @@ class ServiceCalls:
         return status
 
     async def statuses(self, ids: Sequence[str]) -> dict[str, QueueStatus]:
-        """The statuses of many requests, of a service with `batch-status`; those of finished ones have their `output`."""
+        """The statuses of many requests, from a service with `batch-status`; finished ones include their `output`."""
         found: dict[str, QueueStatus] = {}
         for first in range(0, len(ids), MAX_BATCH_IDS):
             some = list(ids[first : first + MAX_BATCH_IDS])
@@ -153,9 +153,9 @@ class ServiceCalls:
         return found
 
     async def stream(self, endpoint_id: str, request_id: str) -> AsyncIterator[QueueStatus]:
-        """Yield every change of a request's status, of a service with `status-stream`.
+        """Yield every change of a request's status, from a service with `status-stream`.
 
-        Ends after the final one. A stream that ends before raises `Unreachable`: poll the status instead.
+        Ends after the final one. A stream that ends earlier raises `Unreachable`: poll the status instead.
         """
         path = request_path(endpoint_id, request_id, "status", "stream")
         async for data in self._http.events(self._address, path):
@@ -206,7 +206,7 @@ class ServiceCalls:
         return uploaded
 
     async def estimate(self, request: Input) -> Estimate:
-        """The service's price of a run; that of our own catalog, labelled so, where it gives none."""
+        """The service's price of a run; where it gives none, that of the built-in catalog, labelled accordingly."""
         # Prices do not depend on the content of pictures, so none is sent or uploaded for an estimate.
         places = {
             place: PLACEHOLDER_PICTURE for place, picture in pictures_of(request) if not picture.startswith("http")
@@ -258,7 +258,7 @@ class ServiceCalls:
         is_large: bool = False,
         max_bytes: int | None = None,
     ) -> Answer:
-        """One call about a request: at the address that the service reported, else at the usual one, else at the short one."""
+        """Call a request's address: the one that the service reported, else the usual one, else the short one."""
         first: ServiceError | None = None
         for path in self._facts.get_paths(request_id, endpoint_id, what):
             joined = f"{path}&{query[1:]}" if query and "?" in path else path + query
@@ -293,7 +293,7 @@ def _not_ready(request_id: str, status: int, message: str, foreign: bool) -> Not
 
 
 def _is_about_the_input(error: ServiceError) -> bool:
-    """Whether a 422 is about a field of the input, and not about the format of a call outside the specification."""
+    """Whether a 422 concerns a field of the input, and not the format of a call outside the specification."""
     detail = error.facts.get("detail")
     if not isinstance(detail, list):
         return True

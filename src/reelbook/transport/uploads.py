@@ -1,4 +1,4 @@
-"""Uploads of pictures to services: each picture once, remembered by the id or URL that the service returned."""
+"""Uploads of pictures to services: each picture once, cached by the id or URL that the service returned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_UPLOADS_STATUSES = (404, 405, 501)
 
 
 class ServiceInfo(Protocol):
-    """What a service says about itself."""
+    """A service's description of itself."""
 
     @property
     def id(self) -> str | None: ...
@@ -23,7 +23,7 @@ class ServiceInfo(Protocol):
 
 
 class UploadCalls(Protocol):
-    """The calls that uploading needs."""
+    """The calls that uploads need."""
 
     @property
     def base_url(self) -> str: ...
@@ -53,7 +53,7 @@ class Uploads:
     def __init__(
         self, *, max_concurrent: int = 4, reuse_seconds: float = 24 * 3600, now: Callable[[], float] = time.monotonic
     ) -> None:
-        # A service stores an upload for some days; how many, only it knows.
+        # A service stores an upload for some days; how many is unknown.
         self._reuse_seconds, self._now = reuse_seconds, now
         self._known: dict[tuple[str, str], tuple[str, float]] = {}
         self._in_progress: dict[tuple[str, str], asyncio.Task[str | None]] = {}
@@ -61,7 +61,7 @@ class Uploads:
         self._slots = asyncio.Semaphore(max_concurrent)
 
     async def get_or_upload(self, calls: UploadCalls, picture: Picture) -> str | None:
-        """The picture's address at the service, after uploading it if need be; None where the service takes no uploads."""
+        """The picture's address at the service, after uploading it if necessary; None for a service without uploads."""
         info = await calls.service_info()
         service = info.id or calls.base_url
         if "uploads" not in info.features or service in self._without_uploads:
@@ -80,7 +80,7 @@ class Uploads:
     def forget_mentioned(self, message: str) -> bool:
         """Forget the uploads that an error message of a service mentions, because it no longer has them.
 
-        True if there were any; the same run, sent again, then uploads its pictures anew.
+        Returns whether there were any; the same run, sent again, then uploads its pictures again.
         """
         mentioned = [key for key, (address, _) in self._known.items() if address in message]
         for key in mentioned:

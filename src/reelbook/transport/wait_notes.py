@@ -1,4 +1,4 @@
-"""Why the calls of a task are pausing, and for how long: text for a progress display."""
+"""Why the calls of a task are pausing, and for how long, as text for a progress display."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PauseNote:
         self._reason, self._until = "", 0.0
 
     def __str__(self) -> str:
-        """A sentence without its full stop, with the seconds left; empty while there is no pause."""
+        """A sentence without its full stop, with the seconds left; empty outside a pause."""
         reason, left = self._reason, self._until - time.monotonic()
         return f"{reason}, {max(left, 0):.0f} s left" if reason else ""
 
@@ -34,7 +34,7 @@ class PauseNote:
             self.end()
 
     def begin(self, error: BaseException | None, seconds: float) -> None:
-        """Report that a pause of so many seconds begins, because of this error."""
+        """Report that a pause of this length begins, because of this error."""
         if seconds >= SHORT_SECONDS:
             limit = isinstance(error, TooManyRequests)
             self._reason = "waiting for the service's rate limit" if limit else "waiting to ask the service again"

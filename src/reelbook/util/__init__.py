@@ -1,1 +1,1 @@
-"""Utilities for all other packages: the background event loop, interrupts, printable text."""
+"""Utilities for all other packages: background event loop, interrupts, name hints, printable text, public addresses."""

@@ -1,4 +1,4 @@
-"""The background event loop of the process, on which all services are called."""
+"""The background event loop of the process, on which all HTTP calls run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TICK_SECONDS = 0.25
 
 
 class BackgroundLoop:
-    """An event loop in its own thread, started on first use, and again after a fork."""
+    """An event loop in a daemon thread, started on first use, and again after a fork."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -27,7 +27,7 @@ class BackgroundLoop:
         return asyncio.run_coroutine_threadsafe(work, self._running())
 
     def wait(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """Run a coroutine on the loop and block until it ends, in a thread that may be interrupted."""
+        """Run a coroutine on the loop and block until it ends; an interrupt or a timeout of the wait cancels it."""
         if self._loop is not None and _current_loop() is self._loop:
             work.close()
             raise RuntimeError("A blocking call was made on Reelbook's own loop; await the asynchronous form there.")
@@ -35,7 +35,7 @@ class BackgroundLoop:
         try:
             return future.result(timeout)
         except BaseException:
-            # Also on an interrupt: the coroutine is cancelled, and decides itself what may be dropped.
+            # Also on an interrupt: the cancelled coroutine itself shields what must not be dropped.
             future.cancel()
             raise
 

@@ -1,4 +1,4 @@
-"""Handlers of SIGINT and SIGTERM: one `KeyboardInterrupt` at a safe place, and an orderly end of the process."""
+"""Signal handlers: one `KeyboardInterrupt` at a safe point for repeated SIGINTs, and an orderly end of the process."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from types import FrameType
 from typing import Any
 
 RETRY_SECONDS, MAX_IMPORT_SECONDS = 0.01, 5.0
-"""An interrupt during an import is tried again after the first time, and raised at the latest after the second."""
+"""An interrupt during an import is retried at the first interval, and raised after the second at the latest."""
 GRACE_SECONDS = 1.0
-"""Interrupts this soon after one that was raised are dropped, so that its handling is not interrupted."""
+"""Interrupts within this time after a raised one are dropped, so that its handling is not interrupted."""
 REPEAT_SECONDS = 1.0
-"""While the process ends, interrupts closer together than this count as one, as of a key that is held down."""
+"""During shutdown, interrupts closer together than this count as one, as from a key held down."""
 MAX_INTERRUPTS = 3
-"""After so many interrupts while it ends, the process ends at once."""
+"""This many interrupts during shutdown end the process at once."""
 TERMINATED = 128 + signal.SIGTERM
 END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals that end a process: a request to terminate, and a closed terminal."""
@@ -30,7 +30,7 @@ IMPORT_FILENAME = "<frozen importlib._bootstrap>"
 class _RaisedOnce:
     """A handler of SIGINT that raises `KeyboardInterrupt`, and drops further interrupts within `GRACE_SECONDS`.
 
-    An import in progress is completed first, because an interrupted one would leave half a module behind.
+    An import in progress is completed first, because an interrupted one would leave a half-initialised module.
     """
 
     def __init__(self) -> None:
@@ -41,14 +41,14 @@ class _RaisedOnce:
         self._timer: threading.Timer | None = None
 
     def begin(self, frame: FrameType | None) -> None:
-        """A `raise_once` block begins; imports that surround it do not defer interrupts."""
+        """Enter a `raise_once` block; imports that surround it do not defer interrupts."""
         if not self.depth:
             self._outer_imports, self._deferred_since = _count_imports(frame), None
         self.depth += 1
 
     @property
     def is_recent(self) -> bool:
-        """Whether it has raised within the last `GRACE_SECONDS`."""
+        """Whether it raised an interrupt within the last `GRACE_SECONDS`."""
         return time.monotonic() - self._raised < GRACE_SECONDS
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
@@ -65,7 +65,7 @@ class _RaisedOnce:
         self._raise()
 
     def raise_deferred(self) -> None:
-        """Raise a deferred interrupt, if there is one."""
+        """Raise the deferred interrupt, if any."""
         if self._deferred_since is not None:
             self._raise()
 
@@ -85,14 +85,15 @@ def _interrupt_main() -> None:
 
 
 def _count_imports(frame: FrameType | None) -> int:
-    """How many frames belong to Python's import system."""
-    return sum(one.f_code.co_filename == IMPORT_FILENAME for one in _frames(frame))
+    """The number of frames of Python's import system in a call stack."""
+    return sum(outer.f_code.co_filename == IMPORT_FILENAME for outer in _frames(frame))
 
 
 def _is_in_shutdown(frame: FrameType | None) -> bool:
-    """Whether the main module has ended and Python waits for threads, where an exception would only be printed."""
+    """Whether the main module has ended and Python is waiting for threads, where an exception would only be printed."""
     return any(
-        one.f_code.co_name == "_shutdown" and one.f_code.co_filename == threading.__file__ for one in _frames(frame)
+        outer.f_code.co_name == "_shutdown" and outer.f_code.co_filename == threading.__file__
+        for outer in _frames(frame)
     )
 
 
@@ -106,7 +107,7 @@ def _frames(frame: FrameType | None) -> Iterator[FrameType]:
 def raise_once() -> Iterator[None]:
     """Raise `KeyboardInterrupt` for the first of several interrupts in a row, so that its handling is not interrupted.
 
-    Does nothing outside the main thread, or where another handler is installed.
+    Does nothing outside the main thread, or if another handler is installed.
     """
     handler = signal.getsignal(signal.SIGINT) if _is_main() else None
     if handler is signal.default_int_handler:
@@ -121,7 +122,7 @@ def raise_once() -> Iterator[None]:
         handler.raise_deferred()
     finally:
         handler.depth -= 1
-        # After an interrupt it stays installed: a second one must not interrupt the traceback of the first.
+        # The handler stays installed after an interrupt: a second one must not interrupt the traceback of the first.
         if not handler.depth and not handler.is_recent and signal.getsignal(signal.SIGINT) is handler:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -145,16 +146,16 @@ def _exit(number: int, frame: FrameType | None) -> None:
 
 
 class FinalWork:
-    """A handler of `END_SIGNALS` that calls `work` in a thread, for at most so many seconds, before the process ends.
+    """A handler of `END_SIGNALS` that calls `work` in a thread, for at most `seconds`, before the process ends.
 
-    In a thread, because the main one may hold any lock at this moment. A forked child ends at once.
+    A thread is used because the main thread may hold any lock at this moment. A forked child ends at once.
     """
 
     def __init__(self, work: Callable[[], None], seconds: float) -> None:
         self._work, self._seconds, self._pid = work, seconds, os.getpid()
 
     def install(self) -> None:
-        """Install the handler for each of the signals without a handler."""
+        """Install the handler for each signal without one."""
         for number in END_SIGNALS if _is_main() else ():
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, self)
@@ -170,15 +171,15 @@ class FinalWork:
 
 
 def die_of(number: int) -> None:
-    """End the process as this signal does without a handler."""
+    """End the process by the default action of a signal."""
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 
 
 class ShutdownSignals:
-    """A handler of the signals of a process that is ending: only repeated interrupts cut that short.
+    """A handler of signals during shutdown, which only repeated interrupts cut short.
 
-    `waits_for` returns a sentence on what the process waits for; empty for nothing.
+    `waits_for` returns a sentence on what the process is waiting for; empty if nothing.
     """
 
     def __init__(self, waits_for: Callable[[], str]) -> None:
@@ -187,20 +188,20 @@ class ShutdownSignals:
         self._count, self._last = 0, float("-inf")
 
     def hold_signals(self) -> None:
-        """Count interrupts and answer them with a message from now on, and ignore requests to terminate."""
+        """Count interrupts and respond with a message from now on, and ignore requests to terminate."""
         if not _is_main():
             return
         handler = signal.getsignal(signal.SIGINT)
         if handler is signal.default_int_handler or isinstance(handler, _RaisedOnce):
             if isinstance(handler, _RaisedOnce) and handler.is_recent:
-                self._last = time.monotonic()  # The rest of an interrupt that was raised.
+                self._last = time.monotonic()  # Part of an interrupt already raised.
             signal.signal(signal.SIGINT, self)
-        # Jupyter terminates a kernel that needs more than 2.5 s to end, while an answer that is paid for may still come.
+        # Jupyter terminates a kernel that takes more than 2.5 s to end, while a paid request may await its answer.
         for number in END_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 
     def release(self) -> None:
-        """Let `MAX_INTERRUPTS` end the process without a traceback: only other code is still running."""
+        """Let `MAX_INTERRUPTS` interrupts end the process without a traceback, as only other code is still running."""
         self._is_over = True
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
@@ -221,11 +222,11 @@ class ShutdownSignals:
 
 
 def register_before_threads_end(function: Callable[[], None]) -> None:
-    """Register a function that is called when the main thread has ended, before Python waits for other threads."""
-    # Executors wait for their threads in functions registered in the same way; the last registered is called first.
+    """Register a function to call when the main thread has ended, before Python waits for other threads."""
+    # Executors join their threads in functions registered in the same way; the last registered is called first.
     import concurrent.futures.thread  # noqa: F401
 
-    # Not public, and without a public counterpart: `atexit` functions run after that wait.
+    # Private API without a public counterpart: `atexit` functions run after that wait.
     register: Callable[[Any], None] | None = getattr(threading, "_register_atexit", None)
     if register is not None:
         register(function)

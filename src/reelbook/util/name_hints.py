@@ -1,4 +1,4 @@
-"""Names that users try first and what to type instead: the hints of an `AttributeError`, in one table."""
+"""The hints of an `AttributeError`: names that users commonly try, and what to type instead."""
 
 from __future__ import annotations
 
@@ -170,11 +170,11 @@ NAME_HINTS: Mapping[str, Mapping[str, str]] = {
         "total": "estimate.credits",
     },
 }  # fmt: skip
-"""For each class, the names that it does not have and what to type instead."""
+"""For each class, missing names and what to type instead."""
 
 
 def missing_attribute(owner: object, name: str) -> AttributeError:
-    """The error for an attribute that an object does not have, with what to type instead where that is known.
+    """The error for a missing attribute, with a hint on what to type instead if one is known.
 
     >>> class Run: pass
     >>> print(missing_attribute(Run(), "save"))
@@ -194,7 +194,7 @@ def missing_attribute(owner: object, name: str) -> AttributeError:
 def with_usage(hint: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """A decorator that adds an example call to the error for wrong arguments.
 
-    An interrupt of the function is raised once, after an import in progress.
+    Repeated interrupts of the function raise one `KeyboardInterrupt`, after any import in progress.
 
     >>> @with_usage("double(3)")
     ... def double(number: int) -> int:
@@ -205,7 +205,7 @@ def with_usage(hint: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """
 
     def around(function: Callable[P, T]) -> Callable[P, T]:
-        from .interrupts import raise_once  # Not at the top: the package imports this module before any other.
+        from .interrupts import raise_once  # Not at module level: the package imports this module first.
 
         signature = inspect.signature(function)
 
@@ -225,14 +225,14 @@ def with_usage(hint: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 class NameHints:
-    """A base class whose `AttributeError` says what to type instead, and whose internal names are not completed."""
+    """A base class with hints in its `AttributeError` and without its internal names in completion."""
 
     __slots__ = ()
 
     _internal: ClassVar[tuple[str, ...]] = ()
-    """Names without an underscore that only other modules of this package use."""
+    """Names without an underscore that are for use within this package only."""
 
-    if not TYPE_CHECKING:  # For type checkers an unknown name stays an error.
+    if not TYPE_CHECKING:  # Type checkers keep reporting unknown names.
 
         def __getattr__(self, name: str) -> Any:
             raise missing_attribute(self, name)
@@ -242,7 +242,7 @@ class NameHints:
 
 
 class HintingModule(ModuleType):
-    """A module whose name users call like a function; calling it says what to type instead."""
+    """A module that users may mistake for a function; calling it raises a `TypeError` with what to type instead."""
 
     def __call__(self, *parts: object, **named: object) -> Any:
         name = self.__name__.rpartition(".")[2]

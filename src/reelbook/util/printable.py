@@ -1,11 +1,11 @@
-"""Foreign texts and ids made printable: without control characters, and of bounded length."""
+"""Sanitising of text and ids from outside for printing: no control characters, and bounded length."""
 
 from __future__ import annotations
 
 MAX_ID_LENGTH = 100
-"""The longest id that is printed whole."""
+"""Longer ids are truncated for printing."""
 MAX_SENTENCE_LENGTH = 1_800
-"""The longest text of a service that is printed whole; it can be a page."""
+"""Longer texts of a service are truncated for printing; an error can be an entire HTML page."""
 
 CONTROLS = dict.fromkeys(
     (
@@ -14,11 +14,11 @@ CONTROLS = dict.fromkeys(
     ),
     "\N{REPLACEMENT CHARACTER}",
 )
-"""Control characters that a terminal would obey, and those that change the direction of text."""
+"""Control characters that a terminal would interpret, and those that change the direction of text."""
 
 
 def printable(text: str) -> str:
-    """A text with its control characters replaced; line breaks and tabs stay.
+    """The text with control characters replaced, except line breaks and tabs.
 
     >>> printable("busy\\x1b[2J\\x9b31m,\\r\\ntry later")
     'busy�[2J�31m,\\ntry later'
@@ -27,7 +27,7 @@ def printable(text: str) -> str:
 
 
 def readable_id(request_id: str) -> str:
-    """An id in printable form: on one line, without control characters, and not too long.
+    """The id on one line, without control characters, truncated to `MAX_ID_LENGTH`.
 
     >>> readable_id("r-7"), readable_id(".. " + chr(10)), len(readable_id("x" * 9000))
     ('r-7', "'.. \\\\n'", 100)
@@ -37,12 +37,12 @@ def readable_id(request_id: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """A text of at most `MAX_SENTENCE_LENGTH` characters."""
+    """The text truncated to `MAX_SENTENCE_LENGTH` characters."""
     return text if len(text) <= MAX_SENTENCE_LENGTH else f"{text[: MAX_SENTENCE_LENGTH - 1]}…"
 
 
 def as_sentence(text: str) -> str:
-    """A text of bounded length with a full stop, so that another sentence can follow it.
+    """The text truncated and ended with a full stop, so that another sentence can follow it.
 
     >>> as_sentence("busy"), as_sentence("Try later!"), len(as_sentence("x" * 9000))
     ('busy.', 'Try later!', 1800)

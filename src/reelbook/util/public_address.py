@@ -1,4 +1,4 @@
-"""Which IP addresses are public: the rule for every URL from an untrusted source."""
+"""The test for public IP addresses, applied to every URL from an untrusted source."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import ipaddress
 NOT_PUBLIC = tuple(
     ipaddress.ip_network(text)
     for text in (
-        "192.0.0.0/24",  # Protocol assignments; Python calls some of them global, clouds keep their secrets there.
+        "192.0.0.0/24",  # Protocol assignments; Python treats some as global, and clouds serve credentials there.
         "192.88.99.0/24",  # 6to4 relays.
-        "168.63.129.16/32",  # A public number that means "the machine that runs this one" in one large cloud.
-        "2001::/23",  # Teredo and its like, which carry IPv4 addresses inside.
+        "168.63.129.16/32",  # A public address that is the virtual machine's host in one large cloud.
+        "2001::/23",  # Teredo and similar, which embed IPv4 addresses.
         "2002::/16",  # 6to4, the same.
-        "3fff::/20",  # For documentation; newer than some Pythons that we run on.
+        "3fff::/20",  # Documentation; newer than some supported Pythons.
     )
 )
-"""Addresses that `ipaddress` calls global and that are not, or that are tunnelled to others."""
+"""Networks that `ipaddress` wrongly treats as global, or that are tunnelled to others."""
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is an ordinary one of the public internet, by allow-list.
+    """Whether an IP address is an ordinary address of the public internet, by allow-list.
 
-    `ipaddress.is_global` alone says yes to multicast and to tunnels that lead back into private networks.
+    `ipaddress.is_global` alone accepts multicast, and tunnels into private networks.
 
     >>> is_public("93.184.216.34"), is_public("10.0.0.1"), is_public("64:ff9b::a00:1"), is_public("224.0.0.1")
     (True, False, False, False)
@@ -34,6 +34,6 @@ def is_public(address: str) -> bool:
         return False
     if isinstance(ip, ipaddress.IPv4Address):
         return True
-    # 2000::/3 is all of the public IPv6 internet. A zone is for networks next door; ISATAP carries IPv4 inside.
+    # 2000::/3 is all of the public IPv6 internet. A zone marks link-local addresses; ISATAP embeds IPv4.
     is_tunnel = int(ip) >> 32 & 0xFDFFFFFF == 0x5EFE
     return ip in ipaddress.ip_network("2000::/3") and ip.scope_id is None and not is_tunnel

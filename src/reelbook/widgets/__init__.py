@@ -9,7 +9,7 @@ from ..display.original_links import set_link_provider
 
 
 def register(shell: Any) -> None:
-    """Register the displays with buttons in a notebook's shell; by name, so that nothing is imported before it is displayed."""
+    """Register the displays with buttons in a notebook's shell; by name, so that modules are imported at first use."""
     if hasattr(shell, "kernel"):
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name("reelbook.sweeps.execute.job", "SweepJob", _show_job)

@@ -37,9 +37,9 @@ MAX_SENDERS = 32
 
 
 class TableFileSender(anywidget.AnyWidget):
-    """Sends the files of one table to the page, which names them by row and place: a path from the page is never read."""
+    """Sends the files of one table. The page identifies them by row and position; its paths are never read."""
 
-    # Its text and not its path: anywidget follows a file, and would keep every sender alive for it.
+    # The text and not a path: anywidget watches a file, and would keep every sender alive for that.
     _esm = (HERE / "courier.js").read_text(encoding="utf-8")
     key = traitlets.Unicode().tag(sync=True)
     """The random key that the table's requests carry."""
@@ -95,7 +95,7 @@ class TableFileSender(anywidget.AnyWidget):
         return None
 
     def show(self) -> None:
-        """Display it in the cell until the page has loaded it; for frontends that find widgets nowhere else."""
+        """Display it in the cell until the page has loaded it; for front ends that find widgets nowhere else."""
         mimebundle = self._repr_mimebundle_()
         bundle = {**(mimebundle[0] if mimebundle else {}), "text/plain": TEXT}
         self._view = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
@@ -141,7 +141,7 @@ def is_page_attached() -> bool:
 
 
 def is_jupyter_server() -> bool:
-    """Whether the page belongs to a Jupyter server, and makes a widget from a message alone, without output in the cell."""
+    """Whether the page belongs to a Jupyter server, and creates widgets from a message, without output in the cell."""
     return "JPY_SESSION_NAME" in os.environ
 
 
@@ -149,7 +149,7 @@ _open_senders: deque[TableFileSender] = deque()
 
 
 def _reason_not_sent(path: str) -> str:
-    """The reason why a file is not sent; empty if it is. A table may come from anybody, and name any file."""
+    """The reason why a file is not sent; empty if it is. A table may be untrusted, and name any file."""
     try:
         count = Path(path).stat().st_size
     except (OSError, ValueError):

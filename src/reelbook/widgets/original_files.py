@@ -16,7 +16,7 @@ MAX_CELLS = 32
 
 
 class FigureFileSender(TableFileSender):
-    """Sends the files of figures, each of which has its own row. A path from the page is never read."""
+    """Sends the files of figures, one row for each. A path from the page is never read."""
 
     def __init__(self) -> None:
         super().__init__(secrets.token_urlsafe(16), ())
@@ -35,7 +35,7 @@ class FigureFileSender(TableFileSender):
 
 
 def register_file(path: Path | None) -> str:
-    """Register a file, and return the key with which a figure requests it; empty without a page. None only opens the connection."""
+    """Register a file, and return the key by which a figure requests it, or "" without a page; None only connects."""
     shell = get_kernel_shell()
     if shell is None:
         return ""

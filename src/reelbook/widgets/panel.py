@@ -24,9 +24,9 @@ TEXT = "Buttons to pause and to cancel a sweep; they work while the notebook's k
 
 
 class Panel(anywidget.AnyWidget):
-    """The progress of a sweep, with its buttons. Displayed by itself it leaves a static picture in the notebook; it also fits into a layout."""
+    """The progress of a sweep, with its buttons; displayed alone it leaves a static picture. It also fits into a layout."""
 
-    # Its text and not its path: anywidget follows a file, and would keep every panel alive for it.
+    # The text and not a path: anywidget watches a file, and would keep every panel alive for that.
     _esm = (HERE / "panel.js").read_text(encoding="utf-8")
     html = traitlets.Unicode().tag(sync=True)
     """The panel as HTML; empty if it is displayed beside the buttons already."""
@@ -59,7 +59,7 @@ class Panel(anywidget.AnyWidget):
     def _on_message(self, _: Any, content: Any, __: Any) -> None:
         command = content.get("do") if isinstance(content, dict) else None
         if command in COMMANDS:
-            # In a thread: the job answers from its own loop, and the kernel has other messages to handle.
+            # In a thread: the job responds on its own event loop, and the kernel has other messages to handle.
             threading.Thread(target=self._run_command, args=(command,), name=f"reelbook-{command}", daemon=True).start()
 
     def _run_command(self, command: str) -> None:

@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 
 from reelbook.media.metadata import jpeg
-from reelbook.media.metadata.file_pieces import MalformedFile, assemble
+from reelbook.media.metadata.file_pieces import assemble
+from reelbook.util.containers import MalformedFile
 from tests.media.making import grain
 
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from reelbook.media.metadata import mp4, xmp
-from reelbook.media.metadata.file_pieces import MalformedFile, assemble
+from reelbook.media.metadata.file_pieces import assemble
+from reelbook.util.containers import MalformedFile
 from tests.media.making import content, plain
 from tests.service.engines.playing import second_opinion
 

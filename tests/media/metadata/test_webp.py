@@ -12,8 +12,9 @@ import pytest
 from PIL import Image
 
 from reelbook.media.metadata import webp, xmp
-from reelbook.media.metadata.file_pieces import MalformedFile, assemble
+from reelbook.media.metadata.file_pieces import assemble
 from reelbook.service.engines.write_provenance import Provenance
+from reelbook.util.containers import MalformedFile
 from tests.media.making import SIGN, grain
 
 
@@ -88,6 +89,16 @@ def test_a_moving_picture_keeps_its_frames() -> None:
 def test_what_stands_behind_the_end_stays() -> None:
     """Some programs append their own notes to a file."""
     assert edited(io.BytesIO(saved().getvalue() + b"more"), "{}").getvalue().endswith(b"more")
+
+
+def test_a_last_chunk_without_its_padding_is_read_and_not_written_to() -> None:
+    """Some writers leave the last byte out; a chunk after it would not be found."""
+    content = b"XMP " + struct.pack("<I", 3) + b"odd"
+    data = io.BytesIO(b"RIFF" + struct.pack("<I", len(content) + 4) + b"WEBP" + content)
+
+    assert list(webp.read_packets(data)) == [b"odd"]
+    with pytest.raises(MalformedFile, match="padding"):
+        webp.build_pieces(data, "{}")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ TABLE = Markup(
 )
 HEAD = Markup('<th scope="{}"><bdi>{}</bdi></th>')
 ROW = Markup("<tr>{}{}</tr>")
-# Figures are no wider than makes them this high, whatever their shape.
+# Limits of height: the width of a figure is limited so that it is no higher, whatever its aspect ratio.
 MAX_HEIGHT, ROW_HEIGHT = 320, 112
 FIGURE = Markup(
     '<figure data-row="{}" data-place="{}" style="max-width:{:.0f}px">{}<figcaption>{}</figcaption></figure>'
@@ -128,7 +128,7 @@ class ClipGrid:
         )
 
     def _find_shape(self, group: Group) -> tuple[int, int]:
-        """The size of another file of the group, so that a placeholder is as large."""
+        """The size of another file of the group, for a placeholder."""
         sizes = (self.media[file.path] for entry in group.entries for file in entry.files)
         return next(((one.width, one.height) for one in sizes if one.poster), (16, 9))
 

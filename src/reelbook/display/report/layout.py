@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from ...models.catalog import CATALOG
-from ...storage.table.library_table import INPUT_JSON
+from ...storage.table import INPUT_JSON
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +83,7 @@ def find_input_columns(table: pd.DataFrame) -> list[str]:
 
 
 def choose_layout(axes: Sequence[Axis], runs: int) -> Layout:
-    """The layout by these axes: columns for few short values, rows for more, and a grid for each value of the others."""
+    """The layout by these axes: columns for few short values, rows for more, a grid for each value of the others."""
     short = sorted((axis for axis in axes if not axis.is_long), key=lambda axis: len(axis.values))
     if len(axes) < 2 or not short or len(short[0].values) > MAX_ACROSS:
         return Layout(None, None, ())

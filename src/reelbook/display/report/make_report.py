@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def write_report(table: pd.DataFrame, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:
-    """Write the page as one file with previews of the clips, or with `folder` beside the original files; returns its path."""
+    """Write the page as one file with previews, or with `folder` beside the original files; returns its path."""
     target = find_folder_path(path) if folder else find_page_path(path)
     table = with_unique_index(table)
     groups = _group_runs(table)

@@ -1,4 +1,4 @@
-"""The recipes of a report: for each run its input as code and as JSON, and the facts of its making."""
+"""The recipes of a report: for each run its input as code and as JSON, and how it was made."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from ...errors import ReelbookError
 from ...media.local_file import LocalFile
 from ...media.metadata.input_record import parse_record_input
 from ...models.service_file import File
-from ...storage.table.library_table import INPUT_JSON
+from ...storage.table import INPUT_JSON
 from ..input_code import format_input_code
 from ..tables.table_columns import UNSETTLED
 from .layout import Axis, Layout, choose_layout, find_axes, find_input_columns, format_table_value, is_missing
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...models.base import Input
 
 MAX_CODE_LENGTH = 20_000
-"""Characters of an input that are displayed; it can hold a whole picture as text."""
+"""Characters of an input that are displayed; it may contain a picture as text."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Entry:
 
     @cached_property
     def made_at(self) -> datetime | None:
-        """When it was made; where that is not recorded, when its file was written here."""
+        """When it was made; if that is not recorded, when its file was written to this machine."""
         if self.provenance is not None and self.provenance.made_at is not None:
             return self.provenance.made_at
         try:

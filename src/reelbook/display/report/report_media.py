@@ -143,7 +143,7 @@ def prepare_media(entries: Sequence[Entry], target: MediaTarget) -> tuple[Mappin
 
 
 def _show_progress_if_slow(tasks: Sequence[Any]) -> AbstractContextManager[SetText]:
-    """Display the progress if it takes longer than `QUIET_SECONDS`."""
+    """Display the progress if the tasks take longer than `QUIET_SECONDS`."""
     if not wait(tasks, timeout=QUIET_SECONDS).not_done:
         return nullcontext(ignore_text)
     return show_progress(lambda: sum(one.done() for one in tasks), len(tasks), "files made ready for the report")

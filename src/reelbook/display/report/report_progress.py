@@ -1,4 +1,4 @@
-"""Progress of longer work: in the cell of a notebook, on one line of a terminal, elsewhere not."""
+"""Progress of long operations, in a notebook cell or on one line of a terminal, and nowhere else."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SetText = Callable[[str], object]
 
 
 def ignore_text(_: str) -> None:
-    """Ignore a text, where nothing is displayed."""
+    """Ignore a text; used where nothing is displayed."""
 
 
 @contextmanager
 def show_progress(done: Callable[[], int], of: int, words: str) -> Iterator[SetText]:
-    """Display how much is done while the block lasts; yields a function that replaces the last line, also after the block.
+    """Display the progress while the block runs; yields a function that replaces the last line, also after the block.
 
     The last line stays in the cell: an output cannot be removed, and an empty one would leave a gap.
     """

@@ -17,7 +17,7 @@ _ADDRESS = re.compile(r"https?://|data:|file_[0-9a-f]+\Z|sha256:", re.IGNORECASE
 
 
 def make_shareable(table: pd.DataFrame) -> pd.DataFrame:
-    """The table without the addresses of results, which give access to them, and without the folders of source pictures."""
+    """The table without the addresses of results, which give access to them, and the folders of source pictures."""
     # By position: a joined table may have two columns of the same name.
     shared = _without_addresses(table.loc[:, [not is_address_column(str(name)) for name in table.columns]])
     for name in _find_picture_fields() & set(shared.columns):

@@ -111,7 +111,7 @@ def _decode(entries: Sequence[Entry], pace: Pace, card: stills.Size) -> list[Run
 
 
 def _choose_pace_and_width(clips: _Clips, pace: Pace, width: int) -> tuple[Pace, int]:
-    """Pace and width for a file within `MAX_BYTES`, estimated from some steps, because encoding all of them takes long."""
+    """Pace and width for a file within `MAX_BYTES`, estimated from some steps, because encoding all is slow."""
     size = clips.estimate_size(pace, width)
     if size > MAX_BYTES * FEWER_STEPS_RATIO and pace.step < MAX_STEP:
         pace = Pace(2 * pace.step, math.ceil(pace.steps / 2), 2)

@@ -19,7 +19,7 @@ TRANSPARENT = 255
 COLOUR_WEIGHTS = np.array([1 << 16, 1 << 8, 1], np.uint32)
 """Combine the three values of a colour into one number."""
 MAX_DIFFERENCE = 6
-"""How far a value of a colour, of 255, may be from the one drawn before the pixel is drawn again. Less is film grain."""
+"""Change of a colour value, of 255, above which a pixel is drawn again. Less is film grain."""
 QUALITY = 72
 
 
@@ -65,7 +65,7 @@ def _quantise(
     dithered: bool,
     on_step: Callable[[int], object] | None,
 ) -> list[Image.Image]:
-    """The steps in the colours of one palette; pixels that have hardly changed since they were drawn are transparent."""
+    """The steps in the colours of one palette; pixels that are nearly unchanged are transparent."""
     fixed = [ImageColor.getrgb(colour) for colour in dict.fromkeys(astuple(get_colours()))]
     palette = _choose_palette(colour_steps, fixed)
     dither = Image.Dither.FLOYDSTEINBERG if dithered else Image.Dither.NONE

@@ -28,7 +28,7 @@ MIN_WIDTH, MAX_WIDTH = 320, 8000
 MAX_PICTURES = 8
 LABEL_SHARE, NUMBER_SHARE = 0.22, 0.06
 MAX_SHAPE = 1.78
-"""The largest ratio of height to width at which a picture is drawn: a telephone's."""
+"""The largest ratio of height to width at which a picture is drawn: that of a phone's screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class SheetRow:
 def draw_sheet(
     table: pd.DataFrame, *, frames: int = 6, labels: str | Sequence[str] | None = None, width: int = FULL_WIDTH
 ) -> Sheet:
-    """A contact sheet of a table of runs, `width` pixels wide; of a run without a file, its state.
+    """A contact sheet of a table of runs, `width` pixels wide; a run without a file has its state instead.
 
     It holds the first 200 runs, or as many as fit into a picture; its last line says how to get the others.
     """
@@ -230,7 +230,7 @@ def _head_height(scale: float) -> int:
 
 
 def _paint_head(brush: Brush, table: pd.DataFrame, media: Sequence[RunPictures], left: int) -> None:
-    """Paint what all runs have in common."""
+    """Paint the heading: what all runs have in common."""
     body, small = get_letterings(brush.scale)
     top, room = scale_length(4 * UNIT, brush.scale), brush.picture.width - 2 * left
     brush.text(left, top, format_title(table) or "runs", body, brush.colours.ink, room)

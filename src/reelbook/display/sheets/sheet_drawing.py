@@ -72,7 +72,7 @@ def fit_to_box(picture: Image.Image, box: tuple[int, int]) -> Image.Image:
     """A picture scaled to fill the box, also if it has to be enlarged."""
     grow = min(box[0] / picture.width, box[1] / picture.height)
     size = max(1, round(picture.width * grow)), max(1, round(picture.height * grow))
-    # A pixel more or less is not worth a blur.
+    # Resizing by a single pixel would only blur.
     near = abs(size[0] - picture.width) <= 1 and abs(size[1] - picture.height) <= 1
     return picture if near else picture.resize(size, Image.Resampling.LANCZOS)
 

@@ -90,7 +90,7 @@ class Sheet(Image.Image):
 
 
 def encode_jpeg(picture: Image.Image, max_bytes: int = MAX_BYTES) -> bytes:
-    """The best JPEG of a picture within `max_bytes`; if there is none, as for a very long one, the smallest that is legible."""
+    """The best JPEG of a picture within `max_bytes`; if there is none, as for a very long one, the smallest legible."""
     content, copy = b"", picture
     for quality, subsampling, width in COPY_SETTINGS:
         if width is not None and width < copy.width:
@@ -106,7 +106,7 @@ def encode_jpeg(picture: Image.Image, max_bytes: int = MAX_BYTES) -> bytes:
 
 
 def _split_layers(light: Image.Image, dark: Image.Image) -> tuple[Image.Image, Image.Image]:
-    """The text and lines of the dark drawing on a transparent background, and a mask of the pictures, which both share."""
+    """The text and lines of the dark drawing on a transparent background, and a mask of the shared pictures."""
     is_same = _is_equal(np.asarray(light), np.asarray(dark))
     is_ground = _is_equal(np.asarray(dark), np.array(dark.getpixel((0, 0)), np.uint8))
     words = np.dstack([np.asarray(dark), np.where(is_same | is_ground, 0, 255).astype(np.uint8)])

@@ -29,7 +29,7 @@ class RunPictures:
 
 
 def read_all(entries: Sequence[Entry], read_entry: Callable[[Entry], RunPictures]) -> list[RunPictures]:
-    """The pictures of each run, read in threads by `read_entry`; for a file that cannot be read, `problem` says so."""
+    """The pictures of each run, read in threads by `read_entry`; `problem` has the reason if a file cannot be read."""
     if not entries:
         return []
     with ThreadPoolExecutor(min(len(entries), os.cpu_count() or 1, 8)) as threads:

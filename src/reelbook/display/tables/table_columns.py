@@ -188,7 +188,7 @@ def _is_mixed(named: Mapping[str, Cells]) -> bool:
 
 
 def _find_rows_with_clip(named: Mapping[str, Cells]) -> list[bool]:
-    """For each row, whether it has a clip: its status is completed or it has a file; true for a table without either."""
+    """Whether each row has a clip: its status is completed or it has a file; true for a table with neither."""
     columns = [named[name].words for name in (STATUS, *FILES) if name in named]
     if not columns:
         return [True] * len(next(iter(named.values())).words)

@@ -1,4 +1,4 @@
-"""A table of runs with posters: its first rows as plain HTML, and all rows as data for the script that sorts and filters.
+"""A table of runs with posters: its first rows as HTML, and all rows as data for the script that sorts and filters.
 
 Not with itables, which puts some 900 kB of script into each notebook and displays "Loading…" where scripts may not run, nor
 with quak, a widget over DuckDB that saves no output: here a reader without scripts still sees posters and figures.
@@ -192,7 +192,7 @@ def _format_summary(all_places: Sequence[Column], count: int, total: int = 0) ->
 
 
 def _format_totals(roles: Mapping[str, Cells], states: Sequence[str | None] | None) -> list[str]:
-    """Credits spent, and those reserved for runs whose end is not known, computed as by `summed` in the script."""
+    """Credits spent, and credits reserved for runs of unknown outcome, computed as by `summed` in the script."""
     paid, sources = roles.get("credits"), roles.get("source")
     spent, reserved, is_estimated = list[Number](), list[Number](), False
     for row, amount in enumerate(paid.order or [] if paid and paid.is_number else []):

@@ -85,7 +85,7 @@ def choose_poster_box(count: int) -> tuple[int, int]:
 
 
 def make_posters(files: Files, *, single: int, known: Mapping[str, KnownPoster] | None = None) -> Posters:
-    """Posters of the first file of each row; those of the first `single` rows are separate, so that they need no script."""
+    """Posters of the first file of each row; those of the first `single` rows are separate, and need no script."""
     from ...media.posters import get_posters
 
     box = choose_poster_box(len(files))

@@ -1,1 +1,1 @@
-"""Text drawn on pictures, in any script."""
+"""Text drawn on pictures, in any script, with the fonts installed."""

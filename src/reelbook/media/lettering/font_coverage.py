@@ -1,4 +1,4 @@
-"""Which characters a font file has, read from its own table of them."""
+"""The characters that a font file covers, read from its `cmap` table."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 MAX_TABLE = 4_000_000
-"""Bytes of a font's table of characters; those of the largest fonts take a tenth of it."""
+"""Maximum bytes of a `cmap` table; those of the largest fonts take a tenth of it."""
 _UNICODE = {(3, 10): 3, (0, 6): 3, (0, 4): 3, (3, 1): 2, (0, 3): 1, (0, 2): 1, (0, 1): 1, (0, 0): 1}
-"""The kinds of tables that count by Unicode, by how much of it they cover."""
+"""Rank of the Unicode encodings by (platform, encoding): larger ones cover more of Unicode."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The characters of a font, as stretches of code points."""
+    """The characters of a font, as ranges of code points."""
 
     starts: tuple[int, ...]
     ends: tuple[int, ...]
@@ -30,14 +30,14 @@ class Coverage:
 
 
 def read_coverage(font: bytes | str | Path, index: int = 0) -> Coverage:
-    """The characters of a font in a file or in memory; none where it cannot be read. `index` is its place in a collection."""
+    """The characters of a font in a file or in memory; none if unreadable. `index`: its position in a collection."""
     try:
         with io.BytesIO(font) if isinstance(font, bytes) else Path(font).open("rb") as file:
-            stretches = sorted(_stretches(_table(file, index)))
+            ranges = sorted(_ranges(_table(file, index)))
     except (OSError, struct.error, IndexError, ValueError):
-        stretches = []
+        ranges = []
     joined: list[list[int]] = []
-    for start, end in stretches:
+    for start, end in ranges:
         if joined and start <= joined[-1][1] + 1:
             joined[-1][1] = max(joined[-1][1], end)
         else:
@@ -46,7 +46,7 @@ def read_coverage(font: bytes | str | Path, index: int = 0) -> Coverage:
 
 
 def _table(file: BinaryIO, index: int) -> bytes:
-    """The table of characters as it stands in the file."""
+    """The raw `cmap` table."""
     head = file.read(12)
     if head[:4] == b"ttcf":
         file.seek(12 + 4 * index)
@@ -60,8 +60,8 @@ def _table(file: BinaryIO, index: int) -> bytes:
     raise ValueError("no table of characters")
 
 
-def _stretches(table: bytes) -> Iterator[tuple[int, int]]:
-    """First and last of the characters that stand together, by the part of the table that covers most."""
+def _ranges(table: bytes) -> Iterator[tuple[int, int]]:
+    """First and last code point of each range in the subtable with the largest coverage."""
     (count,) = struct.unpack_from(">2xH", table)
     parts = [struct.unpack_from(">HHI", table, 4 + 8 * place) for place in range(count)]
     known = [(_UNICODE[kind, coding], start) for kind, coding, start in parts if (kind, coding) in _UNICODE]
@@ -74,7 +74,7 @@ def _stretches(table: bytes) -> Iterator[tuple[int, int]]:
     elif form in (12, 13):
         (groups,) = struct.unpack_from(">I", table, start + 12)
         for first, last, glyph in struct.iter_unpack(">III", table[start + 16 : start + 16 + 12 * groups]):
-            # Glyph 0 is the box that stands for what is not there.
+            # Glyph 0 is the box for missing characters.
             yield (first if glyph else first + 1), last
     elif form == 6:
         first, length = struct.unpack_from(">HH", table, start + 6)
@@ -83,7 +83,7 @@ def _stretches(table: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _segments(table: bytes, start: int) -> Iterator[tuple[int, int]]:
-    """Of the form that most fonts have: four columns, one entry of each for a segment."""
+    """The ranges of a format 4 subtable: four arrays with one entry per segment."""
     double = struct.unpack_from(">H", table, start + 6)[0]
     segments = double // 2
     ends = struct.unpack_from(f">{segments}H", table, start + 14)
@@ -95,7 +95,7 @@ def _segments(table: bytes, start: int) -> Iterator[tuple[int, int]]:
         if first == 0xFFFF:
             continue
         if not offset:
-            # The glyph is the character and the delta, so one character of a segment may have the glyph 0.
+            # The glyph is character + delta modulo 65,536, so one character of a segment may have glyph 0.
             hole = -delta & 0xFFFF
             pieces = (
                 ((first, min(last, hole - 1)), (max(first, hole + 1), last))

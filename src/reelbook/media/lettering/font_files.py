@@ -1,4 +1,4 @@
-"""The fonts of this machine, those first that suit plain text."""
+"""The fonts installed on this machine, upright sans-serif ones first."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _ODD = re.compile(
     r"bold|italic|oblique|light|thin|black|heavy|medium|condensed|cond\b|mono|serif|slanted|display|math|bd\.|-bi|ultra|extra",
     re.IGNORECASE,
 )
-"""Words in the names of fonts that are made for something else than plain text."""
+"""Words in the names of fonts unsuitable for plain text."""
 
 
 class FontFile(NamedTuple):
-    """A font: its file, and its place in there if it is a collection."""
+    """A font: its file, and its index if the file is a collection."""
 
     path: str
     face: int = 0
@@ -31,7 +31,7 @@ class FontFile(NamedTuple):
 
 @cache
 def find_font_files() -> tuple[FontFile, ...]:
-    """Every font of this machine, upright sans first; none where there are none."""
+    """All fonts installed, upright sans-serif first."""
     found = dict.fromkeys([*_list_fontconfig(), *_find_in(_folders())])
     return tuple(sorted(found, key=_rank)[:MAX_FILES])
 
@@ -43,17 +43,17 @@ def _rank(font: FontFile) -> tuple[bool, bool, int, str]:
 
 
 def _list_fontconfig() -> Iterator[FontFile]:
-    """What `fc-list` lists, where there is one: it knows folders that we do not."""
+    """The fonts that `fc-list` lists, if it is installed: it searches more folders than `_folders`."""
     program = shutil.which("fc-list")
     if program is None:
         return
     try:
-        told = subprocess.run(
+        listing = subprocess.run(
             [program, "--format", "%{file}\t%{index}\n"], capture_output=True, timeout=SEARCH_SECONDS, check=False
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return
-    for line in told.decode(errors="replace").splitlines():
+    for line in listing.decode(errors="replace").splitlines():
         path, _, index = line.partition("\t")
         # Higher bits name a variation of the same font, with the same characters.
         if path.lower().endswith(ENDINGS) and index.isdecimal() and int(index) < 0x10000:

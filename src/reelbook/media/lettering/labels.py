@@ -1,4 +1,4 @@
-"""Labels on pictures, in any script: each character from a font that has it."""
+"""Labels on pictures in any script, with fallback fonts for characters that the default font lacks."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from .font_files import FontFile, find_font_files
 
 ELLIPSIS, DOT = "…", " · "
 LONGEST = 400
-"""Characters of a text that are looked at; no label has room for more."""
+"""Maximum characters of a label; the rest of a text is ignored."""
 _RIGHT_TO_LEFT = ("R", "AL")
 _PILLOWS = FontFile("")
-"""The font that comes with Pillow, for machines without any: it has little more than ASCII."""
+"""Pillow's built-in font, for machines without any: it covers little more than ASCII."""
 _WANTED = "AZaz09·…×≈–àčßж"
-"""What the font of most labels must have, so that one label does not mix several."""
+"""Characters that the default font must cover, so that most labels need a single font."""
 _INSTEAD = str.maketrans(
     {"×": "x", "≈": "~", "–": "-", "—": "-", "’": "'", "“": '"', "”": '"', "→": ">", "…": "...", "\u00a0": " "}
 )
-"""What says the same with fewer signs, for machines without fonts."""
+"""ASCII substitutes, for machines without fonts."""
 _JOINERS = "\u200c\u200d"
 
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """Characters that stand together and come from one font."""
+    """Consecutive characters drawn with one font."""
 
     text: str
     font: FontFile
 
 
 class Lettering:
-    """Type of one size.
+    """Measures and draws text at one font size.
 
     >>> Lettering(26).cut("a paper boat\\n on a rainy street", 2000)
     'a paper boat on a rainy street'
@@ -51,63 +51,63 @@ class Lettering:
 
     @property
     def line(self) -> int:
-        """Pixels from one line to the next: those of type and 4 in 13 of air, as on a page."""
+        """Line height in pixels: 1.4 times the font size."""
         return round(self.size * 1.4)
 
     def width(self, text: str) -> float:
-        """How wide a text is."""
+        """Width of a text in pixels."""
         return sum(_width(run, self.size) for run in split_by_font(text))
 
     def draw(self, on: ImageDraw, left: float, top: float, text: str, ink: str, *, room: float | None = None) -> None:
-        """Write a text from here to the right, in the line whose upper end is here; cut to the room there is."""
-        shown = flatten(text) if room is None else self.cut(text, room)
-        # The line is higher than its letters; what is left is above and below.
+        """Draw a line of text with its upper left corner at (left, top), truncated to the room if given."""
+        flat = flatten(text) if room is None else self.cut(text, room)
+        # The line is higher than its letters; they are centred in it.
         base = top + (self.line + self.ascent - self.descent) / 2
         x = left
-        for run in split_by_font(shown):
+        for run in split_by_font(flat):
             on.text((x, base), run.text, fill=ink, font=_font(run.font, self.size), anchor="ls")
             x += _width(run, self.size)
 
     def cut(self, text: str, room: float) -> str:
-        """The text on one line, with an ellipsis where it does not fit."""
-        whole = flatten(text)
-        if self.width(whole) <= room and len(whole) < LONGEST:
-            return whole
-        length = self._fitting(whole, room - self.width(ELLIPSIS))
-        return whole[:length].rstrip(" ·,") + ELLIPSIS
+        """The text on one line, truncated with an ellipsis if it does not fit."""
+        flat = flatten(text)
+        if self.width(flat) <= room and len(flat) < LONGEST:
+            return flat
+        length = self._fitting(flat, room - self.width(ELLIPSIS))
+        return flat[:length].rstrip(" ·,") + ELLIPSIS
 
-    def lines(self, text: str, room: float, most: int) -> list[str]:
-        """The text on so many lines at most, broken at spaces where that can be; the last one is cut."""
+    def lines(self, text: str, room: float, max_lines: int) -> list[str]:
+        """The text wrapped to at most `max_lines` lines, at spaces where possible; the last line is truncated."""
         left, found = flatten(text), list[str]()
-        while left and len(found) < most - 1 and self.width(left) > room:
+        while left and len(found) < max_lines - 1 and self.width(left) > room:
             length = max(1, self._fitting(left, room))
             space = left.rfind(" ", 0, length + 1)
-            # A word that fills half of the line is broken rather than moved.
+            # A word that fills half of the line is broken rather than wrapped.
             length = space if space > length // 2 else length
             found.append(left[:length].rstrip())
             left = left[length:].lstrip()
         return [*found, self.cut(left, room)] if left else found
 
     def _fitting(self, text: str, room: float) -> int:
-        """How many characters fit; a mark stays with its letter."""
+        """The number of characters that fit, without splitting a letter from its combining marks."""
         low, high = 0, len(text)
         while low < high:
             half = (low + high + 1) // 2
             low, high = (half, high) if self.width(text[:half]) <= room else (low, half - 1)
-        while 0 < low < len(text) and _belongs_to_the_one_before(text[low]):
+        while 0 < low < len(text) and _is_combining(text[low]):
             low -= 1
         return low
 
 
 def flatten(text: str) -> str:
-    """A text on one line, without signs that only steer a screen; no longer than a label can be."""
+    """A text on one line, without control characters, cut to `LONGEST` characters."""
     start = "".join(map(_plain, text[: 4 * LONGEST]))
     return " ".join(start.split())[:LONGEST]
 
 
 @lru_cache(maxsize=4096)
 def split_by_font(text: str) -> tuple[TextRun, ...]:
-    """The text from left to right in stretches of one font; what no font has as its code point.
+    """The text in runs of one font each, in display order; a character that no font covers as its code point.
 
     >>> [run.text for run in split_by_font("a boat")]
     ['a boat']
@@ -121,12 +121,12 @@ def _plain(character: str) -> str:
     kind = unicodedata.category(character)
     if kind == "Cc" or kind in ("Zl", "Zp"):
         return " " if character.isspace() else ""
-    # Some of the others turn around the order of what follows them.
+    # Some of the format characters reverse the order of what follows them.
     return "" if kind == "Cf" and character not in _JOINERS else character
 
 
 def _split_directions(text: str) -> list[str]:
-    """Parts that must not turn each other around where one is written from right to left: a prompt, and what follows it."""
+    """Split a label with right-to-left text at `DOT`, so that its parts, such as prompt and seed, stay in order."""
     if not any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in text):
         return [text]
     parts = text.split(DOT)
@@ -134,7 +134,7 @@ def _split_directions(text: str) -> list[str]:
 
 
 def _pieces(text: str) -> Iterator[TextRun]:
-    """The whole from one font if there is one, else word by word, and a word letter by letter."""
+    """The text in one font if any covers it, else word by word, and a word letter by letter."""
     font = _font_for(text)
     if font is not None:
         yield TextRun(text, font)
@@ -146,10 +146,10 @@ def _pieces(text: str) -> Iterator[TextRun]:
 
 
 def _letters(word: str) -> Iterator[str]:
-    """Each letter with its marks."""
+    """Each letter with its combining marks."""
     letter = ""
     for character in word:
-        if letter and not _belongs_to_the_one_before(character):
+        if letter and not _is_combining(character):
             yield letter
             letter = ""
         letter += character
@@ -158,7 +158,7 @@ def _letters(word: str) -> Iterator[str]:
 
 
 def _letter(letter: str) -> TextRun:
-    """A letter from the first font that has it; without its marks where none has them too."""
+    """A letter in the first font that covers it; without its marks if no font covers both."""
     for text in (letter, letter[0]):
         font = _font_for(text)
         if font is not None:
@@ -168,7 +168,7 @@ def _letter(letter: str) -> TextRun:
 
 
 def _joined(pieces: Iterable[TextRun]) -> list[TextRun]:
-    """Neighbours of one font as one: Pillow puts letters in their order and shape only within a run."""
+    """Merge neighbours of one font: Pillow orders and shapes letters only within a run."""
     found: list[TextRun] = []
     for run in pieces:
         if found and found[-1].font == run.font:
@@ -179,13 +179,13 @@ def _joined(pieces: Iterable[TextRun]) -> list[TextRun]:
 
 
 def _ordered(found: list[TextRun], text: str) -> list[TextRun]:
-    """The stretches in the order they are seen: from the right, if the text begins there."""
+    """The runs in display order: reversed if the text is right-to-left."""
     first = next((kind for kind in map(unicodedata.bidirectional, text) if kind in ("L", *_RIGHT_TO_LEFT)), "L")
     return found[::-1] if first in _RIGHT_TO_LEFT and features.check("raqm") else found
 
 
-def _belongs_to_the_one_before(character: str) -> bool:
-    """A mark, a joiner or a shade of skin: it changes what stands before it."""
+def _is_combining(character: str) -> bool:
+    """Whether this is a mark, a joiner or a skin tone, which modifies the character before it."""
     return unicodedata.category(character) in ("Mn", "Mc", "Me", "Cf") or 0x1F3FB <= ord(character) <= 0x1F3FF
 
 
@@ -195,14 +195,14 @@ def _width(run: TextRun, size: int) -> float:
 
 @lru_cache(maxsize=4096)
 def _font_for(text: str) -> FontFile | None:
-    """The first font that has all of these characters, whatever they are."""
+    """The first font that covers all of these characters; None if none does."""
     characters = set(text)
     return next((font for font in (_usual(), *find_font_files()) if _has_all(font, characters) and _opens(font)), None)
 
 
 @cache
 def _usual() -> FontFile:
-    """The font of most labels: the first of this machine that has what they need."""
+    """The default font: the first installed that covers `_WANTED`."""
     wanted = set(_WANTED)
     return next((font for font in find_font_files() if _has_all(font, wanted) and _opens(font)), _PILLOWS)
 
@@ -219,7 +219,7 @@ def _coverage(font: FontFile) -> Coverage:
 
 @cache
 def _opens(font: FontFile) -> bool:
-    """Whether Pillow can write with it at any size; fonts of small pictures have one size only."""
+    """Whether Pillow can render the font at any size; bitmap fonts have one size only."""
     try:
         return _font(font, 26).getlength("n") >= 0
     except (OSError, ValueError):

@@ -1,1 +1,1 @@
-"""How each measure is taken: one module per kind of question that is asked of a file."""
+"""Measurements of media files, one module per kind of metric."""

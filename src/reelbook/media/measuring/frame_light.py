@@ -1,4 +1,4 @@
-"""What one frame shows by itself: how sharp it is, how light, how rich in contrast and in colour."""
+"""Metrics of a single frame: sharpness, brightness, contrast and colourfulness."""
 
 from __future__ import annotations
 

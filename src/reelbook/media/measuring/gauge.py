@@ -1,4 +1,4 @@
-"""A gauge: it sees every frame of one file, one after another, and has a figure at the end."""
+"""The protocol of a gauge, which computes one metric from the frames of one file, and gauges of general use."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from typing import Protocol
 from .measured_frames import Frame, MeasuredFile
 
 Value = float | int | str | None
-"""A measured figure; None where a file has no such thing, as a picture has no motion."""
+"""A measured figure; None if it does not apply, such as the motion of a picture."""
 
 
 class Gauge(Protocol):
-    """What measures one thing of one file."""
+    """Computes one metric of one file."""
 
-    def see(self, frame: Frame, beside: Frame | None) -> None:
-        """Take one more frame into account; `beside` is the frame of the reference with the same number."""
+    def update(self, frame: Frame, reference: Frame | None) -> None:
+        """Add the next frame; `reference` is the reference's frame with the same number."""
 
     def value(self, film: MeasuredFile) -> Value:
-        """The figure, once all frames were seen."""
+        """The figure, after the last frame."""
 
 
 class Mean:
-    """The mean of many figures, in any number and little room."""
+    """A running mean."""
 
     def __init__(self) -> None:
         self.total, self.count = 0.0, 0
 
     def add(self, figure: float) -> None:
-        """Take one more figure into account."""
+        """Add a figure."""
         self.total, self.count = self.total + figure, self.count + 1
 
     @property
     def value(self) -> float | None:
-        """The mean; None of nothing."""
+        """The mean; None without figures."""
         return self.total / self.count if self.count else None
 
 
 class MeanOfFrames:
-    """A figure of each frame by itself, averaged over all of them."""
+    """The mean of a figure over all frames."""
 
     def __init__(self, figure: Callable[[Frame], float]) -> None:
         self._figure, self._mean = figure, Mean()
 
-    def see(self, frame: Frame, beside: Frame | None) -> None:
+    def update(self, frame: Frame, reference: Frame | None) -> None:
         self._mean.add(self._figure(frame))
 
     def value(self, film: MeasuredFile) -> Value:
@@ -51,13 +51,13 @@ class MeanOfFrames:
 
 
 class Fact:
-    """What is known of the file when it has been read through."""
+    """A property of the file that is known after decoding it."""
 
     def __init__(self, fact: Callable[[MeasuredFile], Value]) -> None:
         self._fact = fact
 
-    def see(self, frame: Frame, beside: Frame | None) -> None:
-        """Nothing to look at: that the frame was decoded is all that counts."""
+    def update(self, frame: Frame, reference: Frame | None) -> None:
+        """Do nothing: the file's properties are updated while decoding."""
 
     def value(self, film: MeasuredFile) -> Value:
         return self._fact(film)

@@ -1,4 +1,4 @@
-"""Figures that were measured before, in a folder: by the hash of the file they were measured on."""
+"""A cache of measured figures in a folder, by the hash of the file's content."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .gauge import Value
 
 
 class Cache:
-    """Figures by the hash of a file's content and by name; what cannot be read or written is as if it were not there.
+    """Figures by the hash of a file's content and by name; entries that cannot be read or written are ignored.
 
-    Every measurement adds a small file and changes none, so any number of processes may use one folder at once.
+    Every measurement adds a small file and changes none, so any number of processes may share a folder.
 
     >>> from tempfile import mkdtemp
     >>> cache = Cache(mkdtemp())
@@ -28,7 +28,7 @@ class Cache:
         self.folder = Path(folder)
 
     def find(self, sha256: str) -> dict[str, Value]:
-        """All that is known of the file with this content."""
+        """All cached figures of the file with this hash."""
         found: dict[str, Value] = {}
         with contextlib.suppress(OSError):
             for path in sorted(self._place(sha256).glob("*.json")):
@@ -36,10 +36,10 @@ class Cache:
         return found
 
     def keep(self, sha256: str, values: Mapping[str, Value]) -> None:
-        """Add what was measured; a full or forbidden disk loses it, and nothing else."""
+        """Add figures; disk errors are ignored."""
         if not values:
             return
-        # The same names are of the same values, so it does not matter who comes last.
+        # The same names have the same values, so concurrent writers do not matter.
         name = hashlib.sha256(json.dumps(sorted(values)).encode()).hexdigest()[:16]
         part = self._place(sha256) / f"{uuid4().hex}.part"
         try:
@@ -55,7 +55,7 @@ class Cache:
 
 
 def _read(path: Path) -> dict[str, Value]:
-    """The figures in one file; none where it is torn or something else."""
+    """The figures in one file; none if it is incomplete or of another format."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

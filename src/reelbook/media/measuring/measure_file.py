@@ -1,4 +1,4 @@
-"""All figures of one file, in one pass through it."""
+"""Measure all metrics of one file in one pass."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .measured_frames import Frame, open_frames
 from .metrics import METRICS, select_metrics
 
 Measured = dict[str, Value]
-"""The figures of one file by their names, and under `error` why there are none."""
+"""The figures of one file by metric name, and under `error` the reason why there are none."""
 
 
 def measure_file(
     path: Path | str, metrics: Collection[str] | None = None, *, reference: Path | str | None = None
 ) -> Measured:
-    """The figures of one file in one pass, decoded in this very process; `measured` has others do it.
+    """Measure one file in this process; `measure_files` does so in others.
 
-    A file that cannot be read has no figures and says why under `error`; a reference that cannot be read leaves out
-    what compares with it. Everything is measured if nothing is named.
+    A file that cannot be read has no figures and the reason under `error`; a reference that cannot be read leaves out
+    only the metrics that compare with it. All metrics are measured if none are named.
     """
     names = select_metrics(metrics, has_reference=reference is not None)
     compares = any(METRICS[name].compares for name in names)
@@ -28,7 +28,7 @@ def measure_file(
         other = _Reference(Path(reference), stack) if reference is not None and compares else None
         try:
             values = _measured(Path(path), names, other, stack)
-        # Whatever a decoder stumbles over, it is the file.
+        # Decoders raise errors of many types for a broken file.
         except Exception as error:
             return {**dict.fromkeys(names), "error": _sentence(Path(path), error)}
         if other is None or other.error is None:
@@ -42,18 +42,18 @@ def _measured(path: Path, names: tuple[str, ...], other: _Reference | None, stac
     gauges = None
     for frame in frames:
         if gauges is None:
-            # Only now: the rate, which some ask for, is known with the first frame.
+            # Some need the frame rate, which is known with the first frame.
             gauges = {name: METRICS[name].gauge(film) for name in names}
-        beside = other.next() if other is not None else None
+        reference = other.next() if other is not None else None
         for gauge in gauges.values():
-            gauge.see(frame, beside)
+            gauge.update(frame, reference)
     if gauges is None:
         raise EOFError("no frames")
     return {name: gauge.value(film) for name, gauge in gauges.items()}
 
 
 class _Reference:
-    """The frames of the reference one by one; it raises nothing, and says at last what was wrong."""
+    """Iterates over the reference's frames; raises nothing, but sets `error`."""
 
     def __init__(self, path: Path, stack: ExitStack) -> None:
         self._path, self._stack = path, stack
@@ -61,7 +61,7 @@ class _Reference:
         self.error: str | None = None
 
     def next(self) -> Frame | None:
-        """The next frame; None after the last one, and where something is wrong."""
+        """The next frame; None after the last one or an error."""
         if self.error is not None:
             return None
         try:
@@ -74,7 +74,7 @@ class _Reference:
 
 
 def _sentence(path: Path, error: Exception) -> str:
-    """What was wrong with a file, and what to do."""
+    """An error as a sentence, with what to do about it."""
     if isinstance(error, FileNotFoundError):
         reason = "is not there"
     elif isinstance(error, EOFError):

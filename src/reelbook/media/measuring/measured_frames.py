@@ -1,4 +1,4 @@
-"""The frames of a file as the measures look at them: whole, and at the common size."""
+"""The frames of a file as gauges use them: at full size, and at the common size."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Plane = NDArray[np.float32]
 Pixels = NDArray[np.uint8]
 
 LONGEST = 512
-"""The longer side of the common size. Clips of different sizes are compared as if all were shown this large."""
+"""The longer side of the common size, to which clips of different sizes are scaled for comparison."""
 STEP = 4
-"""Both sides of the common size are multiples of this: they can be halved twice, and hold whole cells."""
+"""Both sides of the common size are multiples of this: they can be halved twice, and divide into SSIM's cells."""
 LEAST = 16
 
 
 class Scale:
-    """One size, whole and common; it keeps the converters, which are dear to make."""
+    """A full size and its common size, with reusable converters, which are expensive to create."""
 
     def __init__(self, width: int, height: int) -> None:
         from av.video.reformatter import VideoReformatter
@@ -41,7 +41,7 @@ class Scale:
         self._whole, self._small = VideoReformatter(), VideoReformatter()
 
     def whole(self, decoded: VideoFrame) -> Pixels:
-        """The picture at its whole size: rows, columns, red-green-blue."""
+        """The picture at full size: rows, columns, red-green-blue."""
         width, height = self.size
         plane = _converted(self._whole, decoded, width, height, "rgb24")[0]
         return plane[:, : 3 * width].reshape(height, width, 3)
@@ -56,14 +56,14 @@ class Scale:
 
 
 class Frame:
-    """One decoded frame; each of its forms is made when it is first asked for."""
+    """One decoded frame; each of its conversions is made on first access."""
 
     def __init__(self, decoded: VideoFrame, scale: Scale) -> None:
         self._decoded, self.scale = decoded, scale
 
     @cached_property
     def whole(self) -> Pixels:
-        """The picture at its whole size: rows, columns, red-green-blue."""
+        """The picture at full size: rows, columns, red-green-blue."""
         return self.scale.whole(self._decoded)
 
     @cached_property
@@ -73,7 +73,7 @@ class Frame:
 
     @cached_property
     def luma(self) -> Plane:
-        """How light each pixel is at the common size, 0 to 255, by the weights of Rec. 601."""
+        """The luma of each pixel at the common size, 0 to 255, with the weights of Rec. 601."""
         red, green, blue = self.small
         luma = 0.299 * red
         luma += 0.587 * green
@@ -81,13 +81,13 @@ class Frame:
         return luma
 
     def at(self, scale: Scale) -> Frame:
-        """The same frame at another size; itself where that is its own."""
+        """The frame at another size; itself if it has that size."""
         return self if scale.size == self.scale.size else Frame(self._decoded, scale)
 
 
 @dataclass
 class MeasuredFile:
-    """What is known of a file: what its header says, and what was seen of it so far."""
+    """Properties of a file, from its header and from the frames decoded so far."""
 
     path: Path
     bytes: int
@@ -96,14 +96,14 @@ class MeasuredFile:
     rate: float | None = None
     """Frames per second; None for a picture."""
     frames: int = 0
-    """How many were decoded so far."""
+    """Number of frames decoded so far."""
     began: float | None = None
     ended: float | None = None
-    """When the first frame is shown, and when the last one seen so far is."""
+    """Display times of the first frame, and of the last one decoded so far."""
 
     @property
     def is_video(self) -> bool:
-        """Whether it plays; a GIF counts as a picture."""
+        """Whether this is a video; a GIF counts as a picture."""
         return self.path.suffix.lower() in CONTAINERS
 
     @property
@@ -118,7 +118,7 @@ class MeasuredFile:
 
 @contextmanager
 def open_frames(path: Path) -> Iterator[tuple[MeasuredFile, Iterator[Frame]]]:
-    """A file with what its header says, and its frames in order; a picture has one."""
+    """Open a file; yields its properties and an iterator of its frames; a picture has one."""
     # Absolute, because FFmpeg takes "name:" at the start of a name for a protocol.
     path = path.absolute()
     film = MeasuredFile(path, path.stat().st_size)
@@ -133,7 +133,7 @@ def open_frames(path: Path) -> Iterator[tuple[MeasuredFile, Iterator[Frame]]]:
 
 
 def common_size(width: int, height: int) -> tuple[int, int]:
-    """The size at which clips of any size are compared: the same shape, the longer side always the same.
+    """The size at which clips are compared: the same aspect ratio, with a longer side of `LONGEST`.
 
     >>> common_size(1280, 720), common_size(480, 854), common_size(64, 64)
     ((512, 288), (288, 512), (512, 512))
@@ -148,7 +148,7 @@ def _stepped(side: float) -> int:
 
 def _frames(film: MeasuredFile, container: InputContainer) -> Iterator[Frame]:
     stream = container.streams.video[0]
-    # One: several files are measured side by side, and have the cores busy already.
+    # Files are measured in parallel, which keeps the cores busy already.
     stream.codec_context.thread_count = 1
     rate = stream.average_rate or stream.guessed_rate
     film.rate = float(rate) if rate else None
@@ -156,7 +156,7 @@ def _frames(film: MeasuredFile, container: InputContainer) -> Iterator[Frame]:
     for decoded in container.decode(stream):
         if scale is None:
             film.width, film.height, film.began = decoded.width, decoded.height, decoded.time
-            # One scale for all: a film that changes its size on the way is seen at its first one.
+            # One scale for all frames: a film that changes its size is measured at its first one.
             scale = Scale(decoded.width, decoded.height)
         film.frames, film.ended = film.frames + 1, decoded.time
         yield Frame(decoded, scale)
@@ -168,14 +168,14 @@ def _picture(film: MeasuredFile) -> Frame:
 
     with Image.open(film.path) as picture:
         film.width, film.height = picture.size
-        # By way of RGBA, because a palette may have see-through colours, and Pillow warns of those otherwise.
+        # Via RGBA, because a palette may have transparent colours, of which Pillow warns otherwise.
         pixels = np.asarray(picture.convert("RGBA").convert("RGB"))
     film.frames = 1
     return Frame(VideoFrame.from_ndarray(pixels, format="rgb24"), Scale(film.width, film.height))
 
 
 def _converted(converter: VideoReformatter, decoded: VideoFrame, width: int, height: int, kind: str) -> list[Pixels]:
-    """The planes of a frame in another size and format, each with the padding at the end of its rows."""
+    """The planes of a frame at another size and format, with the padding at the end of their rows."""
     frame = converter.reformat(decoded, width, height, format=kind, interpolation="AREA")
-    # By way of memoryview, because numpy's types do not know what else has a buffer.
+    # Via memoryview, because numpy's types do not include PyAV's planes.
     return [np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)[:height] for plane in frame.planes]

@@ -1,4 +1,4 @@
-"""Figures computed from local files, many at once."""
+"""Measure many local files in parallel, with a cache."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .metrics import METRICS, Metric, select_metrics
 __all__ = ["METRICS", "Cache", "Measured", "Metric", "Progress", "Value", "measure_file", "measure_files"]
 
 Progress = Callable[[int, int], object]
-"""Called with the number of files done and of all files."""
+"""A callback, called with the number of files done and of all files."""
 
 _SHELF_NAME = re.compile(r"[0-9a-f]{64}")
 
@@ -35,11 +35,11 @@ def measure_files(
     cache: Cache | None = None,
     progress: Progress | None = None,
 ) -> list[Measured]:
-    """The figures of many files, in their order; a file that cannot be measured says why under `error`.
+    """Measure many files; returns their figures in order, with the reason under `error` for a file that failed.
 
-    Files are decoded in processes of our own, which end with this call however it ends, or by any executor. (One of
-    threads decodes in this process, where a decoder that crashes takes everything with it.) With a cache, only what
-    is not known yet is measured. `progress` is called in this thread; files that are there twice count once.
+    Files are decoded in child processes, which end with this call however it ends, or by the given executor. (A thread
+    pool decodes in this process, which dies with a decoder that crashes.) With a cache, only missing figures are
+    measured. `progress` is called in this thread; repeated files count once.
 
     >>> measure_files([], ["sharpness"])
     []
@@ -53,18 +53,18 @@ def measure_files(
     orders = [batch.order(place) for place in different if place not in done]
     if progress is not None:
         progress(len(done), len(different))
-    # Closing matters: what interrupts this loop, a callback's own error included, ends the processes too.
-    with closing(measure_pool.measure_orders(orders) if executor is None else _answers_by(executor, orders)) as answers:
-        for number, answer in answers:
+    # Closing matters: whatever interrupts this loop, an error of the callback included, also ends the processes.
+    with closing(measure_pool.measure_orders(orders) if executor is None else _measure_by(executor, orders)) as results:
+        for number, figures in results:
             place = orders[number].path
-            done[place] = batch.completed(place, answer)
+            done[place] = batch.completed(place, figures)
             if progress is not None:
                 progress(len(done), len(different))
     return [dict(done[place]) for place in places]
 
 
 class _Batch:
-    """What is wanted of all files of one call, and what is known of each already."""
+    """The metrics wanted by one call, and the figures already known of each file."""
 
     def __init__(self, names: tuple[str, ...], reference: str | None, cache: Cache | None) -> None:
         self._names, self._reference, self._cache = names, reference, cache
@@ -74,35 +74,35 @@ class _Batch:
         self._known: dict[str, Measured] = {}
 
     def known(self, place: str) -> Measured | None:
-        """The figures of a file if none is missing; those there are count later, when the rest is measured."""
+        """The cached figures of a file, None if any is missing; `completed` merges those found with measured ones."""
         if self._cache is None:
             return None
         sha256 = self._hashes[place] = _sha256(place)
-        kept = self._cache.find(sha256) if sha256 else {}
-        known = self._known[place] = {name: kept[key] for name, key in self._keys.items() if key in kept}
+        cached = self._cache.find(sha256) if sha256 else {}
+        known = self._known[place] = {name: cached[key] for name, key in self._keys.items() if key in cached}
         return {**self._complete(known), "error": None} if len(known) == len(self._names) else None
 
     def order(self, place: str) -> Order:
-        """What is still to be measured of a file."""
+        """The order for the metrics of a file not found in the cache."""
         return Order(
             place, tuple(name for name in self._names if name not in self._known.get(place, {})), self._reference
         )
 
-    def completed(self, place: str, answer: Measured) -> Measured:
-        """The figures of a file from what was known and what was measured now; the latter is kept."""
-        error = answer.pop("error", None)
+    def completed(self, place: str, figures: Measured) -> Measured:
+        """All figures of a file, cached and just measured; the latter are added to the cache."""
+        error = figures.pop("error", None)
         sha256 = self._hashes.get(place)
-        # Not what failed: the next try may find more memory, or a better decoder.
+        # Failures are not cached: a later attempt may have more memory, or a better decoder.
         if self._cache is not None and sha256 is not None and error is None:
-            self._cache.keep(sha256, {self._keys[name]: value for name, value in answer.items()})
-        return {**self._complete({**self._known.get(place, {}), **answer}), "error": error}
+            self._cache.keep(sha256, {self._keys[name]: value for name, value in figures.items()})
+        return {**self._complete({**self._known.get(place, {}), **figures}), "error": error}
 
     def _complete(self, figures: Measured) -> Measured:
         return {name: figures.get(name) for name in self._names}
 
 
-def _answers_by(executor: Executor, orders: list[Order]) -> Generator[tuple[int, Measured], None, None]:
-    """What an executor makes of the orders, by their number and as it comes."""
+def _measure_by(executor: Executor, orders: list[Order]) -> Generator[tuple[int, Measured], None, None]:
+    """Yield the index and the figures of each order as an executor completes it."""
     numbers: dict[Future[Measured], int] = {}
     lost: list[tuple[int, Measured]] = []
     try:
@@ -117,7 +117,7 @@ def _answers_by(executor: Executor, orders: list[Order]) -> Generator[tuple[int,
             number = numbers[future]
             try:
                 yield number, dict(future.result())
-            # Whatever befell it there, the others go on.
+            # An error of any type in one file must not stop the others.
             except Exception as error:
                 yield number, _lost(orders[number], error)
     finally:
@@ -126,23 +126,23 @@ def _answers_by(executor: Executor, orders: list[Order]) -> Generator[tuple[int,
 
 
 def _lost(order: Order, error: Exception) -> Measured:
-    # Some errors have no words, such as that of a cluster which was closed meanwhile.
+    # Some errors have no message, such as that of a cluster that was closed.
     reason = f"{type(error).__name__}: {error}".removesuffix(": ")
     words = f"{order.path} could not be measured: the executor lost it ({reason}). Measure it again."
     return {**dict.fromkeys(order.metrics), "error": words}
 
 
 def _key(metric: Metric, name: str, reference: str | None) -> str:
-    """The name of a figure in the cache."""
+    """The key of a figure in the cache."""
     return f"{name} {metric.version}" + (f" {reference}" if metric.compares else "")
 
 
 def _absolute(path: Path | str) -> str:
-    return os.path.abspath(Path(path).expanduser())  # noqa: PTH100  # Path.resolve would look at the disk, and may raise.
+    return os.path.abspath(Path(path).expanduser())  # noqa: PTH100  # Path.resolve reads the disk, and may raise.
 
 
 def _found(reference: Path | str) -> str:
-    """The reference's full path, if it is there: said once, and not once for each file."""
+    """The reference's absolute path; `ReelbookError` if it is missing, once rather than for each file."""
     place = _absolute(reference)
     if not os.path.isfile(place):  # noqa: PTH113  # Path.is_file may raise.
         raise ReelbookError(f"There is no reference at {place}. Give the path of a video or a picture.")
@@ -150,7 +150,7 @@ def _found(reference: Path | str) -> str:
 
 
 def _sha256(place: str) -> str | None:
-    """The hash of a file's content; None where it cannot be read. The shelf's files are named by theirs."""
+    """The hash of a file's content, taken from its name for a file on the shelf; None if it cannot be read."""
     if _SHELF_NAME.fullmatch(Path(place).stem):
         return Path(place).stem
     try:

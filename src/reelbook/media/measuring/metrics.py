@@ -1,4 +1,4 @@
-"""What can be measured, by name."""
+"""The table of metrics, by name."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ Better = Literal["higher", "lower", "as you want it"]
 
 
 class Metric(NamedTuple):
-    """One thing that can be measured."""
+    """A metric: its gauge, definition, unit and range."""
 
     gauge: Callable[[MeasuredFile], Gauge]
-    """Makes what measures it in one file; the reasons for the formula stand in the docstring there."""
+    """Creates its gauge for one file; the gauge's docstring explains the formula."""
     meaning: str
-    """What it tells, in a few words."""
+    """What it means, in a few words."""
     definition: str
-    """How it is worked out."""
+    """How it is computed."""
     unit: str
-    least: float | None = 0
-    """The lowest figure there can be; None where it has no order."""
-    most: float | None = None
-    """The highest; None where there is none."""
+    minimum: float | None = 0
+    """The lowest possible figure; None if figures have no order."""
+    maximum: float | None = None
+    """The highest possible figure; None if unbounded."""
     better: Better = "as you want it"
-    """Which way is better, other things being equal."""
+    """Which direction is better, other things being equal."""
     version: int = 1
-    """Raised when the figure changes for the same file, so that none from before is taken for it."""
+    """Incremented when the figure for the same file changes, so that earlier cache entries are not used."""
     compares: bool = False
-    """Whether it needs a reference."""
+    """Whether it requires a reference."""
 
     @property
     def range(self) -> str:
-        """From where to where the figures go."""
-        if self.least is None:
+        """The range of the figures as text."""
+        if self.minimum is None:
             return ""
-        return f"{self.least:g} and up" if self.most is None else f"{self.least:g} to {self.most:g}"
+        return f"{self.minimum:g} and up" if self.maximum is None else f"{self.minimum:g} to {self.maximum:g}"
 
 
 def _of_frames(figure: Callable[[Frame], float]) -> Callable[[MeasuredFile], Gauge]:
@@ -66,14 +66,14 @@ METRICS: dict[str, Metric] = {
         "how light it is: 0 is black",
         "the mean of the luma (BT.601 weights); mean over the frames",
         "levels",
-        most=255,
+        maximum=255,
     ),
     "contrast": Metric(
         _of_frames(frame_light.contrast),
         "how far light and dark are apart within a frame",
         "the standard deviation of the luma (RMS contrast, Peli 1990); mean over the frames",
         "levels",
-        most=127.5,
+        maximum=127.5,
     ),
     "colourfulness": Metric(
         _of_frames(frame_light.colourfulness),
@@ -102,7 +102,7 @@ METRICS: dict[str, Metric] = {
         "in luma. VBench has a network (AMT) draw the frame between them; a mean cannot move things, so compare films "
         "of like speed",
         "share",
-        most=1,
+        maximum=1,
         better="higher",
     ),
     "temporal_flickering": Metric(
@@ -112,7 +112,7 @@ METRICS: dict[str, Metric] = {
         "colours at full size (Huang et al., VBench, CVPR 2024). VBench judges still scenes only; nothing is left out "
         "here, so that motion counts as flicker: compare films of like motion",
         "share",
-        most=1,
+        maximum=1,
         better="higher",
     ),
     "loop_closure": Metric(
@@ -120,8 +120,8 @@ METRICS: dict[str, Metric] = {
         "whether the end meets the beginning: 1 is the same picture",
         "the structural similarity (see ssim) of the last and the first frame",
         "share",
-        least=-1,
-        most=1,
+        minimum=-1,
+        maximum=1,
         better="higher",
     ),
     "perceptual_hash": Metric(
@@ -129,7 +129,7 @@ METRICS: dict[str, Metric] = {
         "how the middle frame looks: pictures alike differ in few bits",
         "64 bits, one for each low wave of its cosine transform: whether it is above the median",
         "hexadecimal",
-        least=None,
+        minimum=None,
     ),
     "ssim": Metric(
         lambda film: similarity.Ssim(),
@@ -137,8 +137,8 @@ METRICS: dict[str, Metric] = {
         "the structural similarity (Wang et al. 2004), windows of 8 × 8 at every fourth pixel of the luma, with the "
         "longer side at 512 pixels; frame by frame, mean over the frames that both have",
         "share",
-        least=-1,
-        most=1,
+        minimum=-1,
+        maximum=1,
         better="higher",
         compares=True,
     ),
@@ -147,28 +147,28 @@ METRICS: dict[str, Metric] = {
         "how little it differs from the reference: infinite where all is equal",
         "10·log₁₀(255² / MSE) over all pixels, colours and frames that both have, at the size of the reference",
         "dB",
-        most=math.inf,
+        maximum=math.inf,
         better="higher",
         compares=True,
     ),
     "frame_count": Metric(
-        _fact(lambda film: film.frames), "frames that are really there", "counted while decoding", "frames", least=1
+        _fact(lambda film: film.frames), "frames that are really there", "counted while decoding", "frames", minimum=1
     ),
     "duration": Metric(
         _fact(lambda film: film.duration), "how long it plays", "from the first frame to the end of the last one", "seconds"
     ),
-    "width": Metric(_fact(lambda film: film.width), "width", "of the first frame", "pixels", least=1),
-    "height": Metric(_fact(lambda film: film.height), "height", "of the first frame", "pixels", least=1),
-    "bytes": Metric(_fact(lambda film: film.bytes), "size of the file", "as it lies on the disk", "bytes", least=1),
+    "width": Metric(_fact(lambda film: film.width), "width", "of the first frame", "pixels", minimum=1),
+    "height": Metric(_fact(lambda film: film.height), "height", "of the first frame", "pixels", minimum=1),
+    "bytes": Metric(_fact(lambda film: film.bytes), "size of the file", "as it lies on the disk", "bytes", minimum=1),
 }  # fmt: skip
-"""Everything that can be measured."""
+"""All metrics by name."""
 
 VBENCH = {"dynamic_degree": "dynamic_degree_lk", "motion_smoothness": "motion_smoothness_linear"}
-"""Names of VBench's for which networks are needed, and the nearest that there is without one."""
+"""VBench's metrics that require networks, and the nearest metric that does not."""
 
 
 def select_metrics(metrics: Collection[str] | str | None, *, has_reference: bool) -> tuple[str, ...]:
-    """The names of what is to be measured, each once; everything that can be, if nothing is named.
+    """Validate the names of the metrics and remove duplicates; all that can be measured if none are named.
 
     >>> select_metrics(["sharpness", "ssim"], has_reference=False)
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""What happens between frames: how much changes, how far things move, how smooth and how steady it is."""
+"""Metrics of consecutive frames: amount of change, motion, smoothness and flicker."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from .optical_flow import flow, halve, mean_length
 
 LEVELS = 255.0
 FLOWS_PER_SECOND = 8
-"""How often the flow is measured; between frames so far apart, slow motion is more than noise."""
+"""How often the flow is measured; between frames this far apart, slow motion exceeds the noise."""
 
 
 class Motion:
-    """How much changes: the mean absolute difference of consecutive frames in luma, times the frames per second.
+    """Amount of change: the mean absolute difference of consecutive frames in luma, times the frames per second.
 
-    So the same scene has the same figure at 12 and at 24 frames per second, as long as it moves steadily.
+    The same scene therefore has the same figure at 12 and at 24 frames per second, as long as it moves steadily.
     """
 
     def __init__(self) -> None:
         self._last: Plane | None = None
         self._mean = Mean()
 
-    def see(self, frame: Frame, beside: Frame | None) -> None:
+    def update(self, frame: Frame, reference: Frame | None) -> None:
         if self._last is not None:
             self._mean.add(float(np.abs(frame.luma - self._last).mean()))
         self._last = frame.luma
@@ -34,7 +34,7 @@ class Motion:
 
 
 class TemporalFlickering:
-    """How steady the film is: (255 − MAE) / 255, where 1 is a still.
+    """Absence of flicker: (255 − MAE) / 255, where 1 is a still.
 
     MAE is the mean absolute difference of consecutive frames over all pixels and colours at full size, averaged over
     the film. The formula is VBench's temporal flickering (Huang et al., "VBench: Comprehensive benchmark suite for
@@ -49,7 +49,7 @@ class TemporalFlickering:
         self._more: Pixels | None = None
         self._less: Pixels | None = None
 
-    def see(self, frame: Frame, beside: Frame | None) -> None:
+    def update(self, frame: Frame, reference: Frame | None) -> None:
         if self._last is not None:
             self._mean.add(self._difference(frame.whole, self._last))
         self._last = frame.whole
@@ -59,7 +59,7 @@ class TemporalFlickering:
         return None if error is None else (LEVELS - error) / LEVELS
 
     def _difference(self, one: Pixels, other: Pixels) -> float:
-        # In bytes, and in the same room each time: these are the largest arrays of all.
+        # In bytes and in reused buffers: these are the largest arrays.
         self._more, self._less = np.maximum(one, other, out=self._more), np.minimum(one, other, out=self._less)
         self._more -= self._less
         rows = self._more.reshape(len(self._more), -1).sum(axis=1, dtype=np.uint32)
@@ -67,12 +67,12 @@ class TemporalFlickering:
 
 
 class MotionSmoothness:
-    """How well each frame is foretold by its neighbours: (255 − MAE) / 255, where 1 is perfectly.
+    """How well each frame is predicted by its neighbours: (255 − MAE) / 255, where 1 is perfect.
 
     MAE is the mean absolute difference between a frame and the mean of the one before and the one after, in luma,
     averaged over the film. VBench's motion smoothness has the same form, with frames that a network for
-    interpolation (AMT) draws in place of the mean. The mean cannot move things, so fast motion scores lower here
-    than there however even it is: the same direction among films of like speed, not the same scale.
+    interpolation (AMT) generates in place of the mean. The mean cannot move things, so fast motion scores lower than
+    with VBench however even it is: the direction is the same among films of similar speed, the scale is not.
     """
 
     def __init__(self) -> None:
@@ -80,12 +80,12 @@ class MotionSmoothness:
         self._last: Plane | None = None
         self._mean = Mean()
 
-    def see(self, frame: Frame, beside: Frame | None) -> None:
+    def update(self, frame: Frame, reference: Frame | None) -> None:
         if self._before is not None and self._last is not None:
-            foretold = self._before + frame.luma
-            foretold *= 0.5
-            foretold -= self._last
-            self._mean.add(float(np.abs(foretold).mean()))
+            predicted = self._before + frame.luma
+            predicted *= 0.5
+            predicted -= self._last
+            self._mean.add(float(np.abs(predicted).mean()))
         self._before, self._last = self._last, frame.luma
 
     def value(self, film: MeasuredFile) -> Value:
@@ -94,14 +94,13 @@ class MotionSmoothness:
 
 
 class DynamicDegree:
-    """How fast things move: the mean length of the optical flow, in percent of the longer side per second.
+    """Speed of motion: the mean length of the optical flow, in percent of the longer side per second.
 
     The flow is pyramidal Lucas–Kanade (see `flow`) on the luma at 128 pixels, between frames an eighth of a second
-    apart. VBench's dynamic degree looks at the longest flow vectors of a network (RAFT) at the same distance, and
-    says of each film yes or no by a threshold. This is an approximation that goes the same way and is not on the
-    same scale: places without texture count as still, the rim of what moves counts as moving
-    (so that small things weigh up to twice or three times their area), and motion beyond some 60% per second is
-    underrated.
+    apart. VBench's dynamic degree takes the longest flow vectors of a network (RAFT) at the same distance, and
+    classifies each film by a threshold. This is an approximation that has the same direction but another scale:
+    areas without texture count as still, the rim of a moving object counts as moving (so that small objects weigh two
+    or three times their area), and motion beyond some 60% per second is underestimated.
     """
 
     def __init__(self, film: MeasuredFile) -> None:
@@ -110,7 +109,7 @@ class DynamicDegree:
         self._last: Plane | None = None
         self._mean = Mean()
 
-    def see(self, frame: Frame, beside: Frame | None) -> None:
+    def update(self, frame: Frame, reference: Frame | None) -> None:
         if self._number % self._apart == 0:
             picture = halve(halve(frame.luma))
             if self._last is not None:

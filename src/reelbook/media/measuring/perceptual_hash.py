@@ -1,4 +1,4 @@
-"""A short name for how a picture looks, which lookalikes share or nearly share."""
+"""A perceptual hash, which similar pictures share or nearly share."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from .measured_frames import Frame, MeasuredFile, Pixels, Plane
 
 SIDE, LOW = 32, 8
 NOTHING = 0.05
-"""Waves weaker than this are rounding, not picture."""
+"""Coefficients below this are rounding errors."""
 
 
 class PerceptualHash:
     """The perceptual hash of the middle frame: 64 bits as 16 hexadecimal digits.
 
-    Bit by bit, whether one of the 64 lowest waves of a cosine transform (DCT-II) of the luma at 32 × 32 is stronger than their
-    median. Pictures that look alike differ in few bits; unrelated ones in about 32. Literature: Zauner,
+    Each bit states whether one of the 64 lowest coefficients of a cosine transform (DCT-II) of the luma at 32 × 32
+    exceeds their median. Similar pictures differ in few bits, unrelated ones in about 32. Literature: Zauner,
     "Implementation and benchmarking of perceptual image hash functions", 2010.
     """
 
     def __init__(self) -> None:
-        # Which frame is the middle one is known at the end; until then a kilobyte of each is kept.
+        # The middle frame is known only at the end; until then a kilobyte of each is stored.
         self._seen: list[Pixels] = []
 
-    def see(self, frame: Frame, beside: Frame | None) -> None:
+    def update(self, frame: Frame, reference: Frame | None) -> None:
         self._seen.append(thumbnail(frame.luma))
 
     def value(self, film: MeasuredFile) -> Value:
@@ -32,7 +32,7 @@ class PerceptualHash:
 
 
 def perceptual_hash(picture: Pixels) -> str:
-    """The hash of a picture of 32 × 32.
+    """The perceptual hash of a picture of 32 × 32.
 
     >>> perceptual_hash(np.tile(np.arange(31, -1, -1, dtype=np.uint8), (32, 1)))
     'd500000000000000'
@@ -44,7 +44,7 @@ def perceptual_hash(picture: Pixels) -> str:
 
 
 def thumbnail(luma: Plane) -> Pixels:
-    """The picture at 32 × 32, each pixel the mean of what it covers."""
+    """The picture at 32 × 32, each pixel the mean of the area it covers."""
     for axis in (0, 1):
         side = luma.shape[axis]
         edges = np.arange(SIDE) * side // SIDE

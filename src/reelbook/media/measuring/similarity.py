@@ -1,4 +1,4 @@
-"""How alike two pictures are: of one film's ends, or of a film and its reference, frame by frame."""
+"""Similarity of a film's first and last frame, and of a film and its reference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .measured_frames import Frame, MeasuredFile, Plane
 
 LEVELS = 255.0
 WINDOW = 8
-"""The side of a window. One begins at every fourth pixel."""
+"""The side of a window. A window starts at every fourth pixel."""
 
 
 def similarity(one: Plane, other: Plane) -> float:
@@ -22,7 +22,7 @@ def similarity(one: Plane, other: Plane) -> float:
     a sample. Literature: Wang, Bovik, Sheikh and Simoncelli, "Image quality assessment: From error visibility to
     structural similarity", IEEE Trans. Image Processing 13, 2004.
     """
-    # Less a middle grey: squares of small numbers keep more of their digits.
+    # Centred on middle grey: squares of small numbers lose fewer digits.
     grey = np.float32(128)
     a, b = one - grey, other - grey
     count = WINDOW**2
@@ -39,20 +39,20 @@ def similarity(one: Plane, other: Plane) -> float:
 
 
 class LoopClosure:
-    """Whether the end meets the beginning: the structural similarity of the last and the first frame.
+    """How well the film loops: the structural similarity of the last and the first frame.
 
-    In luma at the common size; 1 is the same picture. None for a single frame, which has no two ends.
+    In luma at the common size; 1 is the same picture. None for a single frame.
     """
 
     def __init__(self) -> None:
         self._first: Plane | None = None
         self._last: Plane | None = None
 
-    def see(self, frame: Frame, beside: Frame | None) -> None:
+    def update(self, frame: Frame, reference: Frame | None) -> None:
         if self._first is None:
             self._first = frame.luma
         else:
-            # Only kept, and compared once at the end.
+            # Compared only once, at the end.
             self._last = frame.luma
 
     def value(self, film: MeasuredFile) -> Value:
@@ -62,16 +62,16 @@ class LoopClosure:
 class Ssim:
     """The structural similarity to the reference: the mean over frames, in luma at the reference's common size.
 
-    Frame by frame, by number; where one is longer, the rest of it does not count. A frame of another shape is
+    Frames are compared by number; the rest of the longer film is ignored. A frame of another aspect ratio is
     stretched to that of the reference. See `similarity` for the formula.
     """
 
     def __init__(self) -> None:
         self._mean = Mean()
 
-    def see(self, frame: Frame, beside: Frame | None) -> None:
-        if beside is not None:
-            self._mean.add(similarity(frame.at(beside.scale).luma, beside.luma))
+    def update(self, frame: Frame, reference: Frame | None) -> None:
+        if reference is not None:
+            self._mean.add(similarity(frame.at(reference.scale).luma, reference.luma))
 
     def value(self, film: MeasuredFile) -> Value:
         return self._mean.value
@@ -80,17 +80,19 @@ class Ssim:
 class Psnr:
     """The peak signal-to-noise ratio to the reference in decibels: 10·log₁₀(255² / MSE), infinite where all is equal.
 
-    MSE is the mean squared difference over all frames, pixels and colours, at the reference's full size. Frame by
-    frame, by number; where one is longer, the rest of it does not count. A frame of another size is scaled to that
-    of the reference.
+    MSE is the mean squared difference over all frames, pixels and colours, at the reference's full size. Frames are
+    compared by number; the rest of the longer film is ignored. A frame of another size is scaled to that of the
+    reference.
     """
 
     def __init__(self) -> None:
         self._mean = Mean()
 
-    def see(self, frame: Frame, beside: Frame | None) -> None:
-        if beside is not None:
-            difference = np.subtract(frame.at(beside.scale).whole, beside.whole, dtype=np.int16).astype(np.float32)
+    def update(self, frame: Frame, reference: Frame | None) -> None:
+        if reference is not None:
+            difference = np.subtract(frame.at(reference.scale).whole, reference.whole, dtype=np.int16).astype(
+                np.float32
+            )
             np.square(difference, out=difference)
             self._mean.add(float(difference.mean(dtype=np.float64)))
 
@@ -103,7 +105,7 @@ class Psnr:
 
 def _windows(values: Plane) -> Plane:
     """The sum over every window."""
-    # Slices, because summing along axes that short is slow. The common size is made of whole cells.
+    # Slices, because summing along such short axes is slow. Both sides of the common size are multiples of 4.
     tall = values[0::4] + values[1::4] + values[2::4] + values[3::4]
     cells = tall[:, 0::4] + tall[:, 1::4] + tall[:, 2::4] + tall[:, 3::4]
     rows = cells[:-1] + cells[1:]

@@ -1,1 +1,1 @@
-"""Texts inside media files: read without trusting a byte of them, and added without touching what is shown."""
+"""Metadata in media files: read as untrusted input, and added without changing the pixels."""

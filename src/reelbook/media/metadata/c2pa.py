@@ -1,4 +1,4 @@
-"""Where the C2PA manifest of a file is, in every container that can hold one, or a reference to one elsewhere."""
+"""Find the C2PA manifest of a file, embedded in any supported container, or referenced."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
+from ...util.containers import JPEG_SIGNATURE, PNG_SIGNATURE, MalformedFile
 from . import gif, jpeg, mp4, png, tiff, webp
-from .file_pieces import MalformedFile, Stretch
+from .file_pieces import Stretch
 
 _BOXES = (b"ftyp", b"styp", b"moov", b"moof", b"mdat", b"wide", b"free", b"skip", b"pnot", b"uuid", b"JXL ")
-"""Four letters after the first four bytes, by which MP4, QuickTime, AVIF, HEIC and JPEG XL are known."""
+"""Types of a first box, by which MP4, QuickTime, AVIF, HEIC and JPEG XL are recognised."""
 _DUBLIN_CORE = b"http://purl.org/dc/terms/"
 _REFERENCE = re.compile(rb":provenance\s*[=>]")
 
 
 class Container(NamedTuple):
-    """How to search one kind of file."""
+    """The functions that search one file format."""
 
     manifest: Callable[[BinaryIO], Iterator[Stretch]]
-    """The parts of its manifest, in order."""
+    """Yields the parts of the manifest, in order."""
     packets: Callable[[BinaryIO], Iterator[bytes]] = lambda file: iter(())
-    """Its XMP packets."""
+    """Yields the XMP packets."""
 
 
 def find_manifest(file: BinaryIO) -> list[Stretch] | None:
-    """The parts of the file that make up its manifest, in order; None if it embeds none.
+    """The parts of the file's embedded manifest, in order; None if there is none.
 
-    Found by the structure of the file alone, nothing is decoded or validated. What stands before a damage is found.
+    Only the structure of the file is parsed; nothing is decoded or validated. In a damaged file, the part before the
+    damage is searched.
     """
     return _found(file, "manifest") or None
 
@@ -38,20 +40,20 @@ def find_packets(file: BinaryIO) -> list[bytes]:
 
 
 def names_manifest(packets: list[bytes]) -> bool:
-    """Whether one of the packets names a manifest that is stored elsewhere, which is bound to these bytes all the same."""
+    """Whether one of the packets refers to a manifest stored elsewhere, which is bound to these bytes, too."""
     return any(_DUBLIN_CORE in packet and _REFERENCE.search(packet) for packet in packets)
 
 
 def is_signed(file: BinaryIO) -> bool:
-    """Whether a change to the bytes of this file would break a signature of its maker."""
+    """Whether changing this file would break its creator's signature."""
     return find_manifest(file) is not None or names_manifest(find_packets(file))
 
 
 def find_container(head: bytes) -> Container | None:
-    """How to search a file that begins like this; None for a kind that holds no manifest."""
-    if head.startswith(png.SIGNATURE):
+    """How to search a file with these first bytes; None for a format without manifests."""
+    if head.startswith(PNG_SIGNATURE):
         return Container(png.find_manifest_parts, png.read_packets)
-    if head.startswith(jpeg.SIGNATURE):
+    if head.startswith(JPEG_SIGNATURE):
         return Container(jpeg.find_manifest_parts, jpeg.read_packets)
     if head[:4] == b"RIFF":
         return Container(webp.find_manifest_parts, webp.read_packets)
@@ -63,7 +65,7 @@ def find_container(head: bytes) -> Container | None:
 
 
 def _found(file: BinaryIO, what: str) -> list[Any]:
-    """Everything up to where the file makes no sense any more."""
+    """All items before the first malformed part of the file."""
     found: list[Any] = []
     try:
         file.seek(0)

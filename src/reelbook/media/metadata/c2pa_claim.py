@@ -1,36 +1,38 @@
-"""What a C2PA manifest states: who has signed it, what has made the file, and of which kind of source it is."""
+"""Parse the claims of a C2PA manifest: its signer, the generating program, and the digital source types."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any
 
+from ...util.containers import MalformedFile, parse_boxes
 from .cbor import decode
 from .certificate import stated_names
-from .file_pieces import MAX_PARTS, MalformedFile
 
 _CHAIN = 33
-"""Under which number COSE keeps the certificates."""
+"""COSE's header label of the certificate chain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """As stated. Whether it is true can only be said by who validates the signature and knows whom to trust."""
+    """The claims as stated: neither the signature nor the certificate is validated."""
 
     organization: str = ""
     name: str = ""
     """The common name of the certificate."""
     generator: str = ""
-    """The program that has made the claim."""
+    """The program that made the claim."""
     source_types: tuple[str, ...] = ()
-    """The digital source types that this manifest or those of its ingredients name."""
+    """The digital source types named by this manifest and those of its ingredients."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """A box with others in it, or with content."""
+    """A box that contains other boxes, or content."""
 
     kind: bytes
     label: str
@@ -38,7 +40,7 @@ class _Box:
 
 
 def parse_claim(content: bytes) -> Claim:
-    """The claim of the active manifest, which is the last one; what cannot be read of it is left empty."""
+    """The claim of the active manifest, which is the last one; fields that cannot be parsed are empty."""
     manifests = [box for store in _boxes(content) if store.kind == b"jumb" for box in _inner(store)]
     if not manifests:
         return Claim()
@@ -50,30 +52,20 @@ def parse_claim(content: bytes) -> Claim:
 
 
 def _boxes(content: bytes) -> Iterator[_Box]:
-    """The boxes that stand there one after the other, as far as they make sense."""
-    at = 0
-    for _ in range(MAX_PARTS):
-        if at + 8 > len(content):
-            return
-        size, kind = struct.unpack_from(">I4s", content, at)
-        head = 8
-        if size == 1 and at + 16 <= len(content):
-            size, head = struct.unpack_from(">Q", content, at + 8)[0], 16
-        stop = len(content) if size == 0 else at + size
-        if not at + head <= stop <= len(content):
-            return
-        inside = content[at + head : stop]
-        yield _Box(kind, _label(inside) if kind == b"jumb" else "", inside)
-        at = stop
+    """The consecutive boxes, up to the first malformed one."""
+    with suppress(MalformedFile):
+        for box in parse_boxes(BytesIO(content), 0, len(content)):
+            inside = content[box.inside : box.stop]
+            yield _Box(box.kind, _label(inside) if box.kind == b"jumb" else "", inside)
 
 
 def _inner(box: _Box | None) -> list[_Box]:
-    """The boxes with labels that are in a box."""
-    return [] if box is None else [one for one in _boxes(box.content) if one.kind == b"jumb"]
+    """The labelled boxes inside a box."""
+    return [] if box is None else [inner for inner in _boxes(box.content) if inner.kind == b"jumb"]
 
 
 def _label(content: bytes) -> str:
-    """The label in the description with which a box begins: after its size, kind, type and flags."""
+    """The label in a box's leading description, after its size, kind, type and flags."""
     if len(content) < 25 or content[4:8] != b"jumd" or not content[24] & 2:
         return ""
     (size,) = struct.unpack_from(">I", content)
@@ -81,8 +73,8 @@ def _label(content: bytes) -> str:
 
 
 def _value(box: _Box | None) -> Any:
-    """The content of a box that is written as CBOR; None where it is not, or makes no sense."""
-    inside = next((one.content for one in _boxes(box.content) if one.kind == b"cbor"), None) if box else None
+    """The decoded CBOR content of a box; None if it has none, or it is malformed."""
+    inside = next((inner.content for inner in _boxes(box.content) if inner.kind == b"cbor"), None) if box else None
     try:
         return None if inside is None else decode(inside)
     except (MalformedFile, ValueError, RecursionError):
@@ -104,9 +96,9 @@ def _signer(box: _Box | None) -> tuple[str, str]:
 
 
 def _generator(claim: Any) -> str:
-    """The name and version of the program, as the second version of the standard writes it or the first."""
-    told = claim.get("claim_generator_info") if isinstance(claim, dict) else None
-    info = told[0] if isinstance(told, list) and told else told
+    """The name and version of the program, in the format of version 2 or 1 of the standard."""
+    stated = claim.get("claim_generator_info") if isinstance(claim, dict) else None
+    info = stated[0] if isinstance(stated, list) and stated else stated
     if isinstance(info, dict) and isinstance(info.get("name"), str):
         return f"{info['name']} {info['version']}" if isinstance(info.get("version"), str) else str(info["name"])
     first = claim.get("claim_generator") if isinstance(claim, dict) else None
@@ -114,15 +106,15 @@ def _generator(claim: Any) -> str:
 
 
 def _source_types(manifest: _Box) -> Iterator[str]:
-    """The source types that its actions name."""
+    """The source types of the manifest's actions."""
     for store in _inner(manifest):
         if store.label != "c2pa.assertions":
             continue
         for assertion in _inner(store):
             if not assertion.label.startswith("c2pa.actions"):
                 continue
-            told = _value(assertion)
-            actions = told.get("actions") if isinstance(told, dict) else None
+            value = _value(assertion)
+            actions = value.get("actions") if isinstance(value, dict) else None
             for action in actions if isinstance(actions, list) else ():
                 kind = action.get("digitalSourceType") if isinstance(action, dict) else None
                 if isinstance(kind, str):

@@ -1,4 +1,4 @@
-"""CBOR as C2PA uses it: decoded within bounds, because whoever wrote it is a stranger."""
+"""A CBOR decoder for C2PA manifests, with limits for untrusted input."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from .file_pieces import MalformedFile
+from ...util.containers import MalformedFile
 
 _MAX_DEPTH, _MAX_ITEMS = 40, 200_000
 _FLOATS = {25: ">e", 26: ">f", 27: ">d"}
@@ -15,7 +15,7 @@ _BREAK = object()
 
 
 def decode(content: bytes) -> Any:
-    """The value at the beginning of these bytes. Tags are left out, and maps keep only what can be a key.
+    """Decode the value at the start of the bytes. Tags are dropped, and so are map entries with unhashable keys.
 
     >>> decode(bytes.fromhex("a26161016162820203"))
     {'a': 1, 'b': [2, 3]}
@@ -28,7 +28,7 @@ class _Reader:
         self._content, self._at, self._items = content, 0, 0
 
     def value(self, depth: int) -> Any:
-        """The next value; `_BREAK` at the end of one without a stated length."""
+        """The next value; `_BREAK` at the end of one of indefinite length."""
         self._items += 1
         if depth > _MAX_DEPTH or self._items > _MAX_ITEMS:
             raise MalformedFile("its manifest is too deep or too long")
@@ -43,9 +43,9 @@ class _Reader:
             content = self._taken(count) if count is not None else self._chunks(depth)
             return content if kind == 2 else content.decode("utf-8", "replace")
         if kind == 4:
-            return self._many(count, lambda: self.value(depth + 1))
+            return self._items_of(count, lambda: self.value(depth + 1))
         if kind == 5:
-            pairs = self._many(count, lambda: self._pair(depth + 1))
+            pairs = self._items_of(count, lambda: self._pair(depth + 1))
             return {key: value for key, value in pairs if isinstance(key, (str, int, bytes))}
         return self.value(depth + 1)
 
@@ -53,17 +53,17 @@ class _Reader:
         key = self.value(depth)
         return key if key is _BREAK else (key, self.value(depth))
 
-    def _many(self, count: int | None, one: Callable[[], Any]) -> list[Any]:
+    def _items_of(self, count: int | None, read: Callable[[], Any]) -> list[Any]:
         found: list[Any] = []
         while count is None or len(found) < count:
-            item = one()
+            item = read()
             if item is _BREAK:
                 return found
             found.append(item)
         return found
 
     def _chunks(self, depth: int) -> bytes:
-        parts = self._many(None, lambda: self.value(depth + 1))
+        parts = self._items_of(None, lambda: self.value(depth + 1))
         return b"".join(part if isinstance(part, bytes) else str(part).encode() for part in parts)
 
     def _count(self, detail: int) -> int | None:

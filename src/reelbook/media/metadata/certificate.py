@@ -1,10 +1,10 @@
-"""The names in a certificate: whom it was given to, as it states. Nothing is verified."""
+"""Parse the subject's names from an X.509 certificate, without verification."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .file_pieces import MalformedFile
+from ...util.containers import MalformedFile
 
 _ORGANIZATION, _COMMON_NAME = bytes.fromhex("55040a"), bytes.fromhex("550403")
 _SEQUENCE, _OID, _VERSION = 0x30, 0x06, 0xA0
@@ -13,12 +13,12 @@ _MAX_PARTS = 200
 
 
 def stated_names(certificate: bytes) -> tuple[str, str]:
-    """The organization and the common name of its subject; empty where it states none.
+    """The organization and the common name of a certificate's subject; empty if missing.
 
-    The layout is that of X.509: a version that may be left out, a number, an algorithm, the issuer, the validity, the subject.
+    The fields of X.509 in order: version (optional), serial number, algorithm, issuer, validity, subject.
     """
-    ((_, whole),) = list(_parts(certificate))[:1]
-    fields = list(_parts(next(content for _, content in _parts(whole))))
+    ((_, outer),) = list(_parts(certificate))[:1]
+    fields = list(_parts(next(content for _, content in _parts(outer))))
     fields = fields[1:] if fields and fields[0][0] == _VERSION else fields
     if len(fields) < 5:
         raise MalformedFile("its certificate is damaged")
@@ -32,7 +32,7 @@ def stated_names(certificate: bytes) -> tuple[str, str]:
 
 
 def _parts(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """The values that stand there one after the other, each with its tag."""
+    """The consecutive DER values, each with its tag."""
     at = 0
     for _ in range(_MAX_PARTS):
         if at + 2 > len(content):

@@ -1,4 +1,4 @@
-"""Texts in an EXIF block, read by looking at three tags and at nothing else."""
+"""Parse the texts of three tags in an EXIF block."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 from .file_pieces import MAX_BYTES
 
 NAMES = {0x010E: "ImageDescription", 0x0131: "Software", 0x9286: "UserComment"}
-"""The tags that hold texts about how a picture was made."""
+"""Tags with texts about how a picture was made."""
 
 _EXIF_BLOCK = 0x8769
 _BYTE, _ASCII, _LONG, _UNDEFINED = 1, 2, 4, 7
@@ -15,9 +15,9 @@ _MAX_ENTRIES = 1000
 
 
 def parse_texts(block: bytes) -> dict[str, str]:
-    """The texts by the names of their tags; nothing from a block that is not what it should be.
+    """The texts by tag name; none from a malformed block.
 
-    Pillow is not asked: it copies what every tag points at, and a small block can point a thousand times at the same place.
+    Pillow is not used: it copies the value of every tag, and a small block can refer to the same bytes 1,000 times.
     """
     block = block.removeprefix(b"Exif\0\0")
     order = {b"II": "<", b"MM": ">"}.get(block[:2])
@@ -29,7 +29,7 @@ def parse_texts(block: bytes) -> dict[str, str]:
 
 
 def _directory(block: bytes, order: str, start: int) -> tuple[dict[str, str], int | None]:
-    """The texts of one directory, and where the one below it begins."""
+    """The texts of one directory, and the offset of its Exif subdirectory."""
     found: dict[str, str] = {}
     below = None
     if start + 2 > len(block):
@@ -47,10 +47,10 @@ def _directory(block: bytes, order: str, start: int) -> tuple[dict[str, str], in
 
 
 def _text(content: bytes) -> str:
-    """A text, whichever of the common ways it is written in."""
+    """Decode a text in any of the common encodings."""
     if content.startswith(b"UNICODE\0"):
         letters = content[8:]
-        # Nobody says which byte comes first, not even the block itself. Plain letters have their zero there.
+        # The byte order is not declared, not even by the block's own. ASCII letters have a zero in the high byte.
         is_big = letters[0::2].count(0) >= letters[1::2].count(0)
         return letters.decode("utf-16-be" if is_big else "utf-16-le", "replace").rstrip("\0")
     content = content.removeprefix(b"ASCII\0\0\0").removeprefix(b"\0\0\0\0\0\0\0\0")

@@ -1,4 +1,4 @@
-"""The marks that a file carries: who has signed it, as stated, and whether it says that a generative model has made it."""
+"""The marks of a file: its signer as stated, and whether it declares a generative model as its source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .file_pieces import Stretch
 from .source_types import is_generative
 
 MANIFEST_SUFFIX = ".c2pa"
-"""A maker may deliver the signature as a file of its own, beside the one that it is for."""
+"""Suffix of a manifest that is delivered as a separate file next to the media file."""
 MAX_NAME = 60
 _MAX_MANIFEST_BYTES = 32 << 20
 UNSIGNED = "unsigned"
@@ -22,26 +22,26 @@ UNSIGNED = "unsigned"
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What a file says of who has signed it and how it was made. `str()` of it is what the column of a table says.
+    """The signer and source that a file states; `str()` of it is the text in tables.
 
     >>> str(Marks()), str(Marks(is_signed=True, signer="Acme", source_type="trainedAlgorithmicMedia"))
     ('unsigned', 'signed by Acme, ai-marked')
     """
 
     is_signed: bool = False
-    """Whether it carries a C2PA manifest, or names one; whether that is valid is another question."""
+    """Whether the file has a C2PA manifest, or refers to one; it is not validated."""
     signer: str = ""
-    """Who has signed it, as the certificate states: the organization, else the name."""
+    """The signer as the certificate states it: the organization, else the common name."""
     name: str = ""
-    """The name in the certificate, where an organization is there too."""
+    """The common name in the certificate, if there is an organization, too."""
     generator: str = ""
-    """The program that has made the manifest, as that states."""
+    """The program that made the manifest, as stated."""
     source_type: str = ""
-    """The last word of its digital source type, such as `trainedAlgorithmicMedia`."""
+    """The last segment of its digital source type, such as `trainedAlgorithmicMedia`."""
 
     @property
     def is_ai_marked(self) -> bool:
-        """Whether it says that a generative model has made or changed it."""
+        """Whether the file states that a generative model made or changed it."""
         return is_generative(self.source_type)
 
     def __str__(self) -> str:
@@ -51,23 +51,23 @@ class Marks:
 
 
 def read_marks(path: str | os.PathLike[str]) -> Marks:
-    """The marks of a file, found by its structure and not verified; of a file that cannot be read there are none."""
+    """Read the marks of a file, unverified; empty marks if it cannot be read."""
     try:
         with Path(path).open("rb") as file:
-            return _marks(file, has_manifest_beside=Path(path).with_suffix(MANIFEST_SUFFIX).is_file())
+            return _marks(file, has_manifest_file=Path(path).with_suffix(MANIFEST_SUFFIX).is_file())
     except (OSError, ValueError):
         return Marks()
 
 
 def is_signed(path: Path, file: BinaryIO) -> bool:
-    """Whether a change to the bytes of this file would break a signature of its maker."""
+    """Whether changing this file would break its creator's signature."""
     return path.with_suffix(MANIFEST_SUFFIX).is_file() or c2pa.is_signed(file)
 
 
-def _marks(file: BinaryIO, *, has_manifest_beside: bool) -> Marks:
+def _marks(file: BinaryIO, *, has_manifest_file: bool) -> Marks:
     manifest = c2pa.find_manifest(file)
     packets = c2pa.find_packets(file)
-    is_signed = manifest is not None or has_manifest_beside or c2pa.names_manifest(packets)
+    is_signed = manifest is not None or has_manifest_file or c2pa.names_manifest(packets)
     claim = parse_claim(_content(file, manifest)) if manifest else Claim()
     types = [*claim.source_types, *filter(None, map(xmp.find_source_type, packets))]
     organization, name = _word(claim.organization), _word(claim.name)
@@ -81,7 +81,7 @@ def _marks(file: BinaryIO, *, has_manifest_beside: bool) -> Marks:
 
 
 def _content(file: BinaryIO, parts: list[Stretch]) -> bytes:
-    """The manifest; empty where it is too large to be read."""
+    """The content of the manifest; empty if it is too large."""
     if sum(part.stop - part.start for part in parts) > _MAX_MANIFEST_BYTES:
         return b""
     content = []
@@ -92,7 +92,7 @@ def _content(file: BinaryIO, parts: list[Stretch]) -> bytes:
 
 
 def _word(text: str) -> str:
-    """A short text on one line, without what moves a cursor or hides letters."""
+    """A short text on one line, without unprintable characters."""
     plain = "".join(letter if letter.isprintable() else " " for letter in printable(text[: 4 * MAX_NAME]))
     plain = " ".join(plain.split())
     return plain if len(plain) <= MAX_NAME else f"{plain[: MAX_NAME - 1]}…"

@@ -1,4 +1,4 @@
-"""The input in a record: on its way into a file without the folders of whoever made it, on its way back typed."""
+"""Convert an input to its JSON in a record, without the user's folders, and back to a typed input."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ...models.catalog import CATALOG
 from ...models.images import Image, parse_picture, pictures_of, replace_pictures
 
 _HASHED = re.compile(r"data:[^,]*,sha256=([0-9a-f]{64})\Z")
-"""What engines write in place of a source picture that is too long for a record."""
+"""What engines write in place of a source picture too long for a record."""
 _SHORTENED = re.compile(r"… \(sha256=[0-9a-f]{64}\)\Z")
 
 
 def make_record_input(request: Input) -> dict[str, Any]:
-    """The JSON of an input as a file may tell it to anybody.
+    """The JSON of an input for publication in a file: paths are reduced to names.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
     >>> make_record_input(ImagesToVideo(images=["/home/jane/secret plan/a.png"]))
@@ -26,27 +26,27 @@ def make_record_input(request: Input) -> dict[str, Any]:
 
 
 def parse_record_input(model: str, values: Mapping[str, Any]) -> Input | None:
-    """The input that these values are; None where the model is not in the catalog, or they are not what it takes.
+    """Validate values as the model's input; None if the model is not in the catalog, or the values are invalid.
 
-    A picture that is only known by its hash is one of the library. One that is only known by its path keeps its name
-    alone: a file from somebody else must not make anybody send a picture from their own folders.
+    A picture known only by its hash refers to the library. One known only by its path is reduced to its name: a file
+    from another user must not cause a picture from the caller's own folders to be sent.
     """
     row = next((row for row in CATALOG if row.id == model), None)
     if row is None or _is_shortened(values):
         return None
     try:
-        # Not `row.input(**values)`, whose error words a hint for each of a hundred thousand wrong names.
+        # Not `row.input(**values)`, whose error has a hint for each unknown name, of which there may be thousands.
         request = row.input.model_validate(values)
         changed = _changed(request)
         return row.input.model_validate(replace_pictures(request.wire(), changed)) if changed else request
-    # These values are a stranger's: whatever goes wrong with them, they make no input.
+    # The values are untrusted: any error means that they are no valid input.
     except Exception:
         return None
 
 
 def _changed(request: Input) -> dict[tuple[str | int, ...], str]:
-    """The pictures that are told in another way than they were given."""
-    return {place: told for place, picture in pictures_of(request) if (told := _format_picture(picture)) != picture}
+    """The pictures whose form in a record differs from the given one, by their place in the input."""
+    return {place: text for place, picture in pictures_of(request) if (text := _format_picture(picture)) != picture}
 
 
 def _format_picture(picture: str) -> str:

@@ -1,4 +1,4 @@
-"""The `parameters` text that picture tools write: the prompt, what to avoid, then the settings on one line."""
+"""Parse the `parameters` text that picture tools write: prompt, negative prompt, then the settings on one line."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 LONGEST = 100_000
-"""Letters of such a text that are looked at."""
+"""Maximum characters of a text that are parsed."""
 _LONGEST_LINE = 10_000
 _AVOID = "Negative prompt:"
 _SETTING = re.compile(r'([A-Za-z][\w /-]{0,60}): ?("(?:\\.|[^"\\]){0,2000}"|[^,]{0,2000})(?:, ?|$)')
 _TYPICAL_SETTINGS = {"seed", "steps", "model", "model_hash", "sampler"}
-"""Settings of which at least one stands in every such text."""
+"""Settings of which every such text has at least one."""
 
 
 def parse_settings(text: str) -> dict[str, Any] | None:
-    """The text as values: `prompt`, `negative_prompt`, `seed`, `model` and whatever else; None where it is no such text.
+    """Parse a text to values: `prompt`, `negative_prompt`, `seed`, `model` and all others; None if it is no such text.
 
     >>> parse_settings("a boat\\nNegative prompt: rain\\nSteps: 20, Seed: 7, Model: tiny")
     {'prompt': 'a boat', 'negative_prompt': 'rain', 'steps': '20', 'seed': 7, 'model': 'tiny'}
@@ -42,5 +42,5 @@ def _settings_in(line: str) -> Iterator[tuple[str, str]]:
 
 
 def _plain(text: str) -> str:
-    """Without what moves a cursor or hides letters; ends of lines stay."""
+    """The text without unprintable characters except line ends."""
     return "".join(letter for letter in text if letter.isprintable() or letter == "\n").strip()

@@ -1,4 +1,4 @@
-"""Where a media file comes from: read from the file itself, and written into copies of it."""
+"""Read the provenance of a media file, and write it into copies."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from ...errors import ReelbookError
 from ...settings import options
+from ...util.containers import JPEG_SIGNATURE, PNG_SIGNATURE, MalformedFile, get_length
 from . import jpeg, mp4, png, webp
 from .file_marks import MANIFEST_SUFFIX, is_signed, read_marks
-from .file_pieces import MAX_BYTES, MalformedFile, Piece, Stretch, assemble, get_length
+from .file_pieces import MAX_BYTES, Piece, Stretch, assemble
 from .input_record import parse_record_input
 from .parameters_text import parse_settings
 from .run_record import NAMES, format_record, parse_record
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ..local_file import LocalFile
 
 Find = Callable[[str], tuple[Mapping[str, Any], str] | None]
-"""Finds the run that has made a file of this hash: its facts, and a few words on where they were found."""
+"""A callback that finds the run which made a file of this hash: its facts, and a note on where they were found."""
 
 _LONGEST_WORD = 300
 _MAX_TEXTS = 200
@@ -40,23 +41,23 @@ _MAX_SOURCES = 2_000
 _HASHES = re.compile(r"sha256[:\"]+([0-9a-f]{64})")
 _PICTURES = (".png", ".jpg", ".webp", ".gif")
 _PARAMETERS = ("parameters", "UserComment", "comment")
-"""Where picture tools put their settings."""
+"""Names of the texts in which picture tools store their settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What a file says of its own making. It is what the file says: anybody can write anything into a file."""
+    """How a file was made, as the file states it: its metadata are not verified."""
 
     model: str | None = None
     """The model's id."""
     input: Input | None = None
-    """What was asked, ready to be asked again; None where the model is unknown here, or the values do not make an input."""
+    """The run's input, ready to be run again; None if the model is unknown here, or the values are no valid input."""
     values: Mapping[str, Any] = field(default_factory=dict)
-    """What was asked, as plain values."""
+    """The run's input as plain values."""
     seed: int | None = None
     """The seed that was used."""
     engine: str | None = None
-    """What made it, as far as it says so."""
+    """The program that made it, if stated."""
     engine_version: str | None = None
     request_id: str | None = None
     credits: int | None = None
@@ -66,47 +67,47 @@ class Provenance:
     service: str | None = None
     """The service that made it."""
     origin: Literal["reelbook", "another tool"] = "reelbook"
-    """Whose record this is; other tools write less, and in their own words."""
+    """Who wrote the record; other tools write less, and in other formats."""
     note: str = ""
-    """Where the record was found, if not in the file itself."""
+    """Where the record was found, if not in the file."""
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Every text that was found, by its name in the file."""
+    """All texts found, by name in the file."""
 
 
 def read(file: str | os.PathLike[str] | LocalFile, find: Find | None = None) -> Provenance:
-    """What is known of the making of a PNG, JPEG, WebP or MP4: `rb.provenance("boat.mp4").input`.
+    """Read how a PNG, JPEG, WebP or MP4 was made: `rb.provenance("boat.mp4").input`.
 
-    A file that carries no record of its run, because its maker has signed it, is looked up by the hash of its content: in
-    the sidecars of its folder, then with `find`.
+    A file without a record of its run, because its creator signed it, is looked up by the hash of its content: in the
+    sidecars of its folder, then with `find`.
     """
     path, known = _opened(file)
     texts = _texts(path)
-    # Our own record is read as text again, whoever holds it, so that it is judged in one way only.
+    # Facts known to this session are formatted and parsed, too, so that they pass the same validation.
     own = (parse_record(known) if known else None) or parse_record(texts.get("reelbook", ""))
-    beside = _Beside({}) if own else _by_content(path, find)
+    external = _ExternalRecord({}) if own else _find_external(path, find)
     engine = next((found for text in texts.values() if (found := _engine_record(text)) is not None), {})
     raw = {name: parse_record(text) or text for name, text in texts.items()}
-    records = (engine, own or beside.record)
-    told = {name: value for record in records for name, value in record.items() if value is not None}
-    if told.keys() & NAMES.values():
-        return _from_record(told, raw, beside.note)
+    records = (engine, own or external.record)
+    fields = {name: value for record in records for name, value in record.items() if value is not None}
+    if fields.keys() & NAMES.values():
+        return _from_record(fields, raw, external.note)
     for name in _PARAMETERS:
         if (values := parse_settings(texts.get(name, ""))) is not None:
-            return _from_settings(values, raw, beside.note)
-    raise ReelbookError(_nothing_known(path, beside.note))
+            return _from_settings(values, raw, external.note)
+    raise ReelbookError(_format_missing(path, external.note))
 
 
 provenance = read
-"""What a notebook types: `rb.provenance("boat.mp4")`."""
+"""The public name: `rb.provenance("boat.mp4")`."""
 
 
 def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
-    """A copy of a file with what is known of its run, beside what it tells already; pixels and packets stay as they are.
+    """Copy a file and add the facts of its run to its metadata; pixels and packets stay unchanged.
 
     `facts` may hold `model`, `input`, `seed`, `request_id`, `credits`, `credits_source`, `made_at` and `service`. A GIF,
-    a WebM, and whatever else has no place for them that all programs accept, is copied as it is, without a file beside it.
-    So is a file that its maker has signed, because any change would break the signature. The copy appears whole or not at
-    all, in place of a file that was there.
+    a WebM, and other formats without metadata that all programs accept are copied unchanged, without a sidecar. So is
+    a file that its creator signed, because any change would break the signature. The copy is written atomically and
+    replaces an existing file.
     """
     record, manifest = format_record(facts), source.with_suffix(MANIFEST_SUFFIX)
     kind = _source_type(source, facts.get("model"), record)
@@ -129,7 +130,7 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
 
 
 def _write_ours(original: BinaryIO, copy: BinaryIO, pieces: list[Piece], source_type: str) -> None:
-    """The pieces, and around them a signature of the user's own if there is to be one."""
+    """Write the pieces, signed with the user's certificate if `options.sign` is set."""
     if options.sign is None:
         assemble(original, copy, pieces)
         return
@@ -140,48 +141,50 @@ def _write_ours(original: BinaryIO, copy: BinaryIO, pieces: list[Piece], source_
 
 
 def write_with_sidecar(source: Path, target: Path, facts: Mapping[str, Any]) -> str | None:
-    """The same, and returns what `sidecar_for` says of it."""
+    """Write a copy as `write` does, and return the text of its sidecar, see `sidecar_for`."""
     write(source, target, facts)
     return sidecar_for(source, facts)
 
 
 def sidecar_for(path: Path, facts: Mapping[str, Any]) -> str | None:
-    """The text of the sidecar for copies of a file that its maker has signed; None for any other, whose copies hold it."""
+    """The text of the sidecar for a file signed by its creator; None for any other, whose copies contain the record."""
     with _original(path) as file:
         return format_sidecar(hash_file(file), facts) if is_signed(path, file) else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Beside:
-    """A record that is not in the file itself."""
+class _ExternalRecord:
+    """A record that is not stored in the file itself."""
 
     record: Mapping[str, Any]
     note: str = ""
-    """Where it was found; or what was found and does not fit."""
+    """Where it was found; or why a sidecar that was found does not match."""
 
 
-def _by_content(path: Path, find: Find | None) -> _Beside:
-    """The record of the run that has made a file of this content."""
+def _find_external(path: Path, find: Find | None) -> _ExternalRecord:
+    """Find the record of the run that made a file of this content."""
     sidecars = list(find_sidecars(path))
     if not sidecars and find is None:
-        return _Beside({})
+        return _ExternalRecord({})
     with _original(path) as file:
         sha256 = hash_file(file)
     own = sidecar_path(path)
     for sidecar in sidecars:
         if sidecar.sha256 == sha256:
             renamed = "" if sidecar.path == own else "; the file was renamed since"
-            return _Beside(sidecar.record, f"found by its content in {sidecar.path.name}{renamed}")
+            return _ExternalRecord(sidecar.record, f"found by its content in {sidecar.path.name}{renamed}")
     found = find(sha256) if find is not None else None
     if found is not None:
-        return _Beside(parse_record(format_record(found[0])) or {}, found[1])
+        return _ExternalRecord(parse_record(format_record(found[0])) or {}, found[1])
     if any(sidecar.path == own for sidecar in sidecars):
-        return _Beside({}, f"{own.name} does not match it: the file was changed or replaced since that was written")
-    return _Beside({})
+        return _ExternalRecord(
+            {}, f"{own.name} does not match it: the file was changed or replaced since that was written"
+        )
+    return _ExternalRecord({})
 
 
-def _nothing_known(path: Path, note: str) -> str:
-    """Why there is no record of the run of a file, and where else to look."""
+def _format_missing(path: Path, note: str) -> str:
+    """The error message for a file without a record."""
     marks = read_marks(path)
     if note:
         note = f" {note}."
@@ -201,7 +204,7 @@ def _nothing_known(path: Path, note: str) -> str:
 def _original(path: Path) -> BufferedReader:
     try:
         return path.open("rb")
-    # A ValueError is how Python says that a path holds a zero.
+    # Python raises ValueError for a path with a null character.
     except (OSError, ValueError) as error:
         raise ReelbookError(
             f"{path} cannot be opened ({_reason(error)}). Check the path and its permissions."
@@ -213,7 +216,7 @@ def _reason(error: Exception) -> str:
 
 
 def _opened(file: str | os.PathLike[str] | LocalFile) -> tuple[Path, str | None]:
-    """Where a file is, and the record of what this session knows of it beyond what it tells itself."""
+    """The path of a file, and the record of the facts that this session knows about it."""
     from ..local_file import LocalFile
 
     if isinstance(file, LocalFile):
@@ -229,10 +232,10 @@ Edited = Callable[[BinaryIO, str, str], list[Piece]]
 
 
 def _find_format(head: bytes) -> tuple[Texts, Edited] | None:
-    """How to read and to write the metadata of a file that begins like this."""
-    if head.startswith(png.SIGNATURE):
+    """The functions to read and write metadata of a file with these first bytes."""
+    if head.startswith(PNG_SIGNATURE):
         return png.read_texts, png.build_pieces
-    if head.startswith(jpeg.SIGNATURE):
+    if head.startswith(JPEG_SIGNATURE):
         return jpeg.read_texts, jpeg.build_pieces
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return webp.read_texts, webp.build_pieces
@@ -240,13 +243,13 @@ def _find_format(head: bytes) -> tuple[Texts, Edited] | None:
 
 
 def _texts(path: Path) -> dict[str, str]:
-    """Every text of a file by its name, the first of a kind, up to where the file makes no sense any more."""
+    """The texts of a file by name, the first of each, before the first malformed part."""
     found: dict[str, str] = {}
     room = 4 * MAX_BYTES
     with _original(path) as file:
         try:
-            ways = _find_format(file.read(12))
-            for name, text in ways[0](file) if ways else ():
+            functions = _find_format(file.read(12))
+            for name, text in functions[0](file) if functions else ():
                 room -= len(text)
                 if room < 0 or len(found) >= _MAX_TEXTS:
                     break
@@ -261,31 +264,31 @@ def _texts(path: Path) -> dict[str, str]:
 
 
 def _source_type(source: Path, model: Any, record: str) -> str:
-    """The kind of source of what a model has made, in the words of IPTC."""
+    """The IPTC digital source type of a model's output."""
     engine = next((found for text in _texts(source).values() if (found := _engine_record(text)) is not None), {})
-    # The pictures that were sent are on the same shelf.
+    # The source pictures are on the same shelf.
     hashes = list(dict.fromkeys(_HASHES.findall(record)))[:_MAX_SOURCES]
     files = (source.with_name(f"{sha256}{suffix}") for sha256 in hashes for suffix in _PICTURES)
     return get_source_type(model, engine, (read_marks(file).source_type for file in files if file.exists()))
 
 
 def _pieces(file: BinaryIO, record: str, source_type: str) -> list[Piece]:
-    whole: list[Piece] = [Stretch(0, get_length(file))]
+    unchanged: list[Piece] = [Stretch(0, get_length(file))]
     file.seek(0)
-    ways = _find_format(file.read(12))
-    if ways is None or record == "{}":
-        return whole
+    functions = _find_format(file.read(12))
+    if functions is None or record == "{}":
+        return unchanged
     try:
-        return ways[1](file, record, source_type)
+        return functions[1](file, record, source_type)
     except MalformedFile:
-        # It is paid for: a copy of it as it is, is better than none.
-        return whole
+        # The file is paid for: an unchanged copy is better than none.
+        return unchanged
 
 
 @contextmanager
 def _write_atomically(target: Path) -> Iterator[BinaryIO]:
-    """A file that gets its name when all of it is there."""
-    # Through a link to where it leads, as with any other way to write a file.
+    """Open a temporary file that is renamed to the target after it is complete."""
+    # Follow symbolic links, as writing a file does.
     target = Path(os.path.realpath(target))
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{secrets.token_hex(8)}.part")
@@ -302,22 +305,22 @@ def _engine_record(text: str) -> dict[str, Any] | None:
     return found if found and isinstance(found.get("endpointId"), str) and "engine" in found else None
 
 
-def _from_record(told: Mapping[str, Any], raw: Mapping[str, Any], note: str) -> Provenance:
-    model = _word(told.get("endpointId"))
-    asked = told.get("input")
-    values: dict[str, Any] = asked if isinstance(asked, dict) else {}
+def _from_record(fields: Mapping[str, Any], raw: Mapping[str, Any], note: str) -> Provenance:
+    model = _word(fields.get("endpointId"))
+    stated = fields.get("input")
+    values: dict[str, Any] = stated if isinstance(stated, dict) else {}
     return Provenance(
         model=model,
         input=parse_record_input(model, values) if model else None,
         values=values,
-        seed=_whole(told.get("seed")),
-        engine=_word(told.get("engine")),
-        engine_version=_word(told.get("engineVersion")),
-        request_id=_word(told.get("requestId")),
-        credits=_whole(told.get("credits")),
-        credits_source=_word(told.get("creditsSource")),
-        made_at=_moment(told.get("madeAt")),
-        service=_word(told.get("service")),
+        seed=_parse_int(fields.get("seed")),
+        engine=_word(fields.get("engine")),
+        engine_version=_word(fields.get("engineVersion")),
+        request_id=_word(fields.get("requestId")),
+        credits=_parse_int(fields.get("credits")),
+        credits_source=_word(fields.get("creditsSource")),
+        made_at=_parse_time(fields.get("madeAt")),
+        service=_word(fields.get("service")),
         note=note,
         raw=raw,
     )
@@ -328,7 +331,7 @@ def _from_settings(values: Mapping[str, Any], raw: Mapping[str, Any], note: str)
     return Provenance(
         model=_word(values.get("model")),
         values=values,
-        seed=_whole(values.get("seed")),
+        seed=_parse_int(values.get("seed")),
         engine=software or None,
         origin="reelbook" if software.startswith("reelbook ") else "another tool",
         note=note,
@@ -337,19 +340,19 @@ def _from_settings(values: Mapping[str, Any], raw: Mapping[str, Any], note: str)
 
 
 def _word(value: Any) -> str | None:
-    """A short text without what moves a cursor or hides letters; None for anything else."""
+    """A short text without unprintable characters; None for any other value."""
     if not isinstance(value, str):
         return None
     return "".join(letter for letter in value[:_LONGEST_WORD] if letter.isprintable()).strip() or None
 
 
-def _whole(value: Any) -> int | None:
+def _parse_int(value: Any) -> int | None:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _moment(value: Any) -> datetime | None:
+def _parse_time(value: Any) -> datetime | None:
     try:
         found = datetime.fromisoformat(value)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What is known of a run as one JSON text, for its way into a file and back."""
+"""Format and parse the record of a run, a JSON text stored in media files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .file_pieces import MAX_BYTES
 from .input_record import make_record_input
 
 LONGEST_RECORD = 400_000
-"""Bytes of a record of ours; XML may make five of one, and it still is below what is read."""
+"""Maximum bytes of our own record; escaped for XML it may take five times as much, yet stays below `MAX_BYTES`."""
 LONGEST_TEXT = 4_000
-"""Longer sources are known by their hash alone: a file that held its own source picture would be no smaller than it."""
+"""Longer source pictures are replaced by their hash: a file should not contain its own source picture."""
 
 NAMES = {
     "model": "endpointId",
@@ -31,19 +31,19 @@ NAMES = {
     "made_at": "madeAt",
     "service": "service",
 }
-"""What each fact is called in a record; the first three as engines call them."""
+"""The key of each fact in a record; the first three are those that engines use."""
 
 _DEEPEST = 40
 
 
 def format_record(facts: Mapping[str, Any]) -> str:
-    """The facts as JSON in a fixed order; texts beyond all measure are shortened, and the input left out at last.
+    """The facts as JSON in a fixed order; if too long, long texts are shortened, then the input is left out.
 
     >>> format_record({"model": "svc/smart-resize", "credits": 11, "note": "not a fact of a run"})
     '{"credits":11,"endpointId":"svc/smart-resize"}'
     """
-    told = {NAMES[name]: _plain(facts[name]) for name in NAMES if facts.get(name) is not None}
-    for attempt in (told, {**told, "input": _shortened(told.get("input"))}, {**told, "input": None}):
+    fields = {NAMES[name]: _plain(facts[name]) for name in NAMES if facts.get(name) is not None}
+    for attempt in (fields, {**fields, "input": _shortened(fields.get("input"))}, {**fields, "input": None}):
         text = _json(attempt)
         if len(text.encode()) <= LONGEST_RECORD:
             return text
@@ -51,25 +51,25 @@ def format_record(facts: Mapping[str, Any]) -> str:
 
 
 def parse_record(text: str) -> dict[str, Any] | None:
-    """The JSON object of a text; None where it is none, or one that nobody would write."""
+    """Parse a text as a JSON object; None if it is none, or exceeds the limits of size and depth."""
     if len(text) > MAX_BYTES or text.lstrip()[:1] != "{":
         return None
     try:
         found = json.loads(text, parse_constant=lambda _: None)
-    # Too deep, or a number of too many digits.
+    # Nested too deeply, or a number with too many digits.
     except (ValueError, RecursionError):
         return None
     return _sound(found) if isinstance(found, dict) and _is_shallow(found) else None
 
 
-def _json(told: Mapping[str, Any]) -> str:
-    text = json.dumps(told, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    # Half of a surrogate pair cannot be written as UTF-8; as `\udc80` JSON can hold it.
+def _json(fields: Mapping[str, Any]) -> str:
+    text = json.dumps(fields, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    # A lone surrogate cannot be encoded as UTF-8, but JSON can escape it as `\udc80`.
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON can write it."""
+    """Convert a value to JSON types."""
     if isinstance(value, Input):
         return _plain(make_record_input(value))
     if isinstance(value, datetime):
@@ -88,7 +88,7 @@ def _plain(value: Any) -> Any:
 
 
 def _hashed(address: str) -> str:
-    """The hash of the picture that a `data:` URL holds."""
+    """The hash of the picture in a `data:` URL."""
     head, _, body = address.partition(",")
     try:
         content = base64.b64decode(body) if head.lower().endswith(";base64") else urllib.parse.unquote_to_bytes(body)
@@ -98,7 +98,7 @@ def _hashed(address: str) -> str:
 
 
 def _shortened(value: Any) -> Any:
-    """The value without the ends of its long texts, as engines shorten them."""
+    """The value with its long texts truncated, in the format that engines use."""
     if isinstance(value, str) and len(value) > LONGEST_TEXT:
         digest = hashlib.sha256(value.encode("utf-8", "replace")).hexdigest()
         return f"{value[:LONGEST_TEXT]}… (sha256={digest})"
@@ -108,7 +108,7 @@ def _shortened(value: Any) -> Any:
 
 
 def _sound(value: Any) -> Any:
-    """The value without halves of surrogate pairs, on which whoever shows or writes it would break."""
+    """The value without lone surrogates, which would cause errors when it is displayed or written."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
@@ -117,7 +117,7 @@ def _sound(value: Any) -> Any:
 
 
 def _is_shallow(found: dict[str, Any]) -> bool:
-    """Whether it is no deeper than what a model is asked; every walk through it then has an end."""
+    """Whether the object is nested no deeper than `_DEEPEST`, so that recursion over it is safe."""
     level: list[Any] = [found]
     for _ in range(_DEEPEST):
         below = [

@@ -1,4 +1,4 @@
-"""What is known of a run in a small file beside its file, where that one must not be changed."""
+"""Sidecars: records of runs in separate files, for media files that must not be changed."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from .file_pieces import MAX_BYTES
 from .run_record import format_record, parse_record
 
 SUFFIX = ".reelbook.json"
-"""After the whole name of the file: `boat.mp4.reelbook.json`."""
+"""Appended to the full name of the file: `boat.mp4.reelbook.json`."""
 _MAX_OTHERS = 2_000
-"""How many sidecars of a folder are read to find one whose file was renamed."""
+"""Maximum number of sidecars in a folder that are read to find that of a renamed file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """What a sidecar says."""
+    """The content of a sidecar."""
 
     path: Path
     sha256: str
-    """The hash of the content that it is about."""
+    """The hash of the media file's content."""
     record: Mapping[str, Any]
-    """What is known of the run, as in `record_of`."""
+    """The record of the run, see `run_record.format_record`."""
 
 
 def format_sidecar(sha256: str, facts: Mapping[str, Any]) -> str:
-    """The text of a sidecar for the file of this content.
+    """The text of a sidecar for the file with this hash.
 
     >>> format_sidecar("ab12", {"model": "svc/smart-resize"})
     '{"sha256": "ab12", "record": {"endpointId": "svc/smart-resize"}}'
@@ -41,12 +41,12 @@ def format_sidecar(sha256: str, facts: Mapping[str, Any]) -> str:
 
 
 def sidecar_path(path: Path) -> Path:
-    """Where the sidecar of a file is."""
+    """The path of a file's sidecar."""
     return path.with_name(path.name + SUFFIX)
 
 
 def find_sidecars(path: Path) -> Iterator[Sidecar]:
-    """The sidecar of a file first, then the others of its folder, one of which fits if the file was renamed."""
+    """Yield the sidecar of a file, then the others in its folder, one of which matches if the file was renamed."""
     own = sidecar_path(path)
     if (found := _read(own)) is not None:
         yield found
@@ -64,7 +64,7 @@ def hash_file(file: BufferedReader) -> str:
 
 
 def _read(path: Path) -> Sidecar | None:
-    """A sidecar; None where there is none, or one that makes no sense."""
+    """Read a sidecar; None if it is missing or invalid."""
     try:
         if path.stat().st_size > 2 * MAX_BYTES:
             return None

@@ -1,4 +1,4 @@
-"""Whether the signature of a file holds, as far as the C2PA library is installed to say so."""
+"""Validate the signature of a file with the C2PA library, if installed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _OFFLINE = {"verify": {"remote_manifest_fetch": False, "ocsp_fetch": False}}
 
 
 def validation_state(path: Path) -> str:
-    """`Trusted`, `Valid` or `Invalid`; empty where c2pa-python is not installed, or cannot read the file.
+    """`Trusted`, `Valid` or `Invalid`; empty if c2pa-python is not installed, or cannot read the file.
 
-    Nothing is fetched: a manifest that is elsewhere is not looked at, and no list of trusted issuers is asked for.
+    No requests are made: remote manifests are ignored, and no list of trusted issuers is downloaded.
     """
     try:
         status = path.stat()
         return _state(str(path), status.st_mtime_ns, status.st_size)
-    # Whatever a library of native code stumbles over, it is the file; and a run is shown without it, too.
+    # The library raises errors of many types for a broken file; the state is optional for display.
     except Exception:
         return ""
 

@@ -1,4 +1,4 @@
-"""Copies signed with a certificate of the user's own, by the C2PA library, and without any network."""
+"""Sign copies with the user's certificate, using the C2PA library without network access."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INSTEAD = "Nothing was written, and the original is where it was; rb.options.si
 
 
 def get_signable_type(head: bytes) -> str:
-    """The type of a file that begins like this, as far as it can be signed; otherwise empty.
+    """The media type of a file with these first bytes, if it can be signed; else empty.
 
     >>> get_signable_type(b"\\x89PNG\\r\\n\\x1a\\n"), get_signable_type(b"\\0\\0\\0\\x20ftypisom"), get_signable_type(b"\\x1aE\\xdf\\xa3")
     ('image/png', 'video/mp4', '')
@@ -41,9 +41,9 @@ def get_signable_type(head: bytes) -> str:
 
 
 def write_signed(source: IO[bytes], target: IO[bytes], signing: Signing, source_type: str) -> bool:
-    """Write the file with a signature into the target; false where files of its kind cannot be signed.
+    """Write a signed copy of the file to the target; false if its format cannot be signed.
 
-    What the signature states is that Reelbook has made the copy, and the digital source type where one is known.
+    The signature states that Reelbook made the copy, and the digital source type if known.
     """
     source.seek(0)
     kind = get_signable_type(source.read(12))
@@ -81,7 +81,7 @@ def _manifest(source_type: str) -> dict[str, Any]:
 
 
 def _credentials(signing: Signing) -> tuple[bytes, bytes, str]:
-    """The chain and the key as the library takes them, and the name of the algorithm; both are checked first."""
+    """The validated chain and key in the library's format, and the name of the algorithm."""
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import (
         Encoding,
@@ -122,7 +122,7 @@ def _algorithm(key: Any) -> str:
 
 
 def _text(place: str, what: str) -> bytes:
-    """The content of a file, or of a variable of the environment."""
+    """The content of a file, or of an environment variable."""
     if place.startswith(_ENV):
         found = os.environ.get(place.removeprefix(_ENV), "")
         if not found:

@@ -1,6 +1,6 @@
-"""Which kind of source a file has, in the words of IPTC's list of digital source types, and why.
+"""The IPTC digital source types of files.
 
-What is marked must be true: a file that is no work of a generative model is not called one.
+Marks must be true: a file that was not made by a generative model is not marked as such.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from ...models.images_to_video import ImagesToVideo
 PREFIX = "http://cv.iptc.org/newscodes/digitalsourcetype/"
 
 TRAINED = PREFIX + "trainedAlgorithmicMedia"
-"""All of it comes out of a model that was trained on media. Also of hosted models that begin with a picture of the user, to
-move or recompose it: every pixel of what they make is theirs."""
+"""Made entirely by a model trained on media. Also for hosted models that start from the user's picture, to move or
+recompose it: they generate every pixel of their output."""
 ALGORITHMIC = PREFIX + "algorithmicMedia"
-"""It was drawn by a program without any trained weights: what the embedded engines paint, move and recompose."""
+"""Made by a program without trained weights: what the embedded engines paint, move and recompose."""
 COMPOSITE = PREFIX + "composite"
-"""Pictures joined to a film. Joining generates nothing, and nobody says what the pictures are."""
+"""Pictures joined to a film. Joining generates nothing, and the sources of the pictures are unknown."""
 SYNTHETIC = PREFIX + "compositeSynthetic"
-"""The same, and at least one of the pictures says that a generative model has made it: the film must not lose that."""
+"""Pictures joined to a film, at least one of which states a generative model as its source, as the film then must."""
 
 BY_GENERATIVE_MODELS = frozenset(
     {"trainedAlgorithmicMedia", "compositeWithTrainedAlgorithmicMedia", "compositeSynthetic"}
 )
-"""The last words of those types that say: made or changed by a generative model, in whole or in part."""
+"""The last segments of the types made or changed by a generative model, in whole or in part."""
 
 
 def is_generative(source_type: str) -> bool:
-    """Whether a source type says that a generative model took part.
+    """Whether a source type states that a generative model was used.
 
     >>> is_generative(TRAINED), is_generative(ALGORITHMIC), is_generative("")
     (True, False, False)
@@ -38,10 +38,10 @@ def is_generative(source_type: str) -> bool:
 
 
 def get_source_type(model: object, engine: Mapping[str, Any], sources: Iterable[str]) -> str:
-    """The source type of what a model has made; empty where nobody says which model that was.
+    """The source type of a model's output; empty if the model is unknown.
 
-    `engine` is the record of an embedded engine in the file, if it has one; `sources` are the types of the pictures that
-    it was made from, as far as they say so.
+    `engine` is the record of an embedded engine in the file, if there is one; `sources` are the types stated by the
+    source pictures.
     """
     if not model:
         return ""

@@ -1,4 +1,4 @@
-"""The first directory of a TIFF, as far as it takes to find the manifest of its maker."""
+"""Parse the first directory of a TIFF to find its C2PA manifest."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from .file_pieces import Stretch, get_length, read_exactly
+from ...util.containers import get_length, read_exactly
+from .file_pieces import Stretch
 
 SIGNATURES = (b"II*\0", b"MM\0*")
 
@@ -14,7 +15,7 @@ _MANIFEST = 0xCD41
 
 
 def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
-    """The value of the tag that holds it."""
+    """The value of the manifest's tag."""
     order = "<" if read_exactly(file, 0, 2) == b"II" else ">"
     (start,) = struct.unpack(order + "I", read_exactly(file, 4, 4))
     (count,) = struct.unpack(order + "H", read_exactly(file, start, 2))

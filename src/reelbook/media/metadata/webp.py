@@ -1,104 +1,78 @@
-"""Texts in a WebP: its EXIF and XMP chunks."""
+"""Read and write metadata of a WebP: its EXIF and XMP chunks."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
+from ...models.picture_headers import parse_header
+from ...util.containers import MalformedFile, Part, get_length, parse_riff_chunks, read_content, read_exactly
 from . import exif, xmp
-from .file_pieces import MAX_BYTES, MAX_PARTS, MalformedFile, Piece, Stretch, get_length, read_exactly
+from .file_pieces import MAX_BYTES, Piece, Stretch
 
-_HEAD = 12
 _HAS_XMP, _HAS_ALPHA = 0x04, 0x10
 _LARGEST = 2**32 - 10
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """Where a chunk is, and what its four letters are."""
-
-    kind: bytes
-    start: int
-    stop: int
-    size: int
-    """Bytes of its content, without the one that may fill it up to an even number."""
-
-
 def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
-    """The texts of the EXIF block, and our own record from the XMP packet."""
+    """Yield the texts of the EXIF block, and our own record from the XMP packet."""
     for chunk in _chunks(file):
         if chunk.size > 2 * MAX_BYTES:
             continue
         if chunk.kind == b"EXIF":
-            yield from exif.parse_texts(_content(file, chunk)).items()
-        elif chunk.kind == b"XMP " and (record := xmp.find_record(_content(file, chunk))) is not None:
+            yield from exif.parse_texts(read_content(file, chunk)).items()
+        elif chunk.kind == b"XMP " and (record := xmp.find_record(read_content(file, chunk))) is not None:
             yield "reelbook", record
 
 
 def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
-    """The manifest of its maker, as C2PA places it in a WebP, and in a WAV or AVI, which are built alike."""
+    """The parts of the manifest, where C2PA places it in a WebP, and in a WAV or AVI, which have the same structure."""
     for chunk in _chunks(file):
         if chunk.kind == b"C2PA":
-            yield Stretch(chunk.start + 8, chunk.start + 8 + chunk.size)
+            yield Stretch(chunk.inside, chunk.stop)
 
 
 def read_packets(file: BinaryIO) -> Iterator[bytes]:
-    """Its XMP packets."""
+    """Yield the XMP packets."""
     for chunk in _chunks(file):
         if chunk.kind == b"XMP " and chunk.size <= 2 * MAX_BYTES:
-            yield _content(file, chunk)
+            yield read_content(file, chunk)
 
 
 def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
-    """The same picture with our record and its kind of source in its XMP packet, which is added where there is none."""
+    """The picture with our record and its source type in its XMP packet, which is added if missing."""
     chunks = list(_chunks(file))
-    if not chunks:
-        raise MalformedFile("it is empty")
-    packet, is_in = _packet(xmp.make_packet(record, source_type)), False
+    if not chunks or chunks[-1].end % 2:
+        raise MalformedFile("it is empty, or its last chunk lacks its padding")
+    packet, is_written = _packet(xmp.make_packet(record, source_type)), False
     pieces: list[Piece] = [_extended(file, chunks[0])]
     for chunk in chunks[1:] if chunks[0].kind == b"VP8X" else chunks:
-        theirs = _content(file, chunk) if chunk.kind == b"XMP " and chunk.size <= 2 * MAX_BYTES else None
-        joined = None if theirs is None or is_in else xmp.merge_into_packet(theirs, record, source_type)
-        if joined is not None:
-            pieces.append(_packet(joined))
-            is_in = True
+        foreign = read_content(file, chunk) if chunk.kind == b"XMP " and chunk.size <= 2 * MAX_BYTES else None
+        merged = None if foreign is None or is_written else xmp.merge_into_packet(foreign, record, source_type)
+        if merged is not None:
+            pieces.append(_packet(merged))
+            is_written = True
         else:
-            pieces.append(Stretch(chunk.start, chunk.stop))
-    pieces += [] if is_in else [packet]
+            pieces.append(Stretch(chunk.start, chunk.end))
+    pieces += [] if is_written else [packet]
     size = sum(len(piece) if isinstance(piece, bytes) else piece.stop - piece.start for piece in pieces) + 4
     if size > _LARGEST:
         raise MalformedFile("it is as large as such a file can be")
-    end = chunks[-1].stop
-    # What some programs append after the end is theirs, and stays.
+    end = chunks[-1].end
+    # Data that other programs append after the end are kept.
     return [b"RIFF" + struct.pack("<I", size) + b"WEBP", *pieces, Stretch(end, get_length(file))]
 
 
-def _chunks(file: BinaryIO) -> Iterator[_Chunk]:
-    """The chunks of the file; odd where one claims more than the file has."""
-    size = min(get_length(file), struct.unpack("<I", read_exactly(file, 4, 4))[0] + 8)
-    start = _HEAD
-    for _ in range(MAX_PARTS):
-        if start + 8 > size:
-            return
-        kind, count = struct.unpack("<4sI", read_exactly(file, start, 8))
-        stop = start + 8 + count + count % 2
-        if stop > size:
-            raise MalformedFile("a chunk claims more than the file has")
-        yield _Chunk(kind, start, stop, count)
-        start = stop
-    raise MalformedFile("it has too many chunks")
+def _chunks(file: BinaryIO) -> Iterator[Part]:
+    stop = 8 + int.from_bytes(read_exactly(file, 4, 4), "little")
+    return parse_riff_chunks(file, min(get_length(file), stop))
 
 
-def _content(file: BinaryIO, chunk: _Chunk) -> bytes:
-    return read_exactly(file, chunk.start + 8, chunk.size)
-
-
-def _extended(file: BinaryIO, first: _Chunk) -> bytes:
-    """The header that says what the file holds besides pixels: its own, or one for the simple kind that has none."""
+def _extended(file: BinaryIO, first: Part) -> bytes:
+    """The extended header that declares the chunks besides pixels: the file's own, or a new one for a simple file."""
     if first.kind == b"VP8X":
-        header = read_exactly(file, first.start, first.stop - first.start)
+        header = read_exactly(file, first.start, first.end - first.start)
         if first.size < 10:
             raise MalformedFile("its header is too short")
         return header[:8] + bytes([header[8] | _HAS_XMP]) + header[9:]
@@ -107,21 +81,16 @@ def _extended(file: BinaryIO, first: _Chunk) -> bytes:
     return struct.pack("<4sI4B", b"VP8X", 10, flags | _HAS_XMP, 0, 0, 0) + sides
 
 
-def _canvas(file: BinaryIO, pixels: _Chunk) -> tuple[int, int, int]:
-    """Width, height, and whether it is transparent, from the first bytes of the pixels."""
-    head = read_exactly(file, pixels.start + 8, 10)
-    if pixels.kind == b"VP8 " and head[3:6] == b"\x9d\x01\x2a":
-        width, height = struct.unpack("<HH", head[6:10])
-        width, height, flags = width & 0x3FFF, height & 0x3FFF, 0
-    elif pixels.kind == b"VP8L" and head[0] == 0x2F:
-        bits = int.from_bytes(head[1:5], "little")
-        width, height = (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-        flags = _HAS_ALPHA if bits >> 28 & 1 else 0
-    else:
+def _canvas(file: BinaryIO, pixels: Part) -> tuple[int, int, int]:
+    """Width, height, and the flag for transparency, from the first bytes of the pixels."""
+    head = read_exactly(file, pixels.inside, 10)
+    is_lossless = pixels.kind == b"VP8L" and head[0] == 0x2F
+    if not is_lossless and (pixels.kind, head[3:6]) != (b"VP8 ", b"\x9d\x01\x2a"):
         raise MalformedFile("its pixels are of an unknown kind")
-    if not width or not height:
+    header = parse_header(read_exactly(file, 0, 30))
+    if header is None or not header.pixels:
         raise MalformedFile("its picture has no size")
-    return width, height, flags
+    return header.width, header.height, _HAS_ALPHA if is_lossless and head[4] & 0x10 else 0
 
 
 def _packet(content: bytes) -> bytes:

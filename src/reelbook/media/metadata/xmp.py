@@ -1,4 +1,4 @@
-"""XMP packets: our record, and what kind of source the content has, beside whatever else others have written there."""
+"""Read and write XMP packets with our record and the digital source type, keeping foreign content."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PADDING = re.compile(rb"\s+(?=<\?xpacket end)")
 
 
 def make_packet(record: str = "", source_type: str = "") -> bytes:
-    """A packet that holds the record, the kind of source, or both, and nothing else.
+    """A packet with only the record, the source type, or both.
 
     >>> find_record(make_packet('{"seed":7}'))
     '{"seed":7}'
@@ -36,9 +36,9 @@ def make_packet(record: str = "", source_type: str = "") -> bytes:
 
 
 def merge_into_packet(other: bytes, record: str = "", source_type: str = "") -> bytes | None:
-    """Somebody's packet with ours in it; None where it is no packet.
+    """A foreign packet with our record and the source type added; None if it is no packet.
 
-    An earlier record of ours goes. The kind of source that it names already stays: whoever wrote it knew more of it.
+    An earlier record of ours is replaced. A source type that it already names is kept, because its author knew more.
     """
     before, end, after = _OURS.sub(b"", other).rpartition(_END)
     typed = b"" if find_source_type(before) else _typed(source_type)
@@ -46,23 +46,23 @@ def merge_into_packet(other: bytes, record: str = "", source_type: str = "") -> 
 
 
 def without_padding(content: bytes) -> bytes:
-    """The packet without the room that programs leave at its end for later changes."""
+    """The packet without the padding that programs add at its end for later changes."""
     return _PADDING.sub(b"", content)
 
 
 def find_record(content: bytes) -> str | None:
-    """The record of a packet, if it has one. Nothing of its XML is followed: only our own words are looked for."""
+    """The record of a packet, if it has one, found by our exact markup: the XML is not parsed."""
     found = _OURS.search(content)
     return html.unescape(found[1].decode("utf-8", "replace")) if found else None
 
 
 def is_ours(content: bytes) -> bool:
-    """Whether a packet holds nothing but our record, and the kind of source that we have written with it."""
+    """Whether a packet holds nothing but our record and our source type."""
     return find_record(content) is not None and _OUR_TYPE.sub(b"", _OURS.sub(b"", content)) == make_packet()
 
 
 def find_source_type(content: bytes) -> str:
-    """The kind of source that a packet names, as an address of IPTC's list; empty where it names none.
+    """The source type that a packet names, as a URL of IPTC's list; empty if it names none.
 
     >>> find_source_type(make_packet(source_type="http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia"))
     'http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia'
@@ -72,7 +72,7 @@ def find_source_type(content: bytes) -> str:
 
 
 def _described(record: str) -> bytes:
-    # XML has no way to write these two; JSON has.
+    # XML cannot represent these two characters; JSON can escape them.
     writable = record.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
     return _BEFORE + escape(writable, {'"': "&quot;"}).encode() + _AFTER if record else b""
 

@@ -1,1 +1,1 @@
-"""A description of any model, read into a form that judges values as its schema does."""
+"""Input classes built from OpenAPI descriptions, which validate values as their schemas do."""

@@ -19,7 +19,7 @@ NOISE_RATIO = Fraction(1, 1_000_000)
 `numpy.linspace(0, 1, 21)`."""
 
 MAX_ADDED, MAX_LEVELS = 1000, 16
-"""How many defaults are added to a value, and how deeply they may nest; a value that needs more is left as it is."""
+"""How many defaults are added to a value, and how deeply they may nest; a value that needs more is left unchanged."""
 
 
 def coerce(value: Any, rule: Rule, defs: Defs, *, exact: bool) -> tuple[Any, list[Problem]]:
@@ -74,7 +74,7 @@ class _Filler:
     def default(self, name: str, rule: Rule, level: int) -> dict[str, Any]:
         value = find_keyword(rule, "default", self.defs)
         if value is None:
-            # A null says the same as leaving the field out.
+            # Null is equivalent to leaving the field out.
             return {}
         self.added += 1
         if self.added > MAX_ADDED or level > MAX_LEVELS:
@@ -98,7 +98,7 @@ def _matching_rules(value: Any, rules: Iterable[Rule], defs: Defs) -> list[Mappi
 
 
 class _Coercion:
-    """Coerces one value, matching each of its places with the rules that apply there."""
+    """Coerces one value, tracking the rules that apply at each path."""
 
     def __init__(self, defs: Defs, exact: bool) -> None:
         self.defs, self.exact = defs, exact
@@ -123,7 +123,7 @@ class _Coercion:
         names = dict.fromkeys(find_field_names(rules_here))
         if is_closed(rules_here, self.defs):
             unknown = [name for name in value if name not in names]
-            # Each message takes time to write, and nobody reads more.
+            # Each message takes time to format, and more are not reported.
             room = max(MAX_PROBLEMS - len(self.unknown), 0)
             self.unknown += [unknown_field((*loc, name), thaw(value[name]), names) for name in unknown[:room]]
 
@@ -133,7 +133,7 @@ def _coerce_number(value: float, rules_here: Sequence[Mapping[str, Any]], exact:
         value = _without_noise(value, rules_here)
     for rule in rules_here:
         for choice in (*rule.get("enum", ()), *([rule["const"]] if "const" in rule else [])):
-            # As the description spells it, 1 or 1.0.
+            # Spelled as in the description, 1 or 1.0.
             if isinstance(choice, (int, float)) and not isinstance(choice, bool) and choice == value:
                 return choice
     types = {name for rule in rules_here if "type" in rule for name in types_of(rule, {})}
@@ -148,7 +148,7 @@ def _without_noise(value: float, rules_here: Sequence[Mapping[str, Any]]) -> flo
     for rule in rules_here:
         if "multipleOf" in rule and not is_multiple(value, rule["multipleOf"]):
             nearest = nearest_number(value, rule)
-            # As fractions, because a description may have numbers that are too large for any other arithmetic.
+            # Fractions, because a description may have numbers that are too large for other arithmetic.
             noise = min(Fraction(rule["multipleOf"]), Fraction(1)) * NOISE_RATIO
             if nearest is not None and abs(Fraction(nearest) - Fraction(value)) <= noise:
                 return nearest

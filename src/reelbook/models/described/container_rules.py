@@ -1,4 +1,4 @@
-"""JSON Schema checks of lists and objects as a whole."""
+"""JSON Schema checks of lists and objects, apart from their contents."""
 
 from __future__ import annotations
 

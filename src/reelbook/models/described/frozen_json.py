@@ -1,4 +1,4 @@
-"""JSON values that never change: tuples for arrays, records for objects."""
+"""Immutable JSON values: tuples for arrays, records for objects."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ..problems import WANTED, Loc, format_literal
 from ..value_types import MAX_DIGITS, MAX_ENTRIES, coerce_float, coerce_int, coerce_tuple
 
 MAX_DEPTH = 40
-"""How deeply a value may nest: each level takes a few calls, and Python's stack ends after a thousand."""
+"""Maximum nesting of a value: each level takes a few calls, and Python's recursion limit is a thousand."""
 
 
 class Record(Mapping[str, Any]):
-    """An object inside an input: immutable and hashable, read by item or by attribute.
+    """An object inside an input: immutable and hashable, accessed by item or by attribute.
 
     >>> lora = Record({"path": "watercolour", "scale": 0.5})
     >>> lora.scale, lora["path"], lora == {"path": "watercolour", "scale": 0.5}
@@ -47,7 +47,7 @@ class Record(Mapping[str, Any]):
         return len(self._values)
 
     def __getattr__(self, name: str) -> Any:
-        # Python only asks here after `keys`, `items` and the like, which therefore always keep working.
+        # Called only where normal lookup fails, so `keys`, `items` and the like always keep working.
         if name.startswith("__") or name not in self._values:
             close = difflib.get_close_matches(name, list(self._values)[:1000], n=1)
             hint = f" Did you mean `{close[0]}`?" if close else ""
@@ -70,7 +70,7 @@ class Record(Mapping[str, Any]):
         return hash(equality_key(self))
 
     def __repr__(self) -> str:
-        # As one types it, so that an input's `repr` is code.
+        # A dict literal, so that an input's `repr` is code.
         return repr(self._values)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -84,7 +84,7 @@ class NotJson:
     loc: Loc
     value: Any
     wanted: str
-    """What JSON could have there; empty where that depends on the rule."""
+    """What JSON allows there; empty where that depends on the rule."""
 
 
 def freeze(value: Any) -> tuple[Any, list[NotJson]]:
@@ -153,7 +153,7 @@ def equality_key(value: Any) -> Any:
         case None | int() | float() | str():
             return value
         case _:
-            # What is no JSON value is equal only to itself.
+            # A value that is not JSON is equal only to itself.
             return ("other", id(value))
 
 
@@ -231,7 +231,7 @@ def _to_container(value: Any) -> Mapping[Any, Any] | tuple[Any, ...] | None:
 
 
 def _to_python(value: Any) -> Any:
-    """A scalar as Python's own type, from numpy's types, enum members and any integer or real number."""
+    """A scalar as a built-in type, from numpy's types, enum members and any integer or real number."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

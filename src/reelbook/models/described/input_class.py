@@ -52,8 +52,8 @@ def describe(document: Mapping[str, Any], endpoint_id: str | None = None) -> typ
 class Described(Input):
     """An input whose fields come from a description.
 
-    A field whose name is taken by a method, such as `copy`, is read as `request["copy"]`; as an attribute it has an
-    underscore more.
+    A field whose name is taken by a method, such as `copy`, is accessed as `request["copy"]`, or as an attribute with a
+    trailing underscore.
     """
 
     model_config = ConfigDict(protected_namespaces=(), use_attribute_docstrings=False)
@@ -61,10 +61,10 @@ class Described(Input):
     _rules: ClassVar[InputRules]
     """The description's fields, defaults and checks."""
     _attributes: ClassVar[Mapping[str, str]] = {}
-    """The attribute that holds each field."""
+    """The attribute name of each field."""
 
     if TYPE_CHECKING:
-        # Its fields are known only once a description is read.
+        # The fields are known only once a description is parsed.
         def __init__(self, /, *by_position: Any, **values: Any) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
 
@@ -85,7 +85,7 @@ class Described(Input):
             )
         instance = validate(dict(read))
         if instance.model_extra:
-            # Pydantic counts these as set, too, and one may have the name of another's attribute.
+            # Pydantic counts extra fields as set, too, and one may have the name of another field's attribute.
             instance.model_fields_set.intersection_update(
                 cls._attributes[name] for name in read if name in cls._attributes
             )
@@ -107,7 +107,7 @@ class Described(Input):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Described) or type(self) is not type(other):
             return NotImplemented
-        # Not as pydantic has it: to Python 1 and True are equal, and to a service they are not.
+        # Pydantic compares Python values, where 1 equals True; to a service they differ.
         return is_equal_json(self._sent(), other._sent())
 
     def __hash__(self) -> int:
@@ -131,7 +131,7 @@ class Described(Input):
             or name not in self._rules.defaults
             or not is_equal_json(value, self._rules.default(name))
         }
-        # Where forms exclude each other, a field can say which one is meant though it has its default.
+        # Where alternatives exclude each other, a field may select one even with its default value.
         return changed if self._rules.with_defaults(Record(changed)) == Record(sent) else sent
 
     def revised(self, /, **changes: Any) -> Self:
@@ -139,12 +139,12 @@ class Described(Input):
         return type(self)(**{**self.changed(), **self._named(changes)})
 
     def wire(self) -> dict[str, Any]:
-        """The JSON object that the service receives: defaults spelled out, nulls that say nothing left out."""
+        """The JSON object that the service receives: defaults included, redundant nulls omitted."""
         return {name: thaw(value) for name, value in self._sent().items()}
 
     @classmethod
     def model_json_schema(cls, *args: Any, **options: Any) -> dict[str, Any]:
-        """The description as JSON Schema, with all fields at the top and everything it refers to under `$defs`."""
+        """The description as JSON Schema, with all fields at the top level and all referenced schemas under `$defs`."""
         return deepcopy(dict(cls._rules.json_schema))
 
     @classmethod
@@ -153,7 +153,7 @@ class Described(Input):
 
     @classmethod
     def _named(cls, values: Mapping[Any, Any]) -> dict[Any, Any]:
-        """The values by field name; names of attributes are translated."""
+        """The values by field name; attribute names are translated."""
         names = {attribute: name for name, attribute in cls._attributes.items() if attribute not in cls._attributes}
         return {names.get(name, name): value for name, value in values.items()}
 
@@ -169,12 +169,12 @@ class _Open(Described):
 
     @classmethod
     def _named(cls, values: Mapping[Any, Any]) -> dict[Any, Any]:
-        # Any name may be that of a field, also one that is an attribute's.
+        # Any name may be a field's, even one that is also an attribute.
         return dict(values)
 
 
 def _to_error_details(problem: Problem) -> InitErrorDetails:
-    # The sentence last: pydantic fills in one fact after the other, and it may hold anything.
+    # Sentence last: pydantic substitutes one placeholder after another, and the sentence may contain any text.
     kind = PydanticCustomError(problem.kind, "{sentence}", {"problem": problem, "sentence": problem.message})
     return InitErrorDetails(type=kind, loc=problem.loc, input=problem.value)
 
@@ -199,7 +199,7 @@ def _make_input_class(endpoint_id: str, schema: str) -> type[Described]:
     attributes = _attributes_for(rules.fields, is_open=base is _Open)
     fields = {attributes[name]: (Any, _field(name, attributes[name], rules)) for name in rules.fields}
     about = find_keyword(rules.rule, "description", rules.defs) or f"What to ask of {endpoint_id}."
-    # Any, because mypy would take the name below for that of a class written by hand.
+    # Any, because mypy would treat the name below as that of a declared class.
     make: Any = create_model
     cls: type[Described] = make(_name_for(endpoint_id, rules), __base__=base, __doc__=about, **fields)
     cls.endpoint_id, cls._rules, cls._attributes = endpoint_id, rules, attributes
@@ -218,9 +218,9 @@ def _field(name: str, attribute: str, rules: InputRules) -> Any:
 
 
 def _attributes_for(names: Iterable[str], *, is_open: bool = False) -> dict[str, str]:
-    """An attribute for every field: its own name, or where that is taken, one that is not.
+    """An attribute name for every field: its own name, or where that is taken, a free one.
 
-    Where fields may come that nobody knows yet, it is one that they will hardly have.
+    With `is_open`, it is one that undescribed fields are unlikely to have.
 
     >>> _attributes_for(["prompt", "copy", "_seed", "my-field"])
     {'prompt': 'prompt', 'copy': 'copy_', '_seed': 'seed', 'my-field': 'my-field'}
@@ -245,7 +245,7 @@ def _may_be_attribute(name: str) -> bool:
 
 
 def _name_for(endpoint_id: str, rules: InputRules) -> str:
-    """The name of the class: its title, if that is an identifier, else one from the model's id."""
+    """The name of the class: its title, if that is an identifier, else derived from the model's id."""
     title = find_keyword(rules.rule, "title", rules.defs) or ""
     if title.isidentifier() and not keyword.iskeyword(title) and len(title) <= 60:
         return str(title)

@@ -24,11 +24,11 @@ _COMBINING = {"$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependen
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """What the service uses for a field that is left out."""
+    """The value that the service uses for an omitted field."""
 
     value: Any
     fits: bool
-    """Whether the description's own rules accept it; some name defaults that they do not."""
+    """Whether the description's own rules accept it; some descriptions have invalid defaults."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,9 +38,9 @@ class InputRules:
     rule: Mapping[str, Any]
     """The rule as in the description."""
     defs: Defs
-    """What the rule refers to."""
+    """The definitions that the rule refers to."""
     json_schema: Mapping[str, Any]
-    """The same, with all fields at the top, as a JSON Schema that stands on its own."""
+    """The rule as a self-contained JSON Schema, with all fields at the top level."""
     fields: Mapping[str, Rule]
     """The rule of each field."""
     required: frozenset[str]
@@ -53,8 +53,8 @@ class InputRules:
     def read(self, values: Mapping[str, Any], *, exact: bool) -> tuple[Record, list[Problem]]:
         """The validated values, redundant nulls left out and defaults filled in; or their problems.
 
-        With `exact` they are taken as written, as JSON is; else noise in numbers is rounded away, and None stands for
-        a field that is left out.
+        With `exact` values are taken as written, like JSON; else noise in numbers is rounded away, and None means that
+        the field is left out.
         """
         values, bad_pictures = (
             to_images(values, self.rule, self.defs) if self.has_pictures and not exact else (values, [])
@@ -72,14 +72,14 @@ class InputRules:
         return self.with_defaults(self._filled(self._without_nulls(value))), []
 
     def pictures(self, value: Record) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Every source picture in an input, with its place."""
+        """Every source picture in an input, with its field path."""
         return find_pictures(value, self.rule, self.defs)
 
     def _find_problems(self, value: Record) -> list[Problem]:
         found = problems(value, self.rule, self.defs)
         if self._is_plain or not found:
             return found
-        # What all alternatives have in common gives better messages than any one of them.
+        # The rules common to all alternatives give better messages than any single alternative.
         common_rule = {
             word: self.json_schema[word] for word in ("type", "properties", "required") if word in self.json_schema
         }
@@ -106,7 +106,7 @@ class InputRules:
         full = self._merged(given, missing)
         if self._is_plain or not missing or accepts(full, self.rule, self.defs):
             return full
-        # Alternatives that exclude each other: add the defaults that fit what was given.
+        # Alternatives that exclude each other: add the defaults that fit the given values.
         accepted: list[str] = []
         for name in missing:
             if accepts(self._merged(given, [*accepted, name]), self.rule, self.defs):
@@ -115,7 +115,7 @@ class InputRules:
 
     @property
     def _is_plain(self) -> bool:
-        """Whether fields are validated one by one, so that defaults which fit their fields fit the whole."""
+        """Whether fields are validated independently, so that defaults valid for their fields are valid together."""
         return set(self.rule) - set(get_annotations(self.rule)) <= _PLAIN_KEYWORDS
 
     def default(self, name: str) -> Any:
@@ -127,7 +127,7 @@ class InputRules:
         return Record({name: values[name] for name in (*self.fields, *given) if name in values})
 
     def _is_sent(self, name: str) -> bool:
-        """Whether a default is sent; a null says the same as leaving the field out."""
+        """Whether a default is sent; a null default is equivalent to leaving the field out."""
         return name in self.defaults and self.defaults[name].fits and self.defaults[name].value is not None
 
     def _is_absence(self, name: str) -> bool:
@@ -183,16 +183,16 @@ def parse_input_rules(schema: Mapping[str, Any]) -> InputRules:
 
 
 def _json_schema(rule: Mapping[str, Any], fields: Fields, defs: Defs) -> dict[str, Any]:
-    is_whole = not _COMBINING & set(rule)
-    # A combined schema keeps its parts as they are, beneath its fields.
+    is_simple = not _COMBINING & set(rule)
+    # A combined schema keeps its parts unchanged under `allOf`, beside its fields.
     parts = (
         {}
-        if is_whole
+        if is_simple
         else {"allOf": [{word: value for word, value in rule.items() if word not in get_annotations(rule)}]}
     )
     names = {word: find_keyword(rule, word, defs) for word in ("title", "description")}
     result = {
-        **(rule if is_whole else get_annotations(rule)),
+        **(rule if is_simple else get_annotations(rule)),
         **{word: text for word, text in names.items() if text is not None},
     }
     result.pop("required", None)
@@ -225,7 +225,7 @@ def _defaults(fields: Mapping[str, Rule], defs: Defs) -> Iterator[tuple[str, Def
 
 
 def _merge_problems(found: list[Problem], not_json: list[NotJson]) -> list[Problem]:
-    """All problems; where a value is no JSON, that problem replaces those of its rules."""
+    """All problems; where a value is not JSON, that problem replaces those of its rules."""
     reported = [stray.loc for stray in not_json if stray.wanted]
     places = {problem.loc for problem in found}
     rest = [problem for problem in found if not any(problem.loc[: len(loc)] == loc for loc in reported)]

@@ -15,11 +15,11 @@ from .references import Document, Scope, child_pointer, format_json_kind, requir
 from .schema_view import ONE_RULE, RULES_BY_NAME, RULES_IN_A_LIST, UNEVALUATED, get_annotations, in_place_rules
 
 MAX_LEVELS = 40
-"""How deeply a schema may nest; those of services have less than ten levels."""
+"""Maximum nesting of a schema; those of services have fewer than ten levels."""
 MAX_RULES = 10_000
-"""How many rules a schema may have; those of services have less than a hundred."""
+"""Maximum number of rules in a schema; those of services have fewer than a hundred."""
 MAX_IN_PLACE = 24
-"""How many rules may refer to one another without a step into the value."""
+"""Maximum number of rules that refer to one another without a step into the value."""
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 DROPPED_KEYWORDS = ("$defs", "definitions", "$id", "$schema", "$anchor", "$dynamicAnchor", "$comment", "$vocabulary")
@@ -61,7 +61,7 @@ class _Reader:
 
     def normalise(self, source: Any, place: str) -> Any:
         root = self.rule(source, place, 0, (source,) if isinstance(source, Mapping) else ())
-        # One after the other, not one inside the other: references may form long chains.
+        # A loop rather than recursion: references may form long chains.
         while self.pending:
             name, target, at, scope = self.pending.pop()
             self.defs[name] = self.rule(target, at, 0, scope)
@@ -140,7 +140,7 @@ def field_order(rule: Mapping[str, Any]) -> Sequence[str]:
 
 
 def sort_fields(fields: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The fields in the given order, then by their own `x-order` number, then as they come.
+    """The fields in the given order, then by their own `x-order` number, then in their original order.
 
     >>> list(sort_fields({"a": {}, "b": {"x-order": 1}, "c": {"x-order": 0}, "d": {}}, ["d"]))
     ['d', 'c', 'b', 'a']
@@ -165,8 +165,8 @@ def _convert_3_0(source: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**rest, "type": [source["type"], "null"]}
     if not {"allOf", "anyOf", "oneOf"} & set(source):
         return rest
-    judging = {word: value for word, value in rest.items() if word not in get_annotations(rest)}
-    return {"anyOf": [judging, {"type": "null"}], **get_annotations(rest)}
+    validating = {word: value for word, value in rest.items() if word not in get_annotations(rest)}
+    return {"anyOf": [validating, {"type": "null"}], **get_annotations(rest)}
 
 
 def _convert_exclusive_bounds(source: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -191,20 +191,20 @@ def _convert_tuple_items(source: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _check_in_place(root: Any, defs: Mapping[str, Any]) -> None:
-    """Raise where rules refer to themselves, or too far along a chain, without a step into the value."""
+    """Raise where rules refer to themselves, or form too long a chain, without a step into the value."""
     heights: dict[int, int] = {}
-    around: set[int] = set()
+    visiting: set[int] = set()
 
     def height(rule: Any) -> int:
         if not isinstance(rule, Mapping):
             return 0
         if id(rule) not in heights:
-            if id(rule) in around:
+            if id(rule) in visiting:
                 raise BadDescription("A schema refers to itself in a circle and never says what it takes.")
-            around.add(id(rule))
-            if len(around) <= MAX_IN_PLACE:
+            visiting.add(id(rule))
+            if len(visiting) <= MAX_IN_PLACE:
                 heights[id(rule)] = 1 + max((height(part) for part in in_place_rules(rule, defs)), default=0)
-            around.discard(id(rule))
+            visiting.discard(id(rule))
             if heights.get(id(rule), math.inf) > MAX_IN_PLACE:
                 raise BadDescription(f"More than {MAX_IN_PLACE} schemas in a row only refer to one another.")
         return heights[id(rule)]
@@ -232,7 +232,7 @@ def _copy_json(value: Any, place: str, level: int) -> Any:
     if isinstance(value, (list, tuple)):
         return [_copy_json(item, child_pointer(place, at), level + 1) for at, item in enumerate(value)]
     if isinstance(value, str):
-        # Half of a surrogate pair could not be shown.
+        # Replace unpaired surrogates, which cannot be displayed.
         return value.encode(errors="replace").decode()
     if value is None or isinstance(value, bool) or (_is_number(value) and abs(value) < 10**MAX_DIGITS):
         return value

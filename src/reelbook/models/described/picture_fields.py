@@ -1,4 +1,4 @@
-"""Source pictures in described inputs: which fields take one, and conversion of what was given there."""
+"""Source pictures in described inputs: which fields accept one, and conversion of their values."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def has_pictures(rule: Rule, defs: Defs) -> bool:
 
 
 def to_images(values: Mapping[Any, Any], rule: Rule, defs: Defs) -> tuple[dict[Any, Any], list[Problem]]:
-    """The values with an `Image` wherever a field takes a picture and one was given.
+    """The values with an `Image` wherever a picture was given for a picture field.
 
     >>> to_images({"image_url": "boat.png"}, {"properties": {"image_url": {"type": "string"}}}, {})[0]["image_url"].kind
     'path'
@@ -91,7 +91,7 @@ def _find_pictures(value: Any, rules: Rules, defs: Defs, name: str, loc: Loc) ->
 
 
 class _PictureReader:
-    """Converts the pictures in values, matching each place with the rules that apply there."""
+    """Converts the pictures in values, tracking the rules that apply at each path."""
 
     def __init__(self, defs: Defs) -> None:
         self.defs = defs

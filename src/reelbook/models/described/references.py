@@ -14,7 +14,7 @@ Scope = tuple[Mapping[str, Any], ...]
 
 
 class Document:
-    """A whole description."""
+    """An OpenAPI document whose references can be resolved."""
 
     def __init__(self, root: Any) -> None:
         self.root = require_mapping(root, "The description")
@@ -33,7 +33,7 @@ class Document:
                     f"The reference {format_literal(ref)} at {shorten_place(place)} goes round in a circle."
                 )
             seen.add(ref)
-            # The description as a whole is no schema, so `#` alone means the schema that one is in.
+            # The document root is not a schema, so `#` alone refers to the enclosing schema.
             targets = [item for root in ((self.root, *scope) if tokens else scope) for item in _find_at(root, tokens)]
             if not targets:
                 raise BadDescription(f"The reference {format_literal(ref)} at {shorten_place(place)} leads to nothing.")
@@ -42,7 +42,7 @@ class Document:
             ref = targets[0]["$ref"]
 
     def resolved(self, node: Any, place: str, scope: Scope = ()) -> Mapping[str, Any]:
-        """The object itself, or the one that its `$ref` points to."""
+        """The object itself, or the object that its `$ref` points to."""
         found = require_mapping(node, place)
         return require_mapping(self.target(found["$ref"], place, scope)[0], place) if "$ref" in found else found
 
@@ -75,7 +75,7 @@ def format_json_kind(value: Any) -> str:
 
 
 def shorten_place(place: str, max_length: int = 120) -> str:
-    """The place, its middle cut out where it is long."""
+    """The place, with its middle elided where it is long."""
     return place if len(place) <= max_length else f"{place[: max_length // 2]}…{place[-max_length // 2 :]}"
 
 
@@ -101,7 +101,7 @@ def _pointer_tokens(ref: Any, place: str) -> list[str]:
 
 
 def _find_at(root: Any, tokens: Sequence[str]) -> list[Any]:
-    """What a pointer leads to: a list of one item, or of none."""
+    """The target of a pointer as a list of one item; empty where it does not exist."""
     for token in tokens:
         if isinstance(root, Mapping) and token in root:
             root = root[token]

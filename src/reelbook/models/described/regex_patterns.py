@@ -40,8 +40,8 @@ _RUST_INSIDE: Mapping[str, str] = {r"\b": r"\x08", "[": r"\[", "&": r"\&", "~": 
 def matches(pattern: str, text: str) -> bool:
     """Whether a JavaScript pattern is found in the text.
 
-    A pattern that cannot be compiled matches everything, and so does one that could take minutes: the service is
-    left to check it.
+    A pattern that cannot be compiled matches everything, and so does one that could take minutes: the check is left
+    to the service.
 
     >>> matches("^[0-9]+$", "12"), matches("^[0-9]+$", "12\\n"), matches("(", "anything")
     (True, False, True)
@@ -52,7 +52,7 @@ def matches(pattern: str, text: str) -> bool:
 @lru_cache(maxsize=1024)
 def _compile_matcher(pattern: str) -> Matcher:
     try:
-        # Rust's engine takes time in proportion to the text, but knows no lookaround and no back references.
+        # Rust's engine takes linear time, but supports neither lookaround nor back references.
         return SchemaValidator(core_schema.str_schema(pattern=_to_rust(pattern))).isinstance_python
     except SchemaError:
         return _compile_backtracking(pattern)
@@ -61,7 +61,7 @@ def _compile_matcher(pattern: str) -> Matcher:
 def _compile_backtracking(pattern: str) -> Matcher:
     try:
         with warnings.catch_warnings():
-            # Python warns of spellings that it may read differently some day; they are fine in JavaScript.
+            # Python warns of syntax that it may interpret differently in future; it is valid in JavaScript.
             warnings.simplefilter("ignore")
             compiled = re.compile(_to_python(pattern), re.ASCII)
     except (re.error, OverflowError, RecursionError):
@@ -83,7 +83,7 @@ def _to_rust(pattern: str) -> str:
         if token in special:
             out.append(special[token])
         elif inside and token == "-" and before in ("[", "[^", "-"):
-            # Two of them would be an operator.
+            # `--` would be an operator.
             out.append(r"\-")
         else:
             out.append(_to_rust_character(token))

@@ -49,7 +49,7 @@ def text_problems(value: str, rule: Rule, loc: Loc) -> Iterator[Problem]:
     ['`name` has 4 characters; 3 at most are allowed. Shorten it.']
     """
     if isinstance(value, Image):
-        # What is sent in its place is not known yet, so only the service can check it.
+        # The text sent in its place is not known yet, so only the service can check it.
         return
     shortest, longest = rule.get("minLength", 0), rule.get("maxLength", math.inf)
     has = f"{format_subject(loc)} has {len(value):,} character{'s' if len(value) != 1 else ''}"
@@ -71,7 +71,7 @@ def is_multiple(value: float, step: float) -> bool:
     """
     if isinstance(value, float) and not math.isfinite(value):
         return False
-    return (_written(value) / _written(step)).denominator == 1
+    return (_as_fraction(value) / _as_fraction(step)).denominator == 1
 
 
 def limits(rule: Rule) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def limits(rule: Rule) -> dict[str, Any]:
     ({'minimum': 1, 'maximum': 9}, {'exclusiveMinimum': 0})
     """
     ends = {word: rule[word] for word in _KINDS if word in rule}
-    if _is_whole(rule):
+    if _is_integer(rule):
         low = [math.ceil(ends["minimum"])] if "minimum" in ends else []
         low += [math.floor(ends["exclusiveMinimum"]) + 1] if "exclusiveMinimum" in ends else []
         high = [math.floor(ends["maximum"])] if "maximum" in ends else []
@@ -102,15 +102,15 @@ def nearest_number(value: float, rule: Rule) -> float | None:
     """
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    ends = {word: _written(bound) for word, bound in limits(rule).items()}
-    target = _written(value)
+    ends = {word: _as_fraction(bound) for word, bound in limits(rule).items()}
+    target = _as_fraction(value)
     target = max(target, ends.get("minimum", target), ends.get("exclusiveMinimum", target))
     target = min(target, ends.get("maximum", target), ends.get("exclusiveMaximum", target))
     candidates = [target]
     if "multipleOf" in rule:
-        step = _written(rule["multipleOf"])
+        step = _as_fraction(rule["multipleOf"])
         # An integer can only be a multiple of the step's numerator.
-        step = Fraction(step.numerator) if _is_whole(rule) else step
+        step = Fraction(step.numerator) if _is_integer(rule) else step
         candidates = [(round(target / step) + offset) * step for offset in (0, -1, 1)]
     legal = [item for item in candidates if not any(_is_beyond(item, word, ends[word]) for word in ends)]
     nearest = min(legal, key=lambda item: abs(item - target), default=None)
@@ -132,11 +132,11 @@ def _is_beyond(value: Any, word: str, bound: Any) -> bool:
             return bool(value >= bound)
 
 
-def _is_whole(rule: Rule) -> bool:
+def _is_integer(rule: Rule) -> bool:
     types = rule.get("type")
     return types == "integer" or (isinstance(types, (list, tuple)) and "integer" in types and "number" not in types)
 
 
-def _written(value: float) -> Fraction:
+def _as_fraction(value: float) -> Fraction:
     """A number as its shortest decimal, not as its binary digits: 0.05 is 1/20."""
     return Fraction(value) if isinstance(value, int) else Fraction(Decimal(repr(value)))

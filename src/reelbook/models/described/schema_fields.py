@@ -46,28 +46,28 @@ def fields_of(rule: Rule, defs: Defs) -> Fields:
     Fields(rules={'a': {'type': 'string', 'minLength': 1}}, required=('a',))
     """
     found = _Gatherer(defs).fields(rule)
-    speaking = find_applicable_rules([rule], defs)
-    listed = (field_order(part) for part in speaking)
-    rules = {**found.rules, **dict(_only_named(rule, speaking, found.rules))}
+    applicable = find_applicable_rules([rule], defs)
+    listed = (field_order(part) for part in applicable)
+    rules = {**found.rules, **dict(_only_named(rule, applicable, found.rules))}
     return Fields(sort_fields(rules, next(filter(None, listed), ())), found.required)
 
 
-def find_field_names(speaking: Iterable[Mapping[str, Any]]) -> list[str]:
+def find_field_names(applicable: Iterable[Mapping[str, Any]]) -> list[str]:
     """The names of all fields that these rules list or require."""
-    return list(dict.fromkeys(name for rule in speaking for name in (*_listed_fields(rule), *_required_names(rule))))
+    return list(dict.fromkeys(name for rule in applicable for name in (*_listed_fields(rule), *_required_names(rule))))
 
 
-def is_closed(speaking: Sequence[Mapping[str, Any]], defs: Defs) -> bool:
+def is_closed(applicable: Sequence[Mapping[str, Any]], defs: Defs) -> bool:
     """Whether fields that are not listed are refused.
 
-    A description that lists fields and says nothing about others means these fields, although JSON Schema would let
-    anything pass: a typo must not cost credits.
+    A description that lists fields and does not mention others is treated as closed, although JSON Schema would accept
+    any field: a typo must not cost credits.
 
     >>> listed = {"properties": {"a": {}}}
     >>> is_closed([listed], {}), is_closed([listed, {"additionalProperties": True}], {}), is_closed([{}], {})
     (True, False, False)
     """
-    return any(map(_listed_fields, speaking)) and not any(_allows_other_fields(rule, defs) for rule in speaking)
+    return any(map(_listed_fields, applicable)) and not any(_allows_other_fields(rule, defs) for rule in applicable)
 
 
 def _listed_fields(rule: Mapping[str, Any]) -> Mapping[str, Rule]:
@@ -82,11 +82,11 @@ def _required_names(rule: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _only_named(
-    rule: Rule, speaking: Iterable[Mapping[str, Any]], known: Mapping[str, Rule]
+    rule: Rule, applicable: Iterable[Mapping[str, Any]], known: Mapping[str, Rule]
 ) -> Iterator[tuple[str, Rule]]:
     """The fields that are required and listed nowhere, with the object's rule for other fields."""
     anything: Rule = {}
-    for name in find_field_names(speaking):
+    for name in find_field_names(applicable):
         others = [] if isinstance(rule, bool) else rules_for_field(rule, name)
         if name not in known and others:
             yield name, reduce(_merge_rules, others, anything)
@@ -106,8 +106,8 @@ def _allows_any_object(rule: Rule, defs: Defs) -> bool:
         rule = referenced_rules(rule, defs)[0]
     if isinstance(rule, bool):
         return rule
-    judging = set(rule) - set(get_annotations(rule))
-    return judging <= _FREE and _admits_objects(rule, defs)
+    validating = set(rule) - set(get_annotations(rule))
+    return validating <= _FREE and _admits_objects(rule, defs)
 
 
 def _admits_objects(rule: Rule, defs: Defs) -> bool:
@@ -154,8 +154,8 @@ class _Gatherer:
         for name in dict.fromkeys(name for fields in found for name in fields.rules):
             # An alternative that does not list the field accepts anything there, or refuses it.
             listing = [fields.rules[name] for fields in found if name in fields.rules]
-            silent = [form for form, fields in zip(forms, found, strict=True) if name not in fields.rules]
-            rules[name] = _merge_alternatives([*listing, *([] if all(map(self.refuses_others, silent)) else [{}])])
+            unlisted = [form for form, fields in zip(forms, found, strict=True) if name not in fields.rules]
+            rules[name] = _merge_alternatives([*listing, *([] if all(map(self.refuses_others, unlisted)) else [{}])])
         required = found[0].required if found else ()
         return Fields(rules, tuple(name for name in required if all(name in fields.required for fields in found)))
 
@@ -193,8 +193,12 @@ def _merge_alternatives(rules: Sequence[Rule]) -> Mapping[str, Any]:
     unique = _unique([{} if rule is True else {"not": {}} if rule is False else rule for rule in rules])
     if len(unique) == 1:
         return unique[0]
-    saying = [get_annotations(rule) for rule in unique if rule]
-    common = {word: value for word, value in saying[0].items() if all(said.get(word) == value for said in saying)}
+    annotation_sets = [get_annotations(rule) for rule in unique if rule]
+    common = {
+        word: value
+        for word, value in annotation_sets[0].items()
+        if all(annotated.get(word) == value for annotated in annotation_sets)
+    }
     choices = [_choices(rule) for rule in unique]
     if None in choices or len(_unique([rule.get("type") for rule in unique])) > 1:
         return {"anyOf": unique, **common}
@@ -204,8 +208,8 @@ def _merge_alternatives(rules: Sequence[Rule]) -> Mapping[str, Any]:
 
 def _choices(rule: Mapping[str, Any]) -> list[Any] | None:
     """The values that a rule lists; None where it has other keywords."""
-    judging = set(rule) - set(get_annotations(rule)) - {"type"}
-    return [rule["const"]] if judging == {"const"} else rule["enum"] if judging == {"enum"} else None
+    validating = set(rule) - set(get_annotations(rule)) - {"type"}
+    return [rule["const"]] if validating == {"const"} else rule["enum"] if validating == {"enum"} else None
 
 
 def _unique(items: Sequence[T]) -> list[T]:

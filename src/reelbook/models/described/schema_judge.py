@@ -3,9 +3,9 @@
 It checks frozen values (see `frozen_json.py`) by normalised rules (see `normalised_schema.py`). Formats are not
 checked, as the standard leaves them to the application.
 
-Verdicts are cached by rule and place, so that no description makes a value take long. The tests compare them with those
-of jsonschema-rs, which does not replace this module: to list its errors takes it time that doubles with every level of
-alternatives that overlap (8 s for 14 levels), and so do nested `unevaluatedProperties` (20 s for 18).
+Results are cached by rule and place, so that no description makes validation slow. The tests compare them with those
+of jsonschema-rs, which cannot replace this module: the time it takes to list errors doubles with every level of
+overlapping alternatives (8 s for 14 levels) and of nested `unevaluatedProperties` (20 s for 18).
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ KINDS = {
 """The kind of problem for a value that is not of a JSON type."""
 
 MAX_DEPTH = 150
-"""How many rules may be open at once: each takes up to four calls, and Python's stack ends after a thousand."""
+"""Maximum number of nested rules: each takes up to four calls, and Python's recursion limit is a thousand."""
 
 REFUSED = Problem((), "", "refused")
-"""Stands for any problem where no message is required."""
+"""Placeholder for any problem where no message is required."""
 
 
 def problems(value: Any, rule: Rule, defs: Defs) -> list[Problem]:
@@ -63,7 +63,7 @@ def problems(value: Any, rule: Rule, defs: Defs) -> list[Problem]:
     >>> [problem.message for problem in problems(0.07, {"type": "number", "multipleOf": 0.05}, {})]
     ['The input = 0.07 is not a multiple of 0.05. The nearest allowed value is 0.05.']
     """
-    found = _Judgement(defs).problems(value, rule, ())
+    found = _Validator(defs).problems(value, rule, ())
     return list({(problem.loc, problem.kind, problem.message): problem for problem in found}.values())
 
 
@@ -73,17 +73,17 @@ def accepts(value: Any, rule: Rule, defs: Defs) -> bool:
     >>> accepts(49.0, {"type": "integer"}, {}), accepts(True, {"type": "integer"}, {})
     (True, False)
     """
-    return _Judgement(defs).accepts(value, rule, ())
+    return _Validator(defs).accepts(value, rule, ())
 
 
-class _Judgement:
+class _Validator:
     """Checks one value, with a cache, since rules that share parts would multiply the work."""
 
     def __init__(self, defs: Defs) -> None:
         self.defs = defs
         self.with_messages = True
         self.depth = 0
-        self.verdicts: dict[tuple[int, Loc, bool], list[Problem]] = {}
+        self.results: dict[tuple[int, Loc, bool], list[Problem]] = {}
 
     def accepts(self, value: Any, rule: Rule, loc: Loc) -> bool:
         before, self.with_messages = self.with_messages, False
@@ -95,16 +95,16 @@ class _Judgement:
         if isinstance(rule, bool):
             return [] if rule else [_not_allowed(loc, value)]
         key = (id(rule), loc, self.with_messages)
-        if key not in self.verdicts:
+        if key not in self.results:
             if self.depth >= MAX_DEPTH:
                 words = f"{format_subject(loc[:1])} nests too deeply to be checked."
                 return [Problem(loc[:1], words, "too_deep")]
             self.depth += 1
-            self.verdicts[key] = self._judged(value, rule, loc)
+            self.results[key] = self._check_rule(value, rule, loc)
             self.depth -= 1
-        return self.verdicts[key]
+        return self.results[key]
 
-    def _judged(self, value: Any, rule: Mapping[str, Any], loc: Loc) -> list[Problem]:
+    def _check_rule(self, value: Any, rule: Mapping[str, Any], loc: Loc) -> list[Problem]:
         if "type" in rule and not _has_type(value, rule["type"]):
             return [self._wrong_type(value, rule, types_of(rule, self.defs), loc)]
         # Without messages one problem is enough.
@@ -133,9 +133,9 @@ class _Judgement:
                 yield from list_problems(value, rule, loc)
             case "object":
                 yield from object_problems(value, rule, loc, with_messages=self.with_messages)
-                # A name has no place in the value, under which its result could be cached.
+                # A name has no path in the value under which its result could be cached.
                 named = rule.get("propertyNames", True)
-                for name in (name for name in value if not _Judgement(self.defs).accepts(name, named, ())):
+                for name in (name for name in value if not _Validator(self.defs).accepts(name, named, ())):
                     words = f"A field of {format_subject(loc)} may not be named {format_literal(name)}."
                     yield Problem((*loc, name), words, "property_name", compact_value(name))
 
@@ -219,8 +219,8 @@ class _Judgement:
         if not self.with_messages:
             return REFUSED
         named = list(dict.fromkeys(name for name in types if name != "null")) or ["null"]
-        endless = isinstance(value, float) and not math.isfinite(value)
-        wanted = [WANTED["finite_number" if endless and name == "number" else KINDS[name]] for name in named]
+        is_infinite = isinstance(value, float) and not math.isfinite(value)
+        wanted = [WANTED["finite_number" if is_infinite and name == "number" else KINDS[name]] for name in named]
         names = format_list([format_literal(choice) for choice in choices[: MAX_LISTED + 1]], len(choices))
         wanted += [f"{'one of ' if len(choices) > 1 else ''}{names}"] if choices else []
         words = wanted[0] if len(wanted) == 1 else f"{', '.join(wanted[:-1])} or {wanted[-1]}"
@@ -234,12 +234,12 @@ class _Judgement:
             None,
         )
         # Suggest only a value that the rule accepts.
-        legal = corrected is not None and _Judgement(self.defs).accepts(corrected, rule, ())
+        legal = corrected is not None and _Validator(self.defs).accepts(corrected, rule, ())
         return wrong_type(loc, KINDS[named[0]], plain, words, corrected if legal else None)
 
 
 def _find_inner(value: Any, rule: Mapping[str, Any], defs: Defs, loc: Loc) -> Iterator[tuple[Any, Rule, Loc]]:
-    """What else must be checked: the value itself by further rules, and its contents."""
+    """Yield further checks: the value itself by other rules, and its contents."""
     for part in (*referenced_rules(rule, defs), *rule.get("allOf", ())):
         yield value, part, loc
     if isinstance(value, tuple):
@@ -266,7 +266,7 @@ def _choices_of(rule: Rule, defs: Defs) -> Sequence[Any]:
 
 
 def _is_other(value: Any, choices: Sequence[Any], types: Sequence[str]) -> bool:
-    """Whether a value does not belong to an alternative at all, rather than being wrong in a detail."""
+    """Whether a value does not match an alternative at all, rather than being wrong in a detail."""
     if choices:
         return all(equality_key(choice) != equality_key(value) for choice in choices)
     return bool(types) and not _has_type(value, types)
@@ -287,7 +287,7 @@ def _distance(found: Sequence[Problem], loc: Loc) -> tuple[bool, int, float]:
     """How far a value is from an alternative, by its problems under it."""
     other_type = any(problem.loc == loc and problem.kind in WANTED for problem in found)
     other_choice = sum(problem.kind in ("const", "enum") and len(problem.loc) <= len(loc) + 1 for problem in found)
-    # A field that is only misspelt speaks for an alternative.
+    # A misspelt field is evidence for an alternative.
     typos = sum(problem.kind == "extra_forbidden" and problem.nearest is not None for problem in found)
     return other_type, other_choice, len(found) - typos
 

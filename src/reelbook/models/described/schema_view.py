@@ -1,4 +1,4 @@
-"""Reading of rules: which apply to a value, to its fields and entries, and what they say of it.
+"""Queries on rules: which apply to a value, its fields and its entries, and with which keywords.
 
 Rules are the schemas of `normalised_schema.py`, whose references are all of the form `#/$defs/<name>`.
 """
@@ -25,7 +25,7 @@ ANNOTATIONS = frozenset(
 
 
 def get_annotations(rule: Mapping[str, Any]) -> dict[str, Any]:
-    """The keywords of a rule that do not affect validation: title, description, default, extensions …
+    """The keywords of a rule that do not affect validation: title, description, default and extensions.
 
     >>> get_annotations({"type": "string", "title": "Picture", "x-media": "image"})
     {'title': 'Picture', 'x-media': 'image'}
@@ -44,7 +44,7 @@ def find_applicable_rules(rules: Iterable[Rule], defs: Defs) -> list[Mapping[str
     for rule in waiting:
         if not isinstance(rule, bool) and id(rule) not in found:
             found[id(rule)] = rule
-            # `not` says nothing about what is allowed.
+            # `not` does not describe what is allowed.
             waiting += [part for part in in_place_rules(rule, defs) if part is not rule.get("not")]
     return list(found.values())
 
@@ -59,7 +59,7 @@ def in_place_rules(rule: Mapping[str, Any], defs: Defs) -> Iterator[Rule]:
 
 
 def rules_for_step(rules: Iterable[Mapping[str, Any]], step: str | int) -> list[Rule]:
-    """What these rules say of one field of an object, or of one entry of a list.
+    """The rules for one field of an object, or for one entry of a list.
 
     >>> rules_for_step([{"items": {"type": "integer"}}, {"items": {"minimum": 0}}], 3)
     [{'type': 'integer'}, {'minimum': 0}]
@@ -83,13 +83,13 @@ def rules_at(schema: Mapping[str, Any], loc: Iterable[str | int]) -> list[Mappin
 
 
 def rule_at(schema: Mapping[str, Any], loc: Iterable[str | int]) -> Mapping[str, Any]:
-    """The rule that says what the value at a place is, of several forms the first but null; empty where none says.
+    """The first rule with a type or choices, other than null, for the value at a place; empty where there is none.
 
     >>> rule_at({"properties": {"seed": {"anyOf": [{"type": "null"}, {"type": "integer"}]}}}, ("seed",))
     {'type': 'integer'}
     """
-    saying = (rule for rule in rules_at(schema, loc) if not rule.keys().isdisjoint(("type", "enum", "const")))
-    return next((rule for rule in saying if rule.get("type") != "null"), {})
+    typed = (rule for rule in rules_at(schema, loc) if not rule.keys().isdisjoint(("type", "enum", "const")))
+    return next((rule for rule in typed if rule.get("type") != "null"), {})
 
 
 def rules_for_entry(rule: Mapping[str, Any], place: int) -> Rule:
@@ -116,7 +116,7 @@ def rules_for_field(rule: Mapping[str, Any], name: str) -> list[Rule]:
 
 
 def types_of(rule: Rule, defs: Defs) -> tuple[str, ...]:
-    """The JSON types that a rule allows, in its own order; empty where it names none.
+    """The JSON types that a rule allows, in order; empty where it names none.
 
     >>> types_of({"anyOf": [{"type": "string"}, {"type": ["integer", "null"]}]}, {})
     ('string', 'integer', 'null')
@@ -143,7 +143,7 @@ def _types_in(rule: Mapping[str, Any], defs: Defs, known: dict[int, tuple[str, .
 
 
 def referenced_rules(rule: Mapping[str, Any], defs: Defs) -> tuple[Rule, ...]:
-    """The rule that `$ref` points to: one, or none."""
+    """The rule that `$ref` points to, as a tuple; empty without a `$ref`."""
     return (defs[rule["$ref"].removeprefix("#/$defs/")],) if "$ref" in rule else ()
 
 

@@ -1,1 +1,1 @@
-"""The engines that make media on this machine, one module per way of making it."""
+"""The engines that generate media on this machine, one module or package per model."""

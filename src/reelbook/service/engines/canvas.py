@@ -1,4 +1,4 @@
-"""The canvas of a video made of pictures: its size, and how pictures of other shapes are set on it."""
+"""The canvas of a video made of pictures: its size, and the placement of pictures of other shapes on it."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from .open_pictures import flattened
 Size = tuple[int, int]
 
 MAX_BLOCKS = 36_864
-"""Blocks of 16 × 16 pixels in a frame at most: more than these, and no ordinary player's hardware takes it."""
+"""Maximum 16 × 16 blocks in a frame: ordinary players' hardware decodes no more."""
 
 LONGEST_SIDE = 8192
-"""Pixels of a side at most, for the same reason."""
+"""Maximum pixels of a side, for the same reason."""
 
 PIXELS_WHEN_SHRUNK = 9_000_000
-"""The area of a canvas that would be too large; a little below the limit, so that whole blocks stay within it."""
+"""The area to which a canvas that is too large is reduced; below the limit, so that partial blocks fit too."""
 
 THIN = 0.02
-"""A border narrower than this share looks unintended; the picture is stretched by that little instead."""
+"""A border narrower than this share looks unintended; the picture is stretched instead."""
 
 BACKDROP = 48
-"""Pixels along the longer side of the backdrop before it is enlarged: that makes it soft, and cheap."""
+"""Pixels along the longer side of the backdrop before it is enlarged, which makes it blurred and cheap."""
 
 DIMMED = 0.55
-"""How bright the backdrop is: dark enough for the picture to stand in front of it."""
+"""Brightness of the backdrop, relative to the picture."""
 
 
 def canvas_for(first: Size) -> Size:
-    """The size of a video whose first picture has this size: the same, even, and not too large to be played.
+    """The size of a video from the size of its first picture: the same, even, and not too large to be played.
 
     >>> canvas_for((1280, 720)), canvas_for((641, 1)), canvas_for((8000, 5000))
     ((1280, 720), (642, 2), (3794, 2372))
@@ -44,10 +44,10 @@ def canvas_for(first: Size) -> Size:
 
 
 def on_canvas(picture: Image.Image, canvas: Size) -> Image.Image:
-    """The picture as a frame of the video: whole, undistorted, as large as fits, over a soft copy of itself.
+    """The picture as a frame of the video: complete, undistorted, as large as fits, over a blurred copy of itself.
 
-    A soft copy rather than black bars, because bars look unintended between pictures that fill the frame. But
-    what is transparent is laid over black, and such a picture then stands on black altogether.
+    A blurred copy rather than black bars, because bars look unintended between pictures that fill the frame. But
+    transparency is composited over black, so a picture with transparency gets black bars.
     """
     see_through = picture.mode == "RGBA" and picture.getchannel("A").getextrema() != (255, 255)
     picture = flattened(picture)
@@ -62,7 +62,7 @@ def on_canvas(picture: Image.Image, canvas: Size) -> Image.Image:
     if size == canvas:
         return fitted
     frame = Image.new("RGB", canvas) if see_through else _backdrop(picture, canvas)
-    # On even pixels: two pixels share their colour, and a border must not take the picture's.
+    # On even pixels: two pixels share their colour, so an odd edge would tint the border.
     frame.paste(fitted, ((canvas[0] - size[0]) // 4 * 2, (canvas[1] - size[1]) // 4 * 2))
     return frame
 
@@ -76,10 +76,10 @@ def _fitting(size: Size, canvas: Size) -> Size:
 
 
 def _edges_repeated(picture: Image.Image, canvas: Size) -> Image.Image:
-    """The picture with its last column or row once more: video needs even sides."""
+    """The picture with its last column or row repeated, because video needs even sides."""
     frame = Image.new("RGB", canvas)
     missing = canvas[0] - picture.width, canvas[1] - picture.height
-    # From the far corner to the near one: each copy leaves only the last column or row of the one before.
+    # From the far corner to the near one: each copy leaves only the last column or row of the previous one visible.
     for left in range(missing[0], -1, -1):
         for top in range(missing[1], -1, -1):
             frame.paste(picture, (left, top))
@@ -87,7 +87,7 @@ def _edges_repeated(picture: Image.Image, canvas: Size) -> Image.Image:
 
 
 def _backdrop(picture: Image.Image, canvas: Size) -> Image.Image:
-    """The middle of the picture, so far out of focus that only its colours are left."""
+    """The middle of the picture, dimmed and so blurred that only its colours remain."""
     width, height = picture.size
     scale = min(width / canvas[0], height / canvas[1])
     cut = canvas[0] * scale, canvas[1] * scale

@@ -1,4 +1,4 @@
-"""Which engine answers for which model."""
+"""The engine of each model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .protocol import Engine
 
 
 def engine_for(request: Input) -> Engine:
-    """The engine of a model, imported only now: each brings its own libraries."""
+    """The engine of a model, imported lazily: each needs other libraries."""
     match request:
         case TextToVideo():
             from .sketch import sketch

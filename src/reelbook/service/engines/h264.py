@@ -1,4 +1,4 @@
-"""The bits of H.264 that repeat a picture: slices whose macroblocks are all skipped."""
+"""The H.264 syntax that repeats a picture: slices whose macroblocks are all skipped."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterator
 
 SLICE, IDR_SLICE, SPS, PPS = 1, 5, 7, 8
-"""The kinds of NAL units that are read here."""
+"""The types of NAL units that are parsed."""
 
 START_CODE = b"\0\0\0\1"
 
 _BASELINE, _MAIN = 66, 77
 _HEAD = 64
-"""Upper bound of a slice header in bytes; ours need about six."""
+"""Upper bound of a slice header in bytes; those of this encoder need about six."""
 
 
 class UnknownStream(Exception):
-    """The encoder's headers announce something that skipped slices were not made for."""
+    """The encoder's headers announce a feature that skipped slices do not support."""
 
 
 class BitReader:
@@ -33,7 +33,7 @@ class BitReader:
         self.position = 0
 
     def number(self, width: int) -> int:
-        """An unsigned number of so many bits."""
+        """An unsigned number of the given width in bits."""
         if width > self._left:
             raise UnknownStream("a header ends in the middle of a number")
         self._left -= width
@@ -52,7 +52,7 @@ class BitReader:
 
 
 class BitWriter:
-    """Writes what `BitReader` reads.
+    """Writes the format that `BitReader` reads.
 
     >>> bits = BitWriter()
     >>> bits.number(5, 3).golomb(5).golomb(1).ended().hex()
@@ -97,12 +97,12 @@ def nal_units(stream: bytes) -> Iterator[bytes]:
 
 
 def kind(unit: bytes) -> int:
-    """What a NAL unit is: `SLICE`, `IDR_SLICE`, `SPS`, `PPS` or something else."""
+    """The type of a NAL unit: `SLICE`, `IDR_SLICE`, `SPS`, `PPS` or another."""
     return unit[0] & 31
 
 
 class Holder:
-    """Writes the slices that hold a picture, for the stream that these headers begin."""
+    """Writes the slices that repeat a picture, for a stream with these headers."""
 
     def __init__(self, headers: bytes) -> None:
         units = {kind(unit): unit for unit in nal_units(headers)}
@@ -112,19 +112,19 @@ class Holder:
         self._read_picture(BitReader(unescaped(units[PPS][1:])))
 
     def held(self, since: int) -> bytes:
-        """The NAL unit of a frame that repeats the one before, the `since`-th after its key frame."""
+        """The NAL unit of a frame that repeats the previous one, the `since`-th after its key frame."""
         bits = BitWriter().golomb(0).golomb(5)  # First macroblock; a slice of a picture with P slices only.
         bits.golomb(self._picture_id).number(since % (1 << self._number_bits), self._number_bits)
         if self._references == 1:
-            bits.flag(False)  # One reference is the usual number of this stream.
+            bits.flag(False)  # One reference is the default number of this stream.
         else:
             bits.flag(True).golomb(0)  # It is not: this slice has one.
-        bits.flag(False)  # References in their usual order.
-        bits.flag(False)  # Old references leave in their usual way.
+        bits.flag(False)  # References in default order.
+        bits.flag(False)  # Default removal of old references.
         bits.golomb(0)  # No change of the quantiser; nothing here is quantised.
         if self._has_deblocking_control:
-            bits.golomb(1)  # No deblocking: the picture stays exactly what it is.
-        bits.golomb(self._macroblocks)  # All of them skipped: that is the whole slice.
+            bits.golomb(1)  # No deblocking: the picture stays unchanged.
+        bits.golomb(self._macroblocks)  # All of them are skipped: nothing follows.
         return bytes([2 << 5 | SLICE]) + escaped(bits.ended())
 
     def number(self, unit: bytes) -> int:
@@ -132,7 +132,7 @@ class Holder:
         return self._number(unit)[0]
 
     def renumbered(self, unit: bytes, number: int) -> bytes:
-        """The same IDR picture with another number; two of them in a row must differ in it."""
+        """The same IDR picture with another number, in which consecutive ones must differ."""
         _, start, end = self._number(unit)
         payload = unescaped(unit[1:])
         value, width = int.from_bytes(payload), 8 * len(payload)
@@ -143,7 +143,7 @@ class Holder:
         return unit[:1] + escaped(bits.ended())
 
     def _number(self, unit: bytes) -> tuple[int, int, int]:
-        """The number of an IDR picture, and where its bits begin and end."""
+        """The number of an IDR picture, and the start and end of its bits."""
         bits = BitReader(unescaped(unit[1:_HEAD]))
         for _ in range(3):  # First macroblock, type, picture parameters.
             bits.golomb()
@@ -159,7 +159,7 @@ class Holder:
         self._number_bits = bits.golomb() + 4
         _expect(bits.golomb() == 2, "frames that are shown in another order than they are sent")
         _expect(bits.golomb() >= 1, "no references")
-        bits.flag()  # Whether frame numbers may have gaps; ours have none.
+        bits.flag()  # Whether frame numbers may have gaps; those of this stream have none.
         self._macroblocks = (bits.golomb() + 1) * (bits.golomb() + 1)
         _expect(bits.flag(), "interlaced pictures")
 
@@ -181,12 +181,12 @@ class Holder:
 
 
 def unescaped(payload: bytes) -> bytes:
-    """The payload without the bytes that keep start codes from appearing inside it."""
+    """The payload without the bytes that prevent start codes inside it."""
     return payload.replace(b"\0\0\3", b"\0\0")
 
 
 def escaped(payload: bytes) -> bytes:
-    """The payload with a 3 after two zeros wherever a decoder would otherwise see a start code.
+    """The payload with a 3 inserted after two zeros wherever a decoder would otherwise find a start code.
 
     >>> escaped(bytes([0, 0, 0, 0, 1])).hex(" ")
     '00 00 03 00 00 03 01'
@@ -194,6 +194,6 @@ def escaped(payload: bytes) -> bytes:
     return re.sub(rb"\0\0(?=[\0-\3])", b"\0\0\3", payload)
 
 
-def _expect(fine: bool, otherwise: str) -> None:
-    if not fine:
+def _expect(is_supported: bool, otherwise: str) -> None:
+    if not is_supported:
         raise UnknownStream(f"the encoder chose {otherwise}")

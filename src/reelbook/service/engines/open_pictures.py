@@ -16,22 +16,22 @@ from PIL import Image, UnidentifiedImageError
 from .protocol import PictureError
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF")
-"""Nothing else is tried, whatever a file is called: some formats are programs."""
+"""Nothing else is tried, whatever the file name: some formats are programs."""
 
 MAX_PIXELS = 40_000_000
 LONGEST_SIDE = 65_500
-"""What a JPEG can hold; a picture one pixel high and millions wide costs every engine more than its pixels."""
+"""Maximum side of a JPEG; a picture one pixel high and millions wide costs every engine more than its pixels."""
 MAX_PIXELS_OF_WEBP = 24_000_000
-"""Its decoder needs sixteen bytes for each pixel, the others four: more would end the worker, not just the run."""
+"""WebP's decoder needs sixteen bytes per pixel, the others four: more would end the worker, not just the run."""
 
 Image.MAX_IMAGE_PIXELS = None  # The size is checked below, before anything is decoded.
 
 MAX_MARKERS = 10_000
-"""How many notes a JPEG may carry; Pillow reads each in Python, so millions of empty ones hold a worker for long."""
-_NOTE = re.compile(rb"\xff[\xe0-\xef\xfe]")
+"""Maximum metadata markers of a JPEG; Pillow parses each in Python, so millions of empty ones take very long."""
+_MARKER = re.compile(rb"\xff[\xe0-\xef\xfe]")
 
 STRIP_PIXELS = 1_000_000
-"""How much of a picture is converted at once; a converted copy of the largest one would not fit beside it."""
+"""Pixels converted at a time; a converted copy of the largest picture would not fit into memory beside it."""
 
 _ORIENTATION = 0x0112
 _PNG_ORIENTATION_MARKERS = (b"eXIf", b"Raw profile type", b"XML:com.adobe.xmp")
@@ -44,20 +44,20 @@ _UPRIGHT = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-_ON_ITS_SIDE = (5, 6, 7, 8)
+_SWAPS_SIDES = (5, 6, 7, 8)
 
 
 def open_picture(source: str, data: bytes, *, at_least: tuple[int, int] | None = None) -> Image.Image:
     """The first frame of a picture, upright, as RGB or RGBA with 8 bits a channel.
 
-    A picture more than twice as wide and as high as `at_least` comes back smaller, but never below it: large
+    A picture more than twice as wide and as high as `at_least` is returned smaller, but never below it: large
     photographs then take a fraction of the time and memory.
     """
     with _as_picture_errors(source, data):
         picture = _checked(source, data)
         turned = _orientation(picture, data)
         wanted = _turned(at_least or picture.size, turned if at_least else 1)
-        # Only JPEG can do this: it leaves out the finest details while decoding, and never goes below the size.
+        # Only JPEG supports this: it omits the finest details while decoding, and never goes below the size.
         picture.draft(None, wanted)
         picture.load()
         plain = _plain(picture, wanted)
@@ -65,20 +65,20 @@ def open_picture(source: str, data: bytes, *, at_least: tuple[int, int] | None =
 
 
 def stored_size(source: str, data: bytes) -> tuple[int, int]:
-    """Width and height of a picture as it lies in its file; nothing is decoded."""
+    """Width and height of a picture as stored in its file; nothing is decoded."""
     with _as_picture_errors(source, data):
         return _checked(source, data).size
 
 
 def upright_size(source: str, data: bytes) -> tuple[int, int]:
-    """Width and height of a picture as it is seen; decoded only where a PNG hides this behind its pixels."""
+    """Width and height of a picture as displayed; decoded only where a PNG has the orientation after its pixels."""
     with _as_picture_errors(source, data):
         picture = _checked(source, data)
         return _turned(picture.size, _orientation(picture, data))
 
 
 def flattened(picture: Image.Image) -> Image.Image:
-    """The picture as RGB; what is transparent is laid over black, never uncovered."""
+    """The picture as RGB, with transparency composited over black."""
     if picture.mode == "RGB":
         return picture
     if picture.mode != "RGBA":
@@ -88,11 +88,11 @@ def flattened(picture: Image.Image) -> Image.Image:
     return ground
 
 
-class _Quiet:
-    """No warnings while any thread is inside.
+class _SuppressedWarnings:
+    """Suppresses warnings while any thread is inside.
 
-    A damaged tag is worth a warning to a photographer; here it only clutters the log. Python's own
-    `catch_warnings` changes the whole process, so that two threads inside it leave the wrong filters behind.
+    Warnings about damaged tags only clutter the log. Python's own `catch_warnings` changes the complete process, so
+    that two concurrent threads would leave the wrong filters behind.
     """
 
     def __init__(self) -> None:
@@ -115,13 +115,13 @@ class _Quiet:
                 self._filters.__exit__(None, None, None)
 
 
-_quiet = _Quiet()
+_suppressed_warnings = _SuppressedWarnings()
 
 
 @contextmanager
 def _as_picture_errors(source: str, data: bytes) -> Iterator[None]:
     try:
-        with _quiet:
+        with _suppressed_warnings:
             yield
     except PictureError:
         raise
@@ -133,8 +133,8 @@ def _as_picture_errors(source: str, data: bytes) -> Iterator[None]:
 
 
 def _checked(source: str, data: bytes) -> Image.Image:
-    # The picture's own data holds no such bytes: there a 0xFF is followed by zero or by a restart mark.
-    if data.startswith(b"\xff\xd8") and any(islice(_NOTE.finditer(data), MAX_MARKERS, None)):
+    # The pixel data contains no such bytes: there a 0xFF is followed by zero or by a restart marker.
+    if data.startswith(b"\xff\xd8") and any(islice(_MARKER.finditer(data), MAX_MARKERS, None)):
         raise PictureError(source, "it carries more notes beside the picture than are read here; save it without them")
     picture = Image.open(io.BytesIO(data), formats=FORMATS)
     width, height = picture.size
@@ -155,10 +155,10 @@ def _checked(source: str, data: bytes) -> Image.Image:
 
 def _orientation(picture: Image.Image, data: bytes) -> int:
     if picture.format == "TIFF":
-        # Pillow turns these by itself, and swaps their sides before.
+        # Pillow rotates these itself, and swaps their sides before.
         return 1
     if picture.format == "PNG" and not any(marker in data for marker in _PNG_ORIENTATION_MARKERS):
-        # Pillow would decode the whole picture to find it at the end.
+        # Pillow would decode the complete picture to find it at the end.
         return 1
     try:
         orientation = picture.getexif().get(_ORIENTATION, 1)
@@ -169,11 +169,11 @@ def _orientation(picture: Image.Image, data: bytes) -> int:
 
 
 def _turned(size: tuple[int, int], orientation: int) -> tuple[int, int]:
-    return (size[1], size[0]) if orientation in _ON_ITS_SIDE else size
+    return (size[1], size[0]) if orientation in _SWAPS_SIDES else size
 
 
 def _plain(picture: Image.Image, wanted: tuple[int, int]) -> Image.Image:
-    """RGB or RGBA with 8 bits, reduced by a whole number where that leaves at least what is wanted."""
+    """RGB or RGBA with 8 bits, reduced by an integer factor to no less than the wanted size."""
     factor = max(1, min(picture.width // wanted[0], picture.height // wanted[1]))
     mode = "RGBA" if _is_transparent(picture) else "RGB"
     if factor == 1 and picture.mode == mode:
@@ -190,7 +190,7 @@ def _plain(picture: Image.Image, wanted: tuple[int, int]) -> Image.Image:
 
 
 def _strips(picture: Image.Image, factor: int = 1) -> Iterator[Image.Image]:
-    """The picture from top to bottom, each strip but the last a multiple of the factor high."""
+    """Yield the picture in strips from top to bottom, with heights that are multiples of the factor, save the last."""
     rows = max(1, STRIP_PIXELS // (picture.width * factor)) * factor
     for top in range(0, picture.height, rows):
         yield picture.crop((0, top, picture.width, min(top + rows, picture.height)))
@@ -207,7 +207,7 @@ def _is_deep(picture: Image.Image) -> bool:
 
 
 def _range(picture: Image.Image) -> tuple[float, float]:
-    """What is black and what is white in a grey picture with more than 8 bits."""
+    """The values of black and white in a grey picture with more than 8 bits."""
     if picture.mode not in ("I", "F"):
         return 0.0, 65535.0
     lows, highs = [], []
@@ -223,7 +223,7 @@ def _range(picture: Image.Image) -> tuple[float, float]:
 
 
 def _scaled(strip: Image.Image, low: float, high: float) -> Image.Image:
-    """Grey with 16 or 32 bits: Pillow's own conversion would clip it to white."""
+    """Grey with 16 or 32 bits as RGB: Pillow's own conversion would clip it to white."""
     values = np.nan_to_num(np.asarray(strip, dtype=np.float64), nan=low, posinf=high, neginf=low)
     grey = (values - low) * (255.0 / ((high - low) or 1.0))
     return Image.fromarray(np.clip(np.rint(grey), 0, 255).astype(np.uint8), "L").convert("RGB")

@@ -32,7 +32,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class OutputFile:
-    """A file that an engine wrote; in the run's output it becomes a File with an address."""
+    """A file written by an engine; in the run's output it becomes a File with an address."""
 
     path: Path
     content_type: str
@@ -44,25 +44,25 @@ Work = Generator[Progress | Log, None, dict[str, Any]]
 """The steps of an engine.
 
 It yields at least every quarter of a second: between two yields the run can be cancelled, which closes
-the generator. Its return value is the run's output, with a `OutputFile` wherever the output has a File.
+the generator. Its return value is the run's output, with an `OutputFile` wherever the output has a File.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class EngineTask(Generic[I_co]):
-    """Everything that an engine gets of a run."""
+    """Everything that an engine receives of a run."""
 
     input: I_co
     seed: int
-    """The input's seed, or the one that the service drew; models without a seed may ignore it."""
+    """The input's seed, or one drawn by the service; models without a seed may ignore it."""
     folder: Path
-    """An empty folder for the files it makes."""
+    """An empty folder for its output files."""
     sources: Mapping[str, bytes] = field(default_factory=dict)
-    """The bytes of each source picture, by the address that the input gives it."""
+    """The bytes of each source picture, by its address in the input."""
 
 
 class Engine(Protocol):
-    """Makes media. Deterministic: the same input and seed give the same bytes."""
+    """Generates media. Deterministic: the same input and seed give the same bytes."""
 
     @property
     def name(self) -> str: ...

@@ -1,4 +1,4 @@
-"""A video of pictures that stand still, each for some frames: every picture is encoded once."""
+"""A video of still pictures, each for some frames: every picture is encoded once."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .video_writer import Movie
 from .write_provenance import Provenance
 
 PHOTO, DRAWING = 21, 14
-"""Quantisers for pictures that are held. Text and flat colours show every flaw, and cost few bits.
+"""Quantisers for still pictures. Text and flat colours make every flaw visible, and need few bits.
 
-Not x264's constant rate factor, which makes the quality of a picture depend on those before it: here a picture
-always has the same bytes, so that they can be used again.
+Not x264's constant rate factor, with which the quality of a picture depends on the previous ones: here a picture
+always has the same bytes, so that they can be reused.
 """
 
 KEY_EVERY = 250
-"""Frames from one key frame to the next at most; a player that seeks starts decoding at a key frame."""
+"""Maximum frames between key frames; a player that seeks starts decoding at a key frame."""
 
 _X264_HELD = (
-    # Skipped slices can be written by hand for this kind of stream only.
+    # Skipped slices are supported for this kind of stream only.
     "cabac=0:ref=1:bframes=0:weightp=0:scenecut=0:keyint=infinite:"
-    # A picture goes in, its bytes come out.
+    # No delay between a picture and its packet.
     "rc-lookahead=0:sync-lookahead=0:mbtree=0:force-cfr=1:"
     # The quantiser is the key frame's own, and the headers are the same for every quantiser.
     "ipratio=1:stitchable=1"
@@ -40,26 +40,26 @@ S = TypeVar("S")
 
 
 def slides(path: Path, size: tuple[int, int], rate: Fraction, provenance: Provenance) -> Held | EveryFrame:
-    """A new video of still pictures, with the best encoder of this machine."""
+    """A new video of still pictures, with the best encoder available."""
     if video_writer.has_x264():
-        # An x264 built in an unusual way may insist on headers of its own; it still encodes every frame well.
+        # An unusual build of x264 may enforce its own headers; it still encodes every frame well.
         with suppress(UnknownStream):
             return Held(path, size, rate, provenance)
     return EveryFrame(path, size, rate, provenance)
 
 
 class Slides(Protocol[S]):
-    """A video of pictures that stand still, each for some frames."""
+    """A video of still pictures, each for some frames."""
 
     def prepared(self, frame: av.VideoFrame, quantiser: int) -> S:
-        """The picture in a form that can be shown, also more than once."""
+        """The encoded picture, which can be shown repeatedly."""
 
     def show(self, picture: S, frames: int) -> Iterator[int]:
-        """Append the picture for so many frames, a little at each step; yields how many are done."""
+        """Append the picture for this number of frames, a few at each step; yields how many are done."""
 
 
 class EveryFrame(Movie):
-    """Slides for any encoder: each frame is encoded, however equal it is to the one before."""
+    """Slides for any encoder: each frame is encoded, even if it is equal to the previous one."""
 
     def prepared(self, frame: av.VideoFrame, quantiser: int) -> av.VideoFrame:
         return frame
@@ -74,8 +74,8 @@ class Held(Movie):
     """Slides for x264: each picture is encoded once, every further frame is a skipped one of a dozen bytes."""
 
     def __init__(self, path: Path, size: tuple[int, int], rate: Fraction, provenance: Provenance) -> None:
-        super().__init__(path, size, rate, provenance, _still(PHOTO))
-        self._stream.codec_context.thread_count = 1  # One slice to a picture, and no delay.
+        super().__init__(path, size, rate, provenance, _encoder_options(PHOTO))
+        self._stream.codec_context.thread_count = 1  # One slice per picture, and no delay.
         self._file.start_encoding()
         self._headers = _headers(self._stream.codec_context)
         try:
@@ -83,14 +83,14 @@ class Held(Movie):
         except UnknownStream:
             self._file.close()
             raise
-        self._same_again: list[bytes] = []
+        self._repeat_units: list[bytes] = []
         self._encoders = {PHOTO: self._stream.codec_context}
         self._prepared = 0
         self._last: int | None = None
-        """The number of the key frame written last, where nothing came after it; the next must have another."""
+        """The number of the last key frame, if no other frame followed; the next must have another."""
 
     def prepared(self, frame: av.VideoFrame, quantiser: int) -> bytes:
-        encoder = self._encoders.get(quantiser) or self._another(quantiser)
+        encoder = self._encoders.get(quantiser) or self._make_encoder(quantiser)
         frame.pts, frame.time_base, frame.pict_type = self._prepared, self._tick, PictureType.I
         self._prepared += 1
         (packet,) = encoder.encode(frame)
@@ -102,9 +102,9 @@ class Held(Movie):
             group = min(KEY_EVERY, frames - done)
             self._write_key(picture)
             for since in range(1, group):
-                if since > len(self._same_again):
-                    self._same_again.append(self._holder.held(since))
-                self._write(self._same_again[since - 1])
+                if since > len(self._repeat_units):
+                    self._repeat_units.append(self._holder.held(since))
+                self._write(self._repeat_units[since - 1])
             yield done + group
 
     def _write_key(self, unit: bytes) -> None:
@@ -124,10 +124,10 @@ class Held(Movie):
         self.frames += 1
         self._last = None
 
-    def _another(self, quantiser: int) -> av.VideoCodecContext:
-        """An encoder for the same stream with another quantiser; x264 cannot change it on the way."""
+    def _make_encoder(self, quantiser: int) -> av.VideoCodecContext:
+        """An encoder for the same stream with another quantiser, which x264 cannot change while encoding."""
         context = av.CodecContext.create("libx264", "w")
-        context.options = _still(quantiser)
+        context.options = _encoder_options(quantiser)
         context.framerate, context.time_base = self._rate, self._tick
         context.flags |= Flags.global_header
         self._prepare(context)
@@ -139,14 +139,14 @@ class Held(Movie):
         return context
 
     def _finish(self) -> None:
-        """Nothing is left in an encoder that answers every picture at once."""
+        """Do nothing: this encoder has no delayed frames."""
 
 
-def _still(quantiser: int) -> dict[str, str]:
+def _encoder_options(quantiser: int) -> dict[str, str]:
     return {"preset": "ultrafast", "qp": str(quantiser), "forced-idr": "1", "x264-params": _X264_HELD}
 
 
 def _headers(context: av.VideoCodecContext) -> bytes:
-    """What the stream begins with, without the encoder's remarks on itself."""
+    """The headers of the stream, without the encoder's information about itself."""
     units = nal_units(context.extradata or b"")
     return b"".join(START_CODE + unit for unit in units if kind(unit) in (SPS, PPS))

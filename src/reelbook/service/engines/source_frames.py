@@ -1,4 +1,4 @@
-"""Source pictures as frames for the encoder: on the canvas, in the colours of video."""
+"""Source pictures as frames for the encoder: on the canvas, in the colour space of the video."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .open_pictures import open_picture
 from .png_decoder import plain
 
 DRAWN = 0.5
-"""A picture in which so many pixels equal their neighbour is a drawing: lenses and noise prevent that in photos."""
+"""The share of pixels equal to their neighbour from which a picture is a drawing; photos have noise and blur."""
 
 _AHEAD, _BEYOND = 64, 64
-"""Bytes around the pixels: those before make room for a file's header, those behind for readers that take a
-handful of pixels at once and reach a little over the end."""
+"""Padding bytes around the pixels: in front for a file's header, behind for readers that process several pixels at
+once and read slightly past the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Still:
 
 
 class Framer:
-    """Makes stills of one size from source pictures, in any number of threads."""
+    """Creates stills of one size from source pictures; thread-safe."""
 
     def __init__(self, sources: Mapping[str, bytes], size: Size) -> None:
         self._sources, self._size = sources, size
@@ -57,7 +57,7 @@ class Framer:
 
 
 class _Tools(threading.local):
-    """What each thread has for itself and uses again and again: setting up is a good part of the cost."""
+    """Reused objects of each thread: creating them is a considerable part of the cost."""
 
     def __init__(self, size: Size) -> None:
         self.sheet = _Sheet(size)
@@ -65,7 +65,7 @@ class _Tools(threading.local):
 
 
 class _Sheet:
-    """Memory for the pixels of one picture after the other; fresh memory each time took as long as copying them."""
+    """A reused buffer for the pixels of a picture; allocating one each time took as long as copying the pixels."""
 
     def __init__(self, size: Size) -> None:
         self._shape = (size[1], size[0], 3)
@@ -74,9 +74,9 @@ class _Sheet:
         self._position = 0
 
     def filled(self, picture: Image.Image) -> av.VideoFrame:
-        """The picture as a frame in RGB, valid until the next one is filled in."""
+        """The picture as a frame in RGB, valid until the next call."""
         self._position = _AHEAD - len(f"P6\n{picture.width} {picture.height}\n255\n")
-        # To Pillow this object is a file. Its `tobytes` would give the same, piece by piece and then once more joined.
+        # To Pillow this object is a file. `tobytes` would give the same, but in pieces that are then joined.
         picture.save(cast(IO[bytes], self), "PPM")
         pixels = self._memory[self._position - self._count : self._position]
         return av.VideoFrame.from_numpy_buffer(pixels.reshape(self._shape), "rgb24")
@@ -88,7 +88,7 @@ class _Sheet:
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: there is no buffering."""
 
 
 def _is_drawn(frame: av.VideoFrame) -> bool:

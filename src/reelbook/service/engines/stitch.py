@@ -1,4 +1,4 @@
-"""The stitch engine: pictures in a row, each held for its own number of frames."""
+"""The stitch engine: a sequence of pictures, each held for its own number of frames."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ PROGRESS_INTERVAL_SECONDS = 0.2
 """Seconds between two progress messages while waiting."""
 
 LARGE_PIXELS = 8_000_000
-"""Pixels of a picture beside which no other is decoded: both together could be too much for a worker."""
+"""Pixels of a picture above which no other is decoded concurrently: both could need too much memory for a worker."""
 
 MAX_CACHED_PIXELS = 64_000_000
-"""Pixels of encoded pictures cached because they come again; each takes about a byte."""
+"""Pixels of encoded pictures cached because they are repeated; each takes about a byte."""
 
 FRAMES_SHARE = 0.98
-"""The progress when all frames are written and only the index is missing."""
+"""The progress when all frames are written and only the index remains."""
 
 
 class Stitch:
-    """Shows pictures one after the other, each for exactly as many frames as requested."""
+    """Shows pictures in sequence, each for exactly as many frames as requested."""
 
     name = "stitch"
     version = "1"
@@ -43,7 +43,7 @@ class Stitch:
         self._threads = threads
 
     def __call__(self, job: EngineTask[ImagesToVideo]) -> Work:
-        """Make the video."""
+        """Generate the video."""
         request, path, rate = job.input, job.folder / "video.mp4", exact_rate(job.input.fps)
         yield Log(
             f"This is the stitch engine {self.version}: it puts pictures together on this machine. Pictures: "
@@ -59,7 +59,7 @@ class Stitch:
                     yield Log(f"x264 cannot be used here; every frame is encoded with {video.encoder}.", "WARNING")
                 steps = plan_steps(request.images, keep=max(1, MAX_CACHED_PIXELS // (size[0] * size[1])))
                 new = (step.url for step in steps if step.is_new)
-                with closing(_ahead(pool, Framer(job.sources, size), new, threads + 1)) as stills:
+                with closing(_map_ahead(pool, Framer(job.sources, size), new, threads + 1)) as stills:
                     yield from _write_frames(video, steps, stills)
                 yield from _wait_with_progress(pool.submit(video.close), Progress("writing the index", FRAMES_SHARE))
         facts = {"width": size[0], "height": size[1], "frames": request.total_frames, "fps": request.fps}
@@ -68,7 +68,7 @@ class Stitch:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One picture in its place in the video."""
+    """One picture of the sequence."""
 
     url: str
     frames: int
@@ -79,7 +79,7 @@ class Step:
 
 
 def plan_steps(images: Iterable[Frame], *, keep: int) -> list[Step]:
-    """One step for each picture, with a cache of at most `keep` pictures that come again.
+    """One step for each picture, with a cache of at most `keep` pictures that are repeated.
 
     >>> a, b = (Frame(url=f"https://example.org/{name}.png", frames=1) for name in "ab")
     >>> [step.is_new for step in plan_steps([a, b, a], keep=1)]
@@ -87,7 +87,7 @@ def plan_steps(images: Iterable[Frame], *, keep: int) -> list[Step]:
     """
     images = tuple(images)
     coming = Counter(image.url for image in images)
-    cached: dict[str, None] = {}  # The least recently used come first.
+    cached: dict[str, None] = {}  # In order of use, the least recently used first.
     steps = []
     for image in images:
         is_new = image.url not in cached
@@ -106,7 +106,7 @@ def plan_steps(images: Iterable[Frame], *, keep: int) -> list[Step]:
 
 
 def _largest(job: EngineTask[ImagesToVideo]) -> Generator[Progress, None, int]:
-    """Pixels of the largest picture; a file that is no picture is found here, before any work is done."""
+    """Pixels of the largest picture; raises for a file that is not a picture, before any work is done."""
     urls = dict.fromkeys(image.url for image in job.input.images)
     largest = 0
     for number, url in enumerate(urls, 1):
@@ -134,32 +134,32 @@ def _write_frames(
     video: Slides[Any], steps: list[Step], stills: Iterator[Future[Still]]
 ) -> Generator[Progress, None, None]:
     """Write every frame, picture by picture."""
-    at_hand: dict[str, Any] = {}
+    by_url: dict[str, Any] = {}
     for number, step in enumerate(steps, 1):
         stage = f"picture {number:,} of {len(steps):,}"
         if step.is_new:
             still = yield from _wait_with_progress(
                 next(stills), Progress(stage, FRAMES_SHARE * (number - 1) / len(steps))
             )
-            at_hand[step.url] = video.prepared(still.frame, DRAWING if still.is_drawn else PHOTO)
-        for done in video.show(at_hand[step.url], step.frames):
+            by_url[step.url] = video.prepared(still.frame, DRAWING if still.is_drawn else PHOTO)
+        for done in video.show(by_url[step.url], step.frames):
             yield Progress(stage, FRAMES_SHARE * (number - 1 + done / step.frames) / len(steps))
         for url in step.leaving:
-            del at_hand[url]
+            del by_url[url]
 
 
 def _wait_with_progress(work: Future[T], news: Progress) -> Generator[Progress, None, T]:
-    """The result of a future, repeating a progress message until it is there."""
+    """The result of a future; yields a progress message repeatedly until then."""
     yield news
     while wait([work], timeout=PROGRESS_INTERVAL_SECONDS).not_done:
         yield news
     return work.result()
 
 
-def _ahead(
+def _map_ahead(
     pool: ThreadPoolExecutor, make: Callable[[str], T], urls: Iterable[str], count: int
 ) -> Generator[Future[T], None, None]:
-    """A future for each picture, in order, `count` of them started ahead."""
+    """Yield a future for each picture, in order, with `count` of them started ahead."""
     under_way: deque[Future[T]] = deque()
     try:
         for url in urls:
@@ -174,4 +174,4 @@ def _ahead(
 
 
 stitch = Stitch()
-"""The engine, ready to be called."""
+"""The engine instance."""

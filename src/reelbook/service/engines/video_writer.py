@@ -1,4 +1,4 @@
-"""An MP4 being written: video that every browser plays, the same bytes for the same frames."""
+"""Writing of MP4 files that every browser plays, with the same bytes for the same frames."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ QUICK: Mapping[str, str] = {
 """Settings measured for moving pictures: small files at little more than the cost of the fastest preset."""
 
 SUBSTITUTES: Mapping[str, Mapping[str, str]] = {
-    # Settings for the same quality; VP9 plays in an MP4 wherever H.264 does, but for some old televisions.
+    # Settings for the same quality; VP9 in MP4 plays wherever H.264 does, except on some old televisions.
     "libvpx-vp9": {"deadline": "realtime", "cpu-used": "8", "crf": "24", "b": "0", "row-mt": "1", "lag-in-frames": "0"},
-    # Every build of FFmpeg has this one. No browser plays it, but media players do.
+    # Included in every build of FFmpeg. No browser plays it, but media players do.
     "mpeg4": {"qmin": "3", "qmax": "3"},
 }
-"""What is used where libx264 is missing: the first that there is."""
+"""Encoders where libx264 is missing; the first available one is used."""
 
 
 def exact_rate(fps: float) -> Fraction:
@@ -46,7 +46,7 @@ def exact_rate(fps: float) -> Fraction:
 
 
 def has_x264() -> bool:
-    """Whether this build of PyAV brings x264; distributions without GPL parts do not."""
+    """Whether this build of PyAV includes x264; distributions without GPL parts do not."""
     return "libx264" in av.codecs_available
 
 
@@ -73,7 +73,7 @@ class Movie:
         self._file = av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"})
         self._file.metadata.update(provenance.mp4())
         chosen = options if self.encoder == "libx264" else SUBSTITUTES[self.encoder]
-        # PyAV knows the type of a stream only where the encoder's name stands in the code.
+        # PyAV infers the type of a stream only from a literal encoder name.
         self._stream = cast(av.VideoStream, self._file.add_stream(self.encoder, rate=rate, options=dict(chosen)))
         self._stream.time_base = self._tick
         self._prepare(self._stream.codec_context)
@@ -92,7 +92,7 @@ class Movie:
         self._file.mux(self._stream.encode(frame))
 
     def close(self) -> None:
-        """Write what is still in the encoder, then the index. Closing twice does nothing more."""
+        """Flush the encoder and write the index; does nothing if already closed."""
         if self._is_open:
             self._is_open = False
             self._finish()
@@ -110,7 +110,7 @@ class Movie:
         if error is None:
             self.close()
         else:
-            # Cancelled or broken: the file is thrown away with its folder, only its handle must go. That may
-            # fail for the same reason as the work did, a full disk for one; the first reason is the one to tell.
+            # Cancelled or failed: the file is removed with its folder, only its handle must be closed. That may fail
+            # for the same reason as the work did, such as a full disk; the first error is the one to report.
             with suppress(av.FFmpegError, OSError, ValueError):
                 self._file.close()

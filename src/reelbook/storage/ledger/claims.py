@@ -1,4 +1,4 @@
-"""Find or create a run's ledger row, claim it if it is unpaid, and check the budget."""
+"""Find or create a run's ledger row, claim it if it is unpaid, and check budgets."""
 
 from __future__ import annotations
 
@@ -38,46 +38,46 @@ COST = f"""spent + unpriced * :unknown + CASE
     WHEN charged IS NOT NULL THEN max(charged, coalesce((SELECT credits FROM floors WHERE floors.run = runs.id), 0))
     WHEN state = '{State.REJECTED}' OR (state = '{State.PLANNED}' AND attempt_key IS NULL) THEN 0
     ELSE coalesce(price, :unknown) END"""
-"""SQL for what a run has cost, or may have cost: a lost answer counts with its whole price, and without one as `:unknown`.
+"""SQL for the actual or possible cost of a run: after a lost response its full price, or `:unknown` without a price.
 
-A charge below a run's floor is taken for an error of the service until a person says otherwise (`price=`). The
-account's balance never lifts that: it is of the whole account, which other kernels and people use at the same time, it
-may be booked later than the run ends, the specification does not include it, and a service that reports charges in
-another unit reports the balance in it, too.
+A charge below a run's floor is treated as an error of the service unless the user states a price (`price=`). The
+account's balance is no evidence against that: the account is shared with other kernels and users, it may be booked
+after the run ends, the specification does not include it, and a service that reports charges in another unit also
+reports the balance in it.
 
-A run that failed or was cancelled costs what the service reports, since services refund those; only if it has reported
-less than the known price of any run, its 0 says nothing. If it reports nothing for such a run, the whole price counts.
+A run that failed or was cancelled costs what the service reports, because services refund those; but a service that
+reported less than the known price of any run is not trusted. If it reports nothing for such a run, its price counts.
 """
 
 KEY_SECONDS = 23 * 3600.0
-"""How long a service recognises a repetition by its key; services store keys for a day."""
+"""How long a service recognises a repeated request by its idempotency key; services store keys for a day."""
 
 _FINAL = (State.STORED, State.REJECTED, State.FAILED, State.CANCELLED)
-"""States in which the cost does not change any more; another attempt is a claim of its own."""
+"""States in which the cost is final; another attempt is a separate claim."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """A run that a caller wants, with its price."""
+    """A run requested by a caller, with its price."""
 
     service: str
     identity: str
     model: str
     input: str
     price: int | None
-    """What one attempt counts for, until the service has reported its charge."""
+    """The cost of one attempt until the service has reported its charge."""
     idempotent: bool
     reusable: bool
-    """Whether the same input gives the same result, so that one is enough."""
+    """Whether equal input gives an equal result, which can be reused."""
     floor: int | None = None
-    """The least that one attempt counts for, whatever the service reports: its model's known price, or what a person stated."""
+    """The minimum cost of one attempt, whatever the service reports: the model's known price, or the user's."""
     reported: int | None = None
     """The price that the service reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A ceiling on everything that the runs of one scope have cost or may have cost."""
+    """A limit on the actual and possible cost of all runs in a scope."""
 
     scope: str
     limit: int
@@ -85,36 +85,36 @@ class Budget:
 
 @dataclass(slots=True)
 class Spend:
-    """A ceiling on what one caller pays, or may pay, from now on: only the cost of its own claims counts."""
+    """A limit on the actual and possible cost of one caller's claims from now on."""
 
     limit: int
     paid: int = 0
-    """The cost of those of its claims that is final."""
+    """The total of its claims' final costs."""
     claims: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    """The other claims by run: its cost before, how many earlier attempts have no price, and its price now."""
+    """The other claims by run: cost of earlier attempts, number of those without a price, and the current price."""
 
 
 class Action(StrEnum):
-    """What to do about a run that a caller wants."""
+    """What to do about a requested run."""
 
     SEND = "send"
     """Send the paid request."""
     FOLLOW = "follow"
-    """Poll it: it is paid for, and nobody follows it."""
+    """Poll it: it is paid for, and no process follows it."""
     JOIN = "join"
-    """Take the one that this process follows."""
+    """Use the run that this process follows."""
     AWAIT = "await"
-    """Wait for the one that another process follows."""
+    """Wait for the process that follows it."""
     SERVE = "serve"
-    """Take its result from the library."""
+    """Return its result from the library."""
     ASK = "ask"
-    """Ask the person: it is uncertain."""
+    """Ask the user: it is uncertain."""
     ENDED = "ended"
-    """Report its end: it was attached, and is over."""
+    """Report its end: it was attached, and has ended."""
 
 
 class Verdict(NamedTuple):
-    """The action to take for a run that a caller wants."""
+    """The action to take for a requested run, and its row."""
 
     action: Action
     entry: Entry
@@ -136,7 +136,7 @@ def find_or_claim(
 
     `join`: an unseeded run joins an unfinished one of this process.
     """
-    # Another process may have merged the service under another name meanwhile.
+    # Another process may have renamed the service by a merge.
     request = replace(request, service=get_current_name(db, request.service))
     found = None if fresh else _find_candidate(db, request, process, take, join)
     if found is None:
@@ -157,7 +157,7 @@ def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, pr
     """Find the row of a run by its request id, or insert one if it was made elsewhere, and return the action to take."""
     service = get_current_name(db, service)
     row = db.execute(
-        # If an uncertain run was resolved with it, that row knows more than one without an input.
+        # A row resolved from an uncertain run is preferred to an attached one, which lacks the input.
         f"SELECT {COLUMNS} FROM runs WHERE service = ? AND request_id = ? ORDER BY substr(identity, 1, ?) = ?, id DESC LIMIT 1",
         (service, to_storable(request_id), len(ATTACHED), ATTACHED),
     ).fetchone()
@@ -179,7 +179,7 @@ def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, pr
 
 
 def get_waiting(db: sqlite3.Connection, service: str, owner: str) -> list[Entry]:
-    """Get the accepted runs of a service that are not known to have begun, and that have this owner or none."""
+    """Get the accepted runs of a service that are not known to have started, and that have this owner or none."""
     rows = db.execute(
         f"SELECT {COLUMNS} FROM runs WHERE service = ? AND state = ? AND (owner IS NULL OR owner = ?) ORDER BY id",
         (get_current_name(db, service), State.ACCEPTED, owner),
@@ -196,14 +196,14 @@ def check_budget(
     earlier: int = 0,
     unpriced: int = 0,
 ) -> None:
-    """Raise `OverBudget` if the budget has no room for a run at this price. Runs without a price count as much as it."""
+    """Raise `OverBudget` if a run at this price exceeds the budget. Runs without a price count at this price, too."""
     row = db.execute(
         f"SELECT coalesce(sum({COST}), 0) FROM scopes JOIN runs USING (service, identity, take)"
         " WHERE scope = :scope AND runs.id != :besides",
         {"scope": budget.scope, "besides": besides, "unknown": price or 0},
     ).fetchone()
     committed = int(row[0]) + earlier + unpriced * (price or 0)
-    # A run that costs nothing takes no room, also where all of it is used up.
+    # A free run is allowed even if the budget is used up.
     if price is None or (price and committed + price > budget.limit):
         raise OverBudget(budget.limit, committed, price)
 
@@ -211,13 +211,13 @@ def check_budget(
 def reserve_spend(
     db: sqlite3.Connection, spend: Spend, run: int, past: tuple[int, int], price: int | None
 ) -> None:  # fmt: skip
-    """Count the claim of a run against its caller's ceiling, or raise `OverBudget`.
+    """Count a claim against its caller's limit, or raise `OverBudget`.
 
-    `past` is what earlier attempts at the run have cost, whoever paid, and how many of them have no price.
+    `past` is the cost of earlier attempts at the run, of any caller, and the number of those without a price.
     """
     unknown = price or 0
     committed = _get_committed(db, spend, unknown, besides=run)
-    # A claim that is repeated counts from its first time on: what that may have cost lies between.
+    # A repeated claim keeps the base of its first time, so that the possible cost in between counts.
     spent, unpriced, earlier_price = spend.claims.get(run, (*past, 0))
     committed += past[0] - spent + (past[1] - unpriced) * unknown
     if price is None or (price and committed + price > spend.limit):
@@ -226,7 +226,7 @@ def reserve_spend(
 
 
 def _get_committed(db: sqlite3.Connection, spend: Spend, unknown: int, *, besides: int) -> int:
-    """The cost, known or possible, of a caller's claims without that of one run."""
+    """The actual and possible cost of a caller's claims, except that of one run."""
     rows = db.execute(
         f"SELECT id, state, {COST} FROM runs WHERE id IN (SELECT value FROM json_each(:claims))",
         {"claims": json.dumps(list(spend.claims)), "unknown": unknown},
@@ -234,11 +234,11 @@ def _get_committed(db: sqlite3.Connection, spend: Spend, unknown: int, *, beside
     found = {run: (state, cost) for run, state, cost in rows}
     total = 0
     for run, (spent, unpriced, price) in [*spend.claims.items()]:
-        # A row that was deleted meanwhile counts with its price.
+        # A row deleted in the meantime counts with its price.
         state, cost = found.get(run, (State.STORED, spent + unpriced * unknown + price))
         cost_now = max(cost - spent - unpriced * unknown, 0)
         if state in _FINAL:
-            # Left out of the next sum, so that a claim takes no longer at the end of a long sweep than at its beginning.
+            # Removed from the next query, so that claims do not get slower during a long sweep.
             del spend.claims[run]
             spend.paid += cost_now
         elif run != besides:
@@ -247,7 +247,7 @@ def _get_committed(db: sqlite3.Connection, spend: Spend, unknown: int, *, beside
 
 
 def join_scope(db: sqlite3.Connection, scope: str, service: str, runs: Sequence[tuple[str, int]]) -> None:
-    """Add these runs (identity and take) to a scope, so that they count against its budget, whoever pays for them."""
+    """Add runs (identity and take) to a scope, so that they count against its budget, whichever caller claims them."""
     service = get_current_name(db, service)
     db.executemany(
         "INSERT OR IGNORE INTO scopes VALUES (?, ?, ?, ?)", [(scope, service, name, take) for name, take in runs]
@@ -255,7 +255,7 @@ def join_scope(db: sqlite3.Connection, scope: str, service: str, runs: Sequence[
 
 
 def lower_floors(db: sqlite3.Connection, service: str, scope: str | None, price: int) -> None:
-    """Lower the floor of a scope's runs to a price that a person has stated, and trust the service's reports again."""
+    """Lower the floor of a scope's runs to the price stated by the user, and trust the service's reports again."""
     db.execute("DELETE FROM meta WHERE name = ?", (UNDERREPORTED + get_current_name(db, service),))
     db.execute(
         "UPDATE floors SET credits = ? WHERE credits > ? AND run IN"
@@ -267,7 +267,7 @@ def lower_floors(db: sqlite3.Connection, service: str, scope: str | None, price:
 def _find_candidate(
     db: sqlite3.Connection, request: RunRequest, process: LedgerProcess, take: int | None, join: bool
 ) -> Entry | None:  # fmt: skip
-    """Find the preferred row of the same input. Without a seed each finished run is a take of its own, and not reused."""
+    """Find the preferred row with the same input. Without a seed a finished run is a separate take, and not reused."""
     rows = db.execute(
         f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND (? IS NULL OR take = ?) AND (? OR state != ?)"
         " ORDER BY take DESC",
@@ -275,7 +275,7 @@ def _find_candidate(
     ).fetchall()
     found = [clear_dead_owner(db, Entry(*row), process) for row in rows]
     if take is None and not request.reusable:
-        # Another process's unfinished take cannot be joined, and an expired one is over once there is a later one.
+        # Unfinished takes of other processes cannot be joined; expired ones are superseded by later takes.
         latest = _get_next_take(db, request) - 1
         found = [entry for entry in found if entry.owner is None or (join and entry.owner == process.owner)]
         found = [entry for entry in found if entry.state != State.EXPIRED or entry.take == latest]
@@ -283,7 +283,7 @@ def _find_candidate(
 
 
 def _follow_or_wait(db: sqlite3.Connection, entry: Entry, owner: str) -> Verdict:
-    """The action for a run under way; takes ownership if it has no owner."""
+    """The action for an accepted run; takes ownership if it has no owner."""
     if entry.owner is None:
         return Verdict(Action.FOLLOW, set_owner(db, entry, owner))
     return Verdict(Action.JOIN if entry.owner == owner else Action.AWAIT, entry)
@@ -323,7 +323,7 @@ def _claim(
     budget: Budget | None,
     spend: Spend | None,
 ) -> Entry:
-    """Claim the run for sending; or mark it uncertain, if it was sent before and cannot be repeated safely any more."""
+    """Claim the run for sending; or mark it uncertain, if it was sent before and cannot be repeated safely."""
     repeats = entry.state == State.PLANNED and entry.attempt_key is not None
     if repeats and (why := _why_unrepeatable(entry, request)):
         move(db, entry, State.UNCERTAIN, attempt_key=None, body=None, error_type="uncertain", error=why)
@@ -353,10 +353,10 @@ def _claim(
 
 
 def _why_unrepeatable(entry: Entry, request: RunRequest) -> str | None:
-    """Why the service would not recognise a repetition, so that it could be charged twice; None if it would."""
+    """Why a repeated request could be charged twice; None if the service recognises it by its key."""
     if not request.idempotent:
         return "it was sent, and the service does not recognise repetitions any more"
-    # In both directions: a clock that was set back says nothing about the time that has passed.
+    # In both directions: after the clock was set back the elapsed time is unknown.
     if abs(time.time() - (entry.sent or 0)) > KEY_SECONDS:
         return "it was sent too long ago to be repeated"
     return None

@@ -1,4 +1,4 @@
-"""Connect to the ledger's file with durable settings, and translate errors of the disk and of SQLite."""
+"""Connect to the ledger's file with durable settings, and translate errors of the file system and SQLite."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SHUT = frozenset({errno.EACCES, errno.EROFS, errno.EPERM})
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Connect with the settings that lose nothing, on every build of SQLite. The file must exist."""
-    # Handed from the thread that opens it to the one that uses it; no two ever use it at once.
+    """Connect with durable settings for every build of SQLite. The file must exist."""
+    # Opened in one thread and used in another, but never by two at once.
     db = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None,
         cached_statements=256, check_same_thread=False,
     )  # fmt: skip
     try:
-        # A rollback journal: SQLite's write-ahead log can lose data in versions that are still around.
+        # A rollback journal: SQLite's write-ahead log can lose data in versions still in use.
         db.execute("PRAGMA journal_mode = TRUNCATE")
         db.execute("PRAGMA synchronous = EXTRA")
     except BaseException:
@@ -40,18 +40,18 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether the error means that the content of the file is damaged, and not the disk."""
+    """Whether the error means that the file's content is damaged, rather than the disk."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     # Raised by Python, without an error code of SQLite.
-    is_no_text = isinstance(error, sqlite3.OperationalError) and "Could not decode to UTF-8" in str(error)
+    is_invalid_text = isinstance(error, sqlite3.OperationalError) and "Could not decode to UTF-8" in str(error)
     is_content = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
     # SQLite's message about a damaged table may contain bytes of it.
     is_in_message = isinstance(error, UnicodeDecodeError)
-    return is_in_message or (isinstance(error, sqlite3.DatabaseError) and (is_content or is_no_text))
+    return is_in_message or (isinstance(error, sqlite3.DatabaseError) and (is_content or is_invalid_text))
 
 
 def is_callers_fault(error: sqlite3.DatabaseError) -> bool:
-    """Whether the caller's statement is at fault; any other error is the file's, and puts the whole batch in question."""
+    """Whether the caller's statement caused the error; other errors concern the file, and so the complete batch."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     return (code == sqlite3.SQLITE_ERROR and not is_damage(error)) or isinstance(
         error, (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError)
@@ -60,7 +60,7 @@ def is_callers_fault(error: sqlite3.DatabaseError) -> bool:
 
 @contextlib.contextmanager
 def translate_errors(folder: Path) -> Iterator[None]:
-    """Raise errors of disk and database as `LibraryError`."""
+    """Convert errors of file system and database to `LibraryError`."""
     try:
         yield
     except LibraryError:
@@ -70,7 +70,7 @@ def translate_errors(folder: Path) -> Iterator[None]:
 
 
 def format_reason(error: BaseException) -> str:
-    """Why the disk or the database refused, in a few words."""
+    """Format an error of file system or database as a short reason."""
     if isinstance(error, LibraryError):
         return error.reason
     code, number = getattr(error, "sqlite_errorcode", 0) & 0xFF, getattr(error, "errno", None)
@@ -83,13 +83,13 @@ def format_reason(error: BaseException) -> str:
     if is_damage(error):
         return f"its ledger is damaged: {error}"
     if code == sqlite3.SQLITE_IOERR:
-        # SQLite says no more than that, also where a quota or a limit on the size of files is reached.
+        # SQLite reports no more, even for an exceeded quota or file size limit.
         return "the disk does not take any more: it is full, or broken"
     return f"{type(error).__name__}: {error}"
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the entries of a folder to disk, where the system can."""
+    """Sync a folder's entries to disk, on systems that support it."""
     if sys.platform != "win32":
         file = os.open(folder, os.O_RDONLY)
         try:
@@ -99,7 +99,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def get_network_kind(folder: Path) -> str | None:
-    """The type of a network file system; None for a local disk, or if it cannot be determined."""
+    """The type of a folder's network file system; None for a local disk, or if unknown."""
     if not sys.platform.startswith("linux"):
         return None
     try:

@@ -26,7 +26,7 @@ from .transitions import (
 
 
 class LedgerProcess(Protocol):
-    """The process that writes the ledger, as far as recovery needs it."""
+    """The interface of the writing process that recovery requires."""
 
     @property
     def owner(self) -> str:
@@ -48,7 +48,7 @@ def recover(db: sqlite3.Connection, process: LedgerProcess) -> list[str]:
     ]
     unanswered = [entry.identity for entry in left_by_dead if entry.state in (State.INTENT, State.SENDING)]
     if unanswered:
-        # The second copy first: it may know that what looks unanswered was accepted.
+        # The second copy first: it may contain acceptances of these runs.
         apply_acceptances(db, process.read_acceptances(unanswered), process.is_dead, only_known=True)
     for entry in left_by_dead:
         clear_owner(db, get_entry(db, entry.id))
@@ -56,7 +56,7 @@ def recover(db: sqlite3.Connection, process: LedgerProcess) -> list[str]:
 
 
 def clear_dead_owner(db: sqlite3.Connection, entry: Entry, process: LedgerProcess) -> Entry:
-    """Recover the ledger if the owner of this run has ended; returns the run as it stands then."""
+    """Recover the ledger if the owner of this run has ended; returns the current row."""
     if entry.owner is None or not process.is_dead(entry.owner):
         return entry
     recover(db, process)
@@ -64,7 +64,7 @@ def clear_dead_owner(db: sqlite3.Connection, entry: Entry, process: LedgerProces
 
 
 def take_over(db: sqlite3.Connection, run: int, process: LedgerProcess) -> Entry:
-    """Take ownership of a run if it is paid and its owner released it or has ended; returns the run as it stands then."""
+    """Take ownership of a run if it is paid and its owner released it or has ended; returns the current row."""
     entry = clear_dead_owner(db, get_entry(db, run), process)
     return set_owner(db, entry, process.owner) if entry.owner is None and entry.state in PAID else entry
 
@@ -75,9 +75,9 @@ def abandon(db: sqlite3.Connection, run: int) -> None:
 
 
 def make_acceptance(entry: Entry, request_id: str, place: str | None = None) -> dict[str, Any]:
-    """The line of the second copy for an accepted run: enough to restore its row.
+    """The line in the second copy for an accepted run, from which its row can be restored.
 
-    `place`: the address that identifies its service, whatever id the service reports then.
+    `place`: the address that identifies its service, even if its id changes.
     """
     return {
         "at": time.time(), "service": entry.service, "identity": entry.identity, "take": entry.take,
@@ -93,9 +93,9 @@ def apply_acceptances(
     *,
     only_known: bool = False,
 ) -> int:
-    """Apply lines of the second copy that the ledger does not know, of runs without a living owner; returns how many runs.
+    """Apply lines of the second copy missing in the ledger, of runs without a live owner; returns the number of runs.
 
-    `only_known`: skip runs without a row, because a person may have deleted them.
+    `only_known`: skip runs without a row, because the user may have deleted them.
     """
     count = 0
     for attempts in _group_by_run(db, lines):
@@ -103,7 +103,7 @@ def apply_acceptances(
         query = f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND take = ?"
         key = to_storable(last["service"]), to_storable(last["identity"]), last["take"]
         if db.execute(query, key).fetchone() is not None:
-            count += sum(_apply_line(db, Entry(*db.execute(query, key).fetchone()), one, is_dead) for one in attempts)
+            count += sum(_apply_line(db, Entry(*db.execute(query, key).fetchone()), line, is_dead) for line in attempts)
         elif not only_known:
             _insert_restored(db, attempts)
             count += 1
@@ -111,7 +111,7 @@ def apply_acceptances(
 
 
 def _group_by_run(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]]) -> list[Sequence[Mapping[str, Any]]]:
-    """Group the lines that the ledger does not know by run: one for each request, the latest attempt last."""
+    """Group the lines missing in the ledger by run: one line per request, the latest attempt last."""
     found: dict[tuple[str, str, int], dict[str | None, Mapping[str, Any]]] = {}
     for line in sorted(lines, key=lambda line: int(line["attempt"])):
         line = {**line, "service": get_current_name(db, to_storable(line["service"]))}
@@ -119,7 +119,7 @@ def _group_by_run(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]]) 
             found.setdefault((line["service"], line["identity"], line["take"]), {})[line["request_id"]] = line
     for requests in found.values():
         if len(requests) > 1:
-            requests.pop(None, None)  # A damaged line of a request that another line names.
+            requests.pop(None, None)  # A damaged line of a request that is also in another line.
     return [list(requests.values()) for requests in found.values()]
 
 
@@ -129,7 +129,7 @@ def _is_known(db: sqlite3.Connection, line: Mapping[str, Any]) -> bool:
 
 
 def _apply_line(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], is_dead: Callable[[str], bool]) -> int:
-    """Apply a line to a run that has a row: a lost answer, a later attempt, or another request; returns whether it did."""
+    """Apply a line to an existing row: a lost response, a later attempt, or another request; returns 1 if applied."""
     is_free = entry.owner is None or is_dead(entry.owner)
     if not is_free or line["request_id"] is None or line["attempt"] < entry.attempt:
         return 0
@@ -149,7 +149,7 @@ def _apply_line(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], i
 
 
 def _overwrite(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], past: Mapping[str, int]) -> None:
-    """Update a row of an older ledger with a later attempt, which is only in the line."""
+    """Update a row of an older ledger with a later attempt known only from the line."""
     changes = {
         **past, "state": State.ACCEPTED, "attempt": line["attempt"], "request_id": line["request_id"], "price": line["price"],
         "sent": line["at"],
@@ -161,7 +161,7 @@ def _overwrite(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], pa
 
 
 def _insert_restored(db: sqlite3.Connection, attempts: Sequence[Mapping[str, Any]]) -> None:
-    """Insert the row of a lost run; earlier attempts count with their whole price, since it is unknown how they ended."""
+    """Insert the row of a lost run; earlier attempts count with their full price, because their end is unknown."""
     *earlier, last = attempts
     state = State.UNCERTAIN if last["request_id"] is None else State.ACCEPTED
     values = {

@@ -1,8 +1,8 @@
-"""What the ledger stores about services: their names, where they serve requests, and how long their runs take.
+"""The ledger's data about services: names, addresses, and durations of runs.
 
-A service is a set of aliases, its addresses and its ids, and one name that stands in the rows of its runs. Any alias
-finds the name, because runs that are taken for unknown are paid for again. If an address and an id belong to two
-services, those are merged. Only a lasting id (see `Identification`) may show that an address serves another service now.
+A service has a set of aliases, its addresses and ids, and one name, which is stored in the rows of its runs. Every
+alias must lead to the name, because runs considered unknown are paid for again. If an address and an id belong to two
+services, those are merged. Only a lasting id (see `Identification`) proves that an address now serves another service.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ADDRESS_PREFIX, ID_PREFIX, LASTING_PREFIX = "service at ", "service named ", "se
 """Prefixes of the names in the table `meta`; the value is the name of the service."""
 
 MAX_IDS = 32
-"""How many ids of one service are stored; one that changes with each answer would fill the ledger."""
+"""Maximum number of ids stored for a service; one that changes with each response would fill the ledger."""
 
 _PORTS = {"http": ":80", "https": ":443"}
 
@@ -32,9 +32,9 @@ _LOCAL_FILE = re.compile(r'"https?://(localhost|127\.|\[::1\])')
 
 @dataclass(frozen=True, slots=True)
 class Identification:
-    """How a service identified itself: its address, the id it reported, and whether that id is known to last.
+    """The identification of a service: its address, the id it reported, and whether that id is known to last.
 
-    The embedded service stores its id with its data, and another one on the same machine may get its port.
+    The embedded service stores its id with its data, and another service on the same machine may get its port.
     """
 
     address: str
@@ -62,7 +62,7 @@ def normalise_address(address: str) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address is this machine's own."""
+    """Whether an address is a loopback address."""
     try:
         host = (urlsplit(address).hostname or "").rstrip(".")
         return host == "localhost" or host.endswith(".localhost") or ipaddress.ip_address(host).is_loopback
@@ -71,7 +71,7 @@ def is_loopback(address: str) -> bool:
 
 
 def register_service(db: sqlite3.Connection, address: str, id: str | None, *, lasts: bool = False) -> str:
-    """Return the name of a service by its id, else by its address; new aliases are stored."""
+    """Find or create the name of a service by its id, else by its address; new aliases are stored."""
     met = Identification(str(to_storable(normalise_address(address))), to_storable(id), lasts)
     by_address, by_id = _find_by_address(db, met.address, address), _find_by_id(db, met.id)
     if by_address is not None and by_address != by_id and met.id is not None and _is_another(db, met, by_address):
@@ -93,19 +93,19 @@ def register_service(db: sqlite3.Connection, address: str, id: str | None, *, la
 
 
 def get_current_name(db: sqlite3.Connection, name: str) -> str:
-    """The present name of a service, from any name that it has had."""
+    """The current name of a service, from any of its names."""
     return _get_value(db, ID_PREFIX + name) or name
 
 
 def remember_address(db: sqlite3.Connection, place: str, name: str) -> None:
-    """Store the address of a service, unless a service is known there."""
+    """Store the address of a service, unless the address is known."""
     place = str(to_storable(place))
     if _get_value(db, ADDRESS_PREFIX + place) is None:
         _remember(db, ADDRESS_PREFIX + place, get_current_name(db, str(to_storable(name))))
 
 
 def merge_services(db: sqlite3.Connection, other: str, name: str) -> None:
-    """Move everything under the name `other` to `name`, because both are one service."""
+    """Move everything under the name `other` to `name`, because both are the same service."""
     rows = db.execute(f"SELECT {COLUMNS} FROM runs WHERE service = ?", (other,)).fetchall()
     for entry in (Entry(*row) for row in rows):
         twin = db.execute(
@@ -113,9 +113,9 @@ def merge_services(db: sqlite3.Connection, other: str, name: str) -> None:
             (name, entry.identity, entry.take),
         ).fetchone()
         if twin is not None:
-            # Both may have cost something, so both stay; the preferred one has the take number.
-            behind = max(entry, Entry(*twin), key=rank)
-            _move_to_new_take(db, behind, (other, name))
+            # Both may have been charged, so both are kept; the preferred one keeps the take number.
+            less_preferred = max(entry, Entry(*twin), key=rank)
+            _move_to_new_take(db, less_preferred, (other, name))
         db.execute("UPDATE runs SET service = ? WHERE id = ?", (name, entry.id))
     db.execute("UPDATE OR IGNORE scopes SET service = ? WHERE service = ?", (name, other))
     db.execute("DELETE FROM scopes WHERE service = ?", (other,))
@@ -125,7 +125,7 @@ def merge_services(db: sqlite3.Connection, other: str, name: str) -> None:
 
 
 def get_aliases(db: sqlite3.Connection) -> dict[str, list[str]]:
-    """The aliases of all services, as they stand in `meta`, by name."""
+    """The aliases of all services in `meta`, by name."""
     found: dict[str, list[str]] = {}
     for alias, name in db.execute(f"SELECT name, value FROM meta WHERE {_IS_ALIAS}"):
         found.setdefault(str(name), []).append(str(alias))
@@ -133,10 +133,10 @@ def get_aliases(db: sqlite3.Connection) -> dict[str, list[str]]:
 
 
 def import_services(db: sqlite3.Connection, theirs: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """Store the aliases of another ledger's services; returns their names here, by their names there."""
+    """Store the aliases of another ledger's services; returns the names in this ledger by those in the other."""
     names: dict[str, str] = {}
     for name, others in theirs.items():
-        # An address of another machine's own says nothing here.
+        # A loopback address of another machine has no meaning here.
         known_as = [alias for alias in others if not is_loopback(alias.removeprefix(ADDRESS_PREFIX))]
         places = [to_storable(name)] if "://" in name and not is_loopback(name) else []
         at = [
@@ -154,7 +154,7 @@ def import_services(db: sqlite3.Connection, theirs: Mapping[str, Iterable[str]])
 
 
 def find_names(db: sqlite3.Connection, names: Collection[str]) -> dict[str, set[str]]:
-    """For each name of a service in a table, the names under which the ledger may have its runs now."""
+    """For each service name in a table, the names under which the ledger may have its runs now."""
     found = {
         name: (
             to_storable(name),
@@ -163,11 +163,11 @@ def find_names(db: sqlite3.Connection, names: Collection[str]) -> dict[str, set[
         )
         for name in names
     }
-    return {name: {str(one) for one in ours if one is not None} for name, ours in found.items()}
+    return {name: {str(known) for known in ours if known is not None} for name, ours in found.items()}
 
 
 def record_sweep(db: sqlite3.Connection) -> None:
-    """Record that a sweep was run with this library, so that there are tables which number its runs differently."""
+    """Record that a sweep was run with this library, whose tables number runs differently."""
     db.execute("INSERT OR IGNORE INTO meta VALUES (?, '')", (_SWEPT,))
 
 
@@ -178,22 +178,22 @@ def has_sweeps(db: sqlite3.Connection) -> bool:
 
 
 def save_request_addresses(db: sqlite3.Connection, request_id: str, addresses: str) -> None:
-    """Store the addresses that a service gave for a request, as JSON; only if they are not the usual ones."""
+    """Store the addresses that a service returned for a request, as JSON; only for non-default ones."""
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (to_storable(f"addresses of {request_id}"), addresses))
 
 
 def get_request_addresses(db: sqlite3.Connection, request_id: str) -> str | None:
-    """The stored addresses of a request, as JSON; None if they are the usual ones."""
+    """The stored addresses of a request, as JSON; None for the default ones."""
     return _get_value(db, to_storable(f"addresses of {request_id}"))
 
 
 def has_request(db: sqlite3.Connection, request_id: str) -> bool:
-    """Whether some run has exactly this request id."""
+    """Whether any run has exactly this request id."""
     return db.execute("SELECT 1 FROM runs WHERE request_id = ?", (to_storable(request_id),)).fetchone() is not None
 
 
 def find_model(db: sqlite3.Connection, service: str, request_id: str) -> str | None:
-    """The model of a request; None if the library does not have it."""
+    """The model of a request; None if it is not in the library."""
     query = "SELECT model FROM runs WHERE service = ? AND request_id = ?"
     row = db.execute(query, (get_current_name(db, service), to_storable(request_id))).fetchone()
     return None if row is None else str(row[0])
@@ -216,7 +216,7 @@ _IS_ALIAS = f"(name GLOB '{ADDRESS_PREFIX}*' OR name GLOB '{ID_PREFIX}*' OR name
 
 
 def _find_by_address(db: sqlite3.Connection, place: str, written: str | None = None) -> str | None:
-    """The name of the service at an address; a service that never reported an id has the address as its name."""
+    """The name of the service at an address, which may be the address itself for a service without an id."""
     scheme, _, rest = place.partition(":")
     other = f"{'http' if scheme == 'https' else 'https'}:{rest}"
     for spelling in dict.fromkeys((place, str(to_storable(written or place)), other)):
@@ -230,14 +230,14 @@ def _find_by_id(db: sqlite3.Connection, id: str | None) -> str | None:
 
 
 def _find_in_use(db: sqlite3.Connection, name: str) -> str | None:
-    """The present form of a name, if runs or aliases are stored under it."""
+    """The current form of a name, if runs or aliases are stored under it."""
     row = db.execute("SELECT 1 FROM runs WHERE service = ? LIMIT 1", (name,)).fetchone()
     row = row or db.execute(f"SELECT 1 FROM meta WHERE value = ? AND {_IS_ALIAS} LIMIT 1", (name,)).fetchone()
     return None if row is None else get_current_name(db, name)
 
 
 def _is_another(db: sqlite3.Connection, met: Identification, known: str) -> bool:
-    """Whether the service known at an address is another one than the one that answers there now."""
+    """Whether the service that now responds at an address is another than the one known there."""
     ids = _get_ids(db, known)
     keeps_id = met.lasts or _get_value(db, LASTING_PREFIX + known) is not None
     return keeps_id and bool(ids) and met.id not in ids
@@ -246,9 +246,9 @@ def _is_another(db: sqlite3.Connection, met: Identification, known: str) -> bool
 def _find_forgotten(db: sqlite3.Connection, place: str, known: str, *, is_likely: bool) -> list[str]:
     """Service names in runs that have no address, and that belong to the service `known` at this address.
 
-    Older ledgers store only the last id of an address. The others are taken for this service's if it is known to change
-    its id (`is_likely`), or if no other service has an address. Services that keep their id have never lost one, and
-    what was made on this machine was not made at another host.
+    Older ledgers store only the last id of an address. The others are attributed to this service if it is known to
+    change its id (`is_likely`), or if no other service has an address. Services with a lasting id have never lost one,
+    and runs of a local service do not belong to a remote one.
     """
     if _get_value(db, LASTING_PREFIX + known) is not None:
         return []

@@ -1,4 +1,4 @@
-"""Open a ledger: create its tables, check the file, and handle one that is damaged, empty, or too new."""
+"""Open a ledger: create its tables, check the file, and handle damaged, empty and too new ones."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from .reconcile import NOTHING, Reconciled, reconcile
 from .schema import SCHEMA, VERSION
 
 QUICK_BYTES = 16 * 1024 * 1024
-"""A file up to this size is checked whenever it is opened; a larger one only after a process died (see `check`)."""
+"""A file up to this size is checked at each opening; a larger one only after a process died (see `check`)."""
 
 SUSPECT_NAME = "ledger.suspect"
-"""A file of this name means that the ledger was found damaged, and must be checked whatever its size."""
+"""The existence of this file means that the ledger was found damaged, and must be checked whatever its size."""
 
 OLDER = "The library's ledger in {} knows less than the list of accepted requests beside it, as after a restore from a copy."
 
 
 def connect(folder: Path) -> sqlite3.Connection:
-    """Connect to a sound ledger; the caller holds the write lock (see `file_locks.py`).
+    """Connect to an undamaged ledger; the caller must hold the write lock (see `file_locks.py`).
 
-    A damaged file is moved aside and replaced by what can be read of it; one that has vanished, or was emptied, is
-    restored as far as the second copy has it.
+    A damaged file is moved aside and replaced by its readable rows; a missing or empty one is restored from the second
+    copy as far as possible.
     """
     with connection.translate_errors(folder):
         _create(folder)
@@ -38,7 +38,7 @@ def connect(folder: Path) -> sqlite3.Connection:
                 raise
             message = salvage.rescue(folder)
             (folder / SUSPECT_NAME).unlink(missing_ok=True)
-            # The rescued file is as good as it gets: its rows are not checked again, so that it is not refused.
+            # The rescued file cannot be improved: its rows are not checked again, so that it is not rejected.
             db, restored = _connect_sound(folder, rows=False)
             _warn(message)
     try:
@@ -67,18 +67,18 @@ def get_file_id(folder: Path) -> tuple[int, int] | None:
 
 
 def mark_suspect(folder: Path) -> None:
-    """Have the ledger checked when it is opened next, and rescued if it is damaged."""
+    """Mark the ledger, so that the next opening checks it, and rescues it if damaged."""
     with contextlib.suppress(OSError):
         os.close(os.open(folder / SUSPECT_NAME, os.O_WRONLY | os.O_CREAT, 0o600))
 
 
 def is_large(folder: Path) -> bool:
-    """Whether the file is too large to be checked whenever it is opened."""
+    """Whether the file is too large to be checked at each opening."""
     return (folder / connection.NAME).stat().st_size > QUICK_BYTES
 
 
 def check(folder: Path) -> str | None:
-    """What is wrong with the ledger, as SQLite words it; None for a sound one. It takes a second for 300 MB."""
+    """Check the ledger; returns SQLite's message about damage, None if there is none. Takes a second for 300 MB."""
     try:
         with contextlib.closing(connection.connect(folder / connection.NAME)) as db:
             return _find_damage(db)
@@ -89,7 +89,7 @@ def check(folder: Path) -> str | None:
 
 
 def _create(folder: Path) -> None:
-    """Create the folder and the files of a library, private to this user, and sync them to disk."""
+    """Create the folder and the files of a library, readable only by this user, and sync them to disk."""
     is_new = not (folder / connection.NAME).exists()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if is_new:
@@ -100,7 +100,7 @@ def _create(folder: Path) -> None:
 
 
 def _connect_sound(folder: Path, *, rows: bool = True) -> tuple[sqlite3.Connection, Reconciled]:
-    """Connect to a ledger without damage (`rows`: nor in its rows); also returns what was restored because it was empty."""
+    """Connect after checking for damage (`rows`: in rows, too); also returns what was restored into an empty file."""
     db = connection.connect(folder / connection.NAME)
     try:
         mark = folder / SUSPECT_NAME
@@ -118,7 +118,7 @@ def _connect_sound(folder: Path, *, rows: bool = True) -> tuple[sqlite3.Connecti
 
 
 def _prepare(db: sqlite3.Connection, folder: Path) -> Reconciled:
-    """Create the tables if there are none; returns what was restored then from the second copy."""
+    """Create the tables if missing; returns what was then restored from the second copy."""
     tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() if "meta" in tables else None
     if row is not None:
@@ -126,7 +126,7 @@ def _prepare(db: sqlite3.Connection, folder: Path) -> Reconciled:
             raise _corrupt_error("nobody can tell which version made it")
         if int(row[0]) > VERSION:
             raise LibraryError(str(folder), "a newer Reelbook made it; update this one to use it")
-        if {"runs", "floors"} <= tables:  # The second came later, and is added to an older file.
+        if {"runs", "floors"} <= tables:  # `floors` was introduced later, and is added to an older file.
             return NOTHING
     db.execute("BEGIN IMMEDIATE")
     for statement in SCHEMA.split(";"):
@@ -138,7 +138,7 @@ def _prepare(db: sqlite3.Connection, folder: Path) -> Reconciled:
 
 
 def _find_damage(db: sqlite3.Connection, *, thorough: bool = False) -> str | None:
-    # The thorough one also compares the indexes with their tables, which takes twice as long.
+    # `thorough` also compares indexes with their tables, which takes twice as long.
     found: Sequence[str] = db.execute(f"PRAGMA {'integrity' if thorough else 'quick'}_check(1)").fetchone()
     return None if found[0] == "ok" else found[0]
 
@@ -150,7 +150,7 @@ def _corrupt_error(found: str) -> sqlite3.DatabaseError:
 
 
 def warn_of(folder: Path, found: Reconciled) -> None:
-    """Warn if the log of accepted requests knew more than the ledger."""
+    """Warn if the log of accepted requests contained more than the ledger."""
     if found.sentence:
         _warn(f"{OLDER.format(folder)} {found.sentence}")
 

@@ -1,4 +1,4 @@
-"""The processes that use a library: each holds a locked file for as long as it lives."""
+"""Registration of the processes that use a library: each holds a locked file until it ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..file_locks import try_lock
 
 
 class Owner:
-    """This process's entry in a folder of locked files. The system releases the lock when the process ends, however."""
+    """This process's file in a folder of locked files. The system releases the lock whenever the process ends."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -20,7 +20,7 @@ class Owner:
         self._register()
 
     def is_registered(self) -> bool:
-        """Whether other processes find this one's file."""
+        """Whether this process's file exists and is still the one it holds."""
         return self._held is not None and self._is_ours(self._held)
 
     def renew(self) -> None:
@@ -30,7 +30,7 @@ class Owner:
             self._register()
 
     def is_dead(self, name: str) -> bool:
-        """Whether the process of this name has ended, whatever clocks and process numbers say."""
+        """Whether the process of this name has ended, independently of clocks and process ids."""
         if name == self.name:
             return False
         try:
@@ -38,9 +38,9 @@ class Owner:
         except FileNotFoundError:
             return True
         except OSError:
-            return False  # Unknown, and taken for alive.
+            return False  # Unknown: assumed to be alive.
         try:
-            # Shared, so that two processes that check at once do not take each other for the owner.
+            # Shared, so that two processes checking at once do not mistake each other for the owner.
             return try_lock(file, shared=True)
         except OSError:
             return False
@@ -56,25 +56,25 @@ class Owner:
         return [name for name in names if self.is_dead(name)]
 
     def forget(self, name: str) -> None:
-        """Delete the file of an ended process, once it owns nothing any more."""
+        """Delete the file of an ended process that owns no runs."""
         with contextlib.suppress(OSError):
             file = os.open(self._path(name), os.O_RDWR)
             try:
-                # A process that is just registering notices that its file is gone, and creates another one.
+                # A process that is just registering notices that its file was deleted, and creates another.
                 if try_lock(file):
                     self._path(name).unlink()
             finally:
                 os.close(file)
 
     def release(self) -> None:
-        """Delete this process's file, so that others may take over what is unfinished."""
+        """Delete this process's file, so that others may take over its unfinished runs."""
         if self._held is not None:
             with contextlib.suppress(OSError):
                 self._path(self.name).unlink()
             self.drop()
 
     def drop(self) -> None:
-        """Close the file; in a forked child the lock stays its parent's."""
+        """Close the file; in a forked child the parent keeps the lock."""
         if self._held is not None:
             os.close(self._held)
             self._held = None
@@ -92,7 +92,7 @@ class Owner:
                     os.close(file)
 
     def _is_ours(self, file: int) -> bool:
-        """Whether this file is the one under this process's name."""
+        """Whether this descriptor is of the file under this process's name."""
         with contextlib.suppress(FileNotFoundError):
             return os.path.samestat(os.fstat(file), self._path(self.name).stat())
         return False

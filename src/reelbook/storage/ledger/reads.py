@@ -1,4 +1,4 @@
-"""Read the ledger some rows at a time, so that writers never wait for long."""
+"""Read the ledger in pages, so that writers never wait for long."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from .writer import Ledger
 
 PAGE_ROWS = 2_000
-"""Rows of one read. More do not stay in the processor's cache until they have become columns."""
+"""Rows per page. More would not stay in the processor's cache until they are converted to columns."""
 
 Rows = list[tuple[Any, ...]]
 
 
 def read_pages(ledger: Ledger, columns: str, *, where: str = "1") -> Iterator[Rows]:
-    """Read these columns of all runs, or of some, oldest row first; each row begins with the number of the run."""
+    """Yield pages of these columns of all runs, or those matching `where`, oldest first; rows start with the number."""
     query = f"SELECT id, {columns} FROM runs WHERE id > ? AND ({where}) ORDER BY id LIMIT {PAGE_ROWS}"
     last = -1
     while rows := ledger.read(partial(_read_page, query=query, last=last)):
@@ -25,8 +25,8 @@ def read_pages(ledger: Ledger, columns: str, *, where: str = "1") -> Iterator[Ro
 
 
 def read_runs(ledger: Ledger, columns: str, runs: Collection[int]) -> Rows:
-    """Read these columns of some runs by number, in this order; those that are not there are left out."""
-    # SQLite has no larger numbers.
+    """Read these columns of runs by number, in this order; unknown numbers are left out."""
+    # SQLite's largest integer.
     numbers = [int(run) for run in runs if 0 <= int(run) < 2**63]
     query = f"SELECT id, {columns} FROM runs WHERE id = ?"
     found: Rows = []

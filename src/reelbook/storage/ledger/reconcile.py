@@ -1,4 +1,4 @@
-"""Reconcile the ledger with the log of accepted requests beside it: either may be lost, or restored from an old copy."""
+"""Reconcile the ledger with the log of accepted requests: either may be lost, or restored from an old copy."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .crash_recovery import apply_acceptances, make_acceptance
 from .transitions import COLUMNS, Entry
 
 MARK = "accepted log"
-"""Name in `meta` of the position up to which the ledger knows the log."""
+"""Name in `meta` of the position up to which the ledger contains the log."""
 SKIPPED_IDS = 1_000_000
-"""How many run numbers are skipped when rows were lost: a living process may still use the number of a lost run."""
+"""Number of run numbers skipped after rows were lost: a live process may still use the number of a lost run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """What the log knew and the ledger did not."""
+    """The result of `reconcile`."""
 
     restored: int = 0
-    """Runs that are known again, and are polled instead of paid for once more."""
+    """Runs restored from the log, which are polled instead of paid for again."""
     unreadable: int = 0
     """Damaged lines of the log that identify no run."""
 
     @property
     def sentence(self) -> str:
-        """What was restored and what may be missing, for a person; empty if nothing."""
+        """A message about what was restored and what may be missing; empty if nothing."""
         sentences = []
         if self.restored:
             sentences.append(
@@ -48,16 +48,16 @@ NOTHING = Reconciled()
 
 
 def is_reconciled(db: sqlite3.Connection, folder: Path) -> bool:
-    """Whether the log is as long as it was when the ledger was last written. Fast enough for every commit."""
+    """Whether the log's size is unchanged since the ledger was last written. Fast enough for every commit."""
     known = _get_mark(db)
     return known is not None and known.partition(" ")[0] == str(second_copy.get_log_size(folder))
 
 
 def reconcile(db: sqlite3.Connection, folder: Path, *, is_whole: bool = False) -> Reconciled:
-    """Bring both to the same state, inside a transaction and before anything is sent. `is_whole`: read known lines again, too.
+    """Bring ledger and log to the same state, inside a transaction and before anything is sent.
 
-    Runs with an owner are left alone: a living process records them itself, and those of ended processes are recovered
-    by `crash_recovery.recover`.
+    `is_whole`: read known lines again, too. Runs with an owner are left unchanged: a live process records them itself,
+    and those of ended processes are recovered by `crash_recovery.recover`.
     """
     known = _get_mark(db)
     start = second_copy.find_offset(folder, known)
@@ -79,7 +79,7 @@ def reconcile(db: sqlite3.Connection, folder: Path, *, is_whole: bool = False) -
 
 
 def save_mark(db: sqlite3.Connection, folder: Path) -> None:
-    """Store the position up to which the log is known."""
+    """Store the log's current end as the position up to which the ledger contains it."""
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MARK, second_copy.get_mark(folder)))
 
 
@@ -89,14 +89,14 @@ def _get_mark(db: sqlite3.Connection) -> str | None:
 
 
 def _remember_addresses(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]]) -> None:
-    """Store the addresses of services that the ledger does not know."""
+    """Store the addresses of services that are missing in the ledger."""
     for service, place in {(line["service"], line.get("place")) for line in lines}:
         if isinstance(place, str) and place:
             known_services.remember_address(db, place, service)
 
 
 def _rewrite_log(db: sqlite3.Connection, folder: Path, logged: Collection[str]) -> None:
-    """Append the lines that a lost or older log lacks, so that it can restore a lost ledger."""
+    """Append the lines missing in a lost or older log, so that it can restore a lost ledger."""
     rows = (Entry(*row) for row in db.execute(f"SELECT {COLUMNS} FROM runs WHERE request_id IS NOT NULL"))
     missing = [
         make_acceptance(entry, entry.request_id)

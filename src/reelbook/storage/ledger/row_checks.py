@@ -1,4 +1,4 @@
-"""Find and repair rows whose values are damaged although SQLite finds its pages in order."""
+"""Find and repair rows with damaged values in a file whose pages SQLite considers intact."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _IMPOSSIBLE = " OR ".join(
 
 
 class Damaged(str):
-    """Text that is not valid UTF-8 any more, decoded as far as possible."""
+    """Damaged text, which was not valid UTF-8, decoded with replacement characters."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ Key = tuple[str, str, int]
 
 @dataclass(slots=True)
 class AcceptedLog:
-    """The log of accepted requests, indexed by what a damaged row may still have."""
+    """The log of accepted requests, indexed by the values that may be intact in a damaged row."""
 
     by_request: dict[str, Row] = field(default_factory=dict)
     by_key: dict[Key, list[Row]] = field(default_factory=dict)
@@ -75,24 +75,24 @@ def decode_text(content: bytes) -> str:
 
 
 def find_problem(db: sqlite3.Connection, lines: Collection[Row]) -> str | None:
-    """What is wrong with the rows of a ledger whose pages are in order, given its log; None if nothing."""
+    """Describe a problem in the rows of a ledger with intact pages, given its log; None if there is none."""
     for table in TABLES:
         missing = _get_columns()[table] - {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
         if 0 < len(missing) < len(_get_columns()[table]):
             return f"the table {table} has no column {min(missing)}"
     if not any(row[0] == "runs" for row in db.execute("SELECT name FROM sqlite_master")):
-        return None  # A new one.
+        return None  # A new file.
     impossible = db.execute(f"SELECT id FROM runs WHERE {_IMPOSSIBLE} LIMIT 1").fetchone()
     if impossible is not None:
         return f"run {impossible[0]} cannot be what was written"
     for table in TABLES:
         for _ in db.execute(f"SELECT * FROM {table}"):
-            pass  # A text that is no UTF-8 is an error of the reading itself.
+            pass  # Reading a text that is not UTF-8 raises an error.
     return next(_find_misplaced(db, AcceptedLog.of(lines)), None)
 
 
 def repair_row(row: Row, log: AcceptedLog) -> tuple[Row, list[str]]:
-    """The row with damaged values repaired or left out, and the names of those values."""
+    """Repair or replace damaged values of a row; returns the row, and the names of those values."""
     row, bad = dict(row), [name for name in row if _is_bad(name, row[name])]
     line = _find_line(row, bad, log)
     if line is not None and (bad or _differs(row, line)):
@@ -150,7 +150,7 @@ def _substitute(name: str, row: Row) -> Any:
 
 
 def _get_state(row: Row, bad: Collection[str]) -> str:
-    """The state of a run after its repair: accepted if it can be polled again, else uncertain if a person must decide."""
+    """The state of a run after its repair: accepted if it can be polled again, uncertain if the user must decide."""
     state = str(row["state"])
     lost_files = state in (State.STORED, State.COMPLETED) and ("media" in bad or "output" in bad)
     if state not in MOVES or lost_files:
@@ -173,36 +173,36 @@ def _find_line(row: Row, bad: Collection[str], log: AcceptedLog) -> Row | None:
 
 
 def _find_latest(lines: Sequence[Row], row: Row) -> Row | None:
-    """The line of a row's present attempt; None if the row has a request that is not in the lines."""
-    fits = [line for line in lines if line["attempt"] == row["attempt"]]
+    """The line of a row's current attempt; None if the row has a request that is not in the lines."""
+    candidates = [line for line in lines if line["attempt"] == row["attempt"]]
     named = None if _is_bad("request_id", row["request_id"]) else row["request_id"]
     if row["state"] not in (*PAID, State.STORED) and named is None:
         return None
-    return next((line for line in fits if named is None or _is_near(named, line["request_id"])), None)
+    return next((line for line in candidates if named is None or _is_near(named, line["request_id"])), None)
 
 
 def _differs(row: Row, line: Row) -> bool:
-    """Whether a row is nearly the same as its line, which means damage and not another name."""
+    """Whether a row nearly equals its line, which means damage rather than another name."""
     return any(_is_near(row[name], line[name]) for name in ("service", "identity", "request_id"))
 
 
 def _find_misplaced(db: sqlite3.Connection, log: AcceptedLog) -> Iterator[str]:
-    """Describe rows that differ from the log by a letter or two, or that are another take."""
+    """Describe rows that differ from the log by one or two characters, or have another take."""
     query = "SELECT id, service, identity, take FROM runs WHERE request_id = ?"
     at = "SELECT id, request_id FROM runs WHERE service = ? AND identity = ? AND take = ?"
     for request, line in log.by_request.items():
         rows = db.execute(query, (request,)).fetchall()
-        # The service may go by another name since, which can be as near as svc-1 and svc-2.
+        # The service may have been renamed, to a name as similar as svc-1 and svc-2.
         key = get_current_name(db, line["service"]), line["identity"], line["take"]
         if any(row[1:] == key for row in rows):
             continue
-        there = db.execute(at, key).fetchone()
+        existing = db.execute(at, key).fetchone()
         for run, service, name, _ in rows:
             near = _is_near(service, key[0]) or _is_near(name, key[1])
-            if near or ((service, name) == key[:2] and there is None):
+            if near or ((service, name) == key[:2] and existing is None):
                 yield f"run {run} is not where its request was written down"
-        if not rows and there is not None and there[1] not in log.by_request and _is_near(there[1], request):
-            yield f"run {there[0]} has another request than was written down"
+        if not rows and existing is not None and existing[1] not in log.by_request and _is_near(existing[1], request):
+            yield f"run {existing[0]} has another request than was written down"
 
 
 def _is_near(one: Any, other: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Rescue a damaged ledger: move the file aside, and fill a new one with everything that can still be read."""
+"""Rescue a damaged ledger: move the file aside, and copy all readable rows to a new one."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from .schema import SCHEMA, VERSION
 
 NEW_NAME = "ledger.new.sqlite"
 MIN_SECONDS, BYTES_PER_SECOND = 3.0, 5_000_000
-"""How long reading a damaged ledger may take: a minimum, and more for a large file."""
+"""Time limit for reading a damaged ledger: a minimum, and more for a large file."""
 MAX_NAMED = 5
-"""How many damaged runs the message about a rescue names."""
+"""Maximum number of damaged runs named in the message."""
 
 _ROWS_OF_A_PAGE = 100
 _MAX_REPEATS = 10_000
 _MAX_ROWS = 1 << 48
-"""Larger than any run number; a damaged page may contain such."""
+"""Upper bound of valid row numbers; a damaged page may contain larger ones."""
 _STEPS = 10_000
-"""How many SQLite steps lie between two checks of the time: about a millisecond."""
+"""SQLite steps between two checks of the time: about a millisecond."""
 _NUMBERED = ("runs", "events")
 _BY_KEY = {"scopes": "scope, service, identity, take", "floors": "run", "meta": "name"}
 
 
 @dataclass(slots=True)
 class _Found:
-    """What was read from a damaged ledger."""
+    """Counts of what was rescued from a damaged ledger."""
 
     read: int = 0
     restored: int = 0
     hurt: list[str] = field(default_factory=list)
-    """The runs that were changed, each with what could not be read of it."""
+    """The runs that were changed, each with the names of its unreadable values."""
     is_cut_short: bool = False
-    """Whether time ran out before everything was tried."""
+    """Whether the time limit was reached before the end."""
 
 
 def rescue(folder: Path) -> str:
-    """Replace a damaged ledger by a new one; returns a message with what was rescued. A ledger is there at every moment."""
+    """Replace a damaged ledger by a new one, atomically; returns a message about the result."""
     damaged, new = folder / connection.NAME, folder / NEW_NAME
     for leftover in (new, folder / f"{NEW_NAME}-journal"):
         leftover.unlink(missing_ok=True)
@@ -69,7 +69,7 @@ def rescue(folder: Path) -> str:
 
 
 def _fill(db: sqlite3.Connection, damaged: Path, folder: Path) -> _Found:
-    """Fill an empty ledger, first with the rows of the damaged one, then with what only the log has."""
+    """Fill an empty ledger with the rows of the damaged one, then with those only in the log."""
     db.execute("BEGIN IMMEDIATE")
     for statement in SCHEMA.split(";"):
         db.execute(statement)
@@ -94,7 +94,7 @@ def _fill(db: sqlite3.Connection, damaged: Path, folder: Path) -> _Found:
 
 
 def _rows(db: sqlite3.Connection, damaged: Path, table: str, until: float) -> Iterator[Row]:
-    """The rows of a table that can be read."""
+    """Yield the readable rows of a table."""
     columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
     reading = _Reading(damaged, until)
     for values in _numbered(reading, table, columns) if table in _NUMBERED else _by_key(reading, table, columns):
@@ -102,14 +102,14 @@ def _rows(db: sqlite3.Connection, damaged: Path, table: str, until: float) -> It
 
 
 def _put(db: sqlite3.Connection, table: str, row: Row) -> int:
-    """Insert a row, unless its number or its key is taken; returns how many were inserted."""
+    """Insert a row, unless its number or its key exists; returns the number of rows inserted."""
     values = [str(value) if isinstance(value, Damaged) else value for value in row.values()]
     put_in = f"INSERT OR IGNORE INTO {table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
     return db.execute(put_in, values).rowcount
 
 
 def _put_run(db: sqlite3.Connection, row: Row, log: AcceptedLog, hurt: list[str]) -> int:
-    """Insert the row of a run, repaired if it was damaged; returns how many were inserted."""
+    """Insert the row of a run, repaired if damaged; returns the number of rows inserted."""
     row, bad = repair_row(row, log)
     if db.execute("SELECT 1 FROM runs WHERE id = ?", (row["id"],)).fetchone() is not None:
         return 0
@@ -121,7 +121,7 @@ def _put_run(db: sqlite3.Connection, row: Row, log: AcceptedLog, hurt: list[str]
     try:
         if _put(db, "runs", row):
             return 1
-        # Another row has its key: a repaired value need not be the original one.
+        # Another row has its key: a repaired value may differ from the original.
         query = "SELECT max(take) + 1 FROM runs WHERE service = ? AND identity = ?"
         (row["take"],) = db.execute(query, (row["service"], row["identity"])).fetchone()
         return _put(db, "runs", row)
@@ -130,26 +130,26 @@ def _put_run(db: sqlite3.Connection, row: Row, log: AcceptedLog, hurt: list[str]
 
 
 class _Reading:
-    """Reads a table of a damaged file in several passes. Damaged pages may point back to others that were read, so
-    every row is returned once, and every pass is bounded."""
+    """Reads a table of a damaged file in several passes. Damaged pages may refer back to pages already read, so every
+    row is returned once, and every pass is bounded."""
 
     def __init__(self, damaged: Path, until: float) -> None:
         self._damaged, self._until = damaged, until
         self._seen: set[Any] = set()
         self.last = 0
-        """The highest number of a row so far."""
+        """The highest row number so far."""
 
     @property
     def rows(self) -> int:
-        """How many distinct rows were read."""
+        """Number of distinct rows read."""
         return len(self._seen)
 
     def is_over(self) -> bool:
-        """Whether time has run out."""
+        """Whether the time limit was reached."""
         return time.monotonic() > self._until
 
     def read(self, query: str, *given: int, is_numbered: bool = False) -> Generator[tuple[Any, ...], None, bool]:
-        """Yield the rows that are new, up to what cannot be read; returns whether the end was reached."""
+        """Yield new rows up to the first read error; returns whether the end was reached."""
         repeats = 0
         with (
             contextlib.suppress(sqlite3.Error, OverflowError, UnicodeDecodeError),
@@ -171,7 +171,7 @@ class _Reading:
 
 
 def _restore_takes(db: sqlite3.Connection, log: AcceptedLog) -> None:
-    """Set the take of runs to that of the log, where that is free."""
+    """Set the take of runs to that in the log, if it is free."""
     for request, line in log.by_request.items():
         db.execute(
             "UPDATE OR IGNORE runs SET take = ? WHERE request_id = ? AND service = ? AND identity = ? AND take != ?",
@@ -180,10 +180,10 @@ def _restore_takes(db: sqlite3.Connection, log: AcceptedLog) -> None:
 
 
 def _numbered(reading: _Reading, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a table by number; if a page cannot be read, those after it, and then those from the end backwards."""
+    """Yield the rows of a table by number, skipping unreadable pages, and then from the end backwards."""
     query = f"SELECT rowid, {', '.join(columns)} FROM {table}"
     step, failures = 0, 0
-    # Small steps beyond the rows of one lost page, larger ones after that: many pages may be lost at once.
+    # Small steps over the rows of one lost page, then larger ones: many consecutive pages may be lost.
     while failures < _ROWS_OF_A_PAGE + 40 and not reading.is_over():
         before = reading.rows
         start = reading.last + step
@@ -195,7 +195,7 @@ def _numbered(reading: _Reading, table: str, columns: Sequence[str]) -> Iterator
 
 
 def _by_key(reading: _Reading, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a table from its beginning up to what cannot be read, and from its end back to that."""
+    """Yield the rows of a table from the start to the first read error, and from the end back to one."""
     for order in ("ASC", "DESC"):
         by = ", ".join(f"{name} {order}" for name in _BY_KEY[table].split(", "))
         if (yield from reading.read(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {by}")):
@@ -205,24 +205,24 @@ def _by_key(reading: _Reading, table: str, columns: Sequence[str]) -> Iterator[t
 @contextlib.contextmanager
 def _open_damaged(damaged: Path, is_over: Callable[[], bool]) -> Iterator[sqlite3.Connection]:
     with contextlib.closing(sqlite3.connect(damaged)) as old:
-        # Pages that lead to each other can keep SQLite busy for ever.
+        # Pages that refer to each other can keep SQLite in an endless loop.
         old.set_progress_handler(is_over, _STEPS)
-        # Else SQLite reads nothing at all of a file that was cut short.
+        # Otherwise SQLite reads nothing from a truncated file.
         old.execute("PRAGMA writable_schema = ON")
-        # A text that was hit need not be UTF-8 any more.
+        # A damaged text may not be valid UTF-8.
         old.text_factory = row_checks.decode_text
         yield old
 
 
 def _set_aside(damaged: Path) -> Path:
-    """Give the damaged file a second name, beside its own; returns that."""
+    """Give the damaged file a second name in the same folder; returns its path."""
     aside = damaged.with_name(f"ledger.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{uuid.uuid4().hex[:6]}.sqlite")
     try:
         os.link(damaged, aside)
     except OSError:
-        shutil.copy2(damaged, aside)  # A disk without a second name for one file.
+        shutil.copy2(damaged, aside)  # A file system without hard links.
     journal = damaged.with_name(f"{damaged.name}-journal")
     with contextlib.suppress(FileNotFoundError):
-        # Left behind, it would be played back into the new file.
+        # Otherwise SQLite would roll it back into the new file.
         journal.replace(aside.with_name(f"{aside.name}-journal"))
     return aside

@@ -1,7 +1,7 @@
-"""The tables of a library's ledger."""
+"""The SQL schema of a library's ledger."""
 
 VERSION = 1
-"""Raised when an older Reelbook could not use the tables any more; it then says so and leaves them alone."""
+"""Incremented for changes that older versions of Reelbook cannot handle; they then refuse to open the file."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

@@ -1,4 +1,4 @@
-"""The second copy of the request ids: an append-only file beside the ledger, one JSON line for each accepted run."""
+"""The second copy of the request ids: an append-only log next to the ledger, with a JSON line per accepted run."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from .transitions import ATTACHED, MAX_CREDITS
 NAME = "accepted.jsonl"
 
 TAIL_BYTES = 256
-"""How many bytes are hashed to recognise a log that was read before."""
+"""Number of bytes hashed to recognise a log that was read before."""
 _FIELD = re.compile(rb'"(\w+)": ("(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?|null)(?=[,}])')
 _LATER = {"take": 0, "attempt": 1, "price": None, "at": 0.0}
-"""Values for fields that a line lacks."""
+"""Default values of fields missing in a line."""
 
 
 @dataclass(slots=True)
 class Lines:
-    """The lines of a log, from some offset on."""
+    """The lines of a log from an offset on."""
 
     complete: list[dict[str, Any]] = field(default_factory=list)
     """The lines with all fields."""
     partial: list[dict[str, Any]] = field(default_factory=list)
-    """What is left of damaged and incomplete lines; `request_id` is None if it is lost."""
+    """The readable fields of damaged and incomplete lines; `request_id` is None if it is lost."""
     unreadable: int = 0
     """Lines that identify no run."""
 
 
 def format_line(facts: Mapping[str, Any]) -> bytes:
-    """Format a line of the copy. Plain ASCII, so that any foreign text can be written."""
+    """Format a line of the log, in ASCII, so that any foreign text can be written."""
     return json.dumps(facts).encode("ascii")
 
 
 def append(folder: Path, lines: Sequence[bytes]) -> None:
-    """Append lines, which are on disk when this returns."""
+    """Append lines durably."""
     append_to(folder / NAME, lines)
 
 
 def append_to(path: Path, lines: Sequence[bytes]) -> None:
-    """Append lines to any file, as `append` does."""
-    # A line begins with its own line break: the one before it may have been torn.
+    """Append lines durably to any file."""
+    # Each line starts with a line break, because the previous one may be incomplete.
     content = b"".join(b"\n" + line for line in lines) + b"\n"
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        # In one call, so that the lines of two processes never mix.
+        # In one call, so that lines of two processes are not interleaved.
         if os.write(file, content) != len(content):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(file)
@@ -66,14 +66,14 @@ def read_lines(folder: Path, identities: Collection[str] | None = None) -> list[
     wanted = None if identities is None else [json.dumps(name).encode("ascii") for name in identities]
     found = []
     for line in _iterate_raw(folder, 0):
-        # Parsing is what takes time, so it is done for few.
+        # Parsing is slow, so it is limited to candidates.
         if wanted is None or any(name in line for name in wanted):
             found += _parse_line(line)
     return found
 
 
 def read_from(folder: Path, start: int = 0) -> Lines:
-    """Read the log from an offset on, including what is left of damaged lines."""
+    """Read the log from an offset on, including the readable fields of damaged lines."""
     found = Lines()
     for line in _iterate_raw(folder, start):
         if complete := _parse_line(line):
@@ -100,7 +100,7 @@ def get_mark(folder: Path) -> str:
 
 
 def find_offset(folder: Path, mark: str | None) -> int:
-    """The offset after this mark; 0 if the log is not the one that was marked."""
+    """The offset of this mark; 0 if the log is not the one that was marked."""
     end, _, tail = (mark or "").partition(" ")
     return (
         int(end) if end.isdecimal() and int(end) <= get_log_size(folder) and _hash_tail(folder, int(end)) == tail else 0
@@ -128,7 +128,7 @@ def _parse_line(line: bytes) -> list[dict[str, Any]]:
 
 
 def _parse_damaged(line: bytes) -> dict[str, Any] | None:
-    """What a damaged or incomplete line says of a run; None if it does not identify one."""
+    """The readable fields of a damaged or incomplete line; None if they do not identify a run."""
     value = _json(line)
     if not isinstance(value, dict):
         value = {name.decode(): _json(text) for name, text in _FIELD.findall(line)}
@@ -153,16 +153,16 @@ def _fits(name: str, value: Any) -> bool:
     kind = _KINDS.get(name, "other")
     if kind == "text":
         return isinstance(value, str)
-    if kind == "whole":
-        return _is_whole(value)
+    if kind == "count":
+        return _is_count(value)
     if kind == "price":
-        return value is None or _is_whole(value)
+        return value is None or _is_count(value)
     return kind != "time" or (type(value) in (int, float) and 0 <= value <= MAX_CREDITS)
 
 
 _KINDS = {
     **dict.fromkeys(("service", "identity", "model", "input", "request_id"), "text"),
-    **dict.fromkeys(("take", "attempt"), "whole"), "price": "price", "at": "time",
+    **dict.fromkeys(("take", "attempt"), "count"), "price": "price", "at": "time",
 }  # fmt: skip
 
 
@@ -172,5 +172,5 @@ def _json(text: bytes) -> Any:
     return None
 
 
-def _is_whole(value: Any) -> bool:
+def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value <= MAX_CREDITS

@@ -1,10 +1,10 @@
-"""The states of a run in the ledger, and the functions that move it from one to the next.
+"""The states of a run in the ledger, and the transitions between them.
 
     planned → intent → sending → accepted → running → completed → stored
 
-with the side exits rejected, cancelled, failed, expired and uncertain. Each function runs inside a transaction of
-`writer.py`, which makes it durable before anybody acts on it. `claims.py` finds or claims the row of a run,
-`crash_recovery.py` recovers the runs of ended processes.
+or rejected, cancelled, failed, expired or uncertain. Each function runs inside a transaction of `writer.py`, which
+commits it before the caller continues. `claims.py` finds or claims the row of a run, `crash_recovery.py` recovers the
+runs of ended processes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...errors import ReelbookError
 
 
 class State(StrEnum):
-    """Where a run stands in the ledger; also the text in the database."""
+    """The state of a run; also the text in the database."""
 
     PLANNED = "planned"
     INTENT = "intent"
@@ -41,8 +41,7 @@ class State(StrEnum):
 STEPS = (State.PLANNED, State.INTENT, State.SENDING, State.ACCEPTED, State.RUNNING, State.COMPLETED, State.STORED)
 EXITS = (State.REJECTED, State.CANCELLED, State.FAILED, State.EXPIRED, State.UNCERTAIN)
 
-
-# From intent and planned, too: an answer of the service counts more than whether `sending` was written.
+# Accepted also from intent and planned: the service's response counts, even if `sending` was not recorded.
 MOVES: Mapping[str, frozenset[str]] = {
     State.PLANNED: frozenset({State.INTENT, State.UNCERTAIN, State.ACCEPTED}),
     State.INTENT: frozenset({State.SENDING, State.PLANNED, State.REJECTED, State.ACCEPTED, State.UNCERTAIN}),
@@ -50,38 +49,32 @@ MOVES: Mapping[str, frozenset[str]] = {
     State.ACCEPTED: frozenset({State.RUNNING, State.COMPLETED, State.FAILED, State.CANCELLED, State.EXPIRED}),
     State.RUNNING: frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.EXPIRED}),
     State.COMPLETED: frozenset({State.STORED, State.EXPIRED}),
-    State.STORED: frozenset({State.COMPLETED}),  # Its files are gone from the shelf, and are fetched again.
+    State.STORED: frozenset({State.COMPLETED}),  # Files are missing on the shelf, and downloaded again.
     State.REJECTED: frozenset({State.INTENT}),
     State.CANCELLED: frozenset({State.INTENT}),
     State.FAILED: frozenset({State.INTENT}),
     State.EXPIRED: frozenset({State.COMPLETED, State.FAILED, State.CANCELLED}),
     State.UNCERTAIN: frozenset({State.ACCEPTED, State.FAILED, State.PLANNED}),
 }
-"""Which state may follow which; anything else is a bug, and is refused."""
+"""The allowed transitions; any other raises `Moved`."""
 
 PAID = (State.ACCEPTED, State.RUNNING, State.COMPLETED, State.EXPIRED)
-"""The service has accepted it: it is polled, never sent again, even if the service no longer knows it."""
+"""States after acceptance: the run is polled, never sent again, even if the service no longer knows it."""
 
 BEST_FIRST = (
-    State.STORED,
-    State.COMPLETED,
-    State.RUNNING,
-    State.ACCEPTED,
-    State.SENDING,
-    State.INTENT,
-    State.EXPIRED,
+    State.STORED, State.COMPLETED, State.RUNNING, State.ACCEPTED, State.SENDING, State.INTENT, State.EXPIRED,
     State.UNCERTAIN,
-)
-"""Order of preference among takes: the files are here, then paid for, then possibly paid for, before anything unpaid."""
+)  # fmt: skip
+"""Order of preference among takes: stored, then paid, then possibly paid, before all unpaid ones."""
 
 MAX_CREDITS = 10**12
-"""More than any run costs, and small enough that a sum over all runs fits into an SQLite integer."""
+"""Upper bound of valid credits, small enough that a sum over all runs fits into an SQLite integer."""
 
 UNDERREPORTED = "tells too little: "
-"""Prefix of the name in `meta` that marks a service which reported less than a run is known to cost."""
+"""Prefix of the name in `meta` that marks a service which reported less than the known cost of a run."""
 
 ATTACHED = "attached:"
-"""Prefix of the identity of a run whose input is not known here."""
+"""Prefix of the identity of a run whose input is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +96,9 @@ class Entry:
     price: int | None
     charged: int | None
     spent: int
-    """What earlier attempts have cost, or may have cost."""
+    """Actual or possible cost of earlier attempts."""
     unpriced: int
-    """How many earlier attempts may have cost an unknown amount."""
+    """Number of earlier attempts with an unknown cost."""
     output: str | None
     media: str | None
     error_type: str | None
@@ -114,7 +107,7 @@ class Entry:
     running_s: float | None
     created: float
     sent: float | None
-    """When the request was sent; for one repeated with its key, when it was sent first."""
+    """When the request was sent; if repeated with its key, when it was first sent."""
     finished: float | None
 
     @property
@@ -124,7 +117,7 @@ class Entry:
 
     @property
     def credits(self) -> int | None:
-        """What it cost, None if unknown."""
+        """Its cost; None if unknown."""
         if self.unpriced:
             return None
         if self.charged is not None:
@@ -143,27 +136,24 @@ def rank(entry: Entry) -> int:
 
 
 class Moved(ReelbookError):
-    """The run has changed its state meanwhile, so this step does not apply any more."""
+    """The run's state has changed, so the transition is no longer possible."""
 
 
 def mark_sending(db: sqlite3.Connection, run: int, owner: str, body: str | None, *, attempt: int | None = None) -> None:
-    """Record that the first byte is about to leave. `attempt`: the claim it belongs to, which a later claim makes void."""
+    """Record that the request is about to be sent. `attempt`: that of its claim, which a later claim invalidates."""
     entry = get_entry(db, run)
-    # Without a key nothing is ever sent twice, not even by a caller who thinks that it was not sent.
-    may_go = entry.state == State.INTENT or (entry.state == State.SENDING and entry.attempt_key is not None)
-    if entry.owner != owner or not may_go or attempt not in (None, entry.attempt):
+    # Without a key nothing is ever sent twice, even if the caller assumes that it was not sent.
+    is_sendable = entry.state == State.INTENT or (entry.state == State.SENDING and entry.attempt_key is not None)
+    if entry.owner != owner or not is_sendable or attempt not in (None, entry.attempt):
         raise Moved(f"Run {run} of the library is {entry.state} by now. Nothing was sent.")
-    # The service counts the life of a key from the first time that it sees it.
+    # A key expires some time after the service first received it.
     is_repeat = entry.attempt_key is not None and entry.body is not None
     sent = entry.sent if is_repeat and entry.sent is not None else time.time()
     move(db, entry, State.SENDING, sent=sent, body=entry.body if body is None else body)
 
 
 def mark_unsent(db: sqlite3.Connection, run: int, *, never: bool = False) -> None:
-    """Record that nothing left this machine, so that the run may be claimed again.
-
-    `never`: the commit of `mark_sending` was not confirmed, so nothing was sent although the ledger may say so.
-    """
+    """Record that nothing was sent, so that the run can be claimed again. `never`: `mark_sending` is unconfirmed."""
     entry = get_entry(db, run)
     if entry.state == State.SENDING and never:
         move(db, entry, State.PLANNED, owner=None)
@@ -172,7 +162,7 @@ def mark_unsent(db: sqlite3.Connection, run: int, *, never: bool = False) -> Non
 
 
 def allow_retry(db: sqlite3.Connection, run: int) -> None:
-    """Record that a repetition was not answered, so that it may be repeated again with the same key."""
+    """Record that a repeated request got no response, so that it can be repeated again with the same key."""
     entry = _require_state(get_entry(db, run), State.INTENT, State.SENDING)
     if entry.attempt_key is None:
         raise Moved(f"Run {run} of the library has no key, so it cannot be repeated.")
@@ -180,28 +170,22 @@ def allow_retry(db: sqlite3.Connection, run: int) -> None:
 
 
 def mark_rejected(db: sqlite3.Connection, run: int, error_type: str | None, error: str) -> None:
-    """Record that the service refused it and nothing was paid."""
+    """Record that the service rejected it without a charge."""
     entry = get_entry(db, run)
     move(db, entry, State.REJECTED, owner=None, attempt_key=None, body=None, error_type=error_type, error=error)
 
 
 def mark_uncertain(db: sqlite3.Connection, run: int, reason: str) -> None:
-    """Record that it was sent and its answer was lost: only a person can say whether it was paid."""
-    move(
-        db,
-        _require_state(get_entry(db, run), State.INTENT, State.SENDING),
-        State.UNCERTAIN,
-        owner=None,
-        error_type="uncertain",
-        error=reason,
-    )
+    """Record that it was sent and the response was lost: only the user can find out whether it was charged."""
+    entry = _require_state(get_entry(db, run), State.INTENT, State.SENDING)
+    move(db, entry, State.UNCERTAIN, owner=None, error_type="uncertain", error=reason)
 
 
 def mark_accepted(db: sqlite3.Connection, run: int, request_id: str, price: int | None = None) -> None:
-    """Record that the service has accepted it, so that it is paid for."""
+    """Record that the service has accepted it, so that it is paid."""
     entry = get_entry(db, run)
     if entry.request_id == to_storable(request_id):
-        return  # The same answer, recorded before.
+        return  # Recorded before.
     record_underreporting(db, run, price)
     known = coerce_credits(price)
     known = entry.price if known is None else max(known, get_floor(db, run))
@@ -215,7 +199,7 @@ def mark_accepted(db: sqlite3.Connection, run: int, request_id: str, price: int 
 
 
 def mark_running(db: sqlite3.Connection, run: int) -> None:
-    """Record that the service works on it; it may report that twice, when its own worker died."""
+    """Record that the service has started it; it may report that twice, if its own worker died."""
     entry = get_entry(db, run)
     if entry.state == State.ACCEPTED:
         move(db, entry, State.RUNNING)
@@ -224,7 +208,7 @@ def mark_running(db: sqlite3.Connection, run: int) -> None:
 def mark_completed(
     db: sqlite3.Connection, run: int, output: str, charged: int | None, queued_s: float | None, running_s: float | None
 ) -> None:
-    """Record that it is finished, with the output of the service; its files are not fetched yet."""
+    """Record that it is finished, with the service's output; its files are not downloaded yet."""
     entry = get_entry(db, run)
     if entry.state not in (State.COMPLETED, State.STORED):
         record_underreporting(db, run, charged)
@@ -236,7 +220,7 @@ def mark_completed(
 
 
 def mark_stored(db: sqlite3.Connection, run: int, media: str) -> None:
-    """Record that its files are on the shelf, which is the last step."""
+    """Record that its files are on the shelf."""
     entry = get_entry(db, run)
     if entry.state != State.STORED:
         move(db, entry, State.STORED, media=media, owner=None)
@@ -245,7 +229,7 @@ def mark_stored(db: sqlite3.Connection, run: int, media: str) -> None:
 def mark_ended(
     db: sqlite3.Connection, run: int, state: str, error_type: str | None, error: str, charged: int | None
 ) -> None:
-    """Record that it failed, was cancelled, or is not known to the service any more."""
+    """Record that it failed, was cancelled, or is no longer known to the service."""
     entry = get_entry(db, run)
     if entry.state in PAID and entry.state != state:
         reported = coerce_credits(charged)
@@ -256,7 +240,7 @@ def mark_ended(
 
 
 def reopen(db: sqlite3.Connection, run: int, owner: str) -> None:
-    """Move a stored run back to completed, because files are gone from the shelf: they are fetched again, at no cost."""
+    """Move a stored run back to completed, because files are missing: they are downloaded again, at no cost."""
     entry = get_entry(db, run)
     if entry.state == State.STORED:
         move(db, entry, State.COMPLETED, owner=owner)
@@ -289,29 +273,25 @@ def resolve(db: sqlite3.Connection, run: int, request_id: str, owner: str) -> En
 
 def write_off(db: sqlite3.Connection, run: int) -> None:
     """Give up an uncertain run; its price counts as spent."""
-    move(
-        db, _require_state(get_entry(db, run), State.UNCERTAIN), State.FAILED, attempt_key=None, body=None, error_type="written_off",
-        error="written off: it may have been paid for", finished=time.time(),
-    )  # fmt: skip
+    entry = _require_state(get_entry(db, run), State.UNCERTAIN)
+    error, now = "written off: it may have been paid for", time.time()
+    move(db, entry, State.FAILED, attempt_key=None, body=None, error_type="written_off", error=error, finished=now)
 
 
 def allow_resubmission(db: sqlite3.Connection, run: int) -> None:
-    """Return an uncertain run to planned, so that it may be sent once more; the price of the lost attempt stays counted."""
+    """Return an uncertain run to planned, so that it can be sent again; the price of the lost attempt still counts."""
     entry = _require_state(get_entry(db, run), State.UNCERTAIN)
     move(db, entry, State.PLANNED, **get_past_cost(entry), attempt_key=None, body=None, error=None, error_type=None)
 
 
 def get_floor(db: sqlite3.Connection, run: int) -> int:
-    """The least that the latest attempt at a run counts for unless it failed: its model's known price, or what a person stated."""
+    """The minimum cost of a run's latest attempt unless it failed: the model's known price, or the user's."""
     row = db.execute("SELECT credits FROM floors WHERE run = ?", (run,)).fetchone()
     return 0 if row is None else int(row[0])
 
 
 def record_underreporting(db: sqlite3.Connection, run: int, reported: Any) -> None:
-    """Mark the service of a run if it reported less than the run is known to cost.
-
-    What it reports for failed runs is not believed from then on, as 0 need not mean that it was refunded.
-    """
+    """Mark a service that reported less than a run's known cost: its 0 for a failed run need not mean a refund."""
     price = coerce_credits(reported)
     if price is not None and price < get_floor(db, run):
         service = get_entry(db, run).service
@@ -319,7 +299,7 @@ def record_underreporting(db: sqlite3.Connection, run: int, reported: Any) -> No
 
 
 def get_floor_of_failed(db: sqlite3.Connection, run: int) -> int:
-    """The least that a failed run counts for: nothing, unless its service has reported too little for some run."""
+    """The minimum cost of a failed run: 0, unless its service has reported too little for any run."""
     row = db.execute(
         "SELECT credits FROM floors JOIN runs ON runs.id = run WHERE run = ?"
         " AND EXISTS (SELECT 1 FROM meta WHERE name = ? || service)",
@@ -329,7 +309,7 @@ def get_floor_of_failed(db: sqlite3.Connection, run: int) -> int:
 
 
 def get_past_cost(entry: Entry, floor: int = 0) -> dict[str, Any]:
-    """The `spent` and `unpriced` of a run once its latest attempt is over; a charge for that counts for `floor` or more."""
+    """The `spent` and `unpriced` of a run after its latest attempt, whose charge counts as at least `floor`."""
     last = max(entry.charged, floor) if entry.charged is not None else entry.price
     if last is None:
         return {"spent": entry.spent, "unpriced": entry.unpriced + 1}
@@ -337,7 +317,7 @@ def get_past_cost(entry: Entry, floor: int = 0) -> dict[str, Any]:
 
 
 def record_stop(db: sqlite3.Connection, note: str) -> None:
-    """Record that a person said stop: nothing may be sent after this event."""
+    """Record that the user stopped: nothing may be sent after this event."""
     record_event(db, None, "stop", note)
 
 
@@ -350,7 +330,7 @@ def get_entry(db: sqlite3.Connection, run: int) -> Entry:
 
 
 def set_owner(db: sqlite3.Connection, entry: Entry, owner: str) -> Entry:
-    """Make this process the owner of a run, and drop the error with which it was released."""
+    """Set the owner of a run, and clear the error with which it was released."""
     errors = "" if entry.state == State.EXPIRED else ", error_type = NULL, error = NULL"
     db.execute(f"UPDATE runs SET owner = ?{errors} WHERE id = ?", (owner, entry.id))
     return get_entry(db, entry.id)
@@ -359,16 +339,15 @@ def set_owner(db: sqlite3.Connection, entry: Entry, owner: str) -> Entry:
 def clear_owner(db: sqlite3.Connection, entry: Entry) -> None:
     """Clear a run's owner, and move it to the state from which another process can continue it."""
     if entry.state == State.INTENT:
-        # A key that was used by an earlier attempt stays: that attempt may have arrived.
+        # The key of an earlier attempt is kept: its request may have arrived.
         key = entry.attempt_key if entry.body is not None else None
         move(db, entry, State.PLANNED, owner=None, attempt_key=key)
     elif entry.state == State.SENDING and entry.attempt_key is not None:
-        # The service recognises a repetition by its key: it may be sent again, and is paid once.
+        # The service recognises a repeated request by its key: it may be sent again, and is charged once.
         move(db, entry, State.PLANNED, owner=None)
     elif entry.state == State.SENDING:
-        move(
-            db, entry, State.UNCERTAIN, owner=None, error_type="uncertain", error="its process ended while it was sent"
-        )
+        error = "its process ended while it was sent"
+        move(db, entry, State.UNCERTAIN, owner=None, error_type="uncertain", error=error)
     else:
         db.execute("UPDATE runs SET owner = NULL WHERE id = ?", (entry.id,))
 
@@ -383,20 +362,20 @@ def move(db: sqlite3.Connection, entry: Entry, state: str, *, note: str | None =
 
 
 def record_event(db: sqlite3.Connection, run: int | None, state: str, note: str | None) -> None:
-    """Append an event; without a run it concerns the whole ledger."""
+    """Append an event; without a run it concerns the ledger as a whole."""
     values = (time.time(), run, state, to_storable(note))
     db.execute("INSERT INTO events (at, run, state, note) VALUES (?, ?, ?, ?)", values)
 
 
 def coerce_credits(credits: Any) -> int | None:
-    """Credits reported by a service as a whole number; None for what cannot be a price, which must not pass for one."""
+    """Credits reported by a service as an integer, rounded up; None for invalid values."""
     if isinstance(credits, bool) or not isinstance(credits, (int, float)) or not 0 <= credits <= MAX_CREDITS:
         return None
     return math.ceil(credits)
 
 
 def to_storable(value: Any) -> Any:
-    """Foreign text in a form that SQLite can write: lone surrogates are escaped."""
+    """Foreign text with lone surrogates escaped, which SQLite cannot store."""
     return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
@@ -407,7 +386,7 @@ def _require_state(entry: Entry, *states: str) -> Entry:
 
 
 def insert_extra_take(db: sqlite3.Connection, entry: Entry, request_id: str, price: int | None) -> None:
-    """Insert a paid request as a take of its own, because its row has gone on without it."""
+    """Insert a paid request as a separate take, because the run's row has another request by now."""
     known = db.execute(
         "SELECT 1 FROM runs WHERE service = ? AND request_id = ?", (entry.service, to_storable(request_id))
     ).fetchone()

@@ -1,4 +1,4 @@
-"""Errors for a library that was closed or taken away while in use, and where its accepted requests are saved then."""
+"""Errors for a library that was closed or removed while in use, and saving its accepted requests elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .second_copy import NAME, append_to
 
 
 class LibraryGone(LibraryError):
-    """The library's folder was taken away while it was in use, and did not come back."""
+    """The library's folder was removed while in use, and not restored in time."""
 
     def __init__(self, folder: str, reason: str, log: str | None) -> None:
         super().__init__(folder, reason)
@@ -32,7 +32,7 @@ class LibraryGone(LibraryError):
 
 
 class LibraryClosed(LibraryError):
-    """The last client of the library was closed, and something was still to be written to it."""
+    """The library's last client was closed before a pending write."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder, "it was closed")
@@ -46,9 +46,9 @@ class LibraryClosed(LibraryError):
 
 
 def save_lines(folder: Path, lines: Sequence[bytes]) -> Path | None:
-    """Save the lines of a library that is gone: in its place, beside it, or among the temporary files; returns where.
+    """Save the log of a missing library in its folder, the parent or the temporary folder; returns the file's path.
 
-    What has taken its place is left alone. None if there is nothing to write, or no place for it.
+    A folder that has replaced it is not changed. None if there is nothing to write, or all folders fail.
     """
     name = f"{folder.name.lstrip('.')}-{NAME}"
     for place in (folder / NAME, folder.parent / name, Path(tempfile.gettempdir()) / name):

@@ -1,4 +1,4 @@
-"""The ledger of one process: one thread that writes, many transactions in each commit, and no result before it is on disk."""
+"""A process's ledger: one writing thread, with many transactions per commit, and no result before it is on disk."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ Work = Callable[[sqlite3.Connection], T]
 MAX_IN_A_COMMIT = 256
 CALL_SECONDS = 180.0
 GONE_SECONDS = 40.0
-"""How long to wait for a library whose folder is gone: its disk may come back."""
+"""Timeout for a library whose folder is missing: its disk may be mounted again."""
 MAX_REMEMBERED = 10_000
-"""How many accepted requests are saved elsewhere when the library is gone."""
+"""Maximum number of accepted requests saved elsewhere when the library is missing."""
 FORK_SECONDS = 5.0
-"""How long a fork waits for a commit to end."""
+"""Timeout of a fork for a running commit."""
 
 log = logging.getLogger("reelbook")
 
 
 @dataclass(slots=True)
 class _Step:
-    """One caller's work, and the future that gets its result."""
+    """One caller's work, and the future for its result."""
 
     work: Work[Any]
     line: bytes | None
@@ -50,19 +50,19 @@ class _Step:
 
 
 class Ledger:
-    """The ledger of one library in one process.
+    """The ledger of a library in this process.
 
-    A commit waits for the disk a few times, however much is in it; so one thread collects the steps that were submitted
-    meanwhile, commits them together, and only then fulfils their futures.
+    The time of a commit hardly depends on its size, because it waits for the disk; so one thread collects the steps
+    submitted in the meantime, commits them together, and only then resolves their futures.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.live: dict[int, Any] = {}
-        """The runs that this process follows, by their number in the ledger."""
+        """The runs that this process follows, by their number."""
         self.claimed: set[int] = set()
-        """The runs that are claimed in this process and not yet in `live`."""
-        self._guard = threading.Lock()
+        """The runs claimed in this process and not yet in `live`."""
+        self._lock = threading.Lock()
         self._disk = threading.Lock()
         self._closed = False
         self._pid = 0
@@ -93,12 +93,12 @@ class Ledger:
         return second_copy.read_lines(self.folder, identities)
 
     def submit(self, work: Work[T], *, line: Mapping[str, Any] | None = None) -> Future[T]:
-        """Run `work` in the next commit; the future is fulfilled once that is on disk. `line` is appended to the second copy first."""
+        """Run `work` in the next commit, whose end resolves the future. `line` is first appended to the second copy."""
         self._after_fork()
         step = _Step(work, None if line is None else second_copy.format_line(line))
         if step.line is not None and step.line not in self._lines:
             self._lines.append(step.line)
-        with self._guard:
+        with self._lock:
             if self._closed:
                 step.future.set_exception(LibraryClosed(str(self.folder)))
             else:
@@ -117,13 +117,13 @@ class Ledger:
             raise LibraryError(str(self.folder), f"its disk has not answered for {CALL_SECONDS:.0f} s") from None
 
     def read(self, work: Work[T]) -> T:
-        """Run a read-only query on a connection of its own. It blocks commits, so it must not wait for one."""
+        """Run a read-only query on a separate connection. It blocks commits, so it must not wait for one."""
         try:
             return self._read_once(work)
         except LibraryError as error:
             if error.__cause__ is None or not connection.is_damage(error.__cause__):
                 raise
-        # The next write rescues what can be read.
+        # The next write rescues all readable rows.
         open_ledger.mark_suspect(self.folder)
         self._is_suspect = True
         self.transact_now(lambda db: None)
@@ -139,13 +139,13 @@ class Ledger:
             return work(db)
 
     def report_gone(self) -> LibraryGone | None:
-        """Return the error for a library that was taken away and has not come back in time, else None.
+        """The error for a library that was removed and not restored in time, else None.
 
-        The first time, the requests that were accepted here are saved elsewhere.
+        The first call saves the requests accepted by this process elsewhere.
         """
         if self._gone_since is None or time.monotonic() - self._gone_since < GONE_SECONDS:
             return None
-        with self._guard:
+        with self._lock:
             if self._saved is None and self._lines:
                 self._saved = save_lines(self.folder, self._lines)
         return LibraryGone(
@@ -153,8 +153,8 @@ class Ledger:
         )
 
     def close(self) -> None:
-        """Commit what was submitted, then release the library."""
-        with self._guard:
+        """Commit all submitted work, then release the library."""
+        with self._lock:
             if self._pid != os.getpid() or self._closed:
                 return
             self._closed = True
@@ -163,10 +163,10 @@ class Ledger:
         self._stopped.wait()
 
     def drop_after_fork(self) -> None:
-        """Drop the parent's connection and locks, in a forked child, without closing them."""
+        """Drop the parent's connection and locks in a forked child, without closing them."""
         _inherited.append(self._db)
         self._db = None
-        self._guard, self._disk = threading.Lock(), threading.Lock()
+        self._lock, self._disk = threading.Lock(), threading.Lock()
         self._owner.drop()
 
     def _start(self) -> None:
@@ -189,7 +189,7 @@ class Ledger:
             threading.Thread(target=self._check, name="reelbook-check", daemon=True).start()
 
     def _recover(self) -> None:
-        """Open the file, and clear the owner of runs whose process has ended."""
+        """Open the file and bring it up to date; rescue it if damaged."""
         with file_locks.write_lock(self.folder):
             db = self._open()
             try:
@@ -203,7 +203,7 @@ class Ledger:
         open_ledger.warn_of(self.folder, found)
 
     def _bring_up_to_date(self, db: sqlite3.Connection) -> reconcile.Reconciled:
-        """Recover the runs of ended processes, and add what only the log of accepted requests knows."""
+        """Recover the runs of ended processes, and restore those only in the log of accepted requests."""
         db.execute("BEGIN IMMEDIATE")
         crash_recovery.recover(db, self)
         found = reconcile.reconcile(db, self.folder, is_whole=not open_ledger.is_large(self.folder))
@@ -211,7 +211,7 @@ class Ledger:
         return found
 
     def _check(self) -> None:
-        """Check a large file in the background; if it is damaged, it is rescued when it is opened next."""
+        """Check a large file in the background; if damaged, the next opening rescues it."""
         with contextlib.suppress(sqlite3.Error, OSError), self._disk:
             if found := open_ledger.check(self.folder):
                 open_ledger.mark_suspect(self.folder)
@@ -221,9 +221,9 @@ class Ledger:
                 )  # fmt: skip
 
     def _after_fork(self) -> None:
-        """Open the ledger anew in a forked child, which has a copy of the file's handle and no thread."""
+        """Reopen the ledger in a forked child, which has a copy of the descriptor and no thread."""
         if self._pid != os.getpid():
-            with self._guard:
+            with self._lock:
                 if self._pid != os.getpid():
                     self.live, self.claimed = {}, set()
                     self._start()
@@ -248,13 +248,13 @@ class Ledger:
             except queue.Empty:
                 break
             if step is None:
-                self._steps.put(None)  # Seen again once this batch is safe.
+                self._steps.put(None)  # Handled after this batch is committed.
                 break
             batch.append(step)
         return batch
 
     def _commit(self, batch: list[_Step]) -> None:
-        """Commit a batch, and fulfil its futures."""
+        """Commit a batch, and resolve its futures."""
         mark = uuid.uuid4().hex
         outcomes: list[tuple[Any, BaseException | None]] = []
         try:
@@ -269,12 +269,12 @@ class Ledger:
                         if not connection.is_damage(error):
                             raise
                         outcomes.clear()
-                        self._write(batch, mark, outcomes)  # Into the file that was rescued meanwhile.
+                        self._write(batch, mark, outcomes)  # Into the file rescued by reopening.
         except Exception as error:
             why = connection.format_reason(error)
             outcomes = [(None, LibraryError(str(self.folder), why)) for _ in batch]
         for step, (result, failed) in zip(batch, outcomes, strict=True):
-            # A caller that has gone away takes only its own answer with it.
+            # A caller that has cancelled loses only its own result.
             if step.future.set_running_or_notify_cancel():
                 step.future.set_exception(failed) if failed else step.future.set_result(result)
 
@@ -284,23 +284,23 @@ class Ledger:
         db.execute("BEGIN IMMEDIATE")
         found = reconcile.NOTHING
         if not reconcile.is_reconciled(db, self.folder):
-            # The ledger was restored from a copy while it was open, or another process died between the two writes.
+            # The ledger was restored from a copy while open, or another process died between the two writes.
             found = reconcile.reconcile(db, self.folder)
         if lines := [step.line for step in batch if step.line is not None]:
             second_copy.append(self.folder, lines)
             reconcile.save_mark(db, self.folder)
         outcomes += [_attempt(db, step.work) for step in batch]
         if db.total_changes != before:
-            # A batch that only read need not wait for the disk.
+            # A batch without changes need not wait for the disk.
             db.execute("INSERT OR REPLACE INTO meta VALUES ('commit', ?)", (mark,))
         db.execute("COMMIT")
         if found.sentence:
             log.warning("%s %s", open_ledger.OLDER.format(self.folder), found.sentence)
 
     def _is_durable(self, mark: str) -> bool:
-        """Whether the commit with this mark is on disk, which it may be although it raised.
+        """Whether the commit with this mark is on disk, which is possible even if it raised.
 
-        No other process has written meanwhile: this one still holds the lock.
+        No other process has written in the meantime, because this one still holds the lock.
         """
         self._drop()
         try:
@@ -310,7 +310,7 @@ class Ledger:
         return row is not None and row[0] == mark
 
     def _current(self) -> sqlite3.Connection:
-        """The connection to the file that other processes use: a damaged or deleted one has been replaced by another file."""
+        """The connection to the current file, reopened if that has replaced a damaged or deleted one."""
         if self._db is not None and not self._is_suspect and self._file_id == open_ledger.get_file_id(self.folder):
             return self._db
         self._is_suspect = False
@@ -326,7 +326,7 @@ class Ledger:
         return self._db
 
     def _check_there(self) -> None:
-        """Raise if the library is gone: an empty one in its place would not know what was paid for."""
+        """Raise if the library is missing: a new, empty one in its place would not contain the paid runs."""
         why = self._why_gone()
         if why is None:
             self._gone_since = None
@@ -336,7 +336,7 @@ class Ledger:
         raise LibraryError(str(self.folder), f"{why}; connect again to begin a new one")
 
     def _why_gone(self) -> str | None:
-        """Why the files are not those that were opened; None if they are, or if only the ledger is another file."""
+        """Why the library is not the one that was opened; None if it is, even with a replaced ledger file."""
         here = open_ledger.get_file_id(self.folder)
         if self._file_id is None or here == self._file_id:
             return None
@@ -378,7 +378,7 @@ _inherited: list[sqlite3.Connection | None] = []
 
 
 def _before_fork() -> None:
-    # SQLite must not be copied half way through a commit: the child would wait for itself for ever.
+    # A fork must not copy SQLite during a commit: the child would wait for its own lock for ever.
     _idle[:] = [ledger for ledger in list(_open) if ledger._disk.acquire(timeout=FORK_SECONDS)]
 
 

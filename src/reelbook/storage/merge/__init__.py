@@ -1,1 +1,1 @@
-"""The runs and files of another library, merged into this one."""
+"""Merge the runs and files of another library into this one."""

@@ -25,13 +25,13 @@ from ..shelf import Shelf
 from .run_merge import PROGRESS, Merge, merge_run
 
 Progress = Callable[[int, int], None]
-"""Called with how many are done, of how many."""
+"""A callback, called with the number of items done and of all items."""
 
 MEDIA = "media"
-"""The folder of a library's files, unless they are on a shelf elsewhere."""
+"""The folder of a library's files, unless its shelf is elsewhere."""
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_CHUNK, _TOGETHER = 1 << 20, 256
+_CHUNK, _BATCH_ROWS = 1 << 20, 256
 _PAID = (*transitions.PAID, State.STORED)
 _COUNTS = ("take", "attempt", "spent", "unpriced")
 
@@ -42,18 +42,18 @@ class Adopted:
 
     source: Path
     runs: int
-    """Runs that are new here, and runs that were updated."""
+    """Runs inserted or updated in this library."""
     files: int
-    """Files that were copied, each checked against its hash."""
+    """Files copied, each checked against its hash."""
     size: Bytes
     known: int
-    """Runs that were here already."""
+    """Runs that were in this library already."""
     busy: int
-    """Runs left out because a process is working on them, there or here."""
+    """Runs left out because a process follows them, in either library."""
     lost: int
-    """Files that are missing or damaged there; their runs fetch them again when they are next wanted."""
+    """Files missing or damaged in the other library; they are downloaded again when next used."""
     skipped: int
-    """Rows without a run: never sent, or not valid."""
+    """Rows that were never sent or are invalid."""
 
     def __repr__(self) -> str:
         text = f"{_format_count(self.runs, 'run')} and {_format_count(self.files, 'file')} ({self.size}) came from {self.source}"
@@ -72,18 +72,18 @@ class Adopted:
 def adopt_library(
     folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf, *, progress: Progress | None = None
 ) -> Adopted:  # fmt: skip
-    """Merge the library of this folder into `ledger` and `shelf`. It is only read; done twice, nothing more changes."""
+    """Merge the library in this folder into `ledger` and `shelf`. It is only read; repeats have no effect."""
     entries, unreadable, aliases = _read_entries(folder)
     names = ledger.transact_now(lambda db: known_services.import_services(db, aliases))
     entries = [replace(entry, service=names[entry.service]) for entry in entries]
     free = [entry for entry in entries if entry.owner is None]
     counts: Counter[str] = Counter(nothing=unreadable, busy=len(entries) - len(free))
     copier = _FileCopier(theirs, shelf)
-    for start in range(0, len(free), _TOGETHER):
-        some = free[start : start + _TOGETHER]
-        counts.update(merge.outcome for merge in _merge_entries([copier.copy_files(entry) for entry in some], ledger))
+    for start in range(0, len(free), _BATCH_ROWS):
+        batch = free[start : start + _BATCH_ROWS]
+        counts.update(merge.outcome for merge in _merge_entries([copier.copy_files(entry) for entry in batch], ledger))
         if progress is not None:
-            progress(start + len(some), len(free))
+            progress(start + len(batch), len(free))
     return Adopted(
         folder, counts["new"] + counts["further"], copier.files, Bytes(copier.size), counts["known"], counts["busy"],
         copier.lost, counts["nothing"],
@@ -91,7 +91,7 @@ def adopt_library(
 
 
 def find_library(folder: Path) -> Path:
-    """Find the folder of a library, given that folder or the project that contains it."""
+    """Find the folder of a library, given that folder or its parent."""
     for place in (folder, folder / ".reelbook"):
         if (place / connection.NAME).is_file():
             return place
@@ -101,7 +101,7 @@ def find_library(folder: Path) -> Path:
 
 
 def _merge_entries(entries: list[Entry], ledger: Ledger) -> list[Merge]:
-    """Merge the rows, many in each commit, and append their request ids to the second copy."""
+    """Merge rows, many in each commit, and append their request ids to the second copy."""
     futures = [ledger.submit(partial(merge_run, other=entry)) for entry in entries]
     merges = [future.result(CALL_SECONDS) for future in futures]
     paid = [merge.entry for merge in merges if merge.entry is not None and merge.entry.state in _PAID]
@@ -112,7 +112,7 @@ def _merge_entries(entries: list[Entry], ledger: Ledger) -> list[Merge]:
 
 
 def _nothing(db: sqlite3.Connection) -> None:
-    """No work: only the line is to be written."""
+    """Do nothing: only the line is written."""
 
 
 class _FileCopier:
@@ -124,20 +124,20 @@ class _FileCopier:
         self._seen: dict[str, bool] = {}
 
     def copy_files(self, entry: Entry) -> Entry:
-        """Copy the files of a run and of its input; returns its row, which is completed and not stored if a file is missing.
+        """Copy the files of a run and of its input; returns its row, with the state completed if a file is missing.
 
-        The files come first: a row is stored only when they are here.
+        Files are copied before rows: a row may be stored only if its files exist.
         """
         for sha256 in dict.fromkeys(_SHA256.findall(entry.input)):
             self._fetch(sha256, source=True)
-        # Every one of them, also after one that is lost.
-        here = [self._fetch(str(file.get("sha256"))) for file in get_files(entry)]
-        return replace(entry, state=State.COMPLETED) if entry.state == State.STORED and not all(here) else entry
+        # A list, so that all are copied, even after a missing one.
+        copied = [self._fetch(str(file.get("sha256"))) for file in get_files(entry)]
+        return replace(entry, state=State.COMPLETED) if entry.state == State.STORED and not all(copied) else entry
 
     def _fetch(self, sha256: str, *, source: bool = False) -> bool:
         if sha256 not in self._seen:
             self._seen[sha256] = self._ours.find(sha256) is not None or self._copy(sha256)
-            # Sixty-four digits in an input need not be the name of a file.
+            # Sixty-four hexadecimal digits in an input need not be the hash of a file.
             self.lost += not self._seen[sha256] and not source
         return self._seen[sha256]
 
@@ -162,13 +162,13 @@ class _FileCopier:
 
 
 def get_files(entry: Entry) -> list[dict[str, Any]]:
-    """The files of a run; none if the row is not valid."""
+    """The files of a run; none if the row is invalid."""
     files = _json(entry.media or "[]")
     return [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
 
 
 def _copy(source: Path, target: Path) -> str:
-    """Copy a file and return the hash of what was read, so that damaged files are recognised."""
+    """Copy a file and return the hash of the bytes read, so that damaged files are detected."""
     digest = hashlib.sha256()
     with source.open("rb") as original, target.open("wb") as copy:
         while chunk := original.read(_CHUNK):
@@ -178,7 +178,7 @@ def _copy(source: Path, target: Path) -> str:
 
 
 def _read_entries(folder: Path) -> tuple[list[Entry], int, dict[str, list[str]]]:
-    """The valid rows of a ledger opened read-only, how many are not valid, and the aliases of its services."""
+    """The valid rows of a ledger opened read-only, the number of invalid ones, and the aliases of its services."""
     try:
         with contextlib.closing(_read_only(folder)) as db:
             rows = db.execute(f"SELECT {_columns(db)} FROM runs ORDER BY id").fetchall()
@@ -199,16 +199,16 @@ def _read_only(folder: Path) -> sqlite3.Connection:
 
 
 def _columns(db: sqlite3.Connection) -> str:
-    """Our columns for a SELECT, with NULL or 0 for those that a ledger of another version lacks."""
-    has = {row[1] for row in db.execute("PRAGMA table_info(runs)")}
-    nothing = dict.fromkeys(_COUNTS, "0")
+    """The columns of `Entry` for a SELECT, with NULL or 0 for those missing in another version's ledger."""
+    existing = {row[1] for row in db.execute("PRAGMA table_info(runs)")}
+    defaults = dict.fromkeys(_COUNTS, "0")
     return ", ".join(
-        name if name in has else f"{nothing.get(name, 'NULL')} AS {name}" for name in Entry.__dataclass_fields__
+        name if name in existing else f"{defaults.get(name, 'NULL')} AS {name}" for name in Entry.__dataclass_fields__
     )
 
 
 def _is_sound(entry: Entry) -> bool:
-    """Whether a foreign row is one that we could have written, and so may be trusted from here on."""
+    """Whether the values of a foreign row are valid."""
     return (
         entry.state in PROGRESS
         and all(isinstance(value, str) for value in (entry.service, entry.identity, entry.model, entry.input))
@@ -217,7 +217,7 @@ def _is_sound(entry: Entry) -> bool:
         and all(value is None or isinstance(value, str) for value in _texts(entry))
         and all(value is None or isinstance(value, (int, float)) for value in _seconds(entry))
         and isinstance(entry.created, (int, float))
-        # Tables parse the texts of many rows at once, which needs each of them to be JSON by itself.
+        # Tables parse the texts of many rows at once, which requires each of them to be valid JSON.
         and all(isinstance(_json(text), kind) for text, kind in _jsons(entry) if text is not None)
     )
 

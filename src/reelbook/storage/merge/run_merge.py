@@ -1,4 +1,4 @@
-"""Merge one run of another library: it updates the same run here, replaces one, or becomes another take."""
+"""Merge a run of another library: update the same run, replace one, or insert another take."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ PROGRESS: Mapping[str, int] = {
     State.PLANNED: 0, State.INTENT: 0, State.REJECTED: 1, State.SENDING: 2, State.UNCERTAIN: 2, State.ACCEPTED: 3,
     State.RUNNING: 4, State.EXPIRED: 5, State.CANCELLED: 6, State.FAILED: 6, State.COMPLETED: 7, State.STORED: 8,
 }  # fmt: skip
-"""How far a run has come in each state, to compare its rows in two ledgers."""
+"""Rank of each state by progress, to compare a run's rows in two ledgers."""
 
 _NAMES = tuple(field.name for field in fields(Entry) if field.name != "id")
 
 _ENDED = (State.FAILED, State.CANCELLED)
 
 Outcome = Literal["new", "further", "known", "busy", "nothing"]
-"""What becomes of a row: inserted, updates a run that is here, known already, left out because a process is working on
-the run here, or not worth a row."""
+"""The result for a row: inserted, updated an existing run, known already, left out because a process follows the
+existing run, or empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """What to do with another library's row: write it as this entry (number 0 means a new row), or nothing."""
+    """The outcome for another library's row, and the entry to write (number 0 means a new row), None for nothing."""
 
     outcome: Outcome
     entry: Entry | None = None
 
 
 def merge_run(db: sqlite3.Connection, other: Entry) -> Merge:
-    """Merge a row of another library into this one; `entry` is the row as it stands here then."""
+    """Merge a row of another library into this one; `entry` of the result is the row in this ledger."""
     plan = plan_merge(db, other)
     if plan.entry is None:
         return plan
@@ -42,14 +42,14 @@ def merge_run(db: sqlite3.Connection, other: Entry) -> Merge:
     if run:
         db.execute(f"UPDATE runs SET {', '.join(f'{name} = ?' for name in _NAMES)} WHERE id = ?", (*values, run))
     else:
-        holes = ", ".join("?" * len(_NAMES))
-        run = db.execute(f"INSERT INTO runs ({', '.join(_NAMES)}) VALUES ({holes})", values).lastrowid or 0
+        placeholders = ", ".join("?" * len(_NAMES))
+        run = db.execute(f"INSERT INTO runs ({', '.join(_NAMES)}) VALUES ({placeholders})", values).lastrowid or 0
     transitions.record_event(db, run, plan.entry.state, _note(other))
     return Merge(plan.outcome, transitions.get_entry(db, run))
 
 
 def plan_merge(db: sqlite3.Connection, other: Entry) -> Merge:
-    """Decide what to do with a row; nothing is written."""
+    """Determine the merge of a row, without writing."""
     here = _find_related(db, other)
     same = next((entry for entry in here if _is_same(entry, other)), None)
     if same is not None:
@@ -64,7 +64,7 @@ def plan_merge(db: sqlite3.Connection, other: Entry) -> Merge:
 
 
 def _find_related(db: sqlite3.Connection, other: Entry) -> list[Entry]:
-    """The runs here with the same input or the same request."""
+    """The runs in this ledger with the same input or the same request."""
     rows = db.execute(
         f"SELECT {transitions.COLUMNS} FROM runs WHERE (service = ? AND identity = ?) OR (request_id = ? AND service = ?)",
         (other.service, other.identity, other.request_id, other.service),
@@ -77,17 +77,17 @@ def _place(entry: Entry) -> tuple[str, str, int]:
 
 
 def _is_same(one: Entry, other: Entry) -> bool:
-    """Whether both rows are of the same request to the service."""
+    """Whether both rows are of the same request."""
     if one.request_id is not None and other.request_id is not None:
         return one.request_id == other.request_id
-    # Copies of one ledger: times distinguish them from other runs of the same input.
+    # In copies of one ledger, times distinguish a run from others with the same input.
     return (one.created, one.attempt, one.sent) == (other.created, other.attempt, other.sent)
 
 
 def _plan_update(here: Sequence[Entry], ours: Entry, other: Entry) -> Merge:
-    """Update our row with what the other ledger knows more of the same run."""
+    """Update our row with the facts that only the other ledger has about the same run."""
     changed = _with_known_input(here, ours, other)
-    # Only a request id resolves what was uncertain; that it was written off there says nothing about it.
+    # Only a request id resolves an uncertain run; being written off in the other ledger does not.
     learned = ours.request_id is None and other.request_id is not None
     if learned or (other.request_id is not None and PROGRESS[other.state] > PROGRESS[ours.state]):
         facts = {name: getattr(other, name) for name in _NAMES if name not in _UNCHANGED}
@@ -95,7 +95,7 @@ def _plan_update(here: Sequence[Entry], ours: Entry, other: Entry) -> Merge:
             changed,
             **facts,
             charged=other.charged if other.charged is not None else ours.charged,
-            # The price of a request that was written off here is in our sum already.
+            # The price of a request written off here is in our sum already.
             spent=other.spent if learned else max(ours.spent, other.spent),
             unpriced=other.unpriced if learned else max(ours.unpriced, other.unpriced),
         )
@@ -111,7 +111,7 @@ _UNCHANGED = frozenset(
 
 
 def _with_known_input(here: Sequence[Entry], ours: Entry, other: Entry) -> Entry:
-    """Our row with the input that the other ledger knows, if ours was only attached by its request id."""
+    """Our row with the other ledger's input, if ours was only attached by its request id."""
     unknown = ours.identity.startswith(transitions.ATTACHED) and not other.identity.startswith(transitions.ATTACHED)
     if not unknown:
         return ours
@@ -121,9 +121,9 @@ def _with_known_input(here: Sequence[Entry], ours: Entry, other: Entry) -> Entry
 
 
 def _is_earlier_attempt(db: sqlite3.Connection, here: Sequence[Entry], other: Entry) -> bool:
-    """Whether the row is an earlier attempt of a run that is here, from an old copy of this ledger, or adopted before."""
+    """Whether the row is an earlier attempt of a known run, from an old copy of this ledger or adopted before."""
     if other.state in (State.COMPLETED, State.STORED):
-        return False  # Its files are worth having all the same.
+        return False  # Its files are wanted in any case.
     for origin in here:
         if origin.created == other.created:
             events = db.execute("SELECT at, state, note FROM events WHERE run = ?", (origin.id,))
@@ -146,13 +146,13 @@ def _note(entry: Entry) -> str:
 
 
 def _is_empty(entry: Entry) -> bool:
-    """Whether it was never sent and has cost nothing: what may have been sent has a key, or a cost."""
+    """Whether a run was never sent and has no cost: one that may have been sent has a key, or a cost."""
     was_paid = entry.attempt_key is not None or entry.spent or entry.unpriced
     return entry.state in (State.PLANNED, State.REJECTED) and not was_paid
 
 
 def _can_replace(ours: Entry, other: Entry) -> bool:
-    """Whether the other row can replace ours as a further attempt: ours has no result, and the other was paid."""
+    """Whether the other row can replace ours as a later attempt: ours has no result, and the other was paid."""
     if ours.state not in (*_ENDED, State.PLANNED, State.REJECTED) or ours.attempt_key is not None:
         return False
     return other.state in (*transitions.PAID, State.STORED)
@@ -162,14 +162,14 @@ def _as_next_attempt(ours: Entry, other: Entry) -> Entry:
     earlier = {"spent": ours.spent, "unpriced": ours.unpriced}
     if ours.state in _ENDED:
         earlier = transitions.get_past_cost(ours)
-    # Copies of one ledger have the same past; otherwise both were paid for.
-    together = max if ours.created == other.created else int.__add__
+    # Copies of one ledger have the same earlier attempts; otherwise both were paid.
+    combine = max if ours.created == other.created else int.__add__
     return replace(
         other,
         id=ours.id,
         owner=None,
-        spent=together(earlier["spent"], other.spent),
-        unpriced=together(earlier["unpriced"], other.unpriced),
+        spent=combine(earlier["spent"], other.spent),
+        unpriced=combine(earlier["unpriced"], other.unpriced),
         attempt=max(ours.attempt + 1, other.attempt),
         created=ours.created,
     )

@@ -1,4 +1,4 @@
-"""What services answered, as columns of a table."""
+"""Columns of the runs' outputs."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from ...util.printable import printable
 from .typed_columns import ColumnBuilder
 
 
-def build_output_columns(piles: Mapping[str, ColumnBuilder]) -> dict[str, ColumnBuilder]:
-    """Columns of the output; of files only their addresses at the service."""
+def build_output_columns(builders: Mapping[str, ColumnBuilder]) -> dict[str, ColumnBuilder]:
+    """Columns of the output; of files only their URLs at the service."""
     found: dict[str, ColumnBuilder] = {}
-    for name, pile in piles.items():
-        if any(map(_is_file, pile.values)):
-            found[f"output_{name}_url"] = pile.mapped(_address)
-        elif any(isinstance(value, list) and any(map(_is_file, value)) for value in pile.values):
-            found[f"output_{name}_url"] = pile.mapped(_addresses)
+    for name, builder in builders.items():
+        if any(map(_is_file, builder.values)):
+            found[f"output_{name}_url"] = builder.mapped(_address)
+        elif any(isinstance(value, list) and any(map(_is_file, value)) for value in builder.values):
+            found[f"output_{name}_url"] = builder.mapped(_addresses)
         else:
-            found[f"output_{name}"] = pile.mapped(_escape_controls)
+            found[f"output_{name}"] = builder.mapped(_escape_controls)
     return found
 
 
 def _escape_controls(value: Any) -> Any:
-    """A value of an answer without control characters: pandas prints them as they are."""
+    """A value of the output with control characters escaped: pandas prints them unescaped."""
     if isinstance(value, str):
         return value if value.isprintable() else printable(value)
     if isinstance(value, list):
@@ -40,7 +40,7 @@ def _is_file(value: Any) -> bool:
 
 
 def _address(value: Any) -> str | None:
-    # What came inside the answer has no address: it is on the shelf.
+    # A file embedded in the response has no address: it is on the shelf.
     return value["url"] if _is_file(value) and value["url"].startswith(("https://", "http://")) else None
 
 

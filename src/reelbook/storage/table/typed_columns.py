@@ -1,4 +1,4 @@
-"""Columns of a table from values of any shape, each of one type that pandas and Parquet can keep."""
+"""Build columns of arbitrary values, each of one type that pandas and Parquet can store."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 Kind = Literal["whole", "real", "flag", "any"]
-"""What is known of a column beforehand: its values alone do not tell that 1 is a fraction, or what nothing is."""
+"""The declared kind of a column, because values do not determine whether 1 is a float, or an empty column's type."""
 
 MAX_SIGNED, MAX_EXACT = 2**63, 2**53
 _MIXED = "odd"
 
 
 class ColumnBuilder:
-    """The values of a column as they come, some at a time. Where those of one time are all alike, one is kept for all.
+    """Collects the values of a column in batches. A batch of equal values is stored as one value and a count.
 
     >>> pile = ColumnBuilder()
     >>> pile.add(["720p"] * 1000), pile.same(None, 2), pile.add(["480p", "720p"]), len(pile.values)
@@ -33,7 +33,7 @@ class ColumnBuilder:
         self.same(None, after)
 
     def add(self, values: Sequence[Any]) -> None:
-        """More values."""
+        """Add a batch of values."""
         if values and _is_constant(values):
             self.same(values[0], len(values))
         else:
@@ -41,19 +41,19 @@ class ColumnBuilder:
             self._counts += [1] * len(values)
 
     def same(self, value: Any, count: int) -> None:
-        """One value for so many rows."""
+        """Add one value for `count` rows."""
         if count:
             self.values.append(value)
             self._counts.append(count)
 
     def mapped(self, change: Callable[[Any], Any]) -> ColumnBuilder:
-        """The same with every value changed."""
-        pile = ColumnBuilder()
-        pile.values, pile._counts = [change(value) for value in self.values], self._counts
-        return pile
+        """A new builder with `change` applied to every value."""
+        builder = ColumnBuilder()
+        builder.values, builder._counts = [change(value) for value in self.values], self._counts
+        return builder
 
     def series(self, made: Callable[[Sequence[Any]], pd.Series[Any]] | None = None) -> pd.Series[Any]:
-        """All of it as a column."""
+        """All values as a Series."""
         short = (made or build_column)(self.values)
         if len(self.values) == sum(self._counts):
             return short
@@ -62,7 +62,7 @@ class ColumnBuilder:
 
 
 def order_columns(names: Iterable[str], first: Iterable[str]) -> list[str]:
-    """The names of columns, those of `first` that there are before the others.
+    """Sort column names: those in `first`, then the others.
 
     >>> order_columns(["prompt", "seed", "status"], ["status", "error", "seed"])
     ['status', 'seed', 'prompt']
@@ -72,7 +72,7 @@ def order_columns(names: Iterable[str], first: Iterable[str]) -> list[str]:
 
 
 def build_column(values: Sequence[Any], kind: Kind = "any") -> pd.Series[Any]:
-    """The values as one column; None is a gap. Values of mixed kinds become text, so that nothing is rounded or lost.
+    """The values as a Series; None is missing. Values of mixed types become text, so that nothing is rounded or lost.
 
     >>> [str(build_column(values).dtype) for values in ([1, None], [True, False], [1, 0.5])]
     ['Int64', 'boolean', 'float64']
@@ -94,7 +94,7 @@ def build_column(values: Sequence[Any], kind: Kind = "any") -> pd.Series[Any]:
 
 
 def format_json(value: Any) -> str:
-    """A value as JSON on one line.
+    """Format a value as JSON on one line.
 
     >>> format_json([{"path": "a", "scale": 0.5}])
     '[{"path": "a", "scale": 0.5}]'
@@ -106,7 +106,7 @@ def _is_constant(values: Sequence[Any]) -> bool:
     first = values[0]
     if first != values[-1]:
         return False
-    # Not only equal: 1, 1.0 and True are.
+    # Also of equal type, because 1 == 1.0 == True.
     same_type = isinstance(first, (str, int, float, NoneType)) and set(map(type, values)) == {type(first)}
     return (same_type or first == []) and values.count(first) == len(values)
 
@@ -139,7 +139,7 @@ def _integer_column(values: Sequence[Any]) -> pd.Series[Any]:
 
 
 def _text_column(values: Sequence[str | None]) -> pd.Series[Any]:
-    """Texts with `<NA>` for what is missing, as in columns of whole numbers; pandas' own choice would have NaN."""
+    """A text column with `<NA>` for missing values, as in integer columns; pandas' default would be NaN."""
     return pd.Series(values, dtype="string")
 
 
@@ -148,7 +148,7 @@ def _text(value: Any) -> str | None:
 
 
 def _shape_of_all(values: Sequence[Any]) -> Any:
-    """One shape for all; odd where two do not go together, which a file of columns could not keep."""
+    """The common shape of all values; `_MIXED` if two are incompatible, which Parquet could not store."""
     shape: Any = None
     for value in values:
         if value is not None:
@@ -162,7 +162,7 @@ def _shape(value: Any) -> Any:
     if value is None or isinstance(value, (bool, str)):
         return None if value is None else type(value).__name__
     if isinstance(value, int):
-        # Beside a fraction, a larger one would be rounded.
+        # In a column with floats, a larger integer would be rounded.
         return "number" if abs(value) <= MAX_EXACT else "large" if -MAX_SIGNED <= value < MAX_SIGNED else _MIXED
     if isinstance(value, float):
         return "number"
@@ -172,13 +172,13 @@ def _shape(value: Any) -> Any:
             inner = _merged(inner, _shape(item))
         return _MIXED if inner == _MIXED else ("list", inner)
     if not value:
-        return _MIXED  # A group without fields has no place in a file of columns.
+        return _MIXED  # Parquet cannot store a struct without fields.
     fields = {name: _shape(item) for name, item in value.items()}
     return _MIXED if _MIXED in fields.values() else fields
 
 
 def _merged(one: Any, other: Any) -> Any:
-    """What both shapes have in common; a gap goes with everything."""
+    """The common shape of two; None, of a missing value, is compatible with every shape."""
     if one is None or other is None or one == other:
         return other if one is None else one
     if isinstance(one, dict) and isinstance(other, dict):

@@ -1,1 +1,1 @@
-"""Running a plan: order, budget, rate and progress."""
+"""Execution of a plan: order, budget, rate and progress."""

@@ -1,4 +1,4 @@
-"""Running a plan: bounded, under its budget, each run by itself, and nothing sent twice. All of it on the background loop."""
+"""Executor: sends the runs of a plan within its limits and follows them, entirely on the background loop."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ from ..money_text import add_advice, estimate_total
 from ..plan.forecast import forecast
 from .ledger_lookup import RunName, find_rows, make_budget_scope, name_runs
 from .order import order_rows
-from .progress import Snapshot, Standing, SweepStatus, Tally, format_error, get_end_status, get_error_type
+from .progress import Snapshot, Standing, Tally, format_error, get_end_status, get_error_type
 from .rate_limit import Backoff, RateLimit
 from .run_options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, Options
 from .send_window import SendWindow
 from .standings import is_due, make_standings
 from .stop_reasons import MAX_LOST, SAME_FOR_ALL, Stopped
+from .sweep_status import SweepStatus
 
 if TYPE_CHECKING:
     from ...runs.run import Run
@@ -53,12 +54,12 @@ class Client(Protocol):
 
 
 class Executor:
-    """One plan while it is run."""
+    """The execution of one plan."""
 
     def __init__(self, plan: Plan, client: Client, options: Options, changed: Callable[[], None]) -> None:
         self.plan, self.options, self.tally = plan, options, Tally()
         self.stopped_by: BaseException | None = None
-        """Why nothing more is sent."""
+        """The reason why sending has stopped."""
         self.is_prepared, self.is_paused = False, False
         self.service = ""
         self.context = client.context
@@ -70,11 +71,11 @@ class Executor:
         self._queue: deque[Standing] = deque()
         self._under_way: dict[asyncio.Task[None], Standing] = {}
         self._fetching: set[Standing] = set()
-        """Those that the service has done with."""
+        """Runs that have ended at the service and whose files are being downloaded."""
         self._queue_places: dict[Standing, int] = {}
-        """The order of the queue, also for those that come back to it."""
+        """Position in the queue, also for runs that are requeued."""
         self._last_budget_taken: asyncio.Event | None = None
-        """Set when the run that was sent before has taken its part of the limits."""
+        """Set when the previously sent run has claimed its share of the limits."""
         self._submitting: dict[Standing, Submission] = {}
         self._wake = asyncio.Event()
         self._rate_limit, self._backoff = RateLimit(options.rate), Backoff()
@@ -84,7 +85,7 @@ class Executor:
         self._lost_in_a_row = 0
 
     async def execute(self) -> None:
-        """Run the plan until nothing more can be sent, and what was sent has ended."""
+        """Execute the plan until nothing more can be sent and all sent runs have ended."""
         await self._prepare()
         self.is_prepared = True
         self.signal_change()
@@ -101,60 +102,66 @@ class Executor:
                     await self._wake.wait()
         if isinstance(self.stopped_by, OverBudget):
             due = await estimate_total(
-                [one.row for one in self._queue if not one.paid], self.context, self.options.price
+                [standing.row for standing in self._queue if not standing.paid], self.context, self.options.price
             )
-            paid = sum(one.spent + one.reserved for one in self.tally)
+            paid = sum(standing.spent + standing.reserved for standing in self.tally)
             self.stopped_by = add_advice(
                 self.stopped_by, self.options, due, paid, self.plan.credits, self.tally.differs
             )
         self._close()
 
     def stop(self, reason: BaseException) -> None:
-        """Send nothing more. On the loop, where no step of a submission can come between."""
+        """Stop sending. Must run on the loop, so that no step of a submission interleaves."""
         if self.stopped_by is None:
             self.stopped_by = reason
             for submission in self._submitting.values():
                 submission.stopped = True
-            self.context.sweep_runs.difference_update(one.id or 0 for one in self._under_way.values())
-            # Written in the same breath, so that no `sending` can stand behind it.
+            self.context.sweep_runs.difference_update(standing.id or 0 for standing in self._under_way.values())
+            # Submitted without an await in between, so that no run can be marked as sent after the stop.
             self.context.ledger.submit(lambda db: transitions.record_stop(db, f"sweep: {get_error_type(reason)}"))
         self.signal_change()
 
     async def wait_for_answers(self, seconds: float) -> None:
-        """Wait until the answers to what has left are here, so that what is said of it is true."""
+        """Wait until the requests in flight are answered, so that reports about them are accurate."""
         deadline = asyncio.get_running_loop().time() + seconds
         while self._submitting and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.02)
 
     @property
     def waits(self) -> str:
-        """What it waits for before it asks the service again; empty for nothing."""
-        text = next(filter(None, (str(one.pause_note) for one in [*self._submitting.values()])), "")
-        left = self._backoff.delay(time.monotonic())  # The clock of asyncio's loops, too.
+        """The reason for the current pause before the next request, as text; empty if there is none."""
+        text = next(filter(None, (str(submission.pause_note) for submission in [*self._submitting.values()])), "")
+        left = self._backoff.delay(time.monotonic())  # The same clock as `loop.time()`.
         return text or (f"waiting to ask the service again, {left:.0f} s left" if left >= 1 else "")
 
     @property
     def queued(self) -> list[Standing]:
-        """The runs that the service has taken and does not work on yet."""
-        return [one for one in [*self._under_way.values()] if one.status == SweepStatus.WAITING and one.run is not None]
+        """The runs accepted by the service that are not in progress yet."""
+        return [
+            standing
+            for standing in [*self._under_way.values()]
+            if standing.status == SweepStatus.WAITING and standing.run is not None
+        ]
 
     async def cancel_queued(self) -> Cancelled:
-        """Ask the service to drop what it has not begun."""
-        return await cancel_runs(self.context, [one.run for one in self.queued if one.run is not None])
+        """Cancel the runs in the service's queue."""
+        return await cancel_runs(self.context, [standing.run for standing in self.queued if standing.run is not None])
 
     async def cancel_running(self) -> Cancelled:
-        """Ask the service to stop what it has of this sweep."""
+        """Cancel all runs of this sweep at the service, including those in progress."""
         self._cancels_running = True
         return await cancel_runs(
-            self.context, [one.run for one in [*self._under_way.values()] if one.run is not None], at_work=True
+            self.context,
+            [standing.run for standing in [*self._under_way.values()] if standing.run is not None],
+            at_work=True,
         )
 
     def signal_change(self) -> None:
-        """Something has changed: there may be room, and there is something to show."""
+        """Signal a change to the sending loop and to listeners."""
         self._wake.set()
         self._changed()
 
-    # What there is to do.
+    # Preparation.
 
     async def _prepare(self) -> None:
         context, take = self.context, self.options.take
@@ -176,22 +183,22 @@ class Executor:
         )
 
     def _load_standings(self, names: dict[int, RunName | InvalidInput]) -> None:
-        """Every run as the library has it; what it lacks is queued, paid ones first."""
+        """Load the state of every run from the library and queue the missing ones, paid ones first."""
         keys = [name.key for name in names.values() if isinstance(name, RunName)]
         seen = find_rows(self.context.ledger, self.service, keys, unknown=self.options.price or 0)
         runs = make_standings(order_rows(self.plan, self.options.order), names, seen, get_paths(self.context.shelf))
-        for one, numbers in runs:
-            self.tally.add(one, numbers)
+        for standing, numbers in runs:
+            self.tally.add(standing, numbers)
         self.tally.count_stored()
-        # What is paid for comes first: it costs nothing more, whatever the budget.
-        self._queue.extend(sorted(filter(is_due, self.tally), key=lambda one: not one.paid))
-        self._queue_places = {one: place for place, one in enumerate(self._queue)}
-        self.tally.forecast = forecast([one.row for one in self._queue], self.context.ledger, self.service)
+        # Paid runs come first, because they cost nothing more, whatever the budget.
+        self._queue.extend(sorted(filter(is_due, self.tally), key=lambda standing: not standing.paid))
+        self._queue_places = {standing: place for place, standing in enumerate(self._queue)}
+        self.tally.forecast = forecast([standing.row for standing in self._queue], self.context.ledger, self.service)
 
     # Sending.
 
     def _delay(self, now: float) -> float | None:
-        """How long to wait before the next one is sent; None for until something changes."""
+        """Seconds until the next run may be sent; None to wait for a change."""
         if not self._queue or self.stopped_by is not None or self.is_paused or not self._has_room(now):
             return None
         if self._is_full and self._under_way:
@@ -199,130 +206,137 @@ class Executor:
         return max(self._backoff.delay(now), self._rate_limit.delay(now))
 
     def _has_room(self, now: float) -> bool:
-        # The first one goes alone: if the key or the account is no good, one refusal tells.
+        # The first run is sent alone, so that a wrong key or an empty account leads to a single refusal.
         if not self._is_proven:
             return not self._under_way
         if self._window is None:
             expected = len(self._queue) / self.tally.forecast if self.tally.forecast else 0.0
             self._window = SendWindow(self._at_once, now=now, per_second=expected)
-        with_service = [one for one in self._under_way.values() if one not in self._fetching]
-        working = sum(one.status == SweepStatus.RUNNING for one in with_service)
+        with_service = [standing for standing in self._under_way.values() if standing not in self._fetching]
+        working = sum(standing.status == SweepStatus.RUNNING for standing in with_service)
         ahead = self._window.ahead(working=working, now=now)
         return len(self._under_way) < self._at_once and len(with_service) - working < ahead
 
-    def _start(self, one: Standing) -> None:
-        task = asyncio.get_running_loop().create_task(self._run(one))
-        self._under_way[task] = one
+    def _start(self, standing: Standing) -> None:
+        task = asyncio.get_running_loop().create_task(self._run(standing))
+        self._under_way[task] = standing
         task.add_done_callback(self._on_task_done)
 
     def _on_task_done(self, task: asyncio.Task[None]) -> None:
-        one = self._under_way.pop(task)
-        one.run = None
-        self.context.sweep_runs.discard(one.id or 0)
-        self._fetching.discard(one)
+        standing = self._under_way.pop(task)
+        standing.run = None
+        self.context.sweep_runs.discard(standing.id or 0)
+        self._fetching.discard(standing)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self.tally.change(one, SweepStatus.FAILED, error)
+            self.tally.change(standing, SweepStatus.FAILED, error)
         self.signal_change()
 
-    async def _run(self, one: Standing) -> None:
-        before = Snapshot(one.status, one.error_type, one.error, one.reserved)
-        request = one.row.input
+    async def _run(self, standing: Standing) -> None:
+        before = Snapshot(standing.status, standing.error_type, standing.error, standing.reserved)
+        request = standing.row.input
         assert request is not None
-        assert one.name is not None
-        self.tally.change(one, SweepStatus.WAITING, reserved=one.reserved)
+        assert standing.name is not None
+        self.tally.change(standing, SweepStatus.WAITING, reserved=standing.reserved)
         submission = Submission(
-            self.context, request, take=one.name.take, budget=self._budget, spend=self._spend, price=self.options.price
+            self.context,
+            request,
+            take=standing.name.take,
+            budget=self._budget,
+            spend=self._spend,
+            price=self.options.price,
         )
         try:
-            run = await self._submit(one, submission)
+            run = await self._submit(standing, submission)
         except Exception as error:
             self._note_difference(submission.stated_price, submission.min_price)
-            self._on_submit_error(one, before, error, is_paid_here=submission.is_paid_here)
+            self._on_submit_error(standing, before, error, is_paid_here=submission.is_paid_here)
             return
-        await self._follow(one, run, submission)
+        await self._follow(standing, run, submission)
 
-    async def _submit(self, one: Standing, submission: Submission) -> Run:
+    async def _submit(self, standing: Standing, submission: Submission) -> Run:
         submission.stopped = self.stopped_by is not None
         submission.budget_turn, self._last_budget_taken = self._last_budget_taken, submission.budget_taken
-        self._submitting[one] = submission
+        self._submitting[standing] = submission
         try:
-            # Known to the client, so that a client which closes lets it arrive. How long the first one takes decides how
-            # many follow it, so the service is asked about it often.
+            # A task of the client, so that closing the client waits for it. The first run is polled often, because its
+            # duration determines how many runs are sent next.
             return await self.context.create_task(self._client.submit(submission, watched=not self._is_proven))
         finally:
             submission.budget_taken.set()
-            del self._submitting[one]
+            del self._submitting[standing]
 
-    async def _follow(self, one: Standing, run: Run, submission: Submission) -> None:
+    async def _follow(self, standing: Standing, run: Run, submission: Submission) -> None:
         self._is_proven, self._lost_in_a_row = True, 0
         self._backoff.reset()
-        one.run, one.id = run, run.id
+        standing.run, standing.id = run, run.id
         if self.stopped_by is None:
             self.context.sweep_runs.add(run.id)
         price = run.credits or 0
         if not run.from_library:
-            self.tally.change(one, SweepStatus.WAITING, spent=0, reserved=price, is_paid_here=submission.is_paid_here)
+            self.tally.change(
+                standing, SweepStatus.WAITING, spent=0, reserved=price, is_paid_here=submission.is_paid_here
+            )
             self._note_difference(submission.stated_price, submission.min_price)
-        run.on_change(lambda _: self._on_progress(one, run))
+        run.on_change(lambda _: self._on_progress(standing, run))
         self.signal_change()
         if self._cancels_running:
             await cancel_runs(self.context, [run], at_work=True)
         await run.wait_finished()
         if self.context.closed and run.failure is not None:
-            return  # Let go of: the service goes on with it.
+            return  # No longer followed; it continues at the service.
         spent, reserved = run.credits or 0, 0
         if run.credits_source == "charged":
-            reserved = await self._find_difference(one, run, submission.min_price)
+            reserved = await self._find_difference(standing, run, submission.min_price)
         elif run.failure is not None:
             spent, reserved = 0, price
-        self.tally.change(one, get_end_status(run.failure), run.failure, spent=spent, reserved=reserved)
-        # It may have cost less than was set aside for it, so that the next one fits after all.
+        self.tally.change(standing, get_end_status(run.failure), run.failure, spent=spent, reserved=reserved)
+        # It may have cost less than was reserved, so that the next run may fit in the budget.
         self._is_full = False
         if not run.from_library:
-            self._on_service_end(one, run)
-        self.tally.record_end(one, run.media if run.failure is None else (), from_library=run.from_library)
+            self._on_service_end(standing, run)
+        self.tally.record_end(standing, run.media if run.failure is None else (), from_library=run.from_library)
         if self._is_watched and run.failure is None and not run.from_library:
-            # While others still run: whoever looks at the table afterwards need not wait for its pictures.
+            # Create the posters while other runs are in progress, so that the table is displayed quickly afterwards.
             asyncio.get_running_loop().run_in_executor(None, get_posters, [file.path for file in run.media])
         if run.failure is not None and self.options.on_error == "stop":
             self.stop(run.failure)
 
-    async def _find_difference(self, one: Standing, run: Run, min_price: int) -> int:
-        """How much more than the service says it has charged the limits count."""
+    async def _find_difference(self, standing: Standing, run: Run, min_price: int) -> int:
+        """The amount that the limits count beyond what the service reports as charged."""
         if run.from_library:
             return 0
         if run.failure is not None:
             min_price = await self.context.ledger.transact(lambda db: transitions.get_floor_of_failed(db, run.id))
-        charged = (run.credits or 0) - (one.earlier if one.is_paid_here else 0)
+        charged = (run.credits or 0) - (standing.earlier if standing.is_paid_here else 0)
         self._note_difference(charged, min_price)
         return max(min_price - charged, 0)
 
     def _note_difference(self, stated_price: int | None, min_price: int) -> None:
-        """Note that the service says less than is counted, unless that is a person's word."""
+        """Record that the service states less than the limits count, unless the caller set the price."""
         if self.options.price is None:
             self.tally.note_difference(stated_price, min_price)
 
-    def _on_progress(self, one: Standing, run: Run) -> None:
+    def _on_progress(self, standing: Standing, run: Run) -> None:
         if self._window is not None:
             at_work = run.service_status == IN_PROGRESS
             self._window.observe(at_work=at_work, position=run.queue_position, under_way=len(self._under_way))
-        if one.status == SweepStatus.WAITING and run.status == IN_PROGRESS:
-            self.tally.change(one, SweepStatus.RUNNING, reserved=one.reserved)
-            self._wake.set()  # There may be room for one more.
+        if standing.status == SweepStatus.WAITING and run.status == IN_PROGRESS:
+            self.tally.change(standing, SweepStatus.RUNNING, reserved=standing.reserved)
+            self._wake.set()  # Another run may now be sent.
         if run.service_status == SERVICE_ENDED:
-            self._on_service_end(one, run)
+            self._on_service_end(standing, run)
         self._changed()
 
-    def _on_service_end(self, one: Standing, run: Run) -> None:
-        """The service has done with a run; what is left of it is to fetch its files."""
-        if self._window is not None and one not in self._fetching:
-            self._fetching.add(one)
+    def _on_service_end(self, standing: Standing, run: Run) -> None:
+        """Record that a run has ended at the service, so that only its files remain to be downloaded."""
+        if self._window is not None and standing not in self._fetching:
+            self._fetching.add(standing)
             self._window.record_end(now=asyncio.get_running_loop().time(), queued=run.queue_seconds)
             self._wake.set()
 
     def _on_submit_error(
         self,
-        one: Standing,
+        standing: Standing,
         before: Snapshot,
         error: Exception,
         *,
@@ -333,52 +347,52 @@ class Executor:
         )
         is_stopped = type(error) is ReelbookError and (self.stopped_by is not None or self.context.stopping)
         if is_stopped or isinstance(error, LibraryClosed):
-            self.tally.restore(one, before)
+            self.tally.restore(standing, before)
             self.stop(Stopped("The client was closed"))
         elif isinstance(error, OverBudget):
-            self._requeue(one, before)
+            self._requeue(standing, before)
             self._is_full = True
             if len(self._under_way) <= 1:
                 self.stop(error)
         elif isinstance(error, SAME_FOR_ALL):
-            self.tally.restore(one, before)
+            self.tally.restore(standing, before)
             self.stop(error)
         elif is_retryable:
-            self._requeue(one, before)
+            self._requeue(standing, before)
             is_worth_retrying = self._backoff.record_failure(asyncio.get_running_loop().time())
             if not (is_worth_retrying and self._is_proven):
                 self.stop(error)
         elif isinstance(error, UncertainRun):
             self.tally.change(
-                one,
+                standing,
                 SweepStatus.UNCERTAIN,
                 error,
-                reserved=max(one.reserved, error.credits or 0),
+                reserved=max(standing.reserved, error.credits or 0),
                 is_paid_here=is_paid_here,
             )
             self._lost_in_a_row += 1
             if error.status in (429, 503):
                 self._backoff.record_failure(asyncio.get_running_loop().time())
-            # A page that refuses the very first one, say of a proxy or at a wrong address, refuses every other one.
+            # A 4xx page for the first request, such as from a proxy or a wrong address, means that all would fail.
             if self._lost_in_a_row >= MAX_LOST or (400 <= error.status < 500 and not self._is_proven):
                 self.stop(error)
         else:
             self._is_proven = self._is_proven or not isinstance(error, InvalidInput)
             self._is_full = False
-            self.tally.change(one, SweepStatus.FAILED, error)
+            self.tally.change(standing, SweepStatus.FAILED, error)
             if self.options.on_error == "stop":
                 self.stop(error)
 
-    def _requeue(self, one: Standing, before: Snapshot) -> None:
-        self.tally.restore(one, before)
-        bisect.insort(self._queue, one, key=self._queue_places.__getitem__)
+    def _requeue(self, standing: Standing, before: Snapshot) -> None:
+        self.tally.restore(standing, before)
+        bisect.insort(self._queue, standing, key=self._queue_places.__getitem__)
 
     def _close(self) -> None:
-        """Say of the rest why it was not started."""
+        """Record the stop reason on the runs not started, and finish the tally."""
         if self.stopped_by is not None:
-            for one in self.tally:
-                if one.status == SweepStatus.NOT_STARTED:
-                    self.tally.change(one, SweepStatus.NOT_STARTED, self.stopped_by)
+            for standing in self.tally:
+                if standing.status == SweepStatus.NOT_STARTED:
+                    self.tally.change(standing, SweepStatus.NOT_STARTED, self.stopped_by)
             if not isinstance(self.stopped_by, Stopped) and not self.has_panel:
                 log.warning("The sweep has stopped. %s", format_error(self.stopped_by))
         self.tally.finish()

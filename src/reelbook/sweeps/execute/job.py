@@ -1,4 +1,4 @@
-"""A sweep that is under way: how it stands, its table so far, and the ways to pause, stop and await it."""
+"""SweepJob: a plan being executed, with progress, results so far, pausing, cancelling and awaiting."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from ..money_text import format_spending
 from ..sweep_errors import usage_error
 from .executor import Client, Executor
 from .ledger_lookup import find_known
-from .progress import Progress, SweepStatus
+from .progress import Progress
 from .run_options import Options
 from .stop_reasons import Stopped
+from .sweep_status import SweepStatus
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,16 +35,16 @@ if TYPE_CHECKING:
     from ..plan.plan_rows import Row
 
 LISTENER_SECONDS = 0.25
-"""Listeners are called at least this far apart, however many runs there are."""
+"""Minimum interval between calls of listeners, whatever the number of runs."""
 CALL_SECONDS, ESTIMATE_SECONDS = 120.0, 10.0
 INTERRUPT_SECONDS = 0.6
-"""How long an interrupt waits for the answers to what has left."""
+"""How long an interrupt waits for the answers to sent requests."""
 
 log = logging.getLogger("reelbook")
 
 
 class StillRunning(ReelbookError, TimeoutError):
-    """Waiting ended before the sweep did. The sweep goes on."""
+    """The wait ended before the sweep, which continues."""
 
     def __init__(self, finished: int, total: int, waited: float) -> None:
         super().__init__(finished, total, waited)
@@ -57,7 +58,7 @@ class StillRunning(ReelbookError, TimeoutError):
 
 
 class SweepJob(NameHints):
-    """A plan that is being run, in the background. Made by `plan.start`; its methods may be called from any thread."""
+    """A plan being executed in the background, created by `plan.start`. Its methods may be called from any thread."""
 
     def __init__(self, plan: Plan, client: Client, options: Options) -> None:
         self.plan = plan
@@ -73,12 +74,12 @@ class SweepJob(NameHints):
         self._table: pd.DataFrame | None = None
 
     def begin(self) -> None:
-        """Begin to send; once."""
+        """Start sending. May be called only once."""
         background.submit(self._execute())
 
     @property
     def has_panel(self) -> bool:
-        """Whether a panel is there, which says why it stops, so that the log need not."""
+        """Whether a panel displays the reason of a stop, so that it is not logged."""
         return self._executor.has_panel
 
     @has_panel.setter
@@ -87,7 +88,7 @@ class SweepJob(NameHints):
 
     @property
     def progress(self) -> Progress:
-        """How it stands at this moment."""
+        """A snapshot of the current state."""
         executor = self._executor
         stopped = executor.stopped_by
         if self._done.is_set():
@@ -105,9 +106,12 @@ class SweepJob(NameHints):
         )  # fmt: skip
         queued = executor.queued
         progress = replace(
-            progress, queued=len(queued), queued_credits=sum(one.reserved for one in queued), waits=executor.waits
+            progress,
+            queued=len(queued),
+            queued_credits=sum(standing.reserved for standing in queued),
+            waits=executor.waits,
         )
-        # Where everything had been sent already, and has ended by itself, stopping has changed nothing.
+        # A stop after everything was sent, and without cancelled runs, had no effect.
         is_complete = (
             state == "done"
             and not progress.counts[SweepStatus.NOT_STARTED]
@@ -117,12 +121,12 @@ class SweepJob(NameHints):
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing more will happen."""
+        """Whether the sweep has ended."""
         return self._done.is_set()
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The table so far: a row for each run of the plan, with the results that are there."""
+        """The table so far: one row per run of the plan, with the results received."""
         if self._table is not None:
             return self._table.copy()
         from ..results.result_frame import make_result_table
@@ -141,7 +145,7 @@ class SweepJob(NameHints):
 
     @property
     def panel(self) -> Any:
-        """How it stands, with buttons to pause and cancel: a widget, to be shown or to be put into a layout."""
+        """A widget with the progress and buttons to pause and cancel, for display or a layout."""
         session = self.plan.session
         if session is None:
             raise ReelbookError(
@@ -150,23 +154,23 @@ class SweepJob(NameHints):
         return session.make_panel(self)
 
     def pause(self) -> None:
-        """Send nothing more until `resume()`; what was sent goes on."""
+        """Stop sending until `resume()`; sent runs continue."""
         background.wait(self._pause(True), CALL_SECONDS)
 
     def resume(self) -> None:
-        """Go on after a `pause()`."""
+        """Continue after `pause()`."""
         background.wait(self._pause(False), CALL_SECONDS)
 
     def cancel(self, *, queued: bool = False, running: bool = False) -> Cancelled | None:
-        """Send nothing more. What is paid for runs to its end, unless more is asked for.
+        """Stop sending. Runs already sent continue by default.
 
-        `queued=True` cancels what waits in the service's queue, and says how many credits come back; `running=True` asks
-        the service to stop what it works on, too.
+        `queued=True` also cancels runs in the service's queue and returns the credits refunded; `running=True` cancels
+        runs in progress, too.
         """
         return background.wait(self._cancel(queued, running), CALL_SECONDS)
 
     def wait(self, timeout: float | None = None) -> pd.DataFrame:
-        """Wait until it is over; gives the table. An interrupt ends the waiting, never the sweep."""
+        """Wait for the end and return the table. An interrupt ends the wait, never the sweep."""
         if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
             raise usage_error(
                 f"`timeout` is {format_literal(timeout)}; give a number of seconds, or None to wait for the end.",
@@ -186,9 +190,9 @@ class SweepJob(NameHints):
         return self._wait_async().__await__()
 
     def on_change(self, listener: Callable[[SweepJob], Any]) -> None:
-        """Call this with the job when something is new, at most four times a second, and once more at the end.
+        """Call `listener` with the job after changes, at most four times a second, and once more at the end.
 
-        From a thread of its own, so that a slow listener holds up nothing but itself.
+        Listeners are called from a separate thread, so that a slow one does not delay the sweep.
         """
         if not callable(listener):
             raise usage_error(
@@ -202,14 +206,14 @@ class SweepJob(NameHints):
                 self._ticker.start()
 
     def interrupt(self) -> str:
-        """Stop sending after an interrupt; says what is under way and how to go on."""
+        """Stop sending after an interrupt; return a message on what is in progress and how to continue."""
         self.stop_sending()
         return format_interrupt(self.progress)
 
     def stop_sending(self) -> None:
-        """Send nothing more after an interrupt, and wait a moment until it is known what has left."""
+        """Stop sending after an interrupt, and wait briefly for the answers to sent requests."""
         with contextlib.suppress(TimeoutError, CancelledError):
-            # Not longer: the prompt has to be back.
+            # Not longer, because the user is waiting for the prompt.
             background.submit(self._interrupt()).result(2 * INTERRUPT_SECONDS)
 
     def __repr__(self) -> str:
@@ -243,7 +247,7 @@ class SweepJob(NameHints):
             return await self._executor.cancel_running()
         if not queued:
             return None
-        await self._executor.wait_for_answers(CALL_SECONDS)  # What is being sent may have come to wait there.
+        await self._executor.wait_for_answers(CALL_SECONDS)  # Runs being sent may reach the queue.
         return await self._executor.cancel_queued()
 
     async def _interrupt(self) -> None:
@@ -260,7 +264,7 @@ class SweepJob(NameHints):
     def _wait(self, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
         over = self._done if self._notifying == threading.get_ident() else self._over
-        # Not the future: after an interrupt its wait may return though nothing has ended.
+        # Not the future, whose wait may return early after an interrupt.
         while not over.wait(
             TICK_SECONDS if deadline is None else max(min(TICK_SECONDS, deadline - time.monotonic()), 0)
         ):
@@ -268,7 +272,7 @@ class SweepJob(NameHints):
                 progress = self.progress
                 raise StillRunning(progress.finished, progress.total, timeout or 0.0)
 
-    # In threads of their own.
+    # In separate threads.
 
     def _tick(self) -> None:
         while True:
@@ -283,7 +287,7 @@ class SweepJob(NameHints):
                 _call_safely(listener, self)
             if last:
                 return
-            # Not after the end: the last news come at once.
+            # Returns at once after the end, so that the last change is not delayed.
             self._done.wait(LISTENER_SECONDS)
 
     def _notify(self) -> None:
@@ -298,7 +302,7 @@ class SweepJob(NameHints):
         return self.frame
 
     async def _wait_async(self) -> pd.DataFrame:
-        # A tick: an interrupt of a notebook's cell only arrives when its loop wakes.
+        # Polled, because an interrupt of a notebook's cell is only delivered when its loop wakes.
         began = time.monotonic()
         while not self._over.is_set():
             await asyncio.sleep(0.02 if time.monotonic() - began < 5 else TICK_SECONDS)
@@ -306,7 +310,7 @@ class SweepJob(NameHints):
 
 
 def make_job(plan: Plan, client: Client, options: Options) -> SweepJob:
-    """A job that has not begun. Refuses a plan without a limit where credits are real."""
+    """Create a job that is not started yet; raises without a limit if the service charges real credits."""
     if not hasattr(client, "context"):
         raise usage_error(f"`client` is {format_literal(client)}; give what rb.connect() gave.", "client")
     if options.budget is None and options.spend is None and not client.is_embedded:
@@ -317,13 +321,13 @@ def make_job(plan: Plan, client: Client, options: Options) -> SweepJob:
                 _format_missing_limit(*background.wait(_estimate_plan(plan, due, client.context), CALL_SECONDS)),
                 "budget",
             )
-        # Nothing is due now, and nothing may become so meanwhile.
+        # Nothing is due now; the limit ensures that this remains so.
         options = replace(options, spend=0)
     return SweepJob(plan, client, options)
 
 
 async def _estimate_plan(plan: Plan, due: Sequence[Row], context: ClientContext) -> tuple[int | None, int | None]:
-    """What the plan counts for, and what of it is due, as the service says; as the plan says where it is silent or slow."""
+    """The price of a plan and of its due rows, from the service; from the plan if the service fails or is slow."""
     prices = {row.key: row.credits for row in plan.distinct}
     with contextlib.suppress(ReelbookError, TimeoutError):
         async with asyncio.timeout(ESTIMATE_SECONDS):
@@ -361,7 +365,7 @@ def _call_safely(function: Callable[[SweepJob], Any], job: SweepJob) -> None:
 
 
 def format_interrupt(progress: Progress) -> str:
-    """What somebody has to know who has interrupted a sweep."""
+    """The message for the user who interrupted a sweep."""
     completed, at_work = progress.counts[SweepStatus.COMPLETED], progress.counts[SweepStatus.RUNNING]
     waiting = max(progress.counts[SweepStatus.WAITING] - progress.queued, 0)
     under_way = [f"{_runs(at_work)} {_is(at_work)} being worked on"] if at_work else []

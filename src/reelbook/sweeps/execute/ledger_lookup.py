@@ -1,4 +1,4 @@
-"""What the library knows of a plan's runs: their names in the ledger, and how they stand there."""
+"""Lookup of a plan's runs in the ledger: their identities, states and results."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ if TYPE_CHECKING:
 
 CALL_SECONDS = 120.0
 BATCH_SIZE = 2_000
-"""So many runs are read in one go, because nobody can write meanwhile."""
+"""Rows per query; limited because a query blocks writers."""
 
 RunKey = tuple[str, int]
-"""Identity and take: one run of a service."""
+"""Identity and take, which together identify a run of a service."""
 
 
 class RunName(NamedTuple):
-    """What the ledger calls a run."""
+    """The identification of a run in the ledger."""
 
     identity: str
     take: int
     input: str
-    """The input in its one fixed form."""
+    """The input in canonical form."""
 
     @property
     def key(self) -> RunKey:
-        """Its place in the ledger of a service."""
+        """The key in the ledger of a service."""
         return self.identity, self.take
 
 
 class LedgerRow(NamedTuple):
-    """A run as it stands in the ledger, as far as a table tells it."""
+    """The columns of a run's ledger row that a table of results uses."""
 
     id: int
     identity: str
     take: int
     state: str
     cost: int
-    """What it has cost, or may have cost."""
+    """Credits that the run has cost, or may have cost."""
     price: int | None
     charged: int | None
     spent: int
@@ -73,17 +73,17 @@ class LedgerRow(NamedTuple):
 
     @property
     def key(self) -> RunKey:
-        """Its place in the ledger of a service."""
+        """The key in the ledger of a service."""
         return self.identity, self.take
 
     @property
     def reported_cost(self) -> int:
-        """What it has cost by the service's own words, else what it counts for."""
+        """The cost as charged by the service, else the cost counted against limits."""
         return self.cost if self.charged is None else self.spent + self.charged
 
     @property
     def files(self) -> list[str]:
-        """The hashes of its files."""
+        """The hashes of the run's files."""
         return [str(file.get("sha256")) for file in json.loads(self.media)] if self.media else []
 
 
@@ -93,30 +93,30 @@ _COLUMNS = ", ".join(f"{COST} AS cost" if name == "cost" else name for name in L
 async def name_runs(
     runs: Sequence[tuple[Input, int]], library: Callable[[str], Path | None]
 ) -> list[RunName | InvalidInput]:
-    """The names of these inputs and takes; for one whose pictures cannot be read, what is wrong with them.
+    """The ledger names of inputs and takes, or the error if an input's pictures cannot be read.
 
-    A picture that many runs share is read once.
+    A picture shared by many runs is read once.
     """
     hashes: dict[str, str] = {}
     wrong: dict[int, InvalidInput] = {}
     with_pictures: dict[int, Mapping[Any, str]] = {}
     for number, (request, _) in enumerate(runs):
-        own_pictures = [(place, picture) for place, picture in pictures_of(request) if _counts_by_content(picture)]
-        if not own_pictures:
+        embedded_pictures = [(place, picture) for place, picture in pictures_of(request) if _counts_by_content(picture)]
+        if not embedded_pictures:
             continue
-        if any(picture not in hashes for _, picture in own_pictures):
+        if any(picture not in hashes for _, picture in embedded_pictures):
             try:
                 sources = await read_sources(request, library=library)
             except InvalidInput as error:
                 wrong[number] = error
                 continue
-            hashes |= {picture: sources[place].sha256 for place, picture in own_pictures}
-        with_pictures[number] = {place: hashes[picture] for place, picture in own_pictures}
+            hashes |= {picture: sources[place].sha256 for place, picture in embedded_pictures}
+        with_pictures[number] = {place: hashes[picture] for place, picture in embedded_pictures}
     return await asyncio.to_thread(_make_names, runs, with_pictures, wrong)
 
 
 def find_rows(ledger: Ledger, service: str, keys: Collection[RunKey], *, unknown: int = 0) -> dict[RunKey, LedgerRow]:
-    """How these runs stand in the ledger; one that was never asked for is not there. `unknown` is the price of a run without one."""
+    """The ledger rows of those runs that are in the ledger, by key. `unknown` is the price of a run without one."""
     wanted, identities = set(keys), list(dict.fromkeys(name for name, _ in keys))
     found: dict[RunKey, LedgerRow] = {}
     for start in range(0, len(identities), BATCH_SIZE):
@@ -127,12 +127,12 @@ def find_rows(ledger: Ledger, service: str, keys: Collection[RunKey], *, unknown
 
 
 def find_rows_by_id(ledger: Ledger, runs: Sequence[int]) -> dict[int, LedgerRow]:
-    """The same of some runs by their numbers in the library."""
+    """The ledger rows of runs by their ids in the library."""
     return {row[0]: LedgerRow(*row) for row in ledger.read(partial(_by_id, runs=runs))} if runs else {}
 
 
 def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
-    """Whether the library has the result of a row, as it stands now; asked once for all rows of the plan."""
+    """A snapshot of the results that the library has for a plan, queried once for all its rows."""
     runs = [(row.input, row.take + take) for row in plan.distinct if row.input is not None]
 
     async def found() -> tuple[str, list[RunName | InvalidInput]]:
@@ -146,18 +146,18 @@ def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
         for row, name in zip(plan.distinct, names, strict=True)
         if isinstance(name, RunName) and name.key in rows_by_key
     }
-    have = frozenset(key for key, one in found_rows.items() if has_result(one, files))
-    return KnownRows(have, {key: one.reported_cost for key, one in found_rows.items()})
+    have = frozenset(key for key, row in found_rows.items() if has_result(row, files))
+    return KnownRows(have, {key: row.reported_cost for key, row in found_rows.items()})
 
 
 def make_budget_scope(service: str, keys: Iterable[RunKey]) -> str:
-    """The name under which the budget of these runs is kept: the same for the same runs, in any notebook and any order."""
+    """The name of the budget of these runs in the ledger: equal for the same runs in any notebook and order."""
     listed = json.dumps([service, sorted(set(keys))])
     return f"plan {hashlib.sha256(listed.encode()).hexdigest()[:32]}"
 
 
 def has_result(rows_by_key: LedgerRow | None, files: Mapping[str, str]) -> bool:
-    """Whether the library has the result with all its files, so that nothing has to be asked of anybody."""
+    """Whether the library has the result with all its files, so that no request is necessary."""
     return (
         rows_by_key is not None
         and rows_by_key.state == State.STORED
@@ -166,7 +166,7 @@ def has_result(rows_by_key: LedgerRow | None, files: Mapping[str, str]) -> bool:
 
 
 def _counts_by_content(picture: str) -> bool:
-    """Whether a picture counts by its content, and not by its address."""
+    """Whether a picture is identified by its content rather than its URL."""
     return isinstance(picture, Image) or picture[:5].lower() == "data:"
 
 

@@ -1,4 +1,4 @@
-"""How a sweep stands: every run with its status, and the sums that a panel shows."""
+"""The state of a sweep: the status of every run, and the totals for progress displays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,29 +19,10 @@ from ...runs.follower import error_kind_of
 from ...storage.ledger.transitions import State
 from ..plan.plan_rows import Row
 from .ledger_lookup import LedgerRow, RunName, has_result
+from .sweep_status import STATUSES, SweepStatus
 
 if TYPE_CHECKING:
     from ...runs.run import Run
-
-
-class SweepStatus(StrEnum):
-    """How a run of a sweep stands; also the text in its table. The last two only while it is under way.
-
-    Of an unfinished one, which is paid for, the result could not be had: the same plan run again asks for it at no cost.
-    """
-
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    UNFINISHED = "unfinished"
-    UNCERTAIN = "uncertain"
-    IMPOSSIBLE = "impossible"
-    NOT_STARTED = "not started"
-    WAITING = "waiting"
-    RUNNING = "running"
-
-
-STATUSES = tuple(status.value for status in SweepStatus)
 
 
 _DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
@@ -51,7 +31,7 @@ UNDER_WAY = frozenset({SweepStatus.WAITING, SweepStatus.RUNNING})
 OVER = frozenset({SweepStatus.COMPLETED, SweepStatus.FAILED, SweepStatus.CANCELLED})
 MAX_LATEST, MAX_RESULTS, MAX_RECENT_ENDS = 8, 24, 40
 MIN_ENDS = 8
-"""After so many ends their pace alone tells how long the rest takes."""
+"""From this many ended runs on, only their rate determines the remaining time, no longer the forecast."""
 
 _STATUS_OF_STATE: Mapping[str, str] = {
     State.PLANNED: SweepStatus.NOT_STARTED, State.INTENT: SweepStatus.WAITING, State.SENDING: SweepStatus.WAITING, State.ACCEPTED: SweepStatus.WAITING,
@@ -61,7 +41,7 @@ _STATUS_OF_STATE: Mapping[str, str] = {
 
 
 class Snapshot(NamedTuple):
-    """A run of a sweep before it was tried."""
+    """State of a run of a sweep before an attempt to send it."""
 
     status: str
     error_type: str | None
@@ -71,39 +51,39 @@ class Snapshot(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Standing:
-    """One run of a sweep: what it is, and how it stands. Several rows that ask for the same share it."""
+    """State of one run of a sweep, shared by all rows with the same input and take."""
 
     row: Row
     name: RunName | None
-    """What the ledger calls it; None where it is impossible or its pictures cannot be read."""
+    """The name in the ledger; None if the run is impossible or its pictures cannot be read."""
     rows: int = 1
-    """How many rows of the plan ask for it."""
+    """The number of rows of the plan that share this run."""
     status: str = SweepStatus.NOT_STARTED
     error_type: str | None = None
     error: str | None = None
     paid: bool = False
-    """Whether it was paid for already and is still to be followed to its end."""
+    """Whether the run was paid for earlier and its result is still missing."""
     from_library: bool = False
     spent: int = 0
     reserved: int = 0
-    """What it may cost yet, or may have cost."""
+    """Credits that the run may still cost, or may have cost."""
     earlier: int = 0
-    """What it had cost, or may have cost, before this sweep began."""
+    """Credits that the run had cost, or may have cost, before this sweep."""
     is_paid_here: bool = False
-    """Whether this sweep pays for it."""
+    """Whether this sweep pays for the run."""
     id: int | None = None
-    """Its number in the library."""
+    """The id in the library."""
     file: Path | None = None
-    """Its first file, once it is here."""
+    """The first file, once downloaded."""
     run: Run | None = field(default=None, repr=False)
 
     def update_from(self, stored: LedgerRow | None, files: Mapping[str, str]) -> None:
-        """As the ledger has it; `files` has the files of the shelf."""
+        """Set the state from the ledger; `files` are the files of the shelf."""
         if stored is None:
             return
         self.id, self.status = stored.id, _STATUS_OF_STATE.get(stored.state, SweepStatus.UNCERTAIN)
         if self.status == SweepStatus.COMPLETED and not has_result(stored, files):
-            self.status = SweepStatus.WAITING  # For its files, which are fetched again at no cost.
+            self.status = SweepStatus.WAITING  # Its files are downloaded again at no cost.
         if self.status == SweepStatus.COMPLETED and stored.files:
             self.file = Path(files[stored.files[0]])
         self.error_type, self.error = (
@@ -117,7 +97,7 @@ class Standing:
 
     @property
     def paid_now(self) -> tuple[int, int]:
-        """What this sweep has paid for it, and what it may have paid, or may pay yet."""
+        """Credits that this sweep has paid for the run, and that it may have paid or may still pay."""
         if not self.is_paid_here:
             return 0, 0
         spent = max(self.spent - self.earlier, 0)
@@ -126,77 +106,77 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs that failed for the same reason."""
+    """Runs that failed with the same type of error."""
 
     error_type: str
     count: int
     first: int
-    """The number of the first of them in the plan."""
+    """The number of the first such run in the plan."""
     example: str
 
 
 class Result(NamedTuple):
-    """A completed row as a panel shows it."""
+    """A completed row, for progress displays."""
 
     number: int
     """The number of the row in the plan."""
     path: Path
-    """Its first file."""
+    """The first file."""
     values: Mapping[str, Any]
-    """Its values of what varies."""
+    """The values of the row in the columns that vary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How a sweep stands at one moment."""
+    """A snapshot of the state of a sweep."""
 
     state: str
-    """`preparing`, `running`, `paused`, `stopping` while the last runs end, then `done`."""
+    """`preparing`, `running`, `paused`, `stopping` while active runs end, then `done`."""
     reason: str | None
-    """Why it sends nothing more; None where it goes on, or has reached its end."""
+    """Why sending has stopped; None if the sweep continues or is complete."""
     counts: Mapping[str, int]
-    """How many rows of the plan have each status; all statuses are there."""
+    """The number of rows with each status, including zeros."""
     from_library: int
-    """How many of the completed rows cost nothing now."""
+    """The number of completed rows that cost nothing now."""
     spent: int
-    """Credits that the runs of this plan have cost."""
+    """Credits that the runs of the plan have cost."""
     reserved: int
-    """Credits that they may cost yet, or may have cost."""
+    """Credits that the runs may still cost, or may have cost."""
     spent_now: int
-    """Of the credits spent, those that this sweep has paid."""
+    """The part of `spent` that this sweep has paid."""
     reserved_now: int
-    """Of the credits reserved, those that this sweep may pay, or may have paid."""
+    """The part of `reserved` that this sweep may pay, or may have paid."""
     budget: int | None
-    """The ceiling on what the runs cost, whoever pays and whenever."""
+    """The limit on the total cost of the runs, including what was paid earlier."""
     spend: int | None
-    """The ceiling on what this sweep pays."""
+    """The limit on what this sweep pays."""
     per_minute: float | None
-    """How many runs have ended in a minute lately."""
+    """The recent rate of ended runs."""
     seconds_left: float | None
     elapsed: float
     """Seconds since the start."""
     differs: tuple[int, int] | None
-    """What the service says of a run's price or charge, and the larger known price that the limits count in its place."""
+    """A run's price or charge as stated by the service, and the higher known price that the limits count instead."""
     failures: tuple[Group, ...]
-    """What went wrong, the most frequent reason first."""
+    """The failed runs by type of error, the most frequent first."""
     results: tuple[Result, ...]
-    """While it runs the latest results, the newest first, and then those of the library; after that the first of all, in
+    """During the sweep, the newest results first, followed by those of the library; afterwards, the first results in
     the order of the plan."""
     queued: int = 0
-    """How many runs wait in the service's queue: cancelled, they cost nothing."""
+    """The number of runs in the service's queue, which cost nothing if cancelled."""
     queued_credits: int = 0
-    """What is set aside for them."""
+    """Credits reserved for the queued runs."""
     waits: str = ""
-    """What it waits for before it asks the service again; empty for nothing."""
+    """The reason for the current pause before the next request, as text; empty if there is none."""
 
     @property
     def total(self) -> int:
-        """How many rows the plan has."""
+        """The number of rows of the plan."""
         return sum(self.counts.values())
 
     @property
     def finished(self) -> int:
-        """How many rows nothing more happens to."""
+        """The number of rows whose status is final."""
         return sum(
             self.counts[status]
             for status in (
@@ -211,12 +191,12 @@ class Progress:
 
     @property
     def under_way(self) -> int:
-        """How many runs the service has."""
+        """The number of rows that are waiting or running."""
         return self.counts[SweepStatus.WAITING] + self.counts[SweepStatus.RUNNING]
 
 
 class Tally:
-    """The runs of a sweep, counted as they change. Changed on the background loop, read from anywhere."""
+    """The runs of a sweep and their running totals. Modified on the background loop, readable from any thread."""
 
     def __init__(self) -> None:
         self.by_row: dict[int, Standing] = {}
@@ -231,76 +211,76 @@ class Tally:
         self._began = time.monotonic()
         self._ended: float | None = None
         self.forecast: float | None = None
-        """Seconds that the whole may take, before anything has shown it."""
+        """Seconds that the entire sweep was expected to take at its start."""
 
     def __iter__(self) -> Iterator[Standing]:
         return iter(self._runs)
 
-    def add(self, one: Standing, numbers: list[int]) -> None:
-        """One more run, and the rows that ask for it."""
-        one.rows = len(numbers)
+    def add(self, run: Standing, numbers: list[int]) -> None:
+        """Add a run and the numbers of the rows that share it."""
+        run.rows = len(numbers)
         with self._guard:
-            self._runs.append(one)
-            self.by_row |= dict.fromkeys(numbers, one)
-            self._count(one, 1)
+            self._runs.append(run)
+            self.by_row |= dict.fromkeys(numbers, run)
+            self._count(run, 1)
 
     def change(
-        self, one: Standing, status: str, error: BaseException | None = None, *, spent: int | None = None, reserved: int = 0,
+        self, run: Standing, status: str, error: BaseException | None = None, *, spent: int | None = None, reserved: int = 0,
         is_paid_here: bool | None = None,
     ) -> None:  # fmt: skip
-        """What has become of a run."""
+        """Update the status, error and cost of a run."""
         with self._guard:
-            self._count(one, -1)
-            one.status = status
-            one.error_type, one.error = (None, None) if error is None else (get_error_type(error), format_error(error))
-            one.spent, one.reserved = one.spent if spent is None else spent, reserved
-            one.is_paid_here = one.is_paid_here if is_paid_here is None else is_paid_here
-            self._count(one, 1)
+            self._count(run, -1)
+            run.status = status
+            run.error_type, run.error = (None, None) if error is None else (get_error_type(error), format_error(error))
+            run.spent, run.reserved = run.spent if spent is None else spent, reserved
+            run.is_paid_here = run.is_paid_here if is_paid_here is None else is_paid_here
+            self._count(run, 1)
 
-    def restore(self, one: Standing, snapshot: Snapshot) -> None:
-        """A run as it was before it was tried."""
+    def restore(self, run: Standing, snapshot: Snapshot) -> None:
+        """Restore the state of a run from before an attempt."""
         with self._guard:
-            self._count(one, -1)
-            one.status, one.error_type, one.error, one.reserved = snapshot
-            one.is_paid_here = False
-            self._count(one, 1)
+            self._count(run, -1)
+            run.status, run.error_type, run.error, run.reserved = snapshot
+            run.is_paid_here = False
+            self._count(run, 1)
 
-    def record_end(self, one: Standing, media: tuple[LocalFile, ...], *, from_library: bool) -> None:
-        """A run has come to its end here: it counts for the pace, and its first file is shown."""
+    def record_end(self, run: Standing, media: tuple[LocalFile, ...], *, from_library: bool) -> None:
+        """Record the end of a run, for the rate of ended runs and the latest results."""
         with self._guard:
-            one.from_library = from_library
-            self._from_library += one.rows * from_library
+            run.from_library = from_library
+            self._from_library += run.rows * from_library
             if not from_library:
                 self._ends.append(time.monotonic())
             if media:
-                one.file = media[0].path
-                self._latest.appendleft(one)
+                run.file = media[0].path
+                self._latest.appendleft(run)
 
     def note_difference(self, stated: int | None, least: int) -> None:
-        """Note that the service says less than a run is known to cost."""
+        """Record that the service states less than the known price of a run."""
         if stated is not None and stated < least:
             self._differs = stated, least
 
     @property
     def differs(self) -> tuple[int, int] | None:
-        """What the service says of a run's price, and the known price that is counted; None where they agree."""
+        """A run's price as stated by the service, and the known price that is counted; None if they agree."""
         return self._differs
 
     def count_stored(self) -> None:
-        """Count those that are completed at the beginning as from the library."""
+        """Count the runs that are completed at the start as from the library."""
         with self._guard:
-            for one in self._runs:
-                one.from_library = one.status == SweepStatus.COMPLETED
-                self._from_library += one.rows * one.from_library
+            for run in self._runs:
+                run.from_library = run.status == SweepStatus.COMPLETED
+                self._from_library += run.rows * run.from_library
 
     def finish(self) -> None:
-        """Stop the clock."""
+        """Record the end of the sweep."""
         self._ended = time.monotonic()
 
     def progress(
         self, state: str, reason: str | None, budget: int | None, spend: int | None, *, planned: int = 0
     ) -> Progress:
-        """How it stands now; `planned` is how many rows there are, for as long as none is counted here."""
+        """A snapshot of the current state; `planned` is the number of rows, used while no run has been added."""
         with self._guard:
             counts = dict(self._counts)
             if not self._runs:
@@ -308,7 +288,7 @@ class Tally:
             pace = self._ends_per_second()
             left = counts[SweepStatus.NOT_STARTED] + counts[SweepStatus.WAITING] + counts[SweepStatus.RUNNING]
             groups = [
-                Group(name, sum(one.rows for one in runs), min(one.row.number for one in runs), next(iter(runs)).error or "")
+                Group(name, sum(run.rows for run in runs), min(run.row.number for run in runs), next(iter(runs)).error or "")
                 for name, runs in self._failed.items() if runs
             ]  # fmt: skip
             return Progress(
@@ -323,17 +303,17 @@ class Tally:
 
     def _results(self, state: str) -> Iterator[Result]:
         is_moving = state in ("preparing", "running", "stopping")
-        made = (one for one in self._runs if one.status == SweepStatus.COMPLETED and one.file is not None)
+        made = (run for run in self._runs if run.status == SweepStatus.COMPLETED and run.file is not None)
         if is_moving:
             listed = list(dict.fromkeys([*self._latest, *islice(made, MAX_LATEST)]))[:MAX_LATEST]
         else:
-            listed = heapq.nsmallest(MAX_RESULTS, made, key=lambda one: one.row.number)
-        return (Result(one.row.number, one.file, one.row.values) for one in listed if one.file is not None)
+            listed = heapq.nsmallest(MAX_RESULTS, made, key=lambda run: run.row.number)
+        return (Result(run.row.number, run.file, run.row.values) for run in listed if run.file is not None)
 
     def _seconds_left(self, runs: int, pace: float | None) -> float | None:
-        """Seconds until the rest has ended: at first as it was foretold, and the more have ended, the more by their pace.
+        """Estimated seconds left: at first the forecast, increasingly weighted by the actual rate as runs end.
 
-        What was foretold and is over was too little, so that the pace alone counts then.
+        A forecast that has elapsed was too short, so that only the rate counts then.
         """
         forecast_left = None if self.forecast is None else self.forecast - (time.monotonic() - self._began)
         if not pace:
@@ -345,45 +325,45 @@ class Tally:
         return share * by_pace + (1 - share) * forecast_left
 
     def _ends_per_second(self) -> float | None:
-        """Ends in a second, from the first of the last ones until now; a single end tells nothing."""
+        """Ended runs per second, over the recent ones until now; None for fewer than two."""
         if len(self._ends) < 2:
             return None
         since = (self._ended or time.monotonic()) - self._ends[0]
         return (len(self._ends) - 1) / since if since > 0 else None
 
-    def _count(self, one: Standing, sign: int) -> None:
-        self._counts[one.status] += sign * one.rows
-        self._spent += sign * one.spent
-        self._reserved += sign * one.reserved
-        self._spent_now += sign * one.paid_now[0]
-        self._reserved_now += sign * one.paid_now[1]
+    def _count(self, run: Standing, sign: int) -> None:
+        self._counts[run.status] += sign * run.rows
+        self._spent += sign * run.spent
+        self._reserved += sign * run.reserved
+        self._spent_now += sign * run.paid_now[0]
+        self._reserved_now += sign * run.paid_now[1]
         if (
-            one.status in (SweepStatus.FAILED, SweepStatus.CANCELLED, SweepStatus.UNFINISHED, SweepStatus.UNCERTAIN)
-            and one.error_type is not None
+            run.status in (SweepStatus.FAILED, SweepStatus.CANCELLED, SweepStatus.UNFINISHED, SweepStatus.UNCERTAIN)
+            and run.error_type is not None
         ):
-            group = self._failed.setdefault(one.error_type, {})
+            group = self._failed.setdefault(run.error_type, {})
             if sign > 0:
-                group[one] = None
+                group[run] = None
             else:
-                group.pop(one, None)
+                group.pop(run, None)
 
 
 def get_error_type(error: BaseException) -> str:
-    """A short name for what went wrong, for the column of a table."""
+    """The short name of an error, for the `error_type` column."""
     if isinstance(error, ServiceError) and error.error_type:
         return error.error_type
     return error_kind_of(error) if isinstance(error, ReelbookError) else type(error).__name__
 
 
 def format_error(error: BaseException) -> str:
-    """Format an error as one text, its reason first; the run and its model are stated beside it."""
+    """Format an error for a table, where the run and its model are in other columns."""
     if isinstance(error, RunFailed):
         return cut_data_uris(error.message)
     return cut_data_uris(str(error) if isinstance(error, ReelbookError) else f"{type(error).__name__}: {error}")
 
 
 def cut_data_uris(text: str) -> str:
-    """The text with its pictures, which may be written out in letters, cut.
+    """Truncate the data URIs in a text.
 
     >>> cut_data_uris(f"The picture data:image/png;base64,{'iVBOR' * 9} is damaged.")
     'The picture data:image/png;base64,… is damaged.'
@@ -392,10 +372,10 @@ def cut_data_uris(text: str) -> str:
 
 
 def get_end_status(failure: ReelbookError | None) -> str:
-    """The status of a run that has ended."""
+    """The status of an ended run."""
     if failure is None:
         return SweepStatus.COMPLETED
-    # What went wrong on the way here was no failure of the run, which is paid for.
+    # A failure on the client's side, such as of a download, is no failure of the run, which is paid for.
     return {RunCancelled: SweepStatus.CANCELLED, RunFailed: SweepStatus.FAILED}.get(
         type(failure), SweepStatus.UNFINISHED
     )

@@ -1,4 +1,4 @@
-"""When the next run may be sent: no faster than a rate, and not while the service cannot be reached."""
+"""Timing of requests: a rate limit, and a back-off while the service is unavailable."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import random
 
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 30.0
 GIVE_UP_SECONDS = 900.0
-"""How long a sweep that was under way waits for a service that cannot be reached."""
+"""How long an active sweep waits for a service that cannot be reached."""
 
 
 class RateLimit:
-    """At most so many in a second, evenly: after a rest there is no burst.
+    """A limit of runs per second, evenly spaced: there is no burst after a pause.
 
     >>> pace = RateLimit(2.0)
     >>> pace.delay(now=10.0), pace.record_send(now=10.0), pace.delay(now=10.2)
@@ -23,7 +23,7 @@ class RateLimit:
         self._next = -math.inf
 
     def delay(self, now: float) -> float:
-        """How long to wait."""
+        """Seconds to wait."""
         return max(round(self._next - now, 6), 0.0)
 
     def record_send(self, now: float) -> None:
@@ -32,7 +32,7 @@ class RateLimit:
 
 
 class Backoff:
-    """How long to wait when a service says later or nothing at all: longer each time, and not for ever.
+    """An exponential back-off for a service that is unreachable or limits requests, with a time limit.
 
     >>> backoff = Backoff()
     >>> backoff.record_failure(now=0.0), 0.5 <= backoff.delay(now=0.0) <= 1.0
@@ -46,13 +46,13 @@ class Backoff:
         self._failures = 0
 
     def delay(self, now: float) -> float:
-        """How long to wait."""
+        """Seconds to wait."""
         return max(self._until - now, 0.0)
 
     def record_failure(self, now: float) -> bool:
-        """Record a failure; returns whether another try is worthwhile."""
+        """Record a failure and return whether to retry."""
         if now < self._until:
-            return True  # One of several that left together: the same trouble, counted once.
+            return True  # One of several concurrent requests; their failures count once.
         self._since = now if self._failures == 0 else self._since
         self._until = now + min(FIRST_PAUSE_SECONDS * 2.0**self._failures, MAX_PAUSE_SECONDS) * random.uniform(0.5, 1.0)
         self._failures += 1

@@ -1,4 +1,4 @@
-"""How a plan is to be run: what a person may say, checked before anything is sent."""
+"""The options of `plan.run` and `plan.start`, and their validation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .order import ORDERS
 ON_ERROR = ("continue", "stop")
 MAX_AT_ONCE = 256
 MAX_STORED = 10**15
-"""The library keeps whole numbers of 64 bits, and sums of them."""
+"""Bound for amounts, because the library stores 64-bit integers and sums of them."""
 HOSTED_AT_ONCE, EMBEDDED_AT_ONCE = 8, 64
 
 _RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(s|sec|second|m|min|minute|h|hour)\s*\Z")
@@ -25,24 +25,24 @@ _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a plan is to be run."""
+    """Validated options for the execution of a plan."""
 
     budget: int | None = None
-    """The most that its runs may cost together, whoever pays and whenever."""
+    """Limit on the total cost of the runs, including what was paid earlier."""
     spend: int | None = None
-    """The most that this call may pay from now on."""
+    """Limit on what this call pays."""
     concurrency: int | None = None
-    """How many runs may be under way at once; None for what suits the service."""
+    """Maximum number of concurrent runs; None to choose it by the service."""
     rate: float | None = None
-    """How many runs may be sent in a second."""
+    """Maximum number of runs sent per second."""
     take: int = 0
-    """Added to the take of each run, for one more repetition of all."""
+    """Added to the take of each run, to repeat all of them."""
     on_error: str = "continue"
     price: int | None = None
-    """The most that one run may cost, where nobody knows its price."""
+    """Maximum price of a run whose price is unknown."""
     order: str = "coverage"
     notify: Callable[[Any], Any] | None = None
-    """Called with the job when it is over."""
+    """Called with the job at its end."""
 
 
 def make_options(
@@ -57,7 +57,7 @@ def make_options(
     order: str = "coverage",
     notify: Callable[[Any], Any] | None = None,
 ) -> Options:
-    """What was said, checked.
+    """Validate the options.
 
     >>> make_options(budget=1300, rate="30/min").rate
     0.5
@@ -96,7 +96,7 @@ def parse_rate(rate: Any) -> float:
 
 def _whole_number(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
     try:
-        # Also 1300.0, which a person has when it was computed; but no fraction and no yes or no.
+        # Accepts 1300.0, a likely result of a computation, but no fraction or boolean.
         number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
     except (TypeError, ValueError):
         number = None

@@ -1,4 +1,4 @@
-"""How the runs of a plan stand before anything is sent."""
+"""The initial state of a plan's runs, from the library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from ...errors import InvalidInput
 from ..plan.plan_rows import Row
 from .ledger_lookup import LedgerRow, RunKey, RunName
-from .progress import Standing, SweepStatus, format_error, get_error_type
+from .progress import Standing, format_error, get_error_type
+from .sweep_status import SweepStatus
 
 
 def make_standings(
@@ -16,7 +17,7 @@ def make_standings(
     stored: Mapping[RunKey, LedgerRow],
     files: Mapping[str, str],
 ) -> list[tuple[Standing, list[int]]]:
-    """Each run once, as the library has it, with the numbers of the rows that ask for it."""
+    """The distinct runs of the rows with their state in the library, each with the numbers of its rows."""
     runs: dict[object, tuple[Standing, list[int]]] = {}
     for row in rows:
         name = names.get(row.number)
@@ -29,9 +30,9 @@ def make_standings(
     return list(runs.values())
 
 
-def is_due(one: Standing) -> bool:
-    """Whether there is something to do about a run: an uncertain one is a person's to settle."""
-    return one.name is not None and one.status not in (SweepStatus.UNCERTAIN, SweepStatus.COMPLETED)
+def is_due(standing: Standing) -> bool:
+    """Whether a run is to be sent or followed; an uncertain run must be resolved by the user."""
+    return standing.name is not None and standing.status not in (SweepStatus.UNCERTAIN, SweepStatus.COMPLETED)
 
 
 def _standing(row: Row, name: RunName | InvalidInput | None) -> Standing:

@@ -1,4 +1,4 @@
-"""Advice on a plan: what is allowed and probably not meant."""
+"""Warnings about plans that are valid but probably unintended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .plan_rows import Row
 
 
 def find_axis_notes(parts: Sequence[SweepPart]) -> tuple[str, ...]:
-    """What is odd about the axes themselves.
+    """Warnings about the axes.
 
     >>> find_axis_notes([Axis("seed", (7,)), Axis("num_frames", (9, 49, 9))])
     ('`seed` has one value, 7, so it does not vary.', '`num_frames` has 9 twice.')
@@ -23,7 +23,7 @@ def find_axis_notes(parts: Sequence[SweepPart]) -> tuple[str, ...]:
 
 
 def find_warnings(base: Input, columns: Sequence[str], rows: Sequence[Row], *, distinct: int) -> Iterator[str]:
-    """What is odd about the runs."""
+    """Warnings about the runs."""
     model = find_endpoint(base)
     without_effect = dict(model.without_effect) if model is not None else {}
     for name in columns:
@@ -52,7 +52,7 @@ def _notes_on(part: SweepPart) -> Iterator[str]:
 
 
 def _on_seeds(base: Input, possible: Sequence[Row]) -> Iterator[str]:
-    """Repeats are for runs that draw their own seed: with one, they would all be the same clip."""
+    """Warnings about repeated runs: with a fixed seed they are all the same clip, without one not reproducible."""
     if "seed" not in get_fields(type(base)) or not any(row.take for row in possible):
         return
     seeded = sum(1 for row in possible if row.take and row["seed"] is not None)

@@ -1,4 +1,4 @@
-"""Axes: what changes from run to run, given as lists, as columns that move together, or as the rows of a table."""
+"""Axes of a sweep: values that vary between runs, as lists, zipped columns, or the rows of a table."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from .field_paths import get_schema, parse_field_path
 from .foreign_tables import read_records
 
 NO_LABELS: Mapping[str, Any] = {}
-"""The same for all settings without any."""
+"""Shared by all settings without labels."""
 
 
 class Setting(NamedTuple):
-    """What one run is given by one part of a sweep."""
+    """The values that one part of a sweep assigns to one run."""
 
     values: Mapping[str, Any]
-    """Values by field; a field that is not named keeps the value of the base."""
+    """Values by field; other fields keep the value of the base."""
     labels: Mapping[str, Any]
-    """Values that only the table shows."""
+    """Values that are columns of the table only, and are not sent."""
 
 
 class Table(NamedTuple):
-    """What a part of a sweep comes to: its columns, and one setting after the other."""
+    """The expansion of a part of a sweep: its columns and its settings in order."""
 
     columns: tuple[str, ...]
     settings: Sequence[Setting]
@@ -39,22 +39,22 @@ class SweepPart(Protocol):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names it gives values to."""
+        """The names of the fields and labels that it varies."""
 
     @property
     def labels(self) -> frozenset[str]:
-        """Those of its columns that are no fields."""
+        """The columns that are not fields."""
 
     def __len__(self) -> int:
-        """How many settings it has."""
+        """The number of settings."""
 
     def table(self, model: type[Input]) -> Table:
-        """Its settings for a model."""
+        """The settings for a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One field and the values it takes, one after the other."""
+    """One field and its values in order."""
 
     name: str
     values: tuple[Any, ...]
@@ -62,7 +62,7 @@ class Axis:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The one name."""
+        """The name of the field."""
         return (self.name,)
 
     def __len__(self) -> int:
@@ -76,25 +76,25 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Zipped:
-    """Axes that move together: the first values of all, then the second ones."""
+    """Axes that vary together: the first value of each, then the second, and so on."""
 
     members: tuple[SweepPart, ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of all its axes."""
+        """The columns of all members."""
         return tuple(name for member in self.members for name in member.columns)
 
     @property
     def labels(self) -> frozenset[str]:
-        """Those that are no fields."""
+        """The labels of all members."""
         return frozenset().union(*(member.labels for member in self.members))
 
     def __len__(self) -> int:
         return len(self.members[0])
 
     def table(self, model: type[Input]) -> Table:
-        """One setting for each place in the lists."""
+        """One setting for each position in the lists."""
         tables = [member.table(model) for member in self.members]
         side_by_side = zip(*(table.settings for table in tables), strict=True)
         columns = tuple(name for table in tables for name in table.columns)
@@ -103,12 +103,12 @@ class Zipped:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a table, one run each; an empty cell leaves the value of the base."""
+    """The rows of a table, one run each; an empty cell keeps the value of the base."""
 
     names: tuple[str, ...]
     cells: tuple[Mapping[str, Any], ...]
     keep: tuple[str, ...] = ()
-    """Columns that are no fields and are shown beside them."""
+    """Columns that are not fields and are kept as labels."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class Rows:
 
     @property
     def labels(self) -> frozenset[str]:
-        """The columns that are kept though they are no fields."""
+        """The columns kept as labels."""
         return frozenset(self.keep)
 
     def __len__(self) -> int:
@@ -137,7 +137,7 @@ class Rows:
 
 
 def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
-    """Axes that move together, all of the same length.
+    """Zip axes of the same length, so that they vary together.
 
     >>> together = zipped(seed=[1, 2], prompt=["a boat", "a kite"])
     >>> len(together), together.columns
@@ -151,7 +151,7 @@ def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
 
 
 def zip_parts(members: Sequence[SweepPart]) -> Zipped:
-    """Parts that move together, all of the same length."""
+    """Zip parts of the same length, so that they vary together."""
     if not members:
         raise usage_error("zipped() has no axes; name at least one, such as zipped(seed=[1, 2]).", "empty_axis")
     if len({len(member) for member in members}) > 1:
@@ -165,7 +165,7 @@ def zip_parts(members: Sequence[SweepPart]) -> Zipped:
 
 
 def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
-    """One run for each row of a DataFrame, or of a list of dicts; `keep` names columns that are only labels.
+    """Plan one run per row of a DataFrame or list of dicts; `keep` names columns that are labels only.
 
     >>> len(rows([{"seed": 1, "note": "calm"}, {"seed": 2}], keep=["note"]))
     2
@@ -195,7 +195,7 @@ def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
 
 
 def make_axes(axes: Mapping[str, Any]) -> tuple[SweepPart, ...]:
-    """An axis for each name; what makes values with labels of its own, such as a template, stays what it is."""
+    """Create a part for each name: an axis, or the given part for that field if it has labels, such as a template."""
     for name in axes:
         if not isinstance(name, str):
             raise usage_error(f'An axis is named by text, such as "seed", not by {format_literal(name)}.', "axis_name")
@@ -207,14 +207,14 @@ def make_axes(axes: Mapping[str, Any]) -> tuple[SweepPart, ...]:
 
 @runtime_checkable
 class Named(SweepPart, Protocol):
-    """A part that learns from its keyword which field it is for."""
+    """A part whose field is determined by its keyword."""
 
     def for_field(self, name: str) -> SweepPart:
-        """The same for another field."""
+        """The same part for another field."""
 
 
 def merge_values(settings: Iterable[Setting]) -> Mapping[str, Any]:
-    """The values by field of several settings together."""
+    """Merge the values of several settings."""
     values: dict[str, Any] = {}
     for setting in settings:
         values.update(setting.values)
@@ -222,12 +222,12 @@ def merge_values(settings: Iterable[Setting]) -> Mapping[str, Any]:
 
 
 def merge_labels(settings: Iterable[Setting]) -> Mapping[str, Any]:
-    """The labels of several settings together."""
+    """Merge the labels of several settings."""
     return {name: value for setting in settings for name, value in setting.labels.items()}
 
 
 def _field_and_fit(model: type[Input], name: str) -> tuple[str, Callable[[Any], Any]]:
-    """The field's own name, and what makes one entry a list where the field holds a list."""
+    """The canonical name of a field, and a function that wraps a single entry if the field is a list."""
     place = parse_field_path(model, name)
     return place.name, _as_list if get_schema(model, place).get("type") == "array" else _unchanged
 

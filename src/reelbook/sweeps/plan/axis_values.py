@@ -1,4 +1,4 @@
-"""The values of an axis, in plain Python, whatever they are handed in as."""
+"""Coercion of axis values from lists, arrays, generators and pictures to plain Python."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..sweep_errors import MAX_RUNS, too_many, usage_error
 from .foreign_tables import is_table
 
 MAX_ROW_WIDTH = 4
-"""Two-dimensional arrays up to this width are rows of numbers, such as sizes; wider ones are grey pictures."""
+"""Two-dimensional arrays up to this width are rows of numbers, such as sizes; wider ones are greyscale pictures."""
 
 
 def coerce_axis_values(name: str, given: Any) -> tuple[Any, ...]:
-    """The values of an axis: those of a list, an array or a generator, or the one value that was given.
+    """The values of an axis, from a list, an array, a generator, or a single value.
 
     >>> coerce_axis_values("seed", range(3)), coerce_axis_values("prompt", "a paper boat")
     ((0, 1, 2), ('a paper boat',))
@@ -52,7 +52,7 @@ def coerce_axis_values(name: str, given: Any) -> tuple[Any, ...]:
 
 
 def coerce_value(value: Any) -> Any:
-    """A value in plain Python: no numpy scalars, objects as dicts, pictures encoded; anything else as it is.
+    """Convert numpy scalars, objects and pictures to plain Python values; any other value is unchanged.
 
     >>> import numpy
     >>> coerce_value(numpy.int64(7)), coerce_value((Size(300, 600), numpy.float32(0.5)))
@@ -61,15 +61,15 @@ def coerce_value(value: Any) -> Any:
     if type(value) in (str, int, float, bool):
         return value
     if isinstance(value, Part):
-        # Not as JSON, in which a picture in memory is only its hash.
+        # Not as JSON, in which a picture in memory is reduced to its hash.
         return coerce_value(value.model_dump(exclude_none=True))
-    if isinstance(value, Size):  # Before pictures: it can `read`, as an open file can.
+    if isinstance(value, Size):  # Before pictures, because it has `read`, like an open file.
         return str(value)
     if _is_picture(value):
         return _as_picture(value)
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         return value.tolist()
-    if hasattr(value, "as_py"):  # A value out of an Arrow column.
+    if hasattr(value, "as_py"):  # A value of an Arrow column.
         return value.as_py()
     if isinstance(value, Mapping):
         return {key: coerce_value(item) for key, item in value.items()}
@@ -79,14 +79,14 @@ def coerce_value(value: Any) -> Any:
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether a cell is empty: None, NaN, or what pandas writes for no value."""
+    """Whether a cell is None, NaN, or a missing value of pandas."""
     return (
         cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and bool(cell != cell))
     )
 
 
 def _is_single_value(given: Any) -> bool:
-    """Whether this is one value: a text counts as itself, not as its letters."""
+    """Whether this is a single value, such as a text, and not an iterable of values."""
     if isinstance(given, (str, bytes, bytearray, Mapping, BaseModel, PathLike)) or _is_picture(given):
         return True
     try:
@@ -97,7 +97,7 @@ def _is_single_value(given: Any) -> bool:
 
 
 def _is_picture(value: Any) -> bool:
-    """Whether something is a picture that still has to be encoded, which is done once and not for each run."""
+    """Whether a value is a picture not yet encoded; it is encoded once here, rather than for each run."""
     if hasattr(value, "__array__") and hasattr(value, "shape"):
         return is_one_array(value) and (len(value.shape) == 3 or value.shape[1] > MAX_ROW_WIDTH)
     return is_picture(value) and not isinstance(value, str)
@@ -107,5 +107,5 @@ def _as_picture(value: Any) -> Any:
     try:
         return parse_picture(value)
     except NotAPicture:
-        # Told by each run that has it, as with any other value.
+        # Reported by each run that has it, like any other invalid value.
         return value

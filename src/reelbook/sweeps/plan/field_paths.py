@@ -1,4 +1,4 @@
-"""A place in an input: a field, or a spot inside one, such as `images[0].frames`."""
+"""Field paths: a field of an input, or a path inside one, such as `images[0].frames`."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ Step = str | int
 
 @dataclass(frozen=True, slots=True)
 class FieldPath:
-    """Where a value goes."""
+    """The parsed path of a value in an input."""
 
     name: str
-    """The place as it was typed."""
+    """The path as text."""
     field: str
-    """The field it lies in."""
+    """The field that contains the value."""
     steps: tuple[Step, ...] = ()
-    """The way inside the field; empty for the field itself."""
+    """Keys and indexes inside the field; empty for the field itself."""
 
 
 class MissingPath(LookupError):
-    """An input that has no such spot; the sentence says up to where the way goes."""
+    """An input without a value to set at this path; the message names the part that is missing."""
 
 
 def parse_field_path(model: type[Input], name: str) -> FieldPath:
-    """The place that a name means in a model's input.
+    """Parse the path of a value in a model's input.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
     >>> parse_field_path(ImagesToVideo, "images[0].frames")
@@ -45,7 +45,7 @@ def parse_field_path(model: type[Input], name: str) -> FieldPath:
         return FieldPath(name, name)
     alias = model.model_fields[name].alias if name in model.model_fields else None
     if alias is not None and alias in known:
-        # A described field whose own name is taken by a method, by that of its attribute.
+        # A described field whose name is taken by a method, given by the name of its attribute.
         return FieldPath(alias, alias)
     root, steps = _split_path(name)
     if steps and root in known:
@@ -57,13 +57,13 @@ def parse_field_path(model: type[Input], name: str) -> FieldPath:
 
 
 def get_fields(model: type[Input]) -> Mapping[str, Schema]:
-    """Every field by its name on the wire, with what its JSON schema says."""
+    """The JSON schema of every field, by its name in the request."""
     fields: Mapping[str, Schema] = _schema(model).get("properties", {})
     return fields
 
 
 def get_schema(model: type[Input], place: FieldPath) -> Schema:
-    """What the JSON schema says about the values of a place, null aside; empty where it is silent.
+    """The JSON schema of the values at a path, ignoring null; empty if there is none.
 
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> get_schema(TextToVideo, parse_field_path(TextToVideo, "loras[0].scale"))["maximum"]
@@ -73,7 +73,7 @@ def get_schema(model: type[Input], place: FieldPath) -> Schema:
 
 
 def get_value(value: Any, steps: Sequence[Step]) -> Any:
-    """What lies in a plain value at the end of a way; None where the way ends early."""
+    """The item of a plain value at the end of a path; None if the path does not exist."""
     for step in steps:
         try:
             value = value[step]
@@ -82,8 +82,8 @@ def get_value(value: Any, steps: Sequence[Step]) -> Any:
     return value
 
 
-def set_value(held: dict[str, Any], place: FieldPath, value: Any) -> None:
-    """Lay a value into plain data, which has to reach up to its last step.
+def set_value(data: dict[str, Any], place: FieldPath, value: Any) -> None:
+    """Set a value in plain data, in which all but the last step of the path must exist.
 
     >>> request = {"images": [{"url": "a.png", "frames": 24}]}
     >>> set_value(request, FieldPath("images[0].frames", "images", (0, "frames")), 12)
@@ -91,7 +91,7 @@ def set_value(held: dict[str, Any], place: FieldPath, value: Any) -> None:
     {'images': [{'url': 'a.png', 'frames': 12}]}
     """
     path: tuple[Step, ...] = (place.field, *place.steps)
-    container: Any = held
+    container: Any = data
     for depth, step in enumerate(path[:-1]):
         container = _step_into(container, step, path[:depth], place)
     last = path[-1]
@@ -123,7 +123,7 @@ def _format_path(path: Sequence[Step]) -> str:
 
 
 def _split_path(name: str) -> tuple[str, tuple[Step, ...]]:
-    """The field of a place as typed, and the steps inside it; no steps where it is no such place."""
+    """Split a path into its field and steps; no steps if the text is not a path."""
     if not re.fullmatch(r"[^.\[\]]+(\.[^.\[\]]+|\[[0-9]{1,6}\])+", name):
         return name, ()
     root, *steps = re.findall(r"[^.\[\]]+|\[[0-9]+\]", name)
@@ -136,7 +136,7 @@ def _schema(model: type[Input]) -> Schema:
 
 
 def _check_path(model: type[Input], field: str, steps: Sequence[Step]) -> None:
-    """Refuse a spot that no input can have: a name that the rules inside a field do not list."""
+    """Raise for a path that no input can have: a name that the field's schema excludes."""
     for depth, step in enumerate(steps):
         if isinstance(step, str):
             rules = [rule for rule in rules_at(_schema(model), (field, *steps[:depth])) if rule.get("properties")]

@@ -1,4 +1,4 @@
-"""How long a plan may take, judged by how long runs of its model took here lately."""
+"""Forecast of a plan's duration from recent runs of its model."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from .plan_rows import Row
 
 MAX_PAST_RUNS = 200
-"""So many of the last runs tell how quick a service is."""
+"""The number of recent runs that a forecast uses."""
 
 
 class Past(NamedTuple):
-    """A run that has ended: when, and how much there was to make."""
+    """Times and amount of work of an ended run."""
 
     sent: float
     finished: float
@@ -30,7 +30,7 @@ class Past(NamedTuple):
 
 
 def forecast(rows: Iterable[Row], ledger: Ledger, service: str) -> float | None:
-    """Seconds until all these runs have ended; None where no run of their model has ended here yet."""
+    """Estimated seconds until all rows have ended; None without an ended run of their model in the ledger."""
     requests = [row.input for row in rows if row.input is not None]
     if not requests:
         return None
@@ -39,7 +39,7 @@ def forecast(rows: Iterable[Row], ledger: Ledger, service: str) -> float | None:
 
 
 def read_past_runs(db: sqlite3.Connection, *, service: str, model: str) -> list[Past]:
-    """The last runs of a model at a service that brought something."""
+    """The most recent runs of a model at a service that have stored results."""
     query = (
         "SELECT sent, finished, input FROM runs WHERE service = ? AND model = ? AND state = ? AND finished > sent"
         " ORDER BY id DESC LIMIT ?"
@@ -49,7 +49,7 @@ def read_past_runs(db: sqlite3.Connection, *, service: str, model: str) -> list[
 
 
 def get_work(wire: Mapping[str, Any]) -> float:
-    """How much there is to make, as a number to compare runs of one model by: frames, and pixels if they are known.
+    """The amount of work of a run, for comparison within a model: number of frames, times pixels if known.
 
     >>> get_work({"num_frames": 50, "resolution": "720p"}) / get_work({"num_frames": 100, "resolution": "480p"})
     1.125
@@ -61,9 +61,9 @@ def get_work(wire: Mapping[str, Any]) -> float:
 
 
 def estimate_seconds(works: Sequence[float], past: Sequence[Past]) -> float | None:
-    """How long so much work takes at the pace of the last time when several runs were under way at once.
+    """Estimate the seconds for these amounts of work from the throughput of the largest group of concurrent runs.
 
-    Where they only ever ran one by one, it is what they would take in a row: the most that it can be.
+    If runs were never concurrent, it is the duration of running them one after the other, an upper bound.
 
     >>> estimate_seconds([1] * 10, [Past(0, 4, 1), Past(1, 8, 1), Past(2, 12, 1)])
     40.0
@@ -71,7 +71,7 @@ def estimate_seconds(works: Sequence[float], past: Sequence[Past]) -> float | No
     if not past or not works:
         return None
     alone = median((run.finished - run.sent) / run.work for run in past)
-    # The largest crowd, and of these the last one.
+    # The largest group, of equal ones the latest.
     group = max(_concurrent_groups(past), key=len)
     span = max(run.finished for run in group) - group[0].sent
     together = span / sum(run.work for run in group) if len(group) > 1 else alone
@@ -79,7 +79,7 @@ def estimate_seconds(works: Sequence[float], past: Sequence[Past]) -> float | No
 
 
 def _concurrent_groups(past: Iterable[Past]) -> Iterator[list[Past]]:
-    """Runs that were under way at the same time as others, from the latest crowd to the first."""
+    """Groups of runs that overlapped in time, from the latest to the first."""
     found: list[list[Past]] = []
     end = float("-inf")
     for run in sorted(past):

@@ -1,4 +1,4 @@
-"""Tables as others make them: DataFrames of pandas and Polars, Arrow tables, lists of dicts."""
+"""Reading of tables: pandas and Polars DataFrames, Arrow tables, lists of dicts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..sweep_errors import MAX_RUNS, too_many, usage_error
 
 
 def is_table(value: Any) -> bool:
-    """Whether something has rows with named columns: a DataFrame of pandas or Polars, an Arrow table, a list of dicts."""
+    """Whether a value is a pandas or Polars DataFrame, an Arrow table, or a list of dicts."""
     if isinstance(value, list):
         return bool(value) and all(isinstance(row, Mapping) for row in value)
     return _names_in(value) is not None and _records_of(value) is not None
 
 
 def read_records(table: Any) -> tuple[list[Any], list[Mapping[Any, Any]]]:
-    """The names of the columns, and the rows as mappings."""
+    """The column names of a table and its rows as mappings."""
     if isinstance(table, Iterator):
         table = list(islice(table, MAX_RUNS + 1))
     if not is_table(table) and table != []:
@@ -31,22 +31,22 @@ def read_records(table: Any) -> tuple[list[Any], list[Mapping[Any, Any]]]:
     found = _names_in(table)
     names = [] if found is None else list(found)
     if len(set(names)) < len(names):
-        # Told by the caller; as a mapping, a row would have lost one of them already.
+        # The caller reports the duplicates, of which a row as a mapping would contain only one.
         return names, [dict.fromkeys(names)]
     records = _records_of(table)
     return names, [] if records is None else records()
 
 
 def _names_in(table: Any) -> Iterable[Any] | None:
-    """The names of a table's columns; None for what has none."""
-    # Arrow's `columns` are the columns themselves.
+    """The column names of a table; None for other values."""
+    # Arrow's `columns` are the columns themselves, not their names.
     names: Iterable[Any] | None = getattr(table, "column_names" if hasattr(table, "to_pylist") else "columns", None)
     return names
 
 
 def _records_of(table: Any) -> Callable[[], list[Mapping[Any, Any]]] | None:
-    """What gives the rows of a table: Arrow's and Polars' way, or that of pandas; None for what is no table."""
-    # Polars has a `to_dict`, too, which gives columns.
+    """The method that returns the rows of an Arrow, Polars or pandas table; None for other values."""
+    # Polars also has a `to_dict`, which returns columns.
     for method in ("to_pylist", "to_dicts"):
         if hasattr(table, method):
             found: Callable[[], list[Mapping[Any, Any]]] = getattr(table, method)

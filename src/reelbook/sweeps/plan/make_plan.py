@@ -1,4 +1,4 @@
-"""Planning: a base and what varies become a plan."""
+"""Construction of a plan from a base input and what varies."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .plan_rows import Row, make_row_maker
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """Columns that are computed from the rest of a row."""
+    """Columns computed from the rest of each row."""
 
     functions: Mapping[str, Callable[[Row], Any]]
 
 
 def make_plan(base: Input, /, *parts: Any, **axes: Any) -> Plan:
-    """A plan of every combination of the parts and axes, the last one varying fastest.
+    """Plan every combination of the parts and axes, the last one varying fastest.
 
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> plan = make_plan(TextToVideo(prompt="a paper boat"), num_frames=[49, 97], seed=range(2))
@@ -45,7 +45,7 @@ def make_plan(base: Input, /, *parts: Any, **axes: Any) -> Plan:
 
 
 def make_plan_from_parts(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
-    """A plan of every combination of ready-made parts."""
+    """Plan every combination of parsed parts."""
     labels = _check_names(type(base), parts)
     runs = prod(map(len, parts))
     if runs > MAX_RUNS:
@@ -64,7 +64,7 @@ def make_plan_from_parts(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
 
 
 def derived(**functions: Callable[[Row], Any]) -> Derived:
-    """Columns computed from each run: `derived(seconds=lambda run: run.num_frames / run.frame_rate)`."""
+    """Add columns computed from each run: `derived(seconds=lambda run: run.num_frames / run.frame_rate)`."""
     return Derived(functions)
 
 
@@ -78,7 +78,7 @@ def _check_base(base: Any) -> None:
 
 
 def _make_parts(part: Any) -> tuple[SweepPart, ...]:
-    """What was handed in by position: a ready-made part, axes in a dict, or a table."""
+    """The parts of a positional argument: a part itself, axes in a dict, or a table."""
     if isinstance(part, Input):
         raise usage_error(
             "A sweep varies one input; for another one, make a second plan and add it: plan + other.", "base"
@@ -97,28 +97,30 @@ def _make_parts(part: Any) -> tuple[SweepPart, ...]:
 
 
 def _check_names(model: type[Input], parts: tuple[SweepPart, ...]) -> frozenset[str]:
-    """The labels among the columns of all parts; every other column has to be a place, and none is named twice."""
+    """Validate that each column of the parts is a label or a field path and occurs once; return the labels."""
     labels: frozenset[str] = frozenset()
     seen: set[str] = set()
     for part in parts:
         for name in part.columns:
             is_label = name in part.labels
-            own = name if is_label else _own_name(model, part, name)
-            if own in seen:
+            canonical = name if is_label else _canonical_name(model, part, name)
+            if canonical in seen:
                 raise usage_error(
-                    f"`{own}` is named twice in this sweep; give its values in one place. "
+                    f"`{canonical}` is named twice in this sweep; give its values in one place. "
                     "What follows from another column can be computed: derived(name=lambda run: …).",
                     "named_twice",
-                    own,
+                    canonical,
                 )
-            if is_label and own in get_fields(model) and isinstance(part, Rows):
-                raise usage_error(f"`keep` names `{own}`, which is a field; it is kept anyway.", "named_twice", own)
-            seen.add(own)
+            if is_label and canonical in get_fields(model) and isinstance(part, Rows):
+                raise usage_error(
+                    f"`keep` names `{canonical}`, which is a field; it is kept anyway.", "named_twice", canonical
+                )
+            seen.add(canonical)
         labels |= part.labels
     return labels
 
 
-def _own_name(model: type[Input], part: SweepPart, name: str) -> str:
+def _canonical_name(model: type[Input], part: SweepPart, name: str) -> str:
     try:
         return parse_field_path(model, name).name
     except InvalidInput as error:

@@ -1,4 +1,4 @@
-"""A plan: every run of a sweep, checked and priced before anything is sent."""
+"""Plan: the runs of a sweep, validated and priced before anything is sent."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 
 
 Step = tuple[str, Mapping[str, Any]]
-"""A method of a plan that was called on it, and with what."""
+"""The name of a method that was called on a plan, and its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a plan came about, as far as a file can tell it."""
+    """How a plan was constructed, as a plan file can store it."""
 
     parts: tuple[SweepPart, ...]
     steps: tuple[Step, ...] = ()
@@ -56,26 +56,26 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(NameHints):
-    """Every run of a sweep. A plan never changes; what changes one gives another."""
+    """The runs of a sweep. A plan is immutable; methods that change it return a new one."""
 
     _internal = ("distinct", "facts", "known", "recipe", "session", "with_known")
 
     base: Input
     """The input that is varied."""
     columns: tuple[str, ...]
-    """The names that vary: fields, places in them, labels."""
+    """The names that vary: fields, paths inside fields, and labels."""
     rows: tuple[Row, ...]
     """The runs, numbered from 0."""
     labels: frozenset[str] = frozenset()
-    """Those of the columns that are no fields."""
+    """The columns that are not fields."""
     recipe: Recipe | None = None
-    """How it came about; None where only its rows can tell."""
+    """How the plan was constructed; None if only its rows describe it."""
     notes: tuple[str, ...] = ()
-    """What was odd about the axes."""
+    """Warnings about the axes."""
     known: Known | None = None
-    """Whether the library has the result of a row; None where the library is to be asked, if there is one."""
+    """Lookup of results in the library; None to query the session's library, if there is one."""
     session: Session | None = None
-    """The session whose client runs it if none is named."""
+    """The session whose client runs the plan unless a client is given."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -88,20 +88,20 @@ class Plan(NameHints):
     @overload
     def __getitem__(self, place: slice | Iterable[Any]) -> Plan: ...
     def __getitem__(self, place: Any) -> Row | Plan:
-        """One run by its number; the runs of a slice, a list of numbers or a mask as a plan."""
+        """One row by its number, or a plan of the rows selected by a slice, a list of numbers or a mask."""
         if isinstance(place, slice):
             step = ("sliced", {"start": place.start, "stop": place.stop, "step": place.step})
             try:
                 return self._with_rows(self.rows[place], step=step)
             except (TypeError, ValueError) as error:
                 raise usage_error(f"The slice {place} takes no runs of a plan: {error}.", "index") from None
-        # Asked first, because an array claims to be a number, too.
+        # Before `get_row`, because an array may also implement `__index__`.
         if isinstance(place, Iterable):
             return self._with_rows(select_rows(self.rows, coerce_value(list(place))))
         return get_row(self.rows, place)
 
     def __add__(self, other: Plan) -> Plan:
-        """The runs of both; what both ask for counts once."""
+        """The runs of both plans; runs of the second that are also in the first are dropped."""
         if not isinstance(other, Plan):
             return NotImplemented
         if type(other.base) is not type(self.base):
@@ -128,7 +128,7 @@ class Plan(NameHints):
         return self.summary()
 
     def where(self, predicate: Callable[[Row], Any]) -> Plan:
-        """The runs for which this is true; an impossible one that it cannot judge stays, marked as it is."""
+        """The runs for which the predicate is true; an impossible run for which it fails is kept."""
         if not callable(predicate):
             hint = "give a function of a run, such as where(lambda run: run.num_frames < 100)"
             raise usage_error(
@@ -139,14 +139,14 @@ class Plan(NameHints):
         )
 
     def derived(self, **functions: Callable[[Row], Any]) -> Plan:
-        """The plan with columns computed from each run; one that has the name of a field changes the run."""
+        """The plan with columns computed from each run; a column with the name of a field changes the run."""
         plan = self
         for name, function in functions.items():
             plan = plan._with_column(name, function)
         return plan
 
     def repeated(self, takes: int) -> Plan:
-        """Every run several times, as takes 0, 1, 2 … that the library keeps apart."""
+        """Every run several times, as takes 0, 1, 2 …, which the library distinguishes."""
         takes = coerce_value(takes)
         if isinstance(takes, bool) or not isinstance(takes, int) or takes < 1:
             raise usage_error(
@@ -158,19 +158,19 @@ class Plan(NameHints):
         return self._with_rows(rows, step=("repeated", {"takes": takes}), notes=self.notes)
 
     def shuffled(self, seed: int = 0) -> Plan:
-        """The same runs in an order drawn with this seed."""
+        """The runs in random order, determined by the seed."""
         seed = coerce_value(seed)
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise usage_error(
                 f"shuffled() needs a whole number as its seed, not {format_literal(seed)}.", "shuffle_seed"
             )
-        # By random() alone, which Python promises to stay the same from version to version.
+        # By `random()` only, whose sequence is stable between Python versions.
         draw = random.Random(seed)
         rows = [row for _, row in sorted(((draw.random(), row) for row in self.rows), key=operator.itemgetter(0))]
         return self._with_rows(rows, step=("shuffled", {"seed": seed}), notes=self.notes)
 
     def sorted_by(self, *names: str, descending: bool = False) -> Plan:
-        """The same runs in the order of these fields, labels, `credits` or `take`; what has no value comes last."""
+        """The runs sorted by fields, labels, `credits` or `take`; runs without a value are last."""
         rows = list(self.rows)
         for name in reversed(names):
             rows = sort_rows(rows, name, descending=descending)
@@ -179,7 +179,7 @@ class Plan(NameHints):
         )
 
     def priced(self, price: Callable[[Input], Estimate | int | None]) -> Plan:
-        """The plan with prices from somewhere else: from the service, or what you know a run costs.
+        """The plan with prices from a function: those of the service, or your own.
 
         >>> from reelbook.models.text_to_video import TextToVideo
         >>> from reelbook.sweeps.plan.sweep_call import sweep
@@ -201,12 +201,12 @@ class Plan(NameHints):
         return replace(self, rows=tuple(rows))
 
     def with_known(self, known: Known | None) -> Plan:
-        """The plan with something that tells which results the library has."""
+        """The plan with a lookup of results in the library."""
         return replace(self, known=known)
 
     @cached_property
     def axes(self) -> Mapping[str, tuple[Any, ...]]:
-        """What varies, with its values in the order of the runs, each once.
+        """The columns that vary, with their distinct values in the order of the runs.
 
         >>> from reelbook.models.text_to_video import TextToVideo
         >>> from reelbook.sweeps.plan.sweep_call import sweep
@@ -217,7 +217,7 @@ class Plan(NameHints):
 
     @cached_property
     def distinct(self) -> tuple[Row, ...]:
-        """The possible runs, each once where several rows ask for the same."""
+        """The possible runs without duplicates."""
         found: dict[Any, Row] = {}
         for row in self.rows:
             if row.input is not None:
@@ -226,30 +226,30 @@ class Plan(NameHints):
 
     @property
     def credits(self) -> int | None:
-        """What all runs cost together, each once; None where the price of one is unknown."""
+        """The total price of all distinct runs; None if any price is unknown."""
         return sum_credits(self.distinct)
 
     @property
     def credits_due(self) -> int | None:
-        """What is still to be paid: the price of the runs that the library does not have."""
+        """The price of the distinct runs that are not in the library; None if any price is unknown."""
         known = self._known()
         return sum_credits(row for row in self.distinct if known is None or not known(row))
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What is allowed and probably not meant."""
+        """Warnings about what is valid but probably unintended."""
         return (*self.notes, *find_warnings(self.base, self.columns, self.rows, distinct=len(self.distinct)))
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per planned run: its inputs, labels, take, credits, what is due, and why it cannot run."""
+        """A table with one row per planned run: inputs, labels, take, credits, credits due, and problem."""
         from .plan_frame import make_plan_frame
 
         return make_plan_frame(self, self._known())
 
     @property
     def facts(self) -> PlanFacts:
-        """What there is to say about the plan, ready to be shown."""
+        """The summary of the plan as data, for displays."""
         from .plan_summary import summarise
 
         known = self._known()
@@ -258,7 +258,7 @@ class Plan(NameHints):
         )
 
     def summary(self) -> str:
-        """The plan as a small table for a terminal."""
+        """The summary of the plan as text, for a terminal."""
         from .plan_summary import format_facts
 
         return format_facts(self.facts)
@@ -268,7 +268,7 @@ class Plan(NameHints):
     @overload
     def to_toml(self, path: str | Path) -> None: ...
     def to_toml(self, path: str | Path | None = None) -> str | None:
-        """The plan as a file that one can review and commit; without a path, its text."""
+        """Write the plan to a file to review and commit; without a path, return the text."""
         from .plan_file import format_plan
 
         text = format_plan(self)
@@ -296,15 +296,15 @@ class Plan(NameHints):
         order: str = "coverage",
         client: Client | None = None,
     ) -> pd.DataFrame:
-        """Run what the library lacks, and wait for it; gives the table of all runs.
+        """Send the runs that are not in the library, wait for them, and return the table of all runs.
 
-        `budget` is the most that the runs of this plan may cost together, whoever pays and whenever, so that a cell that
-        is run twice pays once; `spend` is the most that this call may pay, whatever was paid before. Neither is ever
-        exceeded, and both may be given. A service that charges real credits needs one of them.
-        Run it again to go on after a crash, an interrupt or a stop: only what is missing is sent, failed runs among it.
-        `rate` is such as `"10/s"`; `take=1` repeats everything once more; `on_error="stop"` sends nothing after a failure;
-        `notify` is called with the job at the end; `price` is the most that one run may cost where nobody knows it;
-        `order` is "coverage" (spread over all axes), "as given" or "cheapest".
+        `budget` limits the total cost of this plan's runs, including earlier payments and those of other processes, so
+        that a cell executed twice pays once; `spend` limits what this call pays, regardless of earlier payments.
+        Neither is ever exceeded, and both may be given. A service that charges real credits requires one of them.
+        Call it again to resume after a crash, an interrupt or a stop: only missing runs are sent, also failed ones.
+        `rate` is a limit such as `"10/s"`; `take=1` repeats everything once more; `on_error="stop"` sends nothing after
+        a failure; `notify` is called with the job at the end; `price` is the maximum price of a run whose price is
+        unknown; `order` is "coverage" (spread over all axes), "as given" or "cheapest".
         """
         with raise_once():
             job = self._make_job(
@@ -334,7 +334,7 @@ class Plan(NameHints):
         order: str = "coverage",
         client: Client | None = None,
     ) -> SweepJob:
-        """The same without waiting: a job with `progress`, `frame`, `pause()`, `cancel()`, to be awaited if you like."""
+        """Like `run`, without waiting: returns an awaitable job with `progress`, `frame`, `pause()` and `cancel()`."""
         job = self._make_job(
             client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
             notify=notify, price=price, order=order,
@@ -343,7 +343,7 @@ class Plan(NameHints):
         return job
 
     def _make_job(self, client: Client | None, **choices: Any) -> SweepJob:
-        """A job that has not begun."""
+        """Create a job that is not started yet."""
         from ..execute.job import make_job
         from ..execute.run_options import make_options
 
@@ -355,11 +355,11 @@ class Plan(NameHints):
         return make_job(self, client, checked)
 
     def _known(self) -> Known | None:
-        """Whether the library has the result of a row, as it stands now; None where nobody can tell."""
+        """The lookup of results in the library at this moment; None without a library."""
         return self.known if self.known is not None or self.session is None else self.session.find_known(self)
 
     def _with_rows(self, rows: Iterable[Row], *, step: Step | None = None, notes: tuple[str, ...] = ()) -> Plan:
-        """The plan with other rows, numbered anew."""
+        """The plan with other rows, renumbered."""
         recipe = None
         if step is not None and self.recipe is not None:
             recipe = replace(self.recipe, steps=(*self.recipe.steps, step))

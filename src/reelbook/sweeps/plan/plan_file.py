@@ -1,4 +1,4 @@
-"""A plan as a file in TOML, which one can review, commit, and run again."""
+"""TOML files of plans, to review, commit and run again."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ STEPS: Mapping[str, Callable[[Plan, Mapping[str, Any]], Plan]] = {
     "sliced": lambda plan, data: plan[data.get("start") : data.get("stop") : data.get("step")],
     "sorted_by": lambda plan, data: plan.sorted_by(*data["names"], descending=data.get("descending", False)),
 }
-"""What may follow on the parts, and how it is done."""
+"""The steps that may follow the parts, and how to apply them."""
 Models = Callable[[str], type[Input]]
-"""From the name of a model to its input."""
+"""Maps a model id to its input class."""
 
 
 def format_plan(plan: Plan) -> str:
-    """The file of a plan: its base and its parts, or its rows where only they can tell what it is.
+    """Format a plan as TOML: its base and parts, or its rows if it has no recipe.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
     >>> from reelbook.sweeps.plan.sweep_call import sweep
@@ -68,7 +68,7 @@ def format_plan(plan: Plan) -> str:
 
 
 def read_plan(path: str | Path, *, models: Models | None = None) -> Plan:
-    """The plan in a file; `models` tells the inputs of models that the catalog does not have."""
+    """Read a plan from a file; `models` provides input classes of models outside the catalog."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, TypeError, ValueError) as error:
@@ -77,7 +77,7 @@ def read_plan(path: str | Path, *, models: Models | None = None) -> Plan:
 
 
 def parse_plan(text: str, *, name: str = "The file", models: Models | None = None) -> Plan:
-    """The plan that a text in TOML tells."""
+    """Parse a plan from TOML."""
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -119,7 +119,7 @@ def _format_recipe(plan: Plan, recipe: Recipe) -> Iterator[str]:
 
 
 def _with_drawn(part: SweepPart, model: type[Input]) -> SweepPart:
-    """The part with what it has drawn."""
+    """The part with its drawn values, if it is a sample."""
     if isinstance(part, Sampled) and part.drawn is None:
         return replace(part, drawn=part.values(model))
     return part
@@ -157,7 +157,7 @@ def _domain_values(domain: Range | Choices) -> dict[str, Any]:
 
 
 def _parse_part(data: Mapping[str, Any]) -> SweepPart:
-    """A part as a file tells it."""
+    """Parse a part of a plan file."""
     match _find_kind(data, ("axis", "zipped", "template", "sampled", "columns")):
         case "axis":
             _check_keys(data, "An axis", "axis", "values")
@@ -204,10 +204,10 @@ def _format_rows(plan: Plan) -> Iterator[str]:
 
 
 def _changed_values(row: Row, wire: Mapping[str, Any]) -> dict[str, Any]:
-    """What a row asks for beyond the base of its plan, which need not be its own: the plan may be a sum."""
-    own = row.input or row.base
-    mine = {} if own is None else own.wire()
-    changed = {name: mine.get(name) for name in {**wire, **mine} if mine.get(name) != wire.get(name)}
+    """The values of a row that differ from the base of its plan, which, in a sum of plans, need not be the row's."""
+    request = row.input or row.base
+    row_wire = {} if request is None else request.wire()
+    changed = {name: row_wire.get(name) for name in {**wire, **row_wire} if row_wire.get(name) != wire.get(name)}
     return changed if row.input is not None else {**changed, **row.given}
 
 
@@ -217,9 +217,9 @@ def _plan_from_rows(base: Input, data: Mapping[str, Any]) -> Plan:
     for row in rows_data:
         _check_keys(row, "A row", "input", "labels", "take")
     given = [parse_value(row.get("input", {})) for row in rows_data]
-    # A row may also change what does not vary by name, where plans of different bases were put together.
-    places = tuple(dict.fromkeys((*columns, *(name for values in given for name in values))))
-    make = replace(make_row_maker(base, places, labels), columns=columns)
+    # In a sum of plans with different bases, a row may also change fields that are not columns.
+    names = tuple(dict.fromkeys((*columns, *(name for values in given for name in values))))
+    make = replace(make_row_maker(base, names, labels), columns=columns)
     rows = (
         make.row(number, values, parse_value(row.get("labels", {})), row.get("take", 0))
         for number, (values, row) in enumerate(zip(given, rows_data, strict=True))

@@ -1,4 +1,4 @@
-"""A plan as a DataFrame: one row per run, in stable columns and types."""
+"""The DataFrame of a plan: one row per run, with stable columns and types."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 PLAN_COLUMNS = ("take", "credits", "credits_due", "problem")
-"""What a plan's table says besides the inputs, in this order."""
+"""Columns of a plan's table besides the inputs, in order."""
 RUN_COLUMNS = (
     "status", "credits", "credits_source", "marks", "credits_estimated", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take",
     "service",
 )  # fmt: skip
-"""What a table of results says besides inputs and outputs; a plan's table keeps clear of these names, too."""
+"""Columns of a table of results besides inputs and outputs; these names are reserved in a plan's table, too."""
 RESERVED_NAMES = frozenset(PLAN_COLUMNS) | frozenset(RUN_COLUMNS)
 
 
 def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
-    """One row per run: inputs under their own names, labels, take, credits, what is due, and why it cannot run.
+    """One row per run: inputs under their names, labels, take, credits, credits due, and problem.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
     >>> from reelbook.sweeps.plan.sweep_call import sweep
@@ -47,7 +47,7 @@ def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
 
 
 def make_input_columns(plan: Plan) -> dict[str, Any]:
-    """The columns of what each run is asked: its inputs and labels."""
+    """The columns of the inputs and labels."""
     model = type(plan.base)
     possible = [row.input for row in plan if row.input is not None]
     requests = possible if len(possible) == len(plan) else None
@@ -59,7 +59,7 @@ def make_input_columns(plan: Plan) -> dict[str, Any]:
 
 
 def get_columns(model: type[Input], columns: Sequence[str] = ()) -> dict[str, str]:
-    """Where the table shows each field of a model, and each further column of a plan: by its own name, if that is free.
+    """The column title of each field of a model and each further column of a plan: its name, prefixed if reserved.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
     >>> get_columns(ImagesToVideo, ["images[0].frames", "take"])
@@ -77,14 +77,14 @@ def get_columns(model: type[Input], columns: Sequence[str] = ()) -> dict[str, st
 
 
 def make_column(values: Sequence[Any], rule: Schema | None) -> Any:
-    """One column, in the type that the model's rule for it asks for; without a rule, in the one that all values have.
+    """One column with the dtype of the model's schema for it, or without a schema, of the type that all values have.
 
     >>> make_column([49, None], {"type": "integer"}).dtype, make_column(["480p"], {"enum": ["480p", "720p"]}).categories.tolist()
     (Int64Dtype(), ['480p', '720p'])
     """
     import pandas as pd
 
-    # By the types alone, which takes a fraction of the time of looking at each value.
+    # By the set of types only, which is much faster than checking each value.
     types = set(map(type, values)) - {type(None)}
     rule = _common_rule(types) if rule is None else rule
     kind = "choice" if "enum" in rule and types <= {str, int, float} else rule.get("type")
@@ -94,37 +94,37 @@ def make_column(values: Sequence[Any], rule: Schema | None) -> Any:
     if kind == "integer" and not (types == {int} and _is_large(values)):
         return pd.array(_only_of_type(int, values, types), dtype="Int64")
     if kind == "integer" and all(value is None or 0 <= value < 2**64 for value in values):
-        # As the table of the results has them.
+        # Like the column in the table of results.
         return pd.array(values, dtype="UInt64")
     if kind == "number":
         return pd.array([_as_float(value) for value in values], dtype="float64")
     if kind == "boolean":
         return pd.array(_only_of_type(bool, values, types), dtype="boolean")
     if kind == "string" and all(issubclass(one, str) for one in types):
-        # A source picture is a kind of text, which only says where it is.
+        # A source picture is a subclass of text, its path or URL.
         texts = values if types <= {str} else [None if value is None else str(value) for value in values]
         try:
             return pd.array(list(texts), dtype="string")
         except UnicodeEncodeError:
-            # Half a surrogate, which Python's own texts can hold and no file can.
-            whole = [None if text is None else str(text).encode("utf-8", "replace").decode() for text in texts]
-            return pd.array(whole, dtype="string")
-    # Each object once: what does not vary is the same object in every row.
-    groupable = {place: _groupable(value) for place, value in {id(value): value for value in values}.items()}
+            # Lone surrogates are valid in Python's strings but not in UTF-8.
+            encodable = [None if text is None else str(text).encode("utf-8", "replace").decode() for text in texts]
+            return pd.array(encodable, dtype="string")
+    # Each object once, because a value that does not vary is the same object in every row.
+    groupable = {key: _groupable(value) for key, value in {id(value): value for value in values}.items()}
     return pd.Series([groupable[id(value)] for value in values], dtype=object).array
 
 
 def _values(plan: Plan, requests: Sequence[Input] | None, name: str) -> list[Any]:
-    """What all rows have under a name; the requests are known where every row has one."""
+    """The values of all rows under a name; `requests` is given if every row has an input."""
     field = type(plan.base).model_fields.get(name)
     if requests is not None and field is not None and field.alias is None:
-        # The same as below for what is an attribute, and several times as fast.
+        # Equivalent to the line below for attributes, and several times as fast.
         return list(map(attrgetter(name), requests))
     return [row[name] for row in plan]
 
 
 def _due(plan: Plan, known: Known | None) -> list[int | None]:
-    """What each row still costs: nothing where the library has it, or where an earlier row asks for the same."""
+    """The credits due for each row: 0 if its result is in the library, or if it duplicates an earlier row."""
     first = {row.number for row in plan.distinct}
     return [
         0 if row.input is not None and (row.number not in first or (known is not None and known(row))) else row.credits
@@ -133,23 +133,23 @@ def _due(plan: Plan, known: Known | None) -> list[int | None]:
 
 
 def _common_rule(types: Set[type]) -> Schema:
-    """What kind of values these types are, as a rule; none where they are of several kinds."""
+    """The schema type that all these types match; empty if they are mixed."""
     kinds: dict[str, Set[type]] = {"boolean": {bool}, "integer": {int}, "number": {int, float}, "string": {str}}
     return next(({"type": kind} for kind, fits in kinds.items() if types and types <= fits), {})
 
 
 def _only_of_type(kind: type, values: Sequence[Any], types: Set[type]) -> list[Any]:
-    """The values, without those of another type: only an impossible run has such, and its problem tells them."""
+    """The values, with None for those of another type, which only impossible runs have; their problem names them."""
     return list(values) if types <= {kind} else [value if type(value) is kind else None for value in values]
 
 
 def _unlisted_values(values: Sequence[Any], choices: Iterable[Any]) -> list[Any]:
-    """What is no choice and was asked for nevertheless, in impossible runs."""
+    """The values outside the choices, which only impossible runs have."""
     return [value for value in dict.fromkeys(values) if value is not None and value not in choices]
 
 
 def _is_large(values: Sequence[Any]) -> bool:
-    """Whether a whole number is too large for a column of such."""
+    """Whether an integer exceeds the range of int64."""
     given = [value for value in values if value is not None]
     return bool(min(given) < -(2**63) or max(given) >= 2**63)
 
@@ -159,6 +159,6 @@ def _as_float(value: Any) -> float:
 
 
 def _groupable(value: Any) -> Any:
-    """A value that a file can hold: objects as dicts, and lists as tuples, by which one can group."""
+    """A plain value that can be written to files: objects as dicts, and lists as tuples, which `groupby` can hash."""
     value = coerce_value(value)
     return tuple(map(_groupable, value)) if isinstance(value, list) else value

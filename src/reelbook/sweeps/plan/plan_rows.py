@@ -1,4 +1,4 @@
-"""A row of a plan: one run as it will be asked for, or why it cannot be."""
+"""Rows of a plan: one planned run each, or the reason why it is impossible."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from .field_paths import FieldPath, MissingPath, get_fields, get_value, parse_fi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """One planned run. Fields and labels are read as attributes, or as `row["name"]` where a name is taken."""
+    """One planned run. Fields and labels are available as attributes, and as `row["name"]`, also if a name is taken."""
 
     number: int
-    """Its place in the plan, from 0."""
+    """The position in the plan, from 0."""
     input: Input | None
-    """What will be sent; None where that is impossible."""
+    """The input to be sent; None if the row is impossible."""
     take: int = 0
-    """Which of several repeats this is."""
+    """Which of several repetitions this is."""
     problem: str | None = None
-    """Why it is impossible, in words."""
+    """A sentence on why the row is impossible."""
     estimate: Estimate | None = None
-    """What it costs, as far as anybody knows."""
+    """The price, if known."""
     given: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """What was asked for, as it was written, by place."""
+    """The values of this row as given, by field path."""
     labels: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """What the table shows besides."""
+    """Further values for the table, which are not sent."""
     base: Input | None = field(default=None, repr=False)
     """The input that was varied."""
     columns: tuple[str, ...] = field(default=(), repr=False)
@@ -41,20 +41,20 @@ class Row:
 
     @property
     def credits(self) -> int | None:
-        """What it costs; None where nobody knows, or where it is impossible."""
+        """The price; None if it is unknown, or if the row is impossible."""
         return None if self.estimate is None else self.estimate.counted
 
     @property
     def values(self) -> dict[str, Any]:
-        """What varies in the plan, with the values of this row."""
+        """The values of this row in the columns that vary."""
         return {name: self[name] for name in self.columns}
 
     @property
     def key(self) -> Hashable:
-        """The same for two rows that ask for the same thing: the same input, the same take."""
+        """A key that is equal for rows with the same input and take."""
         if self.input is not None:
             return self.input, self.take
-        # As it would be sent, because the same can be asked for from different bases.
+        # In wire format, because different bases can lead to the same request.
         given = {**({} if self.base is None else self.base.wire()), **self.given}
         sent = {name: value for name, value in given.items() if value is not None}
         return json.dumps(sent, default=repr, sort_keys=True), self.take
@@ -106,17 +106,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class RowMaker:
-    """What makes rows of one base: each a validated input with a price, or a reason."""
+    """Factory for the rows of one base: each with a validated, priced input, or the reason why it is impossible."""
 
     base: Input
     columns: tuple[str, ...]
     start: Mapping[str, Any]
     inner: tuple[FieldPath, ...]
-    """The places that lie inside a field, in the order in which they are laid in."""
+    """The paths inside a field, in the order in which their values are set."""
     inner_names: frozenset[str]
 
     def row(self, number: int, given: Mapping[str, Any], labels: Mapping[str, Any] = NO_LABELS, take: int = 0) -> Row:
-        """One row; every value is checked together with all others."""
+        """Create one row; all its values are validated together."""
         model = type(self.base)
         try:
             request = model(**(self._with_inner(given) if self.inner else {**self.start, **given}))
@@ -129,7 +129,7 @@ class RowMaker:
         return Row(number, None, take, problem, None, given, labels, self.base, self.columns)
 
     def _with_inner(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The values with those laid in that lie inside a field."""
+        """The values by field, with those of paths inside a field set in a copy of the field's value."""
         changed = {name: value for name, value in given.items() if name not in self.inner_names}
         values_by_field = {**self.start, **changed}
         opened: set[str] = set()
@@ -138,7 +138,7 @@ class RowMaker:
                 continue
             if place.field not in opened:
                 source = changed[place.field] if place.field in changed else _field_of(self.base, place.field)
-                # A copy in plain Python, because the value below is written into it.
+                # A plain copy, because the value is written into it below.
                 values_by_field[place.field] = coerce_value(source)
                 opened.add(place.field)
             set_value(values_by_field, place, given[place.name])
@@ -146,32 +146,32 @@ class RowMaker:
 
 
 def make_row_maker(base: Input, columns: tuple[str, ...], labels: frozenset[str]) -> RowMaker:
-    """What makes rows of a base that vary in these columns."""
+    """Create the factory for rows of a base that vary in these columns."""
     places = [parse_field_path(type(base), name) for name in columns if name not in labels]
     inner = tuple(place for place in places if place.steps)
-    # What the base leaves to its defaults stays so: equal, and quicker to check.
+    # Only changed values: defaults of the base need not be repeated, which makes validation faster.
     return RowMaker(base, columns, base.changed(), inner, frozenset(place.name for place in inner))
 
 
 def _field_of(request: Input, name: str) -> Any:
     try:
         return request[name]
-    except KeyError:  # A described input without it.
+    except KeyError:  # A described input without this field.
         return None
 
 
 Known = Callable[[Row], bool]
-"""Whether the result of a row is there already."""
+"""A function that returns whether the result of a row is in the library."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownRows:
-    """What a library has of a plan, at one moment: called with a row, whether the result is there."""
+    """A snapshot of a plan's results in the library; called with a row, returns whether its result is there."""
 
     have: frozenset[Hashable]
-    """The rows whose result is there, by their keys."""
+    """The keys of the rows with a result."""
     costs: Mapping[Hashable, int]
-    """What rows have cost, as far as is known."""
+    """The cost of rows by key, where known."""
 
     def __call__(self, row: Row) -> bool:
         return row.key in self.have

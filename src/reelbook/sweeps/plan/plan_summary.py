@@ -1,4 +1,4 @@
-"""What there is to say about a plan before it runs, for a terminal or a page."""
+"""The summary of a plan before it runs, as data and as text."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ MAX_VALUES, MAX_REASONS = 6, 5
 
 @dataclass(frozen=True, slots=True)
 class AxisFacts:
-    """One thing that varies."""
+    """One column that varies."""
 
     name: str
     values: tuple[Any, ...]
-    """Its values in the order of the runs, each once."""
+    """The distinct values in the order of the runs."""
     is_label: bool
-    """Whether only the table shows it."""
+    """Whether the column is a label, which is not sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Impossible:
-    """A reason why runs are impossible."""
+    """A reason why some runs are impossible."""
 
     reason: str
     count: int
@@ -40,25 +40,25 @@ class Impossible:
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """What a plan is, costs, and lacks."""
+    """Size, price, axes and problems of a plan."""
 
     model: str
     runs: int
     possible: int
     in_library: int | None
-    """How many runs the library has; None where it was not asked."""
+    """The number of runs in the library; None if the library was not queried."""
     credits: int | None
     credits_due: int | None
     is_exact: bool
-    """Whether the prices are the service's own."""
+    """Whether all prices were stated by the service."""
     unpriced: int
-    """How many runs have no price."""
+    """The number of runs without a known price."""
     seconds: float | None
-    """How long it may take, as far as the library's history tells."""
+    """Estimated duration, from the library's history."""
     takes: int
     axes: tuple[AxisFacts, ...]
     held: Mapping[str, Any]
-    """What the base sets besides the axes."""
+    """Values set by the base and not varied."""
     impossible: tuple[Impossible, ...]
     warnings: tuple[str, ...]
     paid: int | None = None
@@ -66,7 +66,7 @@ class PlanFacts:
 
 
 def summarise(plan: Plan, known: Known | None = None, *, seconds: float | None = None) -> PlanFacts:
-    """What there is to say about a plan; the library and its history are asked by whoever has one.
+    """Summarise a plan; `known` and `seconds` come from the library and its history, if there is one.
 
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> from reelbook.sweeps.plan.sweep_call import sweep
@@ -99,7 +99,7 @@ def summarise(plan: Plan, known: Known | None = None, *, seconds: float | None =
 
 
 def format_facts(facts: PlanFacts) -> str:
-    """The facts as lines for a terminal.
+    """Format the summary as lines for a terminal.
 
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> from reelbook.sweeps.plan.sweep_call import sweep
@@ -127,7 +127,7 @@ def format_facts(facts: PlanFacts) -> str:
 
 
 def format_values(values: Sequence[Any]) -> str:
-    """The values of an axis in a line, the middle of many left out."""
+    """Format the values of an axis on one line, with the middle of a long list omitted."""
     ends = [*values[: MAX_VALUES // 2], *values[-(MAX_VALUES // 2) :]] if len(values) > MAX_VALUES else list(values)
     texts = [
         value
@@ -168,7 +168,7 @@ def _format_duration(seconds: float) -> str:
 
 
 def _impossible_reasons(rows: Sequence[Row]) -> tuple[Impossible, ...]:
-    """The reasons of impossible runs, the most frequent first."""
+    """The reasons of impossible runs in order of frequency."""
     counts = Counter(row.problem for row in rows if row.problem is not None)
     first: dict[str, int] = {}
     for row in rows:

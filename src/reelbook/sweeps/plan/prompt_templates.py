@@ -1,4 +1,4 @@
-"""Prompts by the dozen: from a template with words to put in, or from a file."""
+"""Lists of prompts, from a template with placeholders or from a file."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from .field_paths import get_fields, parse_field_path
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A text with gaps, and the words for each gap; every combination is one text, the last gap varying fastest."""
+    """A text with gaps and the words for each gap; every combination is one text, the last gap varying fastest."""
 
     text: str
     words: Mapping[str, tuple[Any, ...]]
     name: str = "prompt"
-    """The field it is for."""
+    """The field that receives the text."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The gaps, and the field that they are part of."""
+        """The gaps, and the field that receives the text."""
         return (*self.words, self.name)
 
     @property
     def labels(self) -> frozenset[str]:
-        """The gaps: the table keeps them as columns."""
+        """The gaps, which are columns of the table."""
         return frozenset(self.words)
 
     def __len__(self) -> int:
@@ -44,7 +44,7 @@ class Template:
         return (str(setting.values[self.name]) for setting in self._settings(self.name))
 
     def for_field(self, name: str) -> Template:
-        """The same for another field."""
+        """The same template for another field."""
         return replace(self, name=name)
 
     def table(self, model: type[Input]) -> Table:
@@ -66,7 +66,7 @@ class Template:
 
 
 def template(text: str, /, **words: Any) -> Template:
-    """Prompts with gaps to fill: one for every combination of the words, which stay as columns of the table.
+    """Fill the gaps of a prompt with every combination of the words, which also become columns of the table.
 
     >>> list(template("a {colour} boat in {weather}", colour=["red", "blue"], weather=["rain"]))
     ['a red boat in rain', 'a blue boat in rain']
@@ -87,9 +87,9 @@ def template(text: str, /, **words: Any) -> Template:
 
 
 def prompts_from(path: str | Path) -> list[str]:
-    r"""The prompts in a file, one per line; empty lines and those that begin with `#` are left out.
+    r"""Read prompts from a file, one per line; empty lines and lines starting with `#` are skipped.
 
-    A prompt that begins with `#` itself is written with a backslash before it.
+    A prompt that itself starts with `#` is escaped by a backslash.
     """
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
@@ -109,7 +109,7 @@ def prompts_from(path: str | Path) -> list[str]:
 
 
 def _gaps(text: str) -> list[str]:
-    """The names of the gaps in a template, each once."""
+    """The distinct names of the gaps in a template."""
     if not isinstance(text, str):
         raise usage_error(f"A template is a text with gaps, not {format_literal(text)}.", "template")
     try:

@@ -1,4 +1,4 @@
-"""Runs of a plan picked out, put in order and asked: what the methods of a plan have in common."""
+"""Selection and sorting of the rows of a plan, and calls of users' functions on them."""
 
 from __future__ import annotations
 
@@ -14,47 +14,47 @@ from .field_paths import get_fields
 from .plan_rows import Row
 
 
-def select_rows(rows: Sequence[Row], places: list[Any]) -> list[Row]:
-    """The runs that a list of numbers or a mask names."""
-    if places and all(isinstance(place, bool) for place in places):
-        if len(places) != len(rows):
-            raise usage_error(f"The mask has {len(places):,} values and the plan {len(rows):,} runs.", "mask")
-        return [row for row, is_in in zip(rows, places, strict=True) if is_in]
-    return [get_row(rows, place) for place in places]
+def select_rows(rows: Sequence[Row], indexes: list[Any]) -> list[Row]:
+    """The rows selected by a list of numbers or a mask."""
+    if indexes and all(isinstance(index, bool) for index in indexes):
+        if len(indexes) != len(rows):
+            raise usage_error(f"The mask has {len(indexes):,} values and the plan {len(rows):,} runs.", "mask")
+        return [row for row, is_in in zip(rows, indexes, strict=True) if is_in]
+    return [get_row(rows, index) for index in indexes]
 
 
-def get_row(rows: Sequence[Row], place: Any) -> Row:
-    """One run by its number."""
+def get_row(rows: Sequence[Row], index: Any) -> Row:
+    """One row by its number."""
     try:
-        return rows[operator.index(place)]
+        return rows[operator.index(index)]
     except TypeError:
         raise usage_error("A plan takes a number, a slice, a list of numbers or a mask in brackets.", "index") from None
     except IndexError:
-        sentence = f"The plan has {len(rows):,} runs, numbered from 0; there is no run {place}."
+        sentence = f"The plan has {len(rows):,} runs, numbered from 0; there is no run {index}."
         raise NoSuchRun("sweep", [Problem((), sentence, "index")]) from None
 
 
 def sort_rows(rows: list[Row], name: str, *, descending: bool) -> list[Row]:
-    """The runs sorted by what they have there; those that have nothing last."""
+    """Sort rows by a column; rows without a value are last."""
     values = [(_value_to_sort(row, name), row) for row in rows]
-    some = [pair for pair in values if pair[0] is not None]
-    none = [row for value, row in values if value is None]
+    present = [pair for pair in values if pair[0] is not None]
+    missing = [row for value, row in values if value is None]
     try:
-        # Python's sort keeps the order of equals, also from the other end.
-        ordered = sorted(some, key=operator.itemgetter(0), reverse=descending)
+        # The sort is stable, also in reverse.
+        ordered = sorted(present, key=operator.itemgetter(0), reverse=descending)
     except TypeError:
         raise usage_error(f"The values of `{name}` have no order, so nothing can be sorted by them.", "sort") from None
-    return [*(row for _, row in ordered), *none]
+    return [*(row for _, row in ordered), *missing]
 
 
 def is_field(base: Input, name: str) -> bool:
-    """Whether a name means something that is sent, and not only a column."""
-    # Not by place_of alone: an open model would take any name for a field.
+    """Whether a name is a field or a path in one, which is sent, rather than a label."""
+    # Not by `parse_field_path`, because a model with extra fields accepts any name.
     return name in get_fields(type(base)) or "[" in name or "." in name
 
 
 def call_on_row(what: str, function: Callable[[Row], Any], row: Row, *, otherwise: Any) -> Any:
-    """What a caller's function says of a row; of an impossible row it may have nothing to say."""
+    """Call a user's function on a row; `otherwise` is returned if it fails on an impossible row."""
     try:
         return function(row)
     except AttributeError:
@@ -80,14 +80,14 @@ def _value_to_sort(row: Row, name: str) -> Any:
 
 
 def drop_duplicates(values: Iterable[Any]) -> tuple[Any, ...]:
-    """The values in their order, each once; also those that cannot be keys of a dict.
+    """The distinct values in order, including unhashable ones.
 
     >>> drop_duplicates([(1,), (True,), (1,), [1], [1], 1, True])
     ((1,), (True,), [1], 1, True)
     """
     found: dict[Any, Any] = {}
     for value in values:
-        # Python takes 1 and true for the same, also deep in a value; how they are written tells them apart.
+        # `1 == True` in Python, also in nested values, which `repr` distinguishes.
         inside = repr(value) if isinstance(value, tuple) else ""
         try:
             found.setdefault((type(value), value, inside), value)
@@ -97,7 +97,7 @@ def drop_duplicates(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def check_price(price: Any) -> int | None:
-    """What a caller says that a run costs."""
+    """Validate the price of a run returned by a user's function."""
     if price is None:
         return None
     try:
@@ -113,7 +113,7 @@ def check_price(price: Any) -> int | None:
 
 
 def sum_credits(rows: Iterable[Row]) -> int | None:
-    """What these runs cost together; None where the price of one is unknown."""
+    """The total price of rows; None if any price is unknown."""
     prices = [row.credits for row in rows]
     known = [price for price in prices if price is not None]
     return sum(known) if len(known) == len(prices) else None

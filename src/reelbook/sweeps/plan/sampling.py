@@ -22,12 +22,12 @@ from .field_paths import Schema, get_schema, parse_field_path
 
 Method = Literal["latin", "sobol"]
 Draw = Callable[[float], Any]
-"""From a number between 0 and 1 to a value."""
+"""Maps a number between 0 and 1 to a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """All values from one number to another, both included."""
+    """All numbers between two bounds, inclusive."""
 
     low: float
     high: float
@@ -35,21 +35,21 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Values to choose from, each as likely as the others."""
+    """Values to choose from with equal probability."""
 
     values: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """Runs whose values are drawn together, so that few of them cover all ranges evenly."""
+    """Runs whose values are drawn jointly, so that a few runs cover all ranges evenly."""
 
     count: int
     fields: Mapping[str, Range | Choices]
     seed: int = 0
     method: Method = "latin"
     drawn: Mapping[str, tuple[Any, ...]] | None = None
-    """The values, where they are known already: a file keeps them, and needs no sampler to be run again."""
+    """The values, if already drawn: a plan file stores them, so that it can be run again without scipy."""
     labels: frozenset[str] = field(default=frozenset(), init=False)
 
     @property
@@ -69,7 +69,7 @@ class Sampled:
         return Table(tuple(names.values()), settings)
 
     def values(self, model: type[Input]) -> dict[str, tuple[Any, ...]]:
-        """The values of each field, in the order of the draws."""
+        """Draw the values of each field."""
         draws = [_make_draw(model, name, domain) for name, domain in self.fields.items()]
         points = _points(self.count, len(draws), seed=self.seed, method=self.method)
         columns = zip(*points, strict=True)
@@ -80,7 +80,7 @@ class Sampled:
 
     @property
     def fingerprint(self) -> str:
-        """A short mark of what was asked for, which changes when any of it does."""
+        """A short hash of the parameters of the sample."""
         domains = {
             name: [domain.low, domain.high] if isinstance(domain, Range) else {"choices": domain.values}
             for name, domain in self.fields.items()
@@ -92,9 +92,9 @@ class Sampled:
 def sampled(
     n: int, fields: Mapping[str, Any] | None = None, /, *, seed: int = 0, method: Method = "latin", **more: Any
 ) -> Sampled:
-    """`n` runs that cover the ranges of some fields evenly: `(low, high)` for numbers, a list for choices.
+    """Draw `n` runs that cover the ranges of some fields evenly: `(low, high)` for numbers, a list for choices.
 
-    Fields whose names are taken, such as `seed`, go into the dict: `sampled(40, {"seed": (0, 99)}, seed=1)`.
+    Fields with the name of a parameter, such as `seed`, go in the dict: `sampled(40, {"seed": (0, 99)}, seed=1)`.
 
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> few = sampled(3, num_frames=(9, 257), resolution=["480p", "720p"])
@@ -146,18 +146,18 @@ def _parse_domain(name: str, given: Any) -> Range | Choices:
 
 def _is_number(value: Any) -> bool:
     try:
-        # Numbers of numpy, too; a truth value is a choice.
+        # Includes numpy numbers; a boolean is a choice.
         return not isinstance(value, (bool, str, bytes)) and math.isfinite(value)
     except (TypeError, ValueError, OverflowError):
         return False
 
 
 def _make_draw(model: type[Input], name: str, domain: Range | Choices) -> Draw:
-    """What makes the values of a field: each from a number between 0 and 1."""
+    """The function that maps a number between 0 and 1 to a value of a field."""
     if isinstance(domain, Choices):
         values = domain.values
         rule = get_schema(model, parse_field_path(model, name))
-        # A field that holds a list is given lists; one entry of it is meant as a list of one.
+        # A single entry for a list field is wrapped in a list.
         if rule.get("type") == "array":
             values = tuple(value if isinstance(value, list) else [value] for value in values)
         return lambda point: values[int(point * len(values))]
@@ -177,7 +177,7 @@ def _make_draw(model: type[Input], name: str, domain: Range | Choices) -> Draw:
     is_integral = step == step.to_integral_value()
 
     def draw(point: float) -> Any:
-        # As a fraction, because a range of seeds can have more values than a float tells apart.
+        # As a fraction, because a range of seeds can have more values than a float distinguishes.
         value = (first + int(Fraction(point) * (last - first + 1))) * step
         return int(value) if is_integral else float(value)
 
@@ -206,13 +206,13 @@ def _check_range(model: type[Input], name: str, domain: Range, rule: Schema) -> 
 
 
 def _step_size(rule: Schema) -> Decimal | None:
-    """What every value is a multiple of: 1 for a whole number, and None where any number goes."""
+    """The number of which every value is a multiple: 1 for integers, None if any number is valid."""
     step = Decimal(str(rule["multipleOf"])) if "multipleOf" in rule else None
     if rule.get("type") != "integer":
         return step
     if step is None:
         return Decimal(1)
-    # The whole multiples of 2.5 are those of 5.
+    # The integral multiples of 2.5 are those of 5.
     return step * Fraction(step).denominator
 
 
@@ -221,7 +221,7 @@ def _range_error(model: type[Input], name: str, sentence: str) -> InvalidInput:
 
 
 def _points(count: int, dimensions: int, *, seed: int, method: Method) -> Iterator[Sequence[float]]:
-    """Points that fill the unit cube evenly."""
+    """Points that cover the unit cube evenly."""
     try:
         qmc = import_module("scipy.stats.qmc")
     except ImportError:
@@ -231,5 +231,5 @@ def _points(count: int, dimensions: int, *, seed: int, method: Method) -> Iterat
     if method == "latin":
         yield from qmc.LatinHypercube(dimensions, rng=seed).random(count).tolist()
     else:
-        # Only whole powers of two are balanced; the first of them are the next best.
+        # Only powers of two are balanced; a prefix of one is the next best.
         yield from qmc.Sobol(dimensions, rng=seed).random_base2(math.ceil(math.log2(count))).tolist()[:count]

@@ -1,4 +1,4 @@
-"""What a notebook calls `rb.sweep`: it makes a plan, or reads one from a file."""
+"""Sweep: the callable behind `rb.sweep`, which creates a plan or reads one from a file."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from .plan_file import Models, read_plan
 
 
 class Sweep:
-    """Plan runs: every combination of the values of some fields. Nothing is sent before `plan.run(budget=…)`.
+    """Plan runs for every combination of the values of some fields. Nothing is sent before `plan.run(budget=…)`.
 
     `rb.sweep(boat, seed=range(4), num_frames=[49, 97])` plans eight runs of one input; `rb.sweep.read("boats.toml")` reads a plan from a file.
-    Beside axes by name it takes `rb.zipped(…)`, `rb.sampled(…)`, `rb.template(…)`, `rb.derived(…)` and DataFrames.
+    Besides axes by name, it accepts `rb.zipped(…)`, `rb.sampled(…)`, `rb.template(…)`, `rb.derived(…)` and DataFrames.
     """
 
     def __call__(self, base: Input, /, *parts: Any, **axes: Any) -> Plan:
-        """Every combination of the parts and axes, the last one varying fastest; nothing is sent.
+        """Plan every combination of the parts and axes, the last one varying fastest; nothing is sent.
 
-        By position: `zipped(…)`, `sampled(…)`, `template(…)`, `derived(…)`, a DataFrame, or a dict of axes for names
-        that are no Python names, such as `{"images[0].frames": [12, 24]}`.
+        Positional arguments: `zipped(…)`, `sampled(…)`, `template(…)`, `derived(…)`, a DataFrame, or a dict of axes for
+        names that are not Python identifiers, such as `{"images[0].frames": [12, 24]}`.
 
         >>> from reelbook.models.text_to_video import TextToVideo
         >>> boat = TextToVideo(prompt="a paper boat")
@@ -36,7 +36,7 @@ class Sweep:
         return make_plan(base, *parts, **axes)
 
     def read(self, path: str | Path, *, models: Models | None = None) -> Plan:
-        """The plan in a file that `plan.to_toml(path)` wrote; `models` tells the inputs of models not in the catalog."""
+        """Read a plan written by `plan.to_toml(path)`; `models` provides the input classes of other models."""
         return read_plan(path, models=models)
 
     def __repr__(self) -> str:

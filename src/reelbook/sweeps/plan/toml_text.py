@@ -1,4 +1,4 @@
-"""TOML as text: Python's own library reads it and does not write it."""
+"""Writing of TOML values, which the standard library can only read."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..sweep_errors import usage_error
 from .axis_values import coerce_value
 
 NONE_KEY = "nothing"
-"""The key of the table that stands for None."""
+"""The key of the table that represents None."""
 MAX_LINE_LENGTH = 100
-"""How long a line may become before a list is broken up."""
+"""Longer lists are wrapped."""
 
 
 def format_toml(value: Any, place: str) -> str:
-    """A value as TOML. None, which TOML lacks, is written `{ nothing = true }`.
+    """Format a value as TOML. None, which TOML lacks, is written as `{ nothing = true }`.
 
     >>> format_toml([1, 0.5, True, "a \\"boat\\"", None], "seed")
     '[1, 0.5, true, "a \\\\"boat\\\\"", { nothing = true }]'
@@ -50,7 +50,7 @@ def format_toml(value: Any, place: str) -> str:
 
 
 def format_key(name: Any) -> str:
-    """A name as a TOML key, in quotes where it needs them.
+    """Format a name as a TOML key, quoted if necessary.
 
     >>> format_key("seed"), format_key("images[0].frames")
     ('seed', '"images[0].frames"')
@@ -58,23 +58,23 @@ def format_key(name: Any) -> str:
     return str(name) if re.fullmatch(r"[A-Za-z0-9_-]+", str(name)) else _format_text(str(name), "a name")
 
 
-def parse_value(read: Any) -> Any:
-    """What a value read from TOML stands for.
+def parse_value(data: Any) -> Any:
+    """Convert a value read from TOML back to the original, with `{ nothing = true }` as None.
 
     >>> parse_value([{"nothing": True}, {"path": "watercolour"}])
     [None, {'path': 'watercolour'}]
     """
-    if isinstance(read, list):
-        return [parse_value(item) for item in read]
-    if not isinstance(read, dict):
-        return read
-    if NONE_KEY in read:
+    if isinstance(data, list):
+        return [parse_value(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    if NONE_KEY in data:
         return None
-    return {_unescaped(name): parse_value(item) for name, item in read.items()}
+    return {_unescaped(name): parse_value(item) for name, item in data.items()}
 
 
 def _escaped(name: str) -> str:
-    """A name that would be read as the mark for None gets an underscore more."""
+    """The name, with another underscore if it could be read as the representation of None."""
     return f"{name}_" if name.rstrip("_") == NONE_KEY else name
 
 
@@ -83,7 +83,7 @@ def _unescaped(name: str) -> str:
 
 
 def _format_list(items: Sequence[str]) -> str:
-    """A list on one line, or on several where that is too long, each as full as it may be."""
+    """Format a list on one line, or wrapped if that is too long."""
     line = f"[{', '.join(items)}]"
     if len(line) <= MAX_LINE_LENGTH or "\n" in line:
         return line
@@ -109,5 +109,5 @@ def _format_text(value: str, place: str) -> str:
         raise usage_error(
             f"`{place}` holds {format_literal(value)}, which is no text in UTF-8.", "not_writable", place
         ) from None
-    # JSON's escapes are TOML's, but for this one character.
+    # JSON's escapes are valid TOML, except for this character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

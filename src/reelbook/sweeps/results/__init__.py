@@ -1,1 +1,1 @@
-"""The results of a sweep: the table, its accessor, and what it cost."""
+"""The results of a sweep: the table of its runs, their files, metrics and costs."""

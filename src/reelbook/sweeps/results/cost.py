@@ -1,4 +1,4 @@
-"""What runs cost by the values of their columns: estimates, charges, and the cost of one success."""
+"""Costs of runs grouped by columns: estimates, charges, and the cost per success."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .table_files import VIDEO, get_file_size
 
 COMPLETED = "completed"
 UNCHARGED = ("impossible", "not started", "waiting", "failed", "cancelled")
-"""States of runs that cost nothing unless their row says so: they were never sent, or what fails is not charged."""
+"""Statuses of runs that cost nothing unless their row has an amount: never sent, or failed and not charged."""
 COLUMNS = (
     "runs", "completed", "credits", "estimated", "charged", "seconds", "credits_per_success", "credits_per_second",
 )  # fmt: skip
@@ -28,15 +28,15 @@ HEADINGS = {
     "runs": "runs", "completed": "completed", "credits": "credits", "estimated": "estimated", "charged": "charged",
     "seconds": "seconds", "credits_per_success": "per success", "credits_per_second": "per second",
 }  # fmt: skip
-"""What is written above each column; in a line of text, 80 letters wide, some are shorter yet."""
+"""The heading of each column; in text, which is 80 characters wide, some are shorter."""
 SHORT_HEADINGS = {"completed": "done", "estimated": "est.", "per second": "per s"}
 MAX_LINES, WIDTH, MIN_ROOM = 60, 80, 12
 MAX_DECIMALS = 6
-"""Decimals of seconds that count: the same clips, added up in another order, last as long."""
+"""Precision of seconds, so that the order of floating-point summation does not change the total."""
 
 
 class Costs(pd.DataFrame):
-    """Credits by some values. It is a DataFrame that shows itself with a chart; what is made of it is a plain one."""
+    """Credits grouped by columns: a DataFrame displayed with a chart. Operations on it return a plain DataFrame."""
 
     @property
     def _constructor(self) -> type[pd.DataFrame]:
@@ -62,7 +62,7 @@ class Costs(pd.DataFrame):
 
 
 def format_number(name: str, value: Any) -> str:
-    """A figure of a column as a person reads it; a half goes up.
+    """Format a number of a column for reading, rounding half up.
 
     >>> format_number("seconds", 6.25), format_number("credits", 1272), format_number("credits_per_success", None)
     ('6.3', '1,272', '–')
@@ -76,23 +76,23 @@ def format_number(name: str, value: Any) -> str:
 
 
 def _shorten(value: Any, room: int) -> Any:
-    """A value at the head of a line of text, cut to the room there is."""
+    """Truncate an index value to the available width."""
     text = " ".join(value.split()) if isinstance(value, str) else value
     return f"{text[: room - 1]}…" if isinstance(text, str) and len(text) > room else text
 
 
 def compute_costs(table: pd.DataFrame, by: str | Sequence[str] | None = None) -> Costs:
-    """The costs of a table of runs by the values of one or more columns, or of all of it."""
+    """Compute the costs of a table of runs, grouped by one or more columns, or in total."""
     names = list(dict.fromkeys([by] if isinstance(by, str) else by or []))
     _check_columns(table, ["status", "credits", *names])
     return make_costs(table, names, list(_find_seconds(table)))
 
 
 def make_costs(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float | None]) -> Costs:
-    """The costs of a table of runs by these columns, or of all of it; `seconds` are those of the completed videos.
+    """Compute the costs of a table of runs by columns, or in total; `seconds` are those of the completed videos.
 
-    Sums are of what is known, and unknown where nothing is. A share counts those runs only of which both its sides
-    are known, so that a run without a price does not make the others look cheap.
+    Sums skip unknown values, and are unknown if all values are. A ratio counts only the runs for which both numerator
+    and denominator are known, so that a run without a price does not make the others seem cheap.
 
     >>> table = pd.DataFrame({"seed": [1, 2, 2], "status": "completed", "credits": [53, 53, None]})
     >>> make_costs(table, ["seed"], [2.0, 2.0, 2.0])[["runs", "credits", "credits_per_success"]].values.tolist()
@@ -104,19 +104,19 @@ def make_costs(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float |
         keys: list[Any] = [_key(plain[name]) for name in by]
     else:
         keys = [pd.Series("all", index=plain.index, name="")]
-    # Numbers and choices have an order of their own; texts stand as the sweep has them.
+    # Numbers and categories are sorted; texts remain in the order of the sweep.
     is_ordered = all(_has_order(key) for key in keys)
     groups = facts.groupby(keys, observed=True, dropna=False, sort=is_ordered)
     found = groups.sum(min_count=1).astype(dict.fromkeys(("runs", "completed"), "Int64"))
     found["credits_per_success"] = _ratio(found["credits"], found["_successes"])
     found["credits_per_second"] = _ratio(found["_credits"], found["_seconds"])
-    # Videos that there are none of last no time at all; of those that cannot be read, nobody knows.
+    # Without completed videos the sum is 0; the duration of an unreadable video is unknown.
     found["seconds"] = found["seconds"].fillna(0.0).round(MAX_DECIMALS)
     return Costs(found[list(COLUMNS)])
 
 
 def _facts(plain: pd.DataFrame, seconds: Sequence[float | None]) -> pd.DataFrame:
-    """One row for each run with what is added up."""
+    """One row per run with the amounts to add up."""
     status = plain["status"].astype(object)
     completed, is_free = status.eq(COMPLETED), status.isin(UNCHARGED)
     spent = _amounts(plain, "credits", is_free)
@@ -139,7 +139,7 @@ def _facts(plain: pd.DataFrame, seconds: Sequence[float | None]) -> pd.DataFrame
 
 
 def _amounts(plain: pd.DataFrame, name: str, is_free: pd.Series[Any]) -> pd.Series[Any]:
-    """A column of credits; nothing known at all where the table does not have it, as those of earlier days."""
+    """A column of credits; unknown if the table lacks it, like tables of older versions."""
     if name not in plain.columns:
         return pd.Series(pd.NA, index=plain.index, dtype="Int64")
     amounts = plain[name].astype("Int64")
@@ -147,7 +147,7 @@ def _amounts(plain: pd.DataFrame, name: str, is_free: pd.Series[Any]) -> pd.Seri
 
 
 def _get_charged(plain: pd.DataFrame) -> pd.Series[Any]:
-    """What the service itself has said it took."""
+    """The credits that the service reported as charged."""
     if "credits_source" not in plain.columns:
         return pd.Series(pd.NA, index=plain.index, dtype="Int64")
     return plain["credits"].astype("Int64").where(plain["credits_source"].astype(object).eq("charged"), 0)
@@ -161,25 +161,25 @@ def _has_order(values: pd.Series[Any]) -> bool:
 
 
 def _key(values: pd.Series[Any]) -> pd.Series[Any]:
-    """A column to group by, as it is but for what nothing can be grouped by."""
+    """A column to group by, with unhashable values converted."""
     if values.dtype != object:
         return values
     return pd.Series([_groupable(value) for value in values], index=values.index, name=values.name, dtype=object)
 
 
 def _groupable(value: Any) -> Any:
-    """A value that can be grouped by: of lists and the like their text, and of half a character its number.
+    """A hashable value for grouping: lists and dicts as JSON, and lone surrogates escaped.
 
     >>> _groupable([1, "a"]), _groupable("a\\ud800b"), _groupable(7)
     ('[1, "a"]', 'a\\\\ud800b', 7)
     """
     text = format_json(value) if isinstance(value, (list, dict)) else value
-    # Pandas fails at half a character, and any sign in its place would make one of two groups.
+    # pandas fails on lone surrogates, and a replacement character would merge distinct groups.
     return text.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(text, str) else text
 
 
 def _ratio(amounts: pd.Series[Any], of: pd.Series[Any]) -> pd.Series[Any]:
-    """One divided by the other, and nothing where there is nothing to divide by."""
+    """The quotient, which is missing where the divisor is not positive."""
     divisor = of.astype("Float64")
     return (amounts.astype("Float64") / divisor.where(divisor > 0)).round(3)
 
@@ -193,13 +193,13 @@ def _check_columns(table: pd.DataFrame, names: Sequence[str]) -> None:
 
 
 def _find_seconds(table: pd.DataFrame) -> Iterator[float | None]:
-    """How long each completed video is; by its frames and rate where the table has them, else by the file itself."""
-    nothing = [None] * len(table)
-    durations: Sequence[Any] = nothing
+    """The duration of each completed video, from its frames and frame rate if in the table, else from the file."""
+    missing = [None] * len(table)
+    durations: Sequence[Any] = missing
     if {"num_frames", "frame_rate"} <= set(table.columns):
         frames, rates = (pd.to_numeric(table[name], errors="coerce") for name in ("num_frames", "frame_rate"))
         durations = list(frames.astype("float64") / rates.astype("float64"))
-    files = table[VIDEO] if VIDEO in table.columns else nothing
+    files = table[VIDEO] if VIDEO in table.columns else missing
     for status, seconds, path in zip(table["status"], durations, files, strict=True):
         if not isinstance(status, str) or status != COMPLETED:
             yield None
@@ -211,7 +211,7 @@ def _find_seconds(table: pd.DataFrame) -> Iterator[float | None]:
 
 @lru_cache(maxsize=20_000)
 def _get_video_seconds(path: str, size: int | None) -> float | None:
-    """How many seconds a video is long; looked up once for a file of this size."""
+    """The duration of a video in seconds, cached by path and size."""
     try:
         return LocalFile(Path(path), File(url="")).probe.seconds
     except ReelbookError:

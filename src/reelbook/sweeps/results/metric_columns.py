@@ -1,4 +1,4 @@
-"""Figures beside what a table has already: each in a column of its own name, unless that is taken."""
+"""Adding of measured metrics to a table, each in a column of its name, unless that is taken."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 import pandas as pd
 
-from ...storage.table.library_table import INPUT_JSON
+from ...storage.table import INPUT_JSON
 
 MEASURED = "measured"
 NOTE = "reelbook_measured"
-"""Where a table notes in its `attrs` which of its columns were measured."""
+"""The key in a table's `attrs` that lists its measured columns."""
 
 
 def add_metric_columns(table: pd.DataFrame, figures: Mapping[str, Any]) -> pd.DataFrame:
-    """The table with a column for each of these figures; those from an earlier time are replaced.
+    """The table with a column for each of these metrics; earlier measurements are replaced.
 
     >>> table = pd.DataFrame({"width": ["narrow", "wide"]})
     >>> list(add_metric_columns(add_metric_columns(table, {"width": [64, 128]}), {"width": [64, 128]}).columns)
@@ -28,22 +28,22 @@ def add_metric_columns(table: pd.DataFrame, figures: Mapping[str, Any]) -> pd.Da
     input_fields = (
         _input_fields(table) if any(name in table.columns and name not in before for name in figures) else frozenset()
     )
-    places = {
+    columns = {
         name: name
         if name not in table.columns
         or name in before
-        or (name not in input_fields and _is_the_same(table[name], pd.Series(values)))
+        or (name not in input_fields and _is_same_metric(table[name], pd.Series(values)))
         else f"{MEASURED}_{name}"
         for name, values in figures.items()
     }
-    found = table.assign(**{places[name]: values for name, values in figures.items()})
-    own = [name for name, place in places.items() if name == place]
-    found.attrs[NOTE] = list(dict.fromkeys([*before, *own]))
-    return found
+    result = table.assign(**{columns[name]: values for name, values in figures.items()})
+    unprefixed = [name for name, column in columns.items() if name == column]
+    result.attrs[NOTE] = list(dict.fromkeys([*before, *unprefixed]))
+    return result
 
 
 def _input_fields(table: pd.DataFrame) -> frozenset[str]:
-    """The fields of the inputs, whose columns are never a figure's, however much they are alike."""
+    """The fields of the inputs, whose columns are never treated as a metric's, even if equal."""
     if INPUT_JSON not in table.columns:
         return frozenset()
     names: set[str] = set()
@@ -55,18 +55,18 @@ def _input_fields(table: pd.DataFrame) -> frozenset[str]:
     return frozenset(names)
 
 
-def _is_the_same(there: pd.Series[Any], new: pd.Series[Any]) -> bool:
-    """Whether a column has nothing that the new one does not say: it was measured before, and the table's notes were lost.
+def _is_same_metric(old: pd.Series[Any], new: pd.Series[Any]) -> bool:
+    """Whether all known values of a column equal the new ones: an earlier measurement whose `attrs` were lost.
 
-    pandas drops them in a merge, and a CSV file has no place for them.
+    pandas drops `attrs` in a merge, and CSV files cannot store them.
     """
-    is_known = list(there.notna())
-    pairs = [(one, other) for one, other, known in zip(there, new, is_known, strict=True) if known]
-    return bool(pairs) and all(_are_equal(one, other) for one, other in pairs)
+    is_known = list(old.notna())
+    pairs = [(before, after) for before, after, known in zip(old, new, is_known, strict=True) if known]
+    return bool(pairs) and all(_are_equal(before, after) for before, after in pairs)
 
 
 def _are_equal(one: Any, other: Any) -> bool:
     if isinstance(one, Real) and isinstance(other, Real):
-        # A text file may cost the last digit.
+        # A text file may lose the last digit.
         return math.isclose(float(one), float(other), rel_tol=1e-12)
     return type(one) is type(other) and bool(one == other)

@@ -1,4 +1,4 @@
-"""What can be measured, as a table that a notebook shows with whole sentences."""
+"""The table of available metrics, which notebooks display without truncation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COLUMNS = ("meaning", "definition", "unit", "range", "better")
 
 
 class Metrics(pd.DataFrame):
-    """A row for each figure. What is made of it is a plain DataFrame."""
+    """A DataFrame with one row per metric. Operations on it return a plain DataFrame."""
 
     @property
     def _constructor(self) -> type[pd.DataFrame]:
@@ -20,6 +20,6 @@ class Metrics(pd.DataFrame):
 
 
 def metrics_table(metrics: Mapping[str, Metric]) -> Metrics:
-    """What each figure tells, how it is worked out, its unit and range, and which way is better."""
+    """A table with the meaning, definition, unit, range and better direction of each metric."""
     rows = [[getattr(metric, name) for name in COLUMNS] for metric in metrics.values()]
     return Metrics(rows, columns=list(COLUMNS), index=pd.Index(metrics, name="metric"))

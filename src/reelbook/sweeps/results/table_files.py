@@ -6,23 +6,24 @@ import ast
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ReelbookError
-from ...storage.table.library_table import INPUT_JSON, parse_texts
-from ...storage.table.typed_columns import build_column
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 VIDEO, IMAGES = "output_video", "output_images"
 FACTS = ("model", "request_id", "credits", "credits_source", "service", "seed")
 
 _ticked: dict[int, tuple[weakref.ref[pd.DataFrame], tuple[int, ...]]] = {}
-"""The ticked rows of each table. Not in `attrs`, which pandas copies to other tables."""
+"""The ticked rows of each table, by `id()`. Not in `attrs`, which pandas copies to other tables."""
 
 
 def find_paths(table: pd.DataFrame) -> Iterator[list[str]]:
     """The files of each row, in the order of the output."""
+    import pandas as pd
+
     empty: list[Any] = [None] * len(table)
     video_column, image_column = (find_column(table, name) for name in (VIDEO, IMAGES))
     if video_column is None and image_column is None:
@@ -36,23 +37,25 @@ def find_paths(table: pd.DataFrame) -> Iterator[list[str]]:
 
 
 def get_ticked(table: pd.DataFrame) -> tuple[int, ...]:
-    """The positions of the rows that were ticked where this very table is displayed."""
-    known, places = _ticked.get(id(table), (None, ()))
-    return places if known is not None and known() is table else ()
+    """The positions of the rows ticked in the display of this table object."""
+    table_ref, positions = _ticked.get(id(table), (None, ()))
+    return positions if table_ref is not None and table_ref() is table else ()
 
 
 def tick(table: pd.DataFrame, places: Sequence[int]) -> None:
-    """Tick the rows at these positions, in place of those before."""
+    """Tick the rows at these positions, replacing earlier ones."""
     key = id(table)
     _ticked[key] = weakref.ref(table, lambda _: _ticked.pop(key, None)), tuple(sorted(places))
 
 
 def format_summary(table: pd.DataFrame) -> str:
-    """How many runs a table has, how they stand and what they cost, on one line; what its columns do not tell is left out.
+    """Format the number, statuses and cost of a table's runs on one line, as far as its columns contain them.
 
     >>> format_summary(pd.DataFrame({"status": ["completed", "failed", "completed"], "credits": [53, None, 53]}))
     '3 runs: 2 completed, 1 failed; 106 credits'
     """
+    import pandas as pd
+
     states, costs = find_column(table, "status"), find_column(table, "credits")
     text = f"{len(table):,} run{'' if len(table) == 1 else 's'}"
     if states is not None:
@@ -63,34 +66,40 @@ def format_summary(table: pd.DataFrame) -> str:
 
 
 def find_column(table: pd.DataFrame, name: str) -> pd.Series[Any] | None:
-    """A column of a table, the first where it has several of that name; nothing where it has none."""
-    places = [place for place, one in enumerate(table.columns) if one == name]
-    return table.iloc[:, places[0]] if places else None
+    """A column of a table, the first if there are several of that name; None if there is none."""
+    positions = [position for position, column in enumerate(table.columns) if column == name]
+    return table.iloc[:, positions[0]] if positions else None
 
 
 def read_table(path: str | Path) -> pd.DataFrame:
-    """A table of runs from the `.parquet` or `.csv` that it was written to."""
+    """Read a table of runs from a `.parquet` or `.csv` file."""
+    import pandas as pd
+
+    from ...storage.table.typed_columns import build_column
+
     if not isinstance(path, (str, Path)):
         raise ReelbookError(f"A table of runs is read from the path of a .parquet or .csv, not from {path!r}.")
-    place = Path(path).expanduser()
+    file = Path(path).expanduser()
     try:
-        if place.suffix == ".parquet":
-            table = pd.read_parquet(place)
-        elif place.suffix == ".csv":
-            table = pd.read_csv(place, index_col="run").convert_dtypes()
+        if file.suffix == ".parquet":
+            table = pd.read_parquet(file)
+        elif file.suffix == ".csv":
+            table = pd.read_csv(file, index_col="run").convert_dtypes()
         else:
-            raise ReelbookError(f"A table of runs is read from .parquet or .csv, not from {place.name!r}.")
+            raise ReelbookError(f"A table of runs is read from .parquet or .csv, not from {file.name!r}.")
     except (OSError, ValueError) as error:
         raise ReelbookError(
-            f"{place} could not be read as a table of runs ({error}). Write one with table.to_parquet(…)."
+            f"{file} could not be read as a table of runs ({error}). Write one with table.to_parquet(…)."
         ) from error
     if IMAGES in table.columns:
-        # A list is a text in a CSV file, and an array in a Parquet file.
+        # A list is text in CSV, and an array in Parquet.
         table[IMAGES] = build_column([_parse_list(value) for value in table[IMAGES]]).array
     return table
 
 
 def _parse_list(value: Any) -> list[Any] | None:
+    import pandas as pd
+
     if isinstance(value, str):
         try:
             found = ast.literal_eval(value)
@@ -101,23 +110,28 @@ def _parse_list(value: Any) -> list[Any] | None:
 
 
 def get_row_facts(row: pd.Series[Any]) -> dict[str, Any]:
-    """What a row tells of its run, for the copies of its files."""
+    """The facts of a row's run, for the provenance in copies of its files."""
+    from ...storage.table import INPUT_JSON
+    from ...storage.table.library_table import parse_texts
+
     known = {name: _plain(row[name]) for name in FACTS if name in row.index and _is_known(row[name])}
     (inputs,) = parse_texts([row.get(INPUT_JSON)])
     return {**known, "input": inputs} if isinstance(inputs, dict) else known
 
 
 def _plain(value: Any) -> Any:
-    """A value of NumPy as one of Python."""
+    """Convert a NumPy scalar to a Python value."""
     return value.item() if hasattr(value, "item") else value
 
 
 def _is_known(value: Any) -> bool:
+    import pandas as pd
+
     return not pd.api.types.is_scalar(value) or not pd.isna(value)
 
 
 def _format_rename_hint(table: pd.DataFrame) -> str:
-    """What to do about a table without files; a merge of two tables leaves them under other names."""
+    """Advice for a table without file columns, which a merge of two tables renames."""
     near = [name for name in table.columns if str(name).startswith((f"{VIDEO}_", f"{IMAGES}_"))]
     near = [name for name in near if "_url" not in str(name)]
     if not near:

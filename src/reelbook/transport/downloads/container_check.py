@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import codecs
 import re
-import struct
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from ...util.containers import (
+    JPEG_SCAN,
+    MalformedFile,
+    Part,
+    has_valid_checksum,
+    parse_boxes,
+    parse_gif_blocks,
+    parse_jpeg_segments,
+    parse_png_chunks,
+    parse_riff_chunks,
+    read_exactly,
+    read_pieces,
+    require,
+)
+
 HEAD_BYTES = 1024
-PIECE_BYTES = 1 << 18
 MAX_BOXES = 200_000
 """More boxes than any video has; a file may consist of headers only."""
 
@@ -96,167 +108,95 @@ def check_container(file: BinaryIO) -> ContainerResult:
     walk = WALKS.get(kind.suffix)
     if walk is None:
         return ContainerResult(kind, proven=False)
-    return ContainerResult(kind, proven=walk(_Reader(file, size)) == size)
+    try:
+        return ContainerResult(kind, proven=walk(file, size) == size)
+    except MalformedFile as error:
+        raise Damaged(str(error)) from None
 
 
-class _Reader:
-    """A file read from front to back, at most `PIECE_BYTES` at once, whatever lengths it declares."""
-
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        self.file, self.size, self.at = file, size, 0
-        file.seek(0)
-
-    def take(self, count: int) -> bytes:
-        self._require(count)
-        self.at += count
-        return self.file.read(count)
-
-    def skip(self, count: int) -> None:
-        self._require(count)
-        self.at += count
-        self.file.seek(self.at)
-
-    def pieces(self, count: int) -> Iterator[bytes]:
-        """So many bytes, in pieces of at most `PIECE_BYTES`."""
-        self._require(count)
-        while count:
-            piece = self.take(min(count, PIECE_BYTES))
-            count -= len(piece)
-            yield piece
-
-    def _require(self, count: int) -> None:
-        if count > self.size - self.at:
-            raise Damaged(f"it breaks off: {count - (self.size - self.at):,} bytes are missing at byte {self.size:,}")
-
-
-def _png(reader: _Reader) -> int:
+def _png(file: BinaryIO, size: int) -> int:
     """Where the picture ends, after checking the checksum of every chunk."""
-    reader.skip(8)
-    seen: set[bytes] = set()
-    while True:
-        length, name = struct.unpack(">I4s", reader.take(8))
-        if not seen and (name, length) != (b"IHDR", 13):
+    kinds: set[bytes] = set()
+    for chunk in parse_png_chunks(file, limit=size):
+        if not kinds and (chunk.kind, chunk.size) != (b"IHDR", 13):
             raise Damaged("it does not begin as a PNG does")
-        total = zlib.crc32(name)
-        for piece in reader.pieces(length):
-            total = zlib.crc32(piece, total)
-        if total != int.from_bytes(reader.take(4)):
-            raise Damaged(f"a checksum of the PNG does not match, before byte {reader.at:,}")
-        seen.add(name)
-        if name == b"IEND":
-            if b"IDAT" not in seen:
-                raise Damaged("the PNG holds no picture")
-            return reader.at
+        if not has_valid_checksum(file, chunk):
+            raise Damaged(f"a checksum of the PNG does not match, before byte {chunk.end:,}")
+        kinds.add(chunk.kind)
+    if b"IDAT" not in kinds:
+        raise Damaged("the PNG holds no picture")
+    return chunk.end
 
 
-def _jpeg(reader: _Reader) -> int:
-    reader.skip(2)
-    scanned = False
+def _jpeg(file: BinaryIO, size: int) -> int:
+    start, scanned = 2, False
     while True:
-        marker = _jpeg_marker(reader)
-        if marker == 0xD9:
-            if not scanned:
-                raise Damaged("the JPEG holds no picture")
-            return reader.at
-        if marker == 0x01 or 0xD0 <= marker <= 0xD8:
-            continue
-        length = int.from_bytes(reader.take(2))
-        if length < 2:
-            raise Damaged(f"the JPEG has a part without a length, before byte {reader.at:,}")
-        reader.skip(length - 2)
-        if marker == 0xDA:
-            scanned = True
-            _to_marker(reader)
+        for segment in parse_jpeg_segments(file, start, limit=size):
+            start = segment.end
+        if segment.kind == JPEG_SCAN:
+            start, scanned = _find_marker(file, start, size), True
+        elif scanned:
+            return start
+        else:
+            raise Damaged("the JPEG holds no picture")
 
 
-def _jpeg_marker(reader: _Reader) -> int:
-    if reader.take(1) != b"\xff":
-        raise Damaged(f"the JPEG is out of step before byte {reader.at:,}")
-    marker = 0xFF
-    while marker == 0xFF:
-        marker = reader.take(1)[0]
-    if marker == 0:
-        raise Damaged(f"the JPEG is out of step before byte {reader.at:,}")
-    return marker
-
-
-def _to_marker(reader: _Reader) -> None:
-    """Skip the compressed data, up to the next marker."""
+def _find_marker(file: BinaryIO, start: int, size: int) -> int:
+    """The position of the next marker, after the compressed data."""
     carried = b""
-    while reader.at < reader.size:
-        piece = carried + reader.take(min(PIECE_BYTES, reader.size - reader.at))
-        found = MARKER.search(piece)
-        if found:
-            reader.skip(found.start() - len(piece))
-            return
+    for piece in read_pieces(file, start, size):
+        if found := MARKER.search(carried + piece):
+            return start - len(carried) + found.start()
+        start += len(piece)
         # A marker may be split between two pieces.
         carried = piece[-1:] if piece.endswith(b"\xff") else b""
     raise Damaged("it breaks off: the JPEG has no end")
 
 
-def _gif(reader: _Reader) -> int:
-    reader.skip(6)
-    _colours(reader, reader.take(7)[4])
+def _gif(file: BinaryIO, size: int) -> int:
     pictures = 0
-    while (block := reader.take(1)) != b";":
-        if block == b",":
-            pictures += 1
-            _colours(reader, reader.take(9)[8])
-        elif block != b"!":
-            raise Damaged(f"the GIF is out of step before byte {reader.at:,}")
-        reader.skip(1)
-        while count := reader.take(1)[0]:
-            reader.skip(count)
+    for block in parse_gif_blocks(file, limit=size):
+        pictures += block.kind == b","
     if not pictures:
         raise Damaged("the GIF holds no picture")
-    return reader.at
+    return block.end
 
 
-def _colours(reader: _Reader, flags: int) -> None:
-    reader.skip(3 * 2 ** ((flags & 7) + 1) if flags & 0x80 else 0)
-
-
-def _riff(reader: _Reader) -> int | None:
-    length = int.from_bytes(reader.take(12)[4:8], "little")
+def _riff(file: BinaryIO, size: int) -> int | None:
+    length = int.from_bytes(read_exactly(file, 4, 4), "little")
     # A WAV that was written into a pipe does not have its length.
     if length in (0, 0xFFFFFFFF):
         return None
     end = 8 + length
-    if end > reader.size:
-        raise Damaged(f"it breaks off: {end - reader.size:,} bytes are missing at byte {reader.size:,}")
-    while end - reader.at >= 8:
-        count = int.from_bytes(reader.take(8)[4:], "little")
-        if count > end - reader.at:
-            raise Damaged(f"its parts do not add up, before byte {reader.at:,}")
-        # The last chunk may lack its padding byte.
-        reader.skip(min(count + count % 2, end - reader.at))
+    require(end, size)
+    for _ in parse_riff_chunks(file, end, limit=size):
+        pass
     # Some writers leave the padding byte out of the length.
-    return end + 1 if end % 2 and reader.size == end + 1 else end
+    return end + 1 if end % 2 and size == end + 1 else end
 
 
-def _webp(reader: _Reader) -> int:
-    end = _riff(reader)
+def _webp(file: BinaryIO, size: int) -> int:
+    end = _riff(file, size)
     if end is None or end < 20:
         raise Damaged("the WebP holds no picture")
     return end
 
 
-def _mp4(reader: _Reader) -> int | None:
-    found, end = _boxes(reader, reader.size)
+def _mp4(file: BinaryIO, size: int) -> int | None:
+    found, end = _top_boxes(file, size)
     if b"moov" not in found:
         raise Damaged("it breaks off: the film has no index (moov)")
     if b"mdat" not in found:
         raise Damaged("it breaks off: the film has no pictures (mdat)")
-    begin, stop = found[b"moov"]
-    reader.skip(begin - reader.at)
-    if b"trak" not in _boxes(reader, stop)[0]:
+    index = found[b"moov"]
+    if b"trak" not in {box.kind for box in _boxes(file, index.inside, index.stop)}:
         raise Damaged("the film has no track (trak)")
     # A fragmented MP4 (moof) can be cut between any two fragments, and shows its end only by their index (mfra).
     return None if b"moof" in found and b"mfra" not in found else end
 
 
-def _still(reader: _Reader) -> int | None:
-    found, end = _boxes(reader, reader.size)
+def _still(file: BinaryIO, size: int) -> int | None:
+    found, end = _top_boxes(file, size)
     if not found.keys() & {b"meta", b"moov"}:
         raise Damaged("it breaks off: the picture has no index (meta)")
     if b"mdat" not in found:
@@ -264,28 +204,21 @@ def _still(reader: _Reader) -> int | None:
     return end
 
 
-def _boxes(reader: _Reader, stop: int) -> tuple[dict[bytes, tuple[int, int]], int | None]:
-    """The boxes up to `stop`, by name; and where they end, None if the last one is open-ended."""
-    found: dict[bytes, tuple[int, int]] = {}
-    for _ in range(MAX_BOXES):
-        if reader.at >= stop:
-            return found, reader.at
-        start = reader.at
-        length, name = struct.unpack(">I4s", reader.take(8))
-        if length == 1:
-            length = int.from_bytes(reader.take(8))
-        if length == 0:
-            # Open-ended: to the end of the file.
-            found[name] = (reader.at, stop)
-            reader.skip(stop - reader.at)
-            return found, None
-        if length < reader.at - start or not name.isascii():
-            raise Damaged(f"the film is out of step before byte {reader.at:,}")
-        found[name] = (reader.at, start + length)
-        if start + length > stop:
-            raise Damaged(f"it breaks off: {start + length - stop:,} bytes are missing at byte {stop:,}")
-        reader.skip(start + length - reader.at)
-    raise Damaged("the film has more parts than any film has")
+def _top_boxes(file: BinaryIO, size: int) -> tuple[dict[bytes, Part], int | None]:
+    """The last box of each type; and where all of them end, None if the last one is open-ended."""
+    found = {}
+    for box in _boxes(file, 0, size):
+        found[box.kind] = box
+    if box.end < size:
+        require(box.end + 8, size)
+    return found, None if box.is_open else box.end
+
+
+def _boxes(file: BinaryIO, start: int, stop: int) -> Iterator[Part]:
+    for box in parse_boxes(file, start, stop, limit=MAX_BOXES):
+        if not box.kind.isascii():
+            raise Damaged(f"the film is out of step before byte {box.inside:,}")
+        yield box
 
 
 def _sniff_text(head: bytes) -> Kind:
@@ -303,7 +236,7 @@ def _sniff_text(head: bytes) -> Kind:
     return TEXT
 
 
-WALKS: dict[str, Callable[[_Reader], int | None]] = {
+WALKS: dict[str, Callable[[BinaryIO, int], int | None]] = {
     ".png": _png,
     ".jpg": _jpeg,
     ".gif": _gif,

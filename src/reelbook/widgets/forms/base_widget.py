@@ -25,14 +25,14 @@ log = logging.getLogger("reelbook")
 class ScriptWidget(anywidget.AnyWidget):
     """A form, or a part of a studio. `handlers` has the function for each message of the page."""
 
-    # Its text and not its path: anywidget follows a file, and would keep every widget alive for it.
+    # The text and not a path: anywidget watches a file, and would keep every widget alive for that.
     _esm = (HERE / "loader.js").read_text(encoding="utf-8")
     script_key = traitlets.Unicode().tag(sync=True)
     """The name of the script that draws it; a page requests it once for all widgets."""
     is_closed = True
     """True until the constructor is done: a widget whose construction fails is closed, too."""
     thread_label = "widget"
-    """Its part in the names of threads."""
+    """Part of the names of its threads."""
 
     _own_layout: Any = None
 

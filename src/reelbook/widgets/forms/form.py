@@ -90,7 +90,6 @@ class Form(ScriptWidget):
         sheet = get_sheet(kind)
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
         self.labels = get_labels(sheet)
-        """The labels of the fields by name."""
         self._pictures = Pictures(self)
         self._draft = Draft(kind, sheet, self._pictures)
         self._pricer = Pricer(self)
@@ -105,7 +104,6 @@ class Form(ScriptWidget):
         )
         self._card: LiveOutput | None = None
         self.get_studio: Callable[[], Any] | None = None
-        """Returns the studio of this form, if it has one."""
         self._snapshots: list[Any] = []
         """Display handles of the static picture: a form can be displayed in several cells."""
         if value is not None:
@@ -233,8 +231,6 @@ class Form(ScriptWidget):
             self._snapshots = [*self._snapshots, handle][-MAX_PICTURES:] if handle is not None else []
         display(self.bundle(), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
 
-    # What the page sends.
-
     def _edit(self, content: dict[str, Any], _: list[memoryview]) -> None:
         view, number, name = content.get("view"), content.get("n"), content.get("name")
         if not (isinstance(view, str) and type(number) is int and isinstance(name, str)):
@@ -244,7 +240,7 @@ class Form(ScriptWidget):
         def apply() -> None:
             # Moved to the end, so that the view of the oldest edit is dropped first.
             latest = self._edit_numbers[view] = self._edit_numbers.pop(view, {})
-            # Two threads can handle one page's messages; the later one counts, whichever comes first.
+            # Two threads can handle one page's messages; the later edit counts, whichever is handled first.
             if number < latest.get(name, number):
                 return
             latest[name] = number
@@ -257,7 +253,7 @@ class Form(ScriptWidget):
         try:
             self._change(apply, by=view)
         finally:
-            # Also if an observer of the value fails: else the next edit would be paid for.
+            # Also if an observer of the value fails: else the next edit would start the paid run.
             with self.lock:
                 pending, self._pending_run = self._pending_run, None
             if pending is not None:
@@ -269,11 +265,10 @@ class Form(ScriptWidget):
             latest = self._edit_numbers.get(str(content.get("view")), {})
             sent = edits if isinstance(edits, dict) else {}
             expected = {name: number for name, number in sent.items() if type(number) is int}
-            # Messages of one page can be handled on two threads: what was typed before the press is part of it,
+            # Two threads can handle one page's messages: the press includes the edits before it, and no later ones.
             if any(latest.get(name, -1) < number for name, number in expected.items()):
                 self._pending_run = content
                 return
-            # and what was typed after it is not.
             is_old = isinstance(edits, dict) and any(number > expected.get(name, -1) for name, number in latest.items())
             is_old = is_old or self._is_changed_since(content.get("seen"), str(content.get("view")))
         if is_old:
@@ -302,7 +297,7 @@ class Form(ScriptWidget):
         self.in_background("code", answer)
 
     def _is_changed_since(self, seen: Any, view: str) -> bool:
-        """Whether another view, Python, or a new price has changed the form since the change that this view has received."""
+        """Whether another view, Python, or a new price has changed the form since the change that this view has."""
         return type(seen) is int and any(change > seen for by, change in self._changes.items() if by != view)
 
     def _number_change(self, before: Mapping[str, Any], state: dict[str, Any], by: str) -> None:
@@ -337,7 +332,6 @@ class Form(ScriptWidget):
             self.notify_change(traitlets.Bunch(name="value", old=old, new=after, owner=self, type="change"))
 
     def _make_state(self) -> dict[str, Any]:
-        """The draft with its problems and its price."""
         problems: list[dict[str, Any]] = []
         try:
             self._checked = self._draft.read()
@@ -399,7 +393,6 @@ class Form(ScriptWidget):
 
 
 def _problem_json(problem: Problem, labels: Mapping[str, str]) -> dict[str, Any]:
-    """A problem as JSON for the page."""
     words = format_problem(problem, labels)
     described: dict[str, Any] = {"at": list(map(sendable, problem.loc)), "words": words, "kind": problem.kind}
     if problem.nearest is not None:

@@ -1,4 +1,4 @@
-"""The name of a notebook's variable for a value, for code that a person copies into a cell."""
+"""The name of a notebook's variable for a value, for code that the user copies into a cell."""
 
 from __future__ import annotations
 

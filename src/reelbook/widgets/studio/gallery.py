@@ -161,7 +161,7 @@ class Gallery(StudioPart):
 def _card_or_error(run: StudioRun | LibraryRun) -> CardJSON:
     try:
         return run.card()
-    # The words come from services and files of all kinds, and one broken run must not hide the others.
+    # The texts come from untrusted services and files, and one broken run must not hide the others.
     except Exception:
         log.debug("a run could not be displayed", exc_info=True)
         return {"key": run.key, "status": "failed", "mark": "✕", "model": run.model, "name": "", "text": "", "error": "This run cannot be shown here. It is in rb.library()."}  # fmt: skip

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Spending:
-    """The runs that were started in a studio. It holds no form and no page, so that a submission which takes minutes holds none."""
+    """The runs started in a studio. It refers to no form or page, so that a submission of minutes keeps none alive."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -65,7 +65,7 @@ class Spending:
     def _record_run(self, entry: Entry, run: Run) -> None:
         with self._guard:
             same = [one for one in self._entries if one is not entry and is_same_request(one.run, run)]
-            # A run paid for here, and found in the library now, was still paid for here.
+            # A run paid for in this session counts as such even if it is now found in the library.
             entry.run = next((one.run for one in same if one.run is not None and not one.run.from_library), run)
             self._entries = [one for one in self._entries if one not in same]
 

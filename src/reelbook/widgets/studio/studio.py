@@ -35,7 +35,7 @@ COPIED = ("prompt", "negative_prompt", "seed", "image_url")
 
 
 class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no types.
-    """The whole toolkit in one cell: choose a model, fill its form, run it, see the results and the cost.
+    """The complete toolkit in one cell: choose a model, fill its form, run it, see the results and the cost.
 
     `studio.form` is the current form, `studio.value` its inputs, `studio.runs` all runs started here. Each model
     keeps its form: one that is chosen again has its values and its runs. It is a widget like any other.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...sweeps.execute.progress import SweepStatus
+from ...sweeps.execute.sweep_status import SweepStatus
 from ...sweeps.results.table_files import find_paths
 from .gallery_cards import LibraryRun
 
@@ -112,7 +112,7 @@ class StudioSweeps:
                     try:
                         items = _read_runs(job, number, kind)
                     finally:
-                        # Also after a failure: it is tried again when the sweep has progressed.
+                        # Also after a failure: it is retried when the sweep has progressed.
                         self._stages_read[job] = stage
                     with self._guard:
                         self._items[job] = items

@@ -1,4 +1,4 @@
-"""Image to video: a camera that moves over the picture as the prompt asks."""
+"""Image to video: a camera move over the picture, as the prompt describes."""
 
 from __future__ import annotations
 

@@ -11,10 +11,10 @@ from PIL import Image
 Map = NDArray[np.float64]
 
 LONG_SIDE = 96
-"""Maps this small are enough: the picture is bent smoothly."""
+"""Maps this small suffice: the picture is warped smoothly."""
 
 STEEPEST = 5.0
-"""Largest gradient of a map, per side of the picture; steeper ones would tear what lies on the slope."""
+"""Largest gradient of a map, per side of the picture; steeper ones would tear objects on the slope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Scene:
     subject: Map
     """1 where the subject of the picture is."""
     centre: tuple[float, float]
-    """The middle of the subject, each coordinate from -0.5 to 0.5."""
+    """The centre of the subject, each coordinate from -0.5 to 0.5."""
 
     def at(self, chart: Map, x: Map, y: Map) -> Map:
         """The values of a map at points of the picture, each coordinate from -0.5 to 0.5."""
@@ -48,8 +48,8 @@ def estimate_scene(picture: Image.Image) -> Scene:
     size = (max(8, round(picture.width * scale)), max(8, round(picture.height * scale)))
     colours = np.asarray(picture.resize(size, Image.Resampling.BOX), dtype=np.float64) / 255
     subject = _importance(_opponent(colours))
-    near = _standing(subject)
-    return Scene(_gentle(near), _gentle(subject), _middle(subject))
+    near = _nearness(subject)
+    return Scene(_with_limited_slopes(near), _with_limited_slopes(subject), _centre_of(subject))
 
 
 def _opponent(rgb: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -60,14 +60,18 @@ def _opponent(rgb: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _importance(colours: NDArray[np.float64]) -> Map:
-    """Where the subject is: what the frame of the picture cannot reach without crossing an edge."""
+    """The importance of each point: how hard it is to reach from the border without crossing an edge."""
     smooth = np.stack([_blurred(colours[..., channel], 1) for channel in range(3)], axis=-1)
-    apart = _normal(_barrier(smooth)) + 0.7 * _normal(_strangeness(smooth)) + 0.5 * _normal(_contrast(colours))
+    apart = (
+        _normalised(_barrier(smooth))
+        + 0.7 * _normalised(_border_distance(smooth))
+        + 0.5 * _normalised(_contrast(colours))
+    )
     rows, columns = apart.shape
     y, x = np.ogrid[-1 : 1 : rows * 1j, -1 : 1 : columns * 1j]
     apart = _blurred(apart * (0.35 + 0.65 * np.exp(-((x / 0.85) ** 2) - (y / 0.9) ** 2)), 1)
-    level = _normal(apart - np.percentile(apart, 5))
-    # Not against the highest value alone: one glaring spot would leave the rest of the subject in the dark.
+    level = _normalised(apart - np.percentile(apart, 5))
+    # Not normalised by the maximum alone: one bright spot would suppress the rest of the subject.
     level /= max(float(np.percentile(level, 98)), 0.25)
     return np.asarray(1 / (1 + np.exp(-9 * (level - 0.5)))) if level.any() else level
 
@@ -87,7 +91,7 @@ def _barrier(colours: NDArray[np.float64]) -> Map:
 
 
 def _sweep(colours: Map, cost: Map, high: Map, low: Map) -> None:
-    """Let every row take the path through the row before it, where that is cheaper."""
+    """Propagate paths from each row to the next, where that is cheaper."""
     for row in range(1, len(colours)):
         top = np.maximum(high[row - 1], colours[row])
         bottom = np.minimum(low[row - 1], colours[row])
@@ -97,8 +101,8 @@ def _sweep(colours: Map, cost: Map, high: Map, low: Map) -> None:
         np.copyto(low[row], bottom, where=better)
 
 
-def _strangeness(colours: NDArray[np.float64]) -> Map:
-    """How unlike the borders a colour is; the border that differs most, perhaps cut by the subject, is not counted."""
+def _border_distance(colours: NDArray[np.float64]) -> Map:
+    """How unlike the borders a colour is; the border that differs most, perhaps cut by the subject, is ignored."""
     rows, columns = colours.shape[:2]
     wide = max(2, min(rows, columns) // 12)
     borders = (colours[:wide], colours[-wide:], colours[:, :wide], colours[:, -wide:])
@@ -106,13 +110,13 @@ def _strangeness(colours: NDArray[np.float64]) -> Map:
     for border in borders:
         flat = border.reshape(-1, 3)
         spread = flat.std(axis=0) + 0.03
-        apart.append(_normal(np.sqrt((((colours - flat.mean(axis=0)) / spread) ** 2).sum(axis=-1))))
+        apart.append(_normalised(np.sqrt((((colours - flat.mean(axis=0)) / spread) ** 2).sum(axis=-1))))
     stack = np.stack(apart)
     return np.asarray(stack.sum(axis=0) - stack.max(axis=0))
 
 
 def _contrast(colours: NDArray[np.float64]) -> Map:
-    """How a point differs from its wider surroundings."""
+    """How much a point differs from its wider surroundings."""
     side = min(colours.shape[:2])
     total = np.zeros(colours.shape[:2])
     for channel in np.moveaxis(colours, -1, 0):
@@ -121,8 +125,8 @@ def _contrast(colours: NDArray[np.float64]) -> Map:
     return total
 
 
-def _standing(subject: Map) -> Map:
-    """Nearness: the ground comes nearer downwards, and things on it are as near as their lowest point."""
+def _nearness(subject: Map) -> Map:
+    """Nearness: the ground becomes nearer downwards, and objects on it are as near as their lowest point."""
     rows = len(subject)
     ground = np.clip(np.linspace(-0.5, 1, rows), 0, 1)[:, None] ** 1.2 * np.ones_like(subject)
     standing = ground.copy()
@@ -132,8 +136,8 @@ def _standing(subject: Map) -> Map:
     return 0.6 * standing + 0.4 * subject
 
 
-def _middle(subject: Map) -> tuple[float, float]:
-    """The middle of the subject, clipped away from the border."""
+def _centre_of(subject: Map) -> tuple[float, float]:
+    """The centre of the subject, clipped away from the border."""
     weight = subject**2
     total = float(weight.sum())
     if total < 1e-6:
@@ -144,23 +148,23 @@ def _middle(subject: Map) -> tuple[float, float]:
     return max(-0.3, min(0.3, x)), max(-0.3, min(0.3, y))
 
 
-def _gentle(chart: Map) -> Map:
-    """The map spread over 0 to 1, with no slope too steep: hills keep their tops and are given wider feet.
+def _with_limited_slopes(chart: Map) -> Map:
+    """The map scaled to 0 to 1, with limited slopes: peaks keep their height and become wider.
 
-    So what is near moves as one piece, and the bending is left to the background around it.
+    So near objects move as one piece, and only the background around them is warped.
     """
     rows, columns = chart.shape
     for radius in range(1, max(rows, columns)):
-        smooth = _grown(chart, radius + radius // 2)
+        smooth = _dilated(chart, radius + radius // 2)
         for _ in range(3):
             smooth = _blurred(smooth, radius)
-        smooth = _normal(smooth - smooth.min())
+        smooth = _normalised(smooth - smooth.min())
         if max(abs(np.diff(smooth, axis=1)).max() * columns, abs(np.diff(smooth, axis=0)).max() * rows) <= STEEPEST:
             return smooth
     return np.zeros_like(chart)
 
 
-def _grown(chart: Map, reach: int) -> Map:
+def _dilated(chart: Map, reach: int) -> Map:
     """The highest value within reach of each point, along the rows and the columns."""
     for axis in (0, 1):
         ends = [(0, 0), (0, 0)]
@@ -170,14 +174,14 @@ def _grown(chart: Map, reach: int) -> Map:
     return chart
 
 
-def _normal(chart: Map) -> Map:
-    """The map scaled so that its highest value is 1; a flat one becomes nothing."""
+def _normalised(chart: Map) -> Map:
+    """The map scaled so that its highest value is 1; a flat map becomes 0."""
     highest = float(chart.max())
     return np.asarray(chart / highest) if highest > 1e-4 else np.zeros_like(chart)
 
 
 def _blurred(chart: Map, radius: int) -> Map:
-    """The mean over a square around each point, the border repeated outwards."""
+    """The mean over a square around each point, with the border extended outwards."""
     for axis in (0, 1):
         reach = min(radius, chart.shape[axis] - 1)
         ends = [(0, 0), (0, 0)]

@@ -1,4 +1,4 @@
-"""The move engine: a camera moves over one picture."""
+"""The move engine: a camera move over one picture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RATE = 24
 """Frames per second."""
 
 MAX_FRAMES_AHEAD = 4
-"""Frames computed at once: enough to keep the threads busy, few enough to stop quickly."""
+"""Frames computed concurrently: enough to keep the threads busy, few enough to stop quickly."""
 
 PROGRESS_INTERVAL_SECONDS = 0.2
 """Seconds between two progress messages while waiting."""
@@ -35,7 +35,7 @@ NOTICE = (
 
 
 class Move:
-    """Makes a clip from one picture by moving a camera over it, as the prompt's words ask."""
+    """Generates a clip from one picture by a camera move over it, as the prompt describes."""
 
     name = "move"
     version = "1"
@@ -65,7 +65,7 @@ class Move:
 
 
 def _wait_with_progress(work: Future[T], news: Progress) -> Generator[Progress, None, T]:
-    """The result of a future, repeating a progress message until it is there."""
+    """The result of a future; yields a progress message repeatedly until then."""
     yield news
     while wait([work], timeout=PROGRESS_INTERVAL_SECONDS).not_done:
         yield news
@@ -73,7 +73,7 @@ def _wait_with_progress(work: Future[T], news: Progress) -> Generator[Progress, 
 
 
 def _map_in_order(pool: ThreadPoolExecutor, make: Callable[[int], T], count: int) -> Iterator[T]:
-    """`make(0)`, `make(1)` … in order, a few of them computed ahead."""
+    """Yield `make(0)`, `make(1)` … in order, with a few of them computed ahead."""
     under_way: deque[Future[T]] = deque()
     try:
         for number in range(count):
@@ -88,4 +88,4 @@ def _map_in_order(pool: ThreadPoolExecutor, make: Callable[[int], T], count: int
 
 
 move = Move()
-"""The engine, ready to be called."""
+"""The engine instance."""

@@ -1,11 +1,11 @@
-"""The words that move knows, as tables of patterns over plain lower-case text."""
+"""The vocabulary of the move engine, as tables of patterns over plain lower-case text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 PHRASES: tuple[tuple[str, str], ...] = (
-    # Said in several words, meant as one.
+    # Phrases of several words with a single meaning.
     (r"\bblack and white\b", "monochrome"),
     (r"\bhand held\b", "handheld"),
     (r"\bclose up\b", "closeup"),
@@ -24,15 +24,15 @@ PHRASES: tuple[tuple[str, str], ...] = (
     (r"\bup and down\b", "bobbing"),
     (r"\b(?:back and forth|(?:from )?side to side|left and right)\b", "swinging"),
     (r"\bdutch (?:angle|tilt)\b|\btilt(?:s|ing|ed)? sideways\b", "dutch"),
-    # Where a move comes from, turned into where it goes.
+    # The origin of a move, replaced by its direction.
     (r"\b(?:from )?(?:the )?left to (?:the )?right\b|\bfrom the left\b", "rightward"),
     (r"\b(?:from )?(?:the )?right to (?:the )?left\b|\bfrom the right\b", "leftward"),
     (r"\b(?:from )?(?:the )?top to (?:the )?bottom\b|\bfrom above\b", "downward"),
     (r"\b(?:from )?(?:the )?bottom to (?:the )?top\b|\bfrom below\b", "upward"),
     (r"\b(?:to|towards?) (?:the |its |his |her )?(left|right)\b(?: side)?", r"\1ward"),
-    # A place, not a direction.
+    # A position, not a direction.
     (r"\b(?:on|at|in|of) (?:the|his|her|its|their) (?:far |very )?(left|right)\b(?: hand)?(?: side)?", r"place\1"),
-    # These only look like moves.
+    # Phrases that only resemble moves.
     (r"\b(?:all right|right (?:now|away|after|before|behind|next)|left (?:hand|the|a|behind|alone)|right hand)\b", " "),
     (r"\bfar away\b|\bupside down\b|\b(?:slow|calm|sits?|lies?|lying) down\b", " "),
     (r"\b(?:lights?|lit|wakes?|made|makes?|dress(?:ed)?|grown|speeds?|picks?) up\b", " "),
@@ -43,10 +43,10 @@ PHRASES: tuple[tuple[str, str], ...] = (
     (r"\b(rain|snow\w*|petals?|confetti)((?: \w+ly)?) (?:falls?|falling|comes?|coming|drifts?)(?: down)?\b", r"\1\2"),
     (r"\b(?:falling|drifting) (rain|snow\w*|petals?|confetti)\b", r"\1"),
 )
-"""Read in this order, each replaced by one word that the other tables know."""
+"""Applied in this order, each replaced by one word that the other tables contain."""
 
 THEN = r"\b(?:and )?(?:then|after that|afterwards|finally)\b|\bbefore (?=\w+ing\b)"
-"""What parts one step of a prompt from the next."""
+"""Separators between the steps of a prompt."""
 
 KINDS: Mapping[str, str] = {
     # The camera.
@@ -68,7 +68,7 @@ KINDS: Mapping[str, str] = {
     ),
     "shake": r"handheld|shak(?:e|es|y|ing|iness)|jitter\w*|jerk\w*|wobbl\w*|earthquake|trembl\w*|tremors?|bumpy|unsteady|vibrat\w*",
     "swing": r"swing\w*|pendulum",
-    # What stirs in the scene.
+    # Movement in the scene.
     "drift": r"(?:mov|drift|sail|walk|runn?)ing (?:object|subject|people|boat)s?",
     "ripple": r"ripp?l\w*|water|waves?|wavy|lakes?|seas?|oceans?|rivers?|streams?|ponds?|surf|underwater|waterfalls?|shimmer\w*|reflections?|puddles?",
     "sway": r"wind|windy|breez\w+|sway\w*|rustl\w*|flutter\w*|billow\w*|blow(?:s|ing)?|grass|leaves|hair",
@@ -90,7 +90,7 @@ KINDS: Mapping[str, str] = {
     "sparks": r"sparks?|embers?|firefl(?:y|ies)|glitter\w*|sparkles?|magic(?:al)?",
     "fog": r"fog\w*|mist|mists|misty|haz(?:e|y)|smok(?:e|y|ing)|steam\w*",
 }
-"""Each kind of thing that move can do, and the words that name it."""
+"""The kinds of moves and effects, and the words that name them."""
 
 QUALITIES: Mapping[str, str] = {
     "blur": r"blur\w*|soft focus|out of focus|unsharp|pixelat\w+|low res\w*",
@@ -99,10 +99,10 @@ QUALITIES: Mapping[str, str] = {
     "slow": r"slow\w*|sluggish|lazy",
     "still": r"static|still|frozen|motionless|stationary|freeze\w*",
 }
-"""What only a negative prompt takes away."""
+"""Qualities that only a negative prompt names."""
 
 MOTION = r"(?:no |any |all |the |excessive |too much )*(?:camera )?(?:motion|movement|move)s?|moving camera"
-"""A negative clause that forbids the camera to move at all."""
+"""A negative clause that forbids any camera move."""
 
 NO = r"\b(?:no|not|never|without|dont|don t|avoid\w*|nothing|isn t|doesn t|does not)\b"
 
@@ -114,7 +114,7 @@ STILL = (
 )
 
 BACK = r"\b(?:out|outwards?|back(?! in)|backwards?|backs|backing|away|reced\w+|retreat\w*|reveal\w*|widen\w*)\b"
-"""What turns a zoom or a dolly round."""
+"""Words that reverse a zoom or a dolly."""
 
 VERY = r"\b(?:very|extremely|ultra|really|super|so|too)\b"
 CALM = (
@@ -137,7 +137,7 @@ SUBJECT_VERB = (
 MOVER = rf"{SUBJECT_VERB}|\b(?:look\w*|sweep\w*|swing\w*|push\w*|pull\w*|zoom\w*|follow\w*|lift\w*|lower\w*|orbit\w*|circl\w+|rotat\w+|arc\w*)\b"
 
 WHOLE = rf"{CAMERA_WORD}|\b(?:picture|image|photo|screen|world|scene|clockwise|anticlockwise|dutch)\b"
-"""What makes a turn one of the whole picture, and not of a thing in it."""
+"""Words with which a turn applies to the complete picture, and not to an object in it."""
 
 AIMS: Mapping[str, tuple[float, float, bool]] = {
     "left": (-1, 0, False),
@@ -170,7 +170,7 @@ AIMS: Mapping[str, tuple[float, float, bool]] = {
     "sinks": (0, 1, False),
     "sinking": (0, 1, False),
 }
-"""Words of direction: right, down, and whether the word means a direction even where nothing else speaks of moving."""
+"""Words of direction: right, down, and whether they are a direction even without another word of motion."""
 
 PLACES: Mapping[str, tuple[float, float]] = {
     "placeleft": (-1, 0),
@@ -185,4 +185,4 @@ PLACES: Mapping[str, tuple[float, float]] = {
     "ground": (0, 1),
     "floor": (0, 1),
 }
-"""Words for a part of the picture, as something to zoom in on."""
+"""Words for a part of the picture that a zoom can aim at."""

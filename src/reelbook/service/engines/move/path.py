@@ -1,4 +1,4 @@
-"""The path of the camera over a picture; the view never leaves the picture."""
+"""The path of the camera over a picture, which it never leaves."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .read_prompt import Vector, Wish
 from .shot_plan import Act, Plan
 
 CLOSEST = 0.6
-"""The smallest part of the picture's sides that the view may shrink to."""
+"""The smallest share of the picture's sides that the view may shrink to."""
 
 SOFTEST = 1.35
-"""How far the picture may be enlarged beyond its own pixels where blur is unwanted."""
+"""Maximum enlargement of the picture beyond its own pixels where blur is unwanted."""
 
-# What a move of amount 1 does. Closeness is a logarithm: 0.42 makes things half as large again.
+# The effect of a move of amount 1. Closeness is a logarithm: 0.42 enlarges by half.
 CLOSER: Mapping[str, float] = {"zoom": 0.42, "dolly": 0.34, "vertigo": 0.2}
 SWELL: Mapping[str, float] = {"zoom": 0.06, "dolly": 0.26, "vertigo": -0.32}
 ROOM: Mapping[str, float] = {"pan": 0.34, "tilt": 0.34, "truck": 0.34, "crane": 0.34, "orbit": 0.1, "drift": 0.04}
@@ -30,27 +30,27 @@ SLIDES = frozenset({"pan", "tilt", "truck", "crane"})
 
 @dataclass(frozen=True, slots=True)
 class Pose:
-    """The camera at one moment. Lengths are shares of the picture's sides, angles are in radians."""
+    """The camera pose at one moment. Lengths are shares of the picture's sides, angles are in radians."""
 
     seconds: float
     ramp: float
-    """0 at the first frame, 1 from the first second on: what swings begins softly."""
+    """0 at the first frame, 1 after about a second: oscillations begin softly."""
     scale: float
     """The view's side as a share of the picture's."""
     centre: Vector
-    """The middle of the view."""
+    """The centre of the view."""
     angle: float
-    """How far what is seen has turned clockwise."""
+    """The clockwise rotation of the visible picture."""
     shift: Vector
-    """How far the nearest things have moved against the farthest."""
+    """The displacement of the nearest points relative to the farthest."""
     swell: float
-    """How much larger the nearest things have become than the farthest."""
+    """The enlargement of the nearest points relative to the farthest."""
     turn: float
-    """How far the camera has gone round the subject; bends what is seen as perspective does."""
+    """How far the camera has moved around the subject; warps the picture like perspective."""
     pull: float
     """How far the camera has pulled back, 0 to 1."""
     drift: Vector
-    """How far the subject itself has moved."""
+    """The displacement of the subject itself."""
 
 
 class Path:
@@ -59,7 +59,7 @@ class Path:
     def __init__(self, plan: Plan, centre: Vector, aspect: float, seconds: float, detail: float) -> None:
         """`detail` is the number of pixels of the picture per pixel of the clip, along a side."""
         self._plan, self._centre, self._aspect, self._seconds = plan, centre, aspect, seconds
-        # A long strip can hardly be turned before its ends leave the picture.
+        # A long strip can hardly be rotated before its ends leave the picture.
         self._max_turn = 0.35 / max(aspect, 1 / aspect)
         self._swing = min(0.07 * plan.amount("swing"), self._max_turn / 2)
         shake = plan.amount("shake")
@@ -77,7 +77,7 @@ class Path:
         seconds = share * self._seconds
         ramp = ease(min(1.0, seconds / 1.2))
         roll = self._roll(share)
-        # The view is made small enough for the most that it may turn and shake, not for what it does just now.
+        # The view is small enough for the maximum rotation and shake, not for the current ones.
         turned = abs(roll) + (self._swing + self._shake.turn) * ramp
         wide = math.cos(turned) + math.sin(turned) / self._aspect
         high = math.cos(turned) + math.sin(turned) * self._aspect
@@ -94,7 +94,7 @@ class Path:
                 anchor_y * (1 - scale * high - 2 * margin) + shake_y * ramp,
             ),
             angle=roll + (self._swing * math.sin(seconds * math.tau / 3.6) + shake_turn) * ramp,
-            # Near things move against the camera, and more than far ones.
+            # Near points move against the camera, and more than far ones.
             shift=(
                 -self._plan.bend * self._sum(share, SHIFT, _right),
                 -self._plan.bend * self._sum(share, SHIFT, _down),
@@ -106,20 +106,20 @@ class Path:
         )
 
     def _closeness(self, share: float) -> float:
-        """How close the camera is, as a logarithm, with the room that it needs to move sideways."""
+        """The closeness of the camera, as a logarithm, including the margin for sideways moves."""
         opened = ease(min(1.0, max(0.0, share - self._room_from) / 0.6))
         breath = 0.012 * self._plan.amount("breathe") * (1 - math.cos(share * self._seconds * math.tau / 4))
         closer = max(0.0, self._sum(share, CLOSER, _sign))
         return self._restraint * (closer + self._room * opened + breath)
 
     def _anchor(self, share: float) -> Vector:
-        """The point of the picture that stays where it is while the view shrinks, from -0.5 to 0.5 each way."""
+        """The fixed point of the picture while the view shrinks, each coordinate from -0.5 to 0.5."""
         x, y = self._aim(share)
         slide_x, slide_y = self._slide(share, _right), self._slide(share, _down)
         return slide_x + x * (1 - 2 * abs(slide_x)), slide_y + y * (1 - 2 * abs(slide_y))
 
     def _aim(self, share: float) -> Vector:
-        """What the zooms close in on: the place that the prompt names, otherwise the subject."""
+        """The target of the zooms: the place that the prompt names, otherwise the subject."""
         x, y = self._centre
         for act in self._plan.acts:
             if act.wish.kind == "zoom" and any(act.wish.toward):
@@ -129,7 +129,7 @@ class Path:
         return x, y
 
     def _slide(self, share: float, along: Callable[[Wish], float]) -> float:
-        """How far the view has moved through the room it has, from -0.5 to 0.5."""
+        """The position of the view within its margin, from -0.5 to 0.5."""
         place = now = 0.0
         for act in self._plan.acts:
             if act.wish.kind in SLIDES and (goal := 0.5 * along(act.wish)):
@@ -162,19 +162,19 @@ def _sign(wish: Wish) -> float:
 
 
 class _Shake:
-    """Hand-held shake: slow sway with a little tremor, within a given reach."""
+    """Hand-held shake: slow sway with a slight tremor, within a given reach."""
 
     def __init__(self, seed: int, reach: float, turn: float) -> None:
         self.reach, self.turn = reach, turn
         draw = random.Random(seed)
-        # Rates that do not fit into each other, so that the pattern is not seen to repeat.
+        # Incommensurate rates, so that the pattern does not visibly repeat.
         self._waves = [
             [(rate * draw.uniform(0.85, 1.15), draw.uniform(0, math.tau), share) for rate, share in _TREMOR]
             for _ in range(3)
         ]
 
     def at(self, seconds: float) -> tuple[float, float, float]:
-        """How far to the right, down and clockwise."""
+        """The displacement to the right, down and clockwise."""
         x, y, turn = (
             sum(share * math.sin(math.tau * rate * seconds + phase) for rate, phase, share in waves)
             for waves in self._waves
@@ -183,11 +183,11 @@ class _Shake:
 
 
 _TREMOR = ((0.43, 0.45), (0.97, 0.3), (2.3, 0.17), (4.1, 0.08))
-"""Swings per second, and their shares of the reach, which add up to one."""
+"""Oscillations per second, and their shares of the reach, which add up to one."""
 
 
 def ease(part: float) -> float:
-    """The distance covered by a motion that starts softly, goes on evenly and stops softly.
+    """The distance covered by a motion with a soft start, constant speed and a soft stop.
 
     >>> [round(ease(part / 4), 3) for part in range(5)]
     [0.0, 0.126, 0.5, 0.874, 1.0]
@@ -200,5 +200,5 @@ def ease(part: float) -> float:
 
 
 def _part(act: Act, share: float) -> float:
-    """How much of a move's own time is over."""
+    """The elapsed share of a move's own time."""
     return max(0.0, min(1.0, (share - act.begin) / (act.end - act.begin)))

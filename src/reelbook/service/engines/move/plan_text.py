@@ -1,4 +1,4 @@
-"""Text for a plan, for the log of a run."""
+"""Text of a plan, for the log of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .shot_plan import CAMERA, Act, Plan
 
 
 def format_plan(plan: Plan) -> str:
-    """A sentence about the moves in the clip, who chose them, and what was forbidden.
+    """A sentence about the moves in the clip, whether the prompt or the engine chose them, and what was forbidden.
 
     >>> from reelbook.models.image_to_video import ImageToVideo
     >>> from .shot_plan import make_plan

@@ -29,18 +29,18 @@ Vector = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """One thing that the prompt asks for."""
+    """One move or effect that the prompt requests."""
 
     kind: str
     """A key of `move_phrases.KINDS`."""
     toward: Vector = (0.0, 0.0)
-    """Where the camera goes, or the thing that moves: right and down are positive."""
+    """The direction of the camera, or of the moving subject: right and down are positive."""
     sign: int = 1
-    """1 for closer or clockwise, -1 for the other way."""
+    """1 for closer or clockwise, -1 for the opposite."""
     vigour: float = 1.0
-    """How strongly and fast; 1 where the prompt does not name it."""
+    """Strength and speed; 1 where the prompt does not name them."""
     step: int = 0
-    """Which part of the clip: `zoom in, then pan left` has two."""
+    """The part of the clip: `zoom in, then pan left` has two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Reading:
     vigour: float = 1.0
     """The speed that the prompt names for the whole clip."""
     still: bool = False
-    """Whether the camera is to stay where it is."""
+    """Whether the camera must not move."""
 
 
 def parse_prompt(prompt: str) -> Reading:
@@ -99,7 +99,7 @@ def _plain(text: str) -> str:
 
 
 def _clause(clause: str, step: int) -> list[Wish]:
-    """The wishes of a few words that belong together."""
+    """The wishes in a clause."""
     kinds = find_kinds(clause)
     vigour = _vigour(clause)
     aim = _aim(clause)
@@ -111,7 +111,7 @@ def _clause(clause: str, step: int) -> list[Wish]:
         wishes.append(Wish("vertigo", sign=closer, vigour=vigour, step=step))
     elif "dolly" in kinds and not _sideways(clause, aim):
         wishes.append(Wish("dolly", sign=closer, vigour=vigour, step=step))
-    elif "orbit" in kinds or ("roll" in kinds and not _whole_turns(clause)):
+    elif "orbit" in kinds or ("roll" in kinds and not _picture_rotates(clause)):
         wishes.append(Wish("orbit", (aim[0] or 1.0, 0.0) if aim else (1.0, 0.0), 1, vigour, step))
     elif "roll" in kinds:
         wishes.append(
@@ -125,14 +125,14 @@ def _clause(clause: str, step: int) -> list[Wish]:
 
 
 _USUAL: Mapping[str, Vector] = {"pan": (1.0, 0.0), "tilt": (0.0, -1.0), "crane": (0.0, -1.0)}
-"""Their directions where the prompt names none."""
+"""Default directions."""
 
 _STEERED = frozenset({"zoom", "vertigo", "dolly", "orbit", "roll", "drift", "pan", "tilt", "truck", "crane"})
 """Kinds that need more than their name."""
 
 
 def _slide(clause: str, aim: Vector) -> str:
-    """The name of a move across the picture: a camera that turns shows less depth than one that travels."""
+    """The kind of a move across the picture: a rotating camera shows less depth than a travelling one."""
     turning = re.search(r"\b(?:pan|tilt|turn|look|sweep)", clause)
     if aim[0]:
         return "pan" if turning else "truck"
@@ -140,7 +140,7 @@ def _slide(clause: str, aim: Vector) -> str:
 
 
 def _vigour(clause: str) -> float:
-    """The strength that a clause asks for; 1 is ordinary."""
+    """The strength that a clause requests; 1 is ordinary."""
     very = 1.5 if re.search(VERY, clause) else 1.0
     if re.search(CALM, clause):
         return 0.6 / very
@@ -148,7 +148,7 @@ def _vigour(clause: str) -> float:
 
 
 def _aim(clause: str) -> Vector | None:
-    """The direction that a clause names, if it names one as a direction."""
+    """The direction that a clause names; None without one."""
     words = clause.split()
     moving = re.search(MOVER, clause) or re.search(CAMERA_WORD, clause) or len(words) <= 2
     x = y = 0.0
@@ -169,14 +169,14 @@ def _place(clause: str) -> Vector:
 
 
 def _sideways(clause: str, aim: Vector | None) -> bool:
-    """Whether a dolly rolls along, not in or out."""
+    """Whether a dolly moves sideways, not in or out."""
     return aim is not None and not re.search(
         r"\b(?:in|out|closer|nearer|forwards?|back|backwards?|away|towards?)\b", clause
     )
 
 
 def _subject_moves(clause: str) -> bool:
-    """Whether it is something in the picture that moves: `the boat drifts to the left`."""
+    """Whether the clause describes movement in the picture: `the boat drifts to the left`."""
     verb = re.search(SUBJECT_VERB, clause)
     if not verb or re.search(CAMERA_WORD, clause):
         return False
@@ -184,8 +184,8 @@ def _subject_moves(clause: str) -> bool:
     return bool(before.strip())
 
 
-def _whole_turns(clause: str) -> bool:
-    """Whether it is the picture that rotates; a rotating thing is better rendered as an orbit."""
+def _picture_rotates(clause: str) -> bool:
+    """Whether the picture rotates; a rotating object is better rendered as an orbit."""
     return bool(re.search(WHOLE, clause)) or len(clause.split()) <= 2
 
 

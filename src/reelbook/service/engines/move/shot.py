@@ -15,7 +15,7 @@ from .warp import OVERSIZE, Planes, Warp, planes_of
 from .weather_overlay import Weather
 
 BLEND_FRAMES = 6
-"""Frames over which the untouched picture is blended into the camera's view, so that its first step is not noticed."""
+"""Frames over which the original picture is blended into the camera's view, so that the transition is not visible."""
 
 
 class Shot:
@@ -27,7 +27,7 @@ class Shot:
         larger = _even(width * OVERSIZE), _even(height * OVERSIZE)
         picture = open_picture(source, data, at_least=larger)
         large, still = _scaled(picture, larger), _scaled(picture, self.size)
-        del picture  # It may take more memory than all the rest of the work.
+        del picture  # It may take more memory than all other work.
         scene = estimate_scene(still)
         self._still = planes_of(still)
         self._seconds = seconds
@@ -55,7 +55,7 @@ def _between(one: Planes, other: Planes, share: float) -> Planes:
 
 
 def _scaled(picture: Image.Image, size: tuple[int, int]) -> Image.Image:
-    """The picture at another size, as RGB; what is transparent is laid over black."""
+    """The picture at another size, as RGB; transparency is composited over black."""
     return flattened(picture.resize(size, Image.Resampling.LANCZOS))
 
 

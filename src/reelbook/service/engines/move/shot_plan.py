@@ -1,4 +1,4 @@
-"""The plan of a clip: the prompt's wishes with amounts and times, without what the negative prompt forbids."""
+"""The plan of a clip: the prompt's wishes with amounts and times, without those that the negative prompt forbids."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that decides how the clip moves, the picture aside."""
+    """All moves and effects of a clip, independent of the picture."""
 
     acts: tuple[Act, ...]
     steps: int
     seed: int
-    """A hash of the prompt; decides what the words leave open."""
+    """A hash of the prompt; determines what the words leave open."""
     bend: float
-    """How freely the picture may be bent, 1 where nothing forbids it."""
+    """How much the picture may be warped, 1 where nothing forbids it."""
     sharp: bool
-    """Whether the camera must stay far enough away to keep the picture sharp."""
+    """Whether the camera must keep enough distance for the picture to stay sharp."""
     own: bool = False
     """Whether the engine chose the camera moves, as the prompt names none."""
     refused: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ def _idea(reading: Reading, seed: int, away: frozenset[str], *, alone: bool) -> 
         (Wish("dolly"), Wish("truck", (side, rise), vigour=0.7)),
     )
     if any(wish.kind == "drift" for wish in reading.wishes):
-        ideas = ideas[1:2]  # A camera that goes sideways would hide which way the thing itself goes.
+        ideas = ideas[1:2]  # A camera that moves sideways would hide the direction of the subject.
     allowed = [idea for idea in ideas if not {wish.kind for wish in idea} & away]
     if not allowed:
         return (Wish("breathe"),)
@@ -133,7 +133,7 @@ def _idea(reading: Reading, seed: int, away: frozenset[str], *, alone: bool) -> 
 
 
 def _timed(wish: Wish, reading: Reading, strength: float, away: frozenset[str]) -> Act:
-    """A wish with the amount that speed words, `cfg_scale` and the negative prompt leave it."""
+    """A wish with the amount allowed by speed words, `cfg_scale` and the negative prompt."""
     vigour = wish.vigour * reading.vigour
     if "fast" in away:
         vigour = min(vigour, 0.7)

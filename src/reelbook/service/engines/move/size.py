@@ -1,4 +1,4 @@
-"""The size of a clip: the picture's own, where that fits."""
+"""The size of a clip: the picture's own, where possible."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import math
 from itertools import product
 
 AREA = 1280 * 720
-"""The most pixels in a frame."""
+"""Maximum pixels in a frame."""
 
 LONGEST = 4096
-"""The longest side: beyond it, decoders in hardware give up."""
+"""Maximum side length: hardware decoders support no more."""
 
 SHORTEST = 16
-"""The shortest side: one block of H.264. Anything larger is never enlarged, as no detail would be won."""
+"""Minimum side length: one block of H.264. Larger pictures are never enlarged, as that adds no detail."""
 
 
 def frame_size(width: int, height: int) -> tuple[int, int]:
-    """The even width and height for a picture of this size, as near to its aspect as they can be.
+    """The even width and height for a picture of this size, as close to its aspect ratio as possible.
 
     >>> frame_size(1920, 1080), frame_size(3000, 4000), frame_size(641, 481), frame_size(1, 1)
     ((1280, 720), (830, 1108), (640, 480), (16, 16))
@@ -32,6 +32,6 @@ def frame_size(width: int, height: int) -> tuple[int, int]:
 
 
 def _even(length: float) -> tuple[int, int]:
-    """The even numbers next to a length."""
+    """The even numbers next to a length, at least `SHORTEST`."""
     below = 2 * math.floor(length / 2 + 1e-9)
     return max(SHORTEST, below), max(SHORTEST, below + 2)

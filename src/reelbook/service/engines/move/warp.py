@@ -1,4 +1,4 @@
-"""Frames out of one picture: its planes bent over a mesh, once per frame."""
+"""Frames from one picture: its planes, warped over a mesh."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .field import Field
 from .path import Pose
 
 OVERSIZE = 1.5
-"""How much larger than a frame the stored picture is: a close camera finds detail, and bilinear sampling stays crisp."""
+"""Size of the stored picture relative to a frame: close views have more detail, and bilinear sampling stays crisp."""
 
 CELL = (64, 64)
-"""The width and height of the mesh's cells in pixels; each cell costs time besides its pixels."""
+"""The width and height of the mesh's cells in pixels; each cell has a cost besides its pixels."""
 
 WAVE_CELL = (96, 16)
-"""The same where there are waves, which follow each other down the picture."""
+"""The same where there are waves, which need finer cells down the picture."""
 
 Planes = tuple[Image.Image, Image.Image, Image.Image]
-"""Lightness and two colour differences, the latter at half the width and height."""
+"""Luma and two chroma planes, the latter at half the width and height."""
 
 
 def planes_of(picture: Image.Image) -> Planes:
@@ -42,14 +42,14 @@ def planes_of(picture: Image.Image) -> Planes:
 
 
 def frame_of(planes: Planes) -> av.VideoFrame:
-    """The planes as a frame that a Movie takes."""
+    """The planes as a frame for a `Movie`."""
     width = planes[0].width
     flat = np.concatenate([np.asarray(plane).reshape(-1) for plane in planes])
     return av.VideoFrame.from_ndarray(flat.reshape(-1, width), format="yuv420p")
 
 
 class Warp:
-    """A picture that can be seen from any pose."""
+    """A picture that can be rendered from any pose."""
 
     def __init__(self, planes: Planes, size: tuple[int, int], field: Field) -> None:
         self._planes, self._size, self._field = planes, size, field
@@ -57,14 +57,14 @@ class Warp:
         self._grid = np.meshgrid(np.array(self._xs) / size[0] - 0.5, np.array(self._ys) / size[1] - 0.5)
 
     def seen(self, pose: Pose) -> Planes:
-        """The planes of the frame that the camera sees from a pose."""
+        """The planes of the frame rendered from a pose."""
         x, y = self._field.origin(*self._grid, pose)
         light, blue, red = (self._bent(plane, x, y, part) for plane, part in zip(self._planes, (1, 2, 2), strict=True))
         return light, blue, red
 
     def _bent(self, plane: Image.Image, x: np.ndarray, y: np.ndarray, part: int) -> Image.Image:
         width, height = self._size
-        # A hair inside: a sample on the very edge would count as outside and come out black.
+        # Slightly inside: a sample exactly on the edge would count as outside and be black.
         across = np.clip((x + 0.5) * plane.width, 1e-3, plane.width - 1e-3)
         down = np.clip((y + 0.5) * plane.height, 1e-3, plane.height - 1e-3)
         corners = np.stack([across, down], axis=-1)
@@ -80,6 +80,6 @@ class Warp:
 
 
 def _ticks(length: int, cell: int) -> list[int]:
-    """Even places along a side, from its one end to its other, so that they fall on whole pixels of all planes."""
+    """Even positions along a side, including both ends, so that they fall on integer pixels of all planes."""
     count = max(1, round(length / cell))
     return [2 * round(length / 2 * step / count) for step in range(count + 1)]

@@ -1,4 +1,4 @@
-"""Weather before a picture: rain, snow, petals, leaves, sparks and fog, drawn as flecks and veils."""
+"""Weather in front of a picture: rain, snow, petals, leaves, sparks and fog, drawn as particles and veils."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .shot_plan import Plan
 from .warp import Planes
 
 TURNS = 8
-"""In how many rotations a fleck is stored."""
+"""Stored rotations of a particle."""
 
 NEARNESS = 4
-"""How many sizes of flecks there are, near ones large, fast and faint at the edge."""
+"""Number of particle sizes; near ones are large, fast and soft-edged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +26,24 @@ class Kind:
     """The appearance of one kind of weather. Lengths are shares of the frame's height, times are seconds."""
 
     count: int
-    """Flecks in a frame of 16:9."""
+    """Particles in a frame of 16:9."""
     long: float
     wide: float
-    """The nearest fleck's size."""
+    """The size of the nearest particles."""
     fall: float
-    """How far the nearest falls in a second; negative for what rises."""
+    """The distance that the nearest fall in a second; negative for rising ones."""
     wind: float
-    """How far it drifts to the right meanwhile."""
+    """The distance that they drift to the right in that time."""
     sway: float
-    """How far it swings from its way."""
+    """The amplitude of their swing."""
     spin: float
-    """Turns in a second."""
+    """Rotations per second."""
     colour: tuple[int, int, int]
-    """Lightness, blue and red difference."""
+    """Luma, blue and red chroma."""
     strength: float
-    """How much it covers, 0 to 1."""
+    """Opacity, 0 to 1."""
     glow: bool = False
-    """Whether it shines, and comes and goes, like an ember."""
+    """Whether they glow and pulsate, like embers."""
 
 
 KINDS: Mapping[str, Kind] = {
@@ -56,7 +56,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 class Weather:
-    """The weather of one clip; it sets in softly and every frame can be drawn by itself."""
+    """The weather of one clip; it sets in gradually, and frames can be rendered in any order."""
 
     def __init__(self, plan: Plan, size: tuple[int, int]) -> None:
         draw = np.random.default_rng(plan.seed)
@@ -66,7 +66,7 @@ class Weather:
         self._fog = _Fog(plan.amount("fog"), size, draw) if plan.amount("fog") else None
 
     def over(self, planes: Planes, seconds: float) -> Planes:
-        """The planes of a frame with the weather before them."""
+        """The planes of a frame with the weather in front; they are changed in place."""
         if self._fog:
             _lay(planes, self._fog.mask(seconds), (205, 129, 127))
         for flecks in self._flecks:
@@ -81,12 +81,12 @@ def _lay(planes: Planes, mask: Image.Image, colour: tuple[int, int, int]) -> Non
 
 
 class _Flecks:
-    """Many small things in the air."""
+    """The particles of one kind of weather."""
 
     def __init__(self, kind: Kind, amount: float, size: tuple[int, int], draw: np.random.Generator) -> None:
         self.kind, self._size = kind, size
         count = max(3, round(kind.count * min(1.6, 0.4 + amount) * min(3.0, size[0] / size[1] * 9 / 16 + 0.2)))
-        # More far ones than near ones, as in any crowd.
+        # More far ones than near ones.
         self._near = np.sort(draw.uniform(0, 1, count) ** 1.7)
         self._start = draw.uniform(0, 1, (count, 2))
         self._phase = draw.uniform(0, 1, count)
@@ -98,11 +98,11 @@ class _Flecks:
         self._reach = max(max(sprite.size) for sprites in self._sprites for sprite in sprites) / 2
 
     def mask(self, seconds: float) -> Image.Image:
-        """Where the flecks are at this moment, and how much they cover."""
+        """The opacity of the particles at each pixel at this moment."""
         kind, (width, height) = self.kind, self._size
         closeness = 0.35 + 0.65 * self._near
         swing = kind.sway * np.sin(math.tau * (0.35 * seconds * self._pace + self._phase)) * closeness
-        # The field is a little larger than the frame, so that nothing pops in or out at its edge.
+        # The field is a little larger than the frame, so that nothing appears or disappears at its edge.
         across = (self._start[:, 0] * 1.4 + kind.wind * closeness * seconds * height / width) % 1.4 - 0.2
         down = (self._start[:, 1] * 1.4 + kind.fall * closeness * self._pace * seconds) % 1.4 - 0.2
         xs, ys = (across + swing * height / width) * width, down * height
@@ -124,11 +124,11 @@ class _Flecks:
 
 
 def _sprite(kind: Kind, near: float, turn: float, height: int) -> Image.Image:
-    """One fleck as a mask: an ellipse with a soft edge, along its way where it only falls."""
+    """One particle as a mask: an ellipse with a soft edge, along its path where it only falls."""
     closeness = 0.3 + 0.7 * near**1.5
     long, wide = (max(1.2, size * height * closeness) for size in (kind.long, kind.wide))
     angle = math.tau * turn if kind.spin else math.atan2(kind.wind, kind.fall)
-    # What spins is seen from the side at times.
+    # Spinning particles are sometimes seen from the side.
     wide *= abs(math.cos(math.tau * turn * 1.5)) * 0.7 + 0.3 if kind.spin else 1.0
     reach = math.ceil(max(long, wide) / 2) + 2
     y, x = np.mgrid[-reach : reach + 1, -reach : reach + 1].astype(float)
@@ -143,17 +143,17 @@ def _sprite(kind: Kind, near: float, turn: float, height: int) -> Image.Image:
 
 
 class _Fog:
-    """A veil with thin and thick places, drifting."""
+    """A drifting veil of varying density."""
 
     def __init__(self, amount: float, size: tuple[int, int], draw: np.random.Generator) -> None:
         self._amount, self._size = amount, size
-        # Twice the frame's width and joined in a circle, so that it can drift for ever.
+        # Twice the frame's width and periodic, so that it can drift indefinitely.
         noise = np.sum([_noise(draw, cells) / cells for cells in (3, 6, 12)], axis=0)
         thick = (noise - noise.min()) / np.ptp(noise)
         self._veil = Image.fromarray(np.rint(255 * thick).astype(np.uint8))
 
     def mask(self, seconds: float) -> Image.Image:
-        """How much the fog covers at this moment."""
+        """The opacity of the fog at this moment."""
         width, height = self._veil.size
         shift = 0.035 * seconds * width
         box = (shift % (width / 2), 0.0, shift % (width / 2) + width / 2, float(height))
@@ -163,7 +163,7 @@ class _Fog:
 
 
 def _noise(draw: np.random.Generator, cells: int) -> NDArray[np.float64]:
-    """Smooth noise, twice as wide as it repeats."""
+    """Smooth noise, twice as wide as its period."""
     rough = draw.uniform(0, 1, (cells, 2 * cells)).astype(np.float32)
     wide = np.concatenate([rough] * 4, axis=1)
     smooth = Image.fromarray(wide).resize((512, 64), Image.Resampling.BICUBIC)

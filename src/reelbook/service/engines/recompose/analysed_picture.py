@@ -1,4 +1,4 @@
-"""An analysed picture, which can be composed for any size."""
+"""An analysed picture, which can be composed at any size."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class View:
     seed: int
     plain: bool
     reduction: float
-    """How many times smaller than the source the picture was opened."""
+    """The factor by which the picture was reduced when it was opened."""
 
     @property
     def untouched(self) -> bool:
@@ -49,9 +49,9 @@ class View:
 
 
 class AnalysedPicture:
-    """The analysis of a picture, and its compositions for any size.
+    """The analysis of a picture, and its compositions at any size.
 
-    `width` is that of the source, where the picture was opened smaller than it is.
+    `width` is that of the source, where the picture was opened at a smaller size.
     """
 
     def __init__(self, picture: Image.Image, wish: Wish, seed: int, width: int | None = None) -> None:
@@ -61,12 +61,12 @@ class AnalysedPicture:
         self._searches: dict[Aims, Search] = {}
 
     def views(self, target: Pair, count: int) -> Iterator[View]:
-        """`count` different views of the picture in this size, the best first."""
+        """Yield `count` different views of the picture at this size, the best first."""
         if target == self.picture.size and not self.wish.followed:
             yield from (View(self.picture, None, 0, False, 1.0) for _ in range(count))
             return
         taken: list[Window] = []
-        # The fill has a seed of its own, the same for every size.
+        # The fills have separate seeds, the same for every size.
         fills = np.random.default_rng([self.seed, 1]).integers(0, 2**32, count)
         for aims, fill in zip(variants(self.wish.aims, count, self.seed, target[0] / target[1]), fills, strict=True):
             window = self._search(aims).best(target, taken)

@@ -1,4 +1,4 @@
-"""A composition: how a picture is laid out in a target size, decided before a pixel is touched."""
+"""A composition: the layout of a picture in a target size, computed before any pixel is."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .extend import extended
 from .importance import Analysis, Box, Grid, inside
 
 SLIVER = 0.02
-"""An extension by less than this is left to the strips instead."""
+"""Smaller extensions are replaced by stretching the strips."""
 
 
 @dataclass(frozen=True, slots=True)
 class Composition:
-    """Where everything goes: the strips of the picture, and their place in the target."""
+    """The layout: the strips of the picture, and their position in the target."""
 
     source: Pair
     target: Pair
@@ -30,11 +30,11 @@ class Composition:
     scale: float
     """The size of the subject in the target, relative to the picture."""
     unrepeatable: Grid
-    """How bad it would be to show each part of the picture again beyond its edges, as a small map of the visible part."""
+    """The cost of repeating each part of the picture beyond its edges, as a small map of the visible part."""
 
     @property
     def inner(self) -> Pair:
-        """The size of the part of the target that shows the picture."""
+        """The size of the part of the target that contains the picture."""
         return self.across.length, self.down.length
 
     @property
@@ -45,11 +45,11 @@ class Composition:
 
     @property
     def added(self) -> float:
-        """How much of the target is background that is not in the picture."""
+        """The share of the target that is added background."""
         return 1 - self.inner[0] * self.inner[1] / (self.target[0] * self.target[1])
 
     def drawn(self, picture: Image.Image, *, seed: int, plain: bool = False) -> Image.Image:
-        """The picture in the target size; `plain` adds background without structure."""
+        """The picture at the target size; `plain` adds background without structure."""
         inner = bent(picture, self.across, self.down)
         if inner.size == self.target:
             return inner
@@ -85,7 +85,7 @@ def composed(analysis: Analysis, source: Pair, target: Pair, window: Window, aim
 
 
 def _unrepeatable(analysis: Analysis, window: Window) -> Grid:
-    """How bad it would be to show each part of the window twice: 1 for the subject's core, less around it."""
+    """The cost of repeating each part of the window: 1 for the subject's core, less around it."""
     cells = (slice(window.top, window.bottom), slice(window.left, window.right))
     around = inside(analysis.boxes, analysis.importance.shape) | (analysis.importance > 0.25)
     ranks: Grid = np.maximum.reduce([0.35 * around, 0.7 * analysis.subject, 1.0 * (analysis.importance > 0.6)])
@@ -93,7 +93,7 @@ def _unrepeatable(analysis: Analysis, window: Window) -> Grid:
 
 
 def _scale(analysis: Analysis, source: Pair, across: Strips, down: Strips) -> float:
-    """The real size of the subject in the result, relative to the picture."""
+    """The actual size of the subject in the result, relative to the picture."""
     box = analysis.boxes[0] if analysis.boxes else Box(0, 0, 1, 1)
     width = across.growth(box.left * source[0], box.right * source[0])
     return math.sqrt(width * down.growth(box.top * source[1], box.bottom * source[1]))
@@ -108,11 +108,11 @@ def _inner(target: Pair, window: Window) -> Pair:
 
 
 def _offset(analysis: Analysis, window: Window, axis: int, centre: float, missing: int, side: int, aims: Aims) -> int:
-    """Where the picture begins along one side of the target, so that the subject comes where it should."""
+    """The offset of the picture along one side of the target that puts the subject at its goal."""
     if not missing:
         return 0
     first, last = _touched(analysis, window, axis)
-    # A subject that the picture's edge cuts must stay at the edge.
+    # A subject cut by the picture's edge must stay at the edge.
     if first != last:
         return 0 if first else missing
     return min(max(round(aims.goal(axis, analysis.centre) * side - centre), 0), missing)
@@ -123,5 +123,5 @@ def _touched(analysis: Analysis, window: Window, axis: int) -> tuple[bool, bool]
     cells = analysis.importance.shape[1 - axis]
     first, last = ((window.left, window.right), (window.top, window.bottom))[axis]
     spans = [((box.left, box.right), (box.top, box.bottom))[axis] for box in analysis.boxes if box.weight > 0.3]
-    # A box has a cell to spare, so that one just beside the edge does not touch it.
+    # A box has a margin of one cell, so that one just beside the edge does not touch it.
     return any(low * cells < first + 0.5 for low, _ in spans), any(high * cells > last - 0.5 for _, high in spans)

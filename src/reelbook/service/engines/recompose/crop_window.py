@@ -1,4 +1,4 @@
-"""Which part of a picture to show: a search over windows of every shape and place."""
+"""The part of a picture to show: a search over windows of all shapes and positions."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ Indices = npt.NDArray[np.int64]
 Pair = tuple[int, int]
 
 SHAPES = 15
-"""How many lengths are tried along each side."""
+"""Number of lengths tried along each side."""
 
 LEAST = 0.12
-"""The shortest of them, in parts of the picture; one of a single cell is for the most extreme targets."""
+"""The shortest of them, as a share of the picture; a single cell is added for the most extreme targets."""
 
 MAX_ADDED = 0.7
-"""How much of a side may be added background before it becomes expensive."""
+"""The share of a side that may be added background before it becomes expensive."""
 
 AIR = 0.06
-"""The air, in parts of the window, that a subject wants around it."""
+"""The preferred margin around a subject, as a share of the window."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of the picture in cells of the analysis's grid, and what it takes to fill the target with it."""
+    """A part of the picture in cells of the analysis's grid, and how it fills the target."""
 
     left: int
     top: int
@@ -39,11 +39,11 @@ class Window:
     scale: float
     """The size of the subject in the target, relative to the picture."""
     covers: tuple[float, float]
-    """How much of the target's width and height it covers; the rest is added."""
+    """The shares of the target's width and height that it covers; the rest is added."""
 
 
 class Search:
-    """All windows of a picture, with their costs that do not depend on the target."""
+    """All windows of a picture, with the costs that do not depend on the target."""
 
     def __init__(self, analysis: Analysis, source: Pair, aims: Aims) -> None:
         rows, columns = analysis.importance.shape
@@ -55,13 +55,13 @@ class Search:
         importance = _edges(analysis.importance, self._xs, self._ys)
         busy = _edges(np.minimum(np.hypot(analysis.across, analysis.down) / 3, 2), self._xs, self._ys)
         self._content += 0.8 * _cut(importance, self._xs, self._ys)
-        # Adding to a side is bad where a subject touches it, and where it is busy. It may be the calmer side.
+        # Extending a side is bad where a subject touches it, and where it is busy. The calmer side is extended.
         self._beside, self._above = (
             6 * np.minimum(importance[a], importance[b]) + (busy[a] + busy[b]) / 2 for a, b in ((0, 1), (2, 3))
         )
 
     def best(self, target: Pair, taken: Sequence[Window] = ()) -> Window:
-        """The window that loses, cuts, bends and adds least; unlike those already taken."""
+        """The window that loses, cuts, warps and adds least, unlike those already taken."""
         xs, ys = self._xs, self._ys
         fit = _fit(xs, ys, target)
         price = self._content + self._shape_price(fit)
@@ -74,27 +74,27 @@ class Search:
         return Window(left, top, right, bottom, float(np.exp(fit.scale[y, x])), covers)
 
     def _shape_price(self, fit: _Fit) -> Numbers:
-        """What it costs to bend, add to and enlarge each window."""
+        """The cost of warping, extending and enlarging each window."""
         price = self.aims.bend * fit.bend * (0.35 + 0.65 * fit.load)
         side = np.where(fit.wider, self._beside, self._above)
         price += self.aims.invent * (0.7 + 0.6 * fit.added + side) * fit.added
-        # Beyond this the result would hardly be the picture any more.
+        # With more, the result would hardly resemble the picture.
         price += 5 * np.maximum(fit.added - MAX_ADDED, 0)
         return np.asarray(price + 0.1 * np.maximum(fit.scale, 0))
 
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """What it takes to fill a target with each window."""
+    """How each window fills a target."""
 
     wider: npt.NDArray[np.bool_]
-    """Whether the target is wider than the window, in shape."""
+    """Whether the target's aspect ratio is wider than the window's."""
     bend: Numbers
-    """How far strips are stretched and squeezed, as a logarithm."""
+    """The stretching and squeezing of strips, as a logarithm."""
     load: Numbers
-    """How much that is of what they can give, 0 to 1."""
+    """Its share of the strips' capacity, 0 to 1."""
     added: Numbers
-    """How much of the target is still missing then."""
+    """The share of the target that is still missing."""
     scale: Numbers
     """The logarithm of the subject's size in the target, relative to the picture."""
 
@@ -106,14 +106,14 @@ def _fit(xs: _Spans, ys: _Spans, target: Pair) -> _Fit:
     capacity = np.where(wider, xs.grow[None] + ys.shrink[:, None], xs.shrink[None] + ys.grow[:, None])
     bend = np.minimum(np.abs(need), capacity)
     load = bend / np.maximum(capacity, 1e-6)
-    # The subject has the scale of the side that is too long, where the strips beside it give way.
+    # The subject has the scale of the side that is too long, where the strips beside it are squeezed.
     scale = np.where(wider, high + load * ys.shrink[:, None], wide + load * xs.shrink[None])
     return _Fit(wider, bend, load, 1 - np.exp(bend - np.abs(need)), scale)
 
 
 @dataclass(frozen=True, slots=True)
 class _Spans:
-    """Many intervals along one side of the picture, one array per property."""
+    """Many intervals along one side of the picture, as one array per property."""
 
     start: Indices
     end: Indices
@@ -121,9 +121,9 @@ class _Spans:
     length: Numbers
     """In pixels of the picture."""
     shrink: Numbers
-    """The logarithm of how much each can be squeezed."""
+    """The logarithm of the maximum squeeze of each."""
     grow: Numbers
-    """The logarithm of how much each can be stretched."""
+    """The logarithm of the maximum stretch of each."""
 
 
 def _spans(cells: int, pixels: int, leeway: Leeway, rigid: bool) -> _Spans:
@@ -143,7 +143,7 @@ def _spans(cells: int, pixels: int, leeway: Leeway, rigid: bool) -> _Spans:
 
 
 def _content_price(analysis: Analysis, xs: _Spans, ys: _Spans, aims: Aims) -> Numbers:
-    """What is lost, cut, or left without air."""
+    """The cost of what is lost, cut, or left without margin."""
     sums = np.pad(analysis.importance, ((1, 0), (1, 0))).cumsum(0, dtype=np.float64).cumsum(1)
     rows = sums[ys.end] - sums[ys.start]
     price: Numbers = aims.lost * (1 - (rows[:, xs.end] - rows[:, xs.start]) / max(float(sums[-1, -1]), 1e-6))
@@ -164,7 +164,7 @@ def _covered_share(low: float, high: float, spans: _Spans) -> Numbers:
 
 
 def _tightness(low: float, high: float, spans: _Spans) -> Numbers:
-    """How little air each span leaves around an interval; none is missed at the picture's own border."""
+    """How small a margin each span leaves around an interval; the picture's own border needs none."""
     length = spans.end - spans.start
     before = np.where(spans.start > 0, low * spans.cells - spans.start, length)
     after = np.where(spans.end < spans.cells, spans.end - high * spans.cells, length)
@@ -182,14 +182,14 @@ def _edges(grid: Grid, xs: _Spans, ys: _Spans) -> tuple[Numbers, Numbers, Number
 
 
 def _cut(importance: tuple[Numbers, Numbers, Numbers, Numbers], xs: _Spans, ys: _Spans) -> Numbers:
-    """How much the edges run through; the picture's own border cuts nothing."""
+    """The importance along the window's edges; the picture's own border cuts nothing."""
     left, right, top, bottom = importance
     sides = (xs.start > 0)[None] * left + (xs.end < xs.cells)[None] * right
     return sides + (ys.start > 0)[:, None] * top + (ys.end < ys.cells)[:, None] * bottom
 
 
 def _place_price(analysis: Analysis, xs: _Spans, ys: _Spans, aims: Aims) -> Numbers:
-    """How far the subject is from where it should be, and whether a side is missing that must stay."""
+    """The cost of the subject's distance from its goal, and of missing sides that must remain."""
     across = _off_place(analysis, xs, 0, aims) + _missing(xs, "left", "right", aims)
     down = _off_place(analysis, ys, 1, aims) + _missing(ys, "top", "bottom", aims)
     return across[None] + down[:, None]
@@ -206,7 +206,7 @@ def _missing(spans: _Spans, first: str, last: str, aims: Aims) -> Numbers:
 
 
 def _likeness(window: Window, xs: _Spans, ys: _Spans) -> Numbers:
-    """How much each window shares with one: 1 for the same."""
+    """The overlap of each window with the given one: 1 for the same."""
     across = np.clip(np.minimum(xs.end, window.right) - np.maximum(xs.start, window.left), 0, None)
     down = np.clip(np.minimum(ys.end, window.bottom) - np.maximum(ys.start, window.top), 0, None)
     both = down[:, None] * across[None]

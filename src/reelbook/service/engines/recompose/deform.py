@@ -1,4 +1,4 @@
-"""A window of a picture bent to a size: calm strips take the change, the subject keeps its shape."""
+"""Warping of a window to a size: calm strips absorb the change, the subject keeps its shape."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .leeway import Leeway, Numbers, leeway_across, leeway_down, strip_sizes
 _N = TypeVar("_N", int, float)
 
 LONGEST = 512
-"""The most pixels of the result that are resampled in one go."""
+"""Maximum pixels of the result that are resampled at a time."""
 
 ALIKE = 0.004
-"""Strips whose scales differ by less are drawn in one go."""
+"""Strips whose scales differ by less are resampled together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strips:
-    """One side of the deformation: strip i takes source[i] … source[i + 1] to target[i] … target[i + 1]."""
+    """One axis of the deformation: strip i maps source[i] … source[i + 1] to target[i] … target[i + 1]."""
 
     source: tuple[float, ...]
     target: tuple[int, ...]
@@ -39,12 +39,12 @@ class Strips:
 
     @property
     def uniform(self) -> bool:
-        """Whether nothing is bent: there is one strip only."""
+        """Whether there is only one strip, and so no warping."""
         return len(self.target) == 2
 
     @property
     def finest(self) -> float:
-        """How many pixels of the picture go into one pixel of the result, where they are fewest."""
+        """The smallest number of pixels of the picture per pixel of the result."""
         return min((end - start) / (last - first) for start, end, first, last in self._each())
 
     def reach(self, extent: int) -> tuple[int, int]:
@@ -52,11 +52,11 @@ class Strips:
         return _with_neighbours(self.source[0], self.source[-1], self.length, extent)
 
     def place(self, at: float) -> float:
-        """Where a place of the picture comes, in pixels of the result."""
+        """The position of a point of the picture, in pixels of the result."""
         return float(np.interp(at, self.source, self.target))
 
     def growth(self, start: float, end: float) -> float:
-        """How many pixels of the result a pixel of the picture becomes, between two places, as far as they are visible."""
+        """The mean enlargement between two points of the picture, as far as they are visible."""
         start, end = max(start, self.source[0]), min(end, self.source[-1])
         if end - start < 1e-6:
             start, end = self.source[0], self.source[-1]
@@ -69,7 +69,7 @@ class Strips:
         return Strips(tuple(place / by for place in self.source), self.target)
 
     def pieces(self) -> Iterator[tuple[float, float, int, int]]:
-        """The strips, long ones in parts, so that no copy made on the way is large."""
+        """Yield the strips, long ones in parts, so that no intermediate copy is large."""
         for start, end, first, last in self._each():
             parts = math.ceil((last - first) / LONGEST)
             edges = [first + (last - first) * part // parts for part in range(parts + 1)]
@@ -82,7 +82,7 @@ class Strips:
 
 
 def strips_for(analysis: Analysis, window: Window, source: Pair, inner: Pair, aims: Aims) -> tuple[Strips, Strips]:
-    """How the window's columns and rows are laid out over the pixels of the inner picture."""
+    """The layout of the window's columns and rows over the pixels of the inner picture."""
     rows, columns = analysis.importance.shape
     across = leeway_across(analysis, window.top, window.bottom)[window.left : window.right]
     down = leeway_down(analysis, window.left, window.right)[window.top : window.bottom]
@@ -108,7 +108,7 @@ def bent(picture: Image.Image, across: Strips, down: Strips) -> Image.Image:
 
 
 def _reduced(picture: Image.Image, across: Strips, down: Strips) -> tuple[Image.Image, Strips, Strips]:
-    """The picture made smaller by whole numbers first, which is quick, where it stays twice as fine as needed."""
+    """The picture reduced by integer factors, which is fast, to no less than twice the necessary resolution."""
     x, y = max(1, int(across.finest / 2)), max(1, int(down.finest / 2))
     if x == y == 1:
         return picture, across, down
@@ -144,14 +144,14 @@ def _with_neighbours(start: float, end: float, pixels: int, extent: int) -> tupl
 
 
 def _places(start: int, end: int, cells: int, pixels: int) -> Numbers:
-    """Where the cells' borders are in the picture."""
+    """The positions of the cells' borders in the picture."""
     return np.arange(start, end + 1, dtype=np.float64) * pixels / cells
 
 
 def _strips(
     leeway: Leeway, places: Numbers, scale: float, pixels: int, analysis: Analysis, axis: int, aims: Aims
 ) -> Strips:
-    """The strips between these places of the picture, laid out over as many pixels."""
+    """The strips between these positions of the picture, laid out over `pixels`."""
     if aims.rigid:
         sizes = np.ones(len(places) - 1)
     else:
@@ -165,7 +165,7 @@ def _strips(
 
 
 def _merged(sources: Numbers, targets: Numbers, pixels: int) -> Strips:
-    """Whole pixels for the edges of strips; neighbours of the same scale become one strip."""
+    """Strips with integer edges; adjacent ones of the same scale are merged."""
     edges = np.unique(np.clip(np.rint(targets), 0, pixels).astype(np.int64))
     places = np.interp(edges, targets, sources)
     scales = np.diff(places) / np.diff(edges)

@@ -1,4 +1,4 @@
-"""Smart resize by geometry: a picture is analysed once and composed for every size."""
+"""Smart resize by geometry: a picture is analysed once and composed at every size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .wishes import Wish, parse_prompt
 from .write_picture import SUFFIXES, write
 
 OVERSAMPLING = 4
-"""How many times finer than the largest target the picture is opened: a quarter of it still fills the target sharply."""
+"""Size of the opened picture relative to the largest target: a quarter of it still fills the target sharply."""
 
 ANALYSIS_SHARE = 0.1
 """The share of a run's progress for opening and analysing the picture."""
@@ -44,7 +44,7 @@ class Recompose:
         provenance = Provenance(SmartResize.endpoint_id, job.input.wire(), job.seed, self.name, self.version)
         writer = _ResultWriter(job, provenance.save_options(job.input.output_format))
         while views:
-            # Taken out of the queue: the last view takes the source picture along, and frees its memory.
+            # Removed from the queue, so that the last view frees the memory of the source picture.
             yield from writer.write_view(*views.popleft())
         return {"images": writer.images, "results": writer.results, "description": self._described(writer, wish)}
 
@@ -59,7 +59,7 @@ recompose = Recompose()
 
 
 def _planned(job: EngineTask[SmartResize], wish: Wish) -> Generator[Progress | Log, None, deque[tuple[Size, View]]]:
-    """Every picture that will be made, in order, with nothing drawn yet."""
+    """Plan all pictures, in order, without rendering them."""
     analysed = yield from reporting(Progress("looking", 0.0), lambda: _analysed_picture(job, wish))
     yield Log(" ".join(filter(None, [analysed.seen(), wish.described()])))
     views: deque[tuple[Size, View]] = deque()
@@ -79,7 +79,7 @@ def _analysed_picture(job: EngineTask[SmartResize], wish: Wish) -> AnalysedPictu
 
 
 def _ready(picture: Image.Image, output_format: str) -> Image.Image:
-    """The picture with transparency only where there is some and the format can keep it; JPEG gets a black ground."""
+    """The picture with an alpha channel only if it is used and the format supports it; JPEG gets a black background."""
     if picture.mode != "RGBA":
         return picture
     if output_format == "jpeg":
@@ -89,7 +89,7 @@ def _ready(picture: Image.Image, output_format: str) -> Image.Image:
 
 
 class _ResultWriter:
-    """Draws views, writes them to files and collects the results."""
+    """Renders views, writes them to files and collects the results."""
 
     def __init__(self, job: EngineTask[SmartResize], provenance: Mapping[str, Any]) -> None:
         self.images: list[OutputFile] = []
@@ -99,11 +99,11 @@ class _ResultWriter:
         self._numbers: Counter[Size] = Counter()
 
     def write_view(self, size: Size, view: View) -> Generator[Progress | Log, None, None]:
-        """Draw one picture, write it, and add it to the results."""
+        """Render one picture, write it, and add it to the results."""
         stage = f"composing {size}, {len(self.images) + 1} of {self._total}"
         exact, scale, words = view.untouched, view.scale, view.described()
         picture = yield from reporting(self._progress(stage, 0.0), view.drawn)
-        del view  # With it goes the source picture, where this was the last.
+        del view  # This frees the source picture after the last view.
         path = self._path(size)
         save = partial(write, picture, path, self._request.output_format, provenance=self._provenance, exact=exact)
         yield from reporting(self._progress(f"writing {path.name}", 0.5), save)
@@ -111,7 +111,7 @@ class _ResultWriter:
         self._enter(size, OutputFile(path, f"image/{self._request.output_format}", _facts(picture)), scale, words)
 
     def _progress(self, stage: str, part: float) -> Progress:
-        """How far the run is, when this part of the picture in work is done."""
+        """The progress of the run when this part of the current picture is done."""
         return Progress(stage, ANALYSIS_SHARE + (1 - ANALYSIS_SHARE) * (len(self.images) + part) / self._total)
 
     def _path(self, size: Size) -> Path:

@@ -1,4 +1,4 @@
-"""What lies beyond a picture's edge: its own background, continued and let go out of focus."""
+"""Extension of a picture beyond its edges, by continuing and blurring its own background."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .texture import MAX, texture
 Floats = npt.NDArray[np.float32]
 
 AREA = 4600
-"""How many pixels the small canvas has on which the background is continued: more would cost more than it shows."""
+"""Pixels of the small canvas on which the background is continued: more would cost time without visible gain."""
 
 LONGEST, SHORTEST = 192, 10
 PATCH = 2
 RANKS = (0.05, 0.4, 0.75)
-"""First nothing near a subject is repeated; where that leaves too little, its faint parts may be, and so on."""
+"""Maximum costs of repeated parts: first nothing near a subject; if that leaves too little, its faint parts, …"""
 
 FADE = 300
-"""Over how many pixels the texture grows fainter."""
+"""The distance in pixels over which the texture fades."""
 
 CHUNK = 256
-"""How many lines of the result are worked on at a time, to spare memory."""
+"""Lines of the result processed at a time, to save memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Band:
     first: int
     last: int
     after: bool
-    """Whether the band comes after the picture: on its right or below it."""
+    """Whether the band is to the right of the picture or below it."""
 
 
 def extended(
@@ -54,8 +54,8 @@ def extended(
 ) -> Image.Image:
     """The inner picture at its offset in the target, surrounded by more of its background.
 
-    `unrepeatable` is a small map of the inner picture, 0 for what may be repeated to 1 for what must not.
-    `plain` leaves the added parts without any structure.
+    `unrepeatable` is a small map of the inner picture, from 0 for parts that may be repeated to 1 for those that
+    must not. `plain` leaves the added parts without structure.
     """
     result = Image.new(inner.mode, target)
     result.paste(inner, offset)
@@ -64,7 +64,7 @@ def extended(
     coarse = 2.5 * math.sqrt(target[0] * target[1] / (small.width * small.height))
     for band in _bands(inner.size, target, offset):
         edge = _edge(inner, band)
-        ripples = _ripples(edge[:, :3] - _meeting(small, band, target))
+        ripples = _split_by_scale(edge[:, :3] - _touching_line(small, band, target))
         fine = texture(_lines(inner, band), coarse, band.last - band.first, generator) * (not plain)
         for chunk, box in _chunks(band, target):
             near = [(reach, gap[chunk]) for reach, gap in ripples]
@@ -86,12 +86,12 @@ def _bands(inner: tuple[int, int], target: tuple[int, int], offset: tuple[int, i
 def _continued(
     inner: Image.Image, target: tuple[int, int], offset: tuple[int, int], unrepeatable: Grid, seed: int, plain: bool
 ) -> Image.Image:
-    """The whole target, small: the picture in it, its background continued around it by PatchMatch."""
+    """The complete target at a small size: the picture, with its background continued around it by PatchMatch."""
     size = _small(target)
-    spans = [_whole(offset[axis], inner.size[axis], target[axis] / size[axis], size[axis]) for axis in (0, 1)]
+    spans = [_covered_span(offset[axis], inner.size[axis], target[axis] / size[axis], size[axis]) for axis in (0, 1)]
     (left, right, start, end), (top, bottom, first, last) = spans
     reduced = inner.resize((right - left, bottom - top), Image.Resampling.BOX, box=(start, first, end, last))
-    # Every place has some colour to begin with, that of the nearest edge.
+    # Initially every pixel has the colour of the nearest edge.
     margins = ((top, size[1] - bottom), (left, size[0] - right), (0, 0))
     canvas = np.pad(np.maximum(np.asarray(reduced.convert("RGB")), 1), margins, mode="edge")
     hole = np.ones(canvas.shape[:2], bool)
@@ -104,7 +104,7 @@ def _continued(
 
 
 def _filled(canvas: npt.NDArray[np.uint8], hole: Mask, avoid: Mask) -> npt.NDArray[np.uint8]:
-    """The hole filled from what is around it, step by step: PatchMatch goes dark where it must reach too far."""
+    """The hole filled from its surroundings, in steps: PatchMatch leaves pixels black that are too far away."""
     filled, left = canvas.copy(), hole.copy()
     while left.any():
         rows, columns = np.flatnonzero(~left.all(1)), np.flatnonzero(~left.all(0))
@@ -112,21 +112,21 @@ def _filled(canvas: npt.NDArray[np.uint8], hole: Mask, avoid: Mask) -> npt.NDArr
         new = patchmatch.inpaint(
             np.ascontiguousarray(filled[part]), left[part], global_mask=avoid[part], patch_size=PATCH
         )
-        # Nothing here is quite black but what was not reached; that keeps the colour of the nearest edge.
+        # Only unreached pixels are black; they keep the colour of the nearest edge.
         filled[part] = np.where(new.max(-1, keepdims=True) > 0, new, filled[part])
         left[part] = False
     return filled
 
 
 def _doubled(known: npt.NDArray[np.intp]) -> slice:
-    """An interval and as much again on either side; slices forgive an end that is too far."""
+    """An interval extended by its length on either side; slices tolerate an end that is too far."""
     first, last = int(known[0]), int(known[-1]) + 1
     return slice(max(0, first - (last - first)), last + (last - first))
 
 
 def _avoided(picture: Image.Image, unrepeatable: Grid) -> Mask:
-    """What is no source for the fill: as much around the subject as still leaves some background."""
-    # Where the picture is clear, its colours are whatever a program left there.
+    """The parts that are no source for the fill: as much around the subject as leaves enough background."""
+    # Transparent pixels have arbitrary colours.
     clear = np.asarray(picture)[..., 3] < 128 if picture.mode == "RGBA" else np.zeros(picture.size[::-1], bool)
     rank = Image.fromarray(np.asarray(unrepeatable, np.float32)).resize(picture.size, Image.Resampling.BOX)
     for least in RANKS:
@@ -136,18 +136,18 @@ def _avoided(picture: Image.Image, unrepeatable: Grid) -> Mask:
     return np.zeros_like(clear)
 
 
-def _whole(offset: int, length: int, per: float, cells: int) -> tuple[int, int, float, float]:
-    """The small pixels that lie wholly in the picture, first and last, and the part of the picture that they show."""
+def _covered_span(offset: int, length: int, per: float, cells: int) -> tuple[int, int, float, float]:
+    """The range of small pixels completely inside the picture, and the part of the picture that they cover."""
     first, last = math.ceil(offset / per), int((offset + length) / per)
     if last <= first:
-        # The picture is thinner than one of them: it gets one all the same.
+        # The picture is thinner than one pixel, but gets one.
         first = min(int((offset + length / 2) / per), cells - 1)
         return first, first + 1, 0.0, float(length)
     return first, last, max(0.0, first * per - offset), min(float(length), last * per - offset)
 
 
 def _patches(mask: Mask) -> int:
-    """How many whole patches lie in the mask."""
+    """The number of complete patches in the mask."""
     sums = np.pad(mask, ((1, 0), (1, 0))).astype(np.int64).cumsum(0).cumsum(1)
     side = 2 * PATCH + 1
     inside = sums[side:, side:] - sums[:-side, side:] - sums[side:, :-side] + sums[:-side, :-side]
@@ -155,9 +155,9 @@ def _patches(mask: Mask) -> int:
 
 
 def _softened(filled: Image.Image, hole: Mask, plain: bool) -> Image.Image:
-    """The filled parts out of focus, the more the farther they are from the picture."""
+    """The filled parts blurred, the more the farther they are from the picture."""
     reach = max(filled.size)
-    # Beside the picture the blur runs along the horizon, and keeps it.
+    # Beside the picture the blur is horizontal, so that it preserves the horizon.
     beside = hole.all(0).any()
     near, far = (reach / 10, reach / 6) if plain else (reach / 100, reach / 28)
     soft, softer = (
@@ -171,7 +171,7 @@ def _softened(filled: Image.Image, hole: Mask, plain: bool) -> Image.Image:
 
 
 def _distance(hole: Mask) -> Floats:
-    """How many pixels each place of the hole is away from the picture, which is a rectangle."""
+    """The distance of each pixel of the hole from the picture, which is a rectangle."""
     steps = []
     for axis in (0, 1):
         places = np.flatnonzero(~hole.all(axis))
@@ -187,7 +187,7 @@ def _small(target: tuple[int, int]) -> tuple[int, int]:
 
 
 def _lines(inner: Image.Image, band: Band) -> Image.Image:
-    """The part of the picture beside the band, turned so that its first line touches it and the others lead away."""
+    """The part of the picture beside the band, oriented so that its first line touches the band."""
     deep = min(MAX, inner.size[band.axis], max(64, inner.size[1 - band.axis]))
     box = [0, 0, *inner.size]
     if band.after:
@@ -201,29 +201,29 @@ def _lines(inner: Image.Image, band: Band) -> Image.Image:
 
 
 def _edge(inner: Image.Image, band: Band) -> Floats:
-    """The picture's last line of pixels before the band, a little averaged against grain."""
+    """The picture's last line of pixels before the band, averaged slightly to reduce noise."""
     return np.asarray(np.asarray(_lines(inner, band))[:2].mean(0), np.float32)
 
 
 def _chunks(band: Band, target: tuple[int, int]) -> Iterator[tuple[slice, tuple[int, int, int, int]]]:
-    """The band in pieces: the part of its edge that each has, and its place in the target."""
+    """Yield the band in pieces: the part of its edge beside each, and its box in the target."""
     for first in range(0, target[1 - band.axis], CHUNK):
         last = min(first + CHUNK, target[1 - band.axis])
         box = (band.first, first, band.last, last) if band.axis == 0 else (first, band.first, last, band.last)
         yield slice(first, last), box
 
 
-def _meeting(small: Image.Image, band: Band, target: tuple[int, int]) -> Floats:
-    """The line of the enlarged small canvas that will touch the picture."""
+def _touching_line(small: Image.Image, band: Band, target: tuple[int, int]) -> Floats:
+    """The line of the enlarged small canvas that touches the picture."""
     at = band.first if band.after else band.last - 1
     box = (at, 0, at + 1, target[1]) if band.axis == 0 else (0, at, target[0], at + 1)
     return np.asarray(_enlarged(small, target, box)).astype(np.float32).reshape(-1, 3)
 
 
-def _ripples(gap: Floats) -> list[tuple[float, Floats]]:
-    """The gap along the edge, parted by the size of its details, with the distance over which each dies away.
+def _split_by_scale(gap: Floats) -> list[tuple[float, Floats]]:
+    """The gap along the edge, split by the size of its details, with the distance over which each decays.
 
-    Fine detail ends soon, coarse detail reaches far, so that the edge goes out of focus and shows no seam.
+    Fine detail ends soon, coarse detail reaches far, so that the edge blurs without a visible seam.
     """
     ripples, reach, rest = [], 1, gap
     while reach < len(gap) / 3:
@@ -234,19 +234,19 @@ def _ripples(gap: Floats) -> list[tuple[float, Floats]]:
 
 
 def _enlarged(small: Image.Image, target: tuple[int, int], box: tuple[int, int, int, int]) -> Image.Image:
-    """A part of the target, cut from the small canvas."""
+    """A part of the target, from the enlarged small canvas."""
     x, y = target[0] / small.width, target[1] / small.height
     size = (box[2] - box[0], box[3] - box[1])
     return small.resize(size, Image.Resampling.BICUBIC, box=(box[0] / x, box[1] / y, box[2] / x, box[3] / y))
 
 
 def _piece(ground: Image.Image, band: Band, ripples: list[tuple[float, Floats]], fine: Floats) -> Image.Image:
-    """A part of the band: the ground, drawn to the picture's own edge where it meets it, with its texture."""
+    """A part of the band: the background, matched to the picture's edge where they meet, with texture."""
     pixels = np.asarray(ground).astype(np.float32)
     lines = pixels if band.axis == 1 else pixels.swapaxes(0, 1)
     if not band.after:
         lines = lines[::-1]
-    # Now lines[0] touches the picture, and the others lead away from it.
+    # Now lines[0] touches the picture, and the others are increasingly far from it.
     for reach, gap in ripples:
         distance = np.arange(min(len(lines), math.ceil(5 * reach)), dtype=np.float32)
         lines[: len(distance)] += np.exp(-distance / reach)[:, None, None] * gap
@@ -265,7 +265,7 @@ def _smoothed(values: Floats, reach: int) -> Floats:
 
 
 def _opacity(edge: Floats, band: Band, size: tuple[int, int]) -> Image.Image:
-    """What is clear at the picture's edge stays clear beyond it."""
+    """The alpha channel beyond the picture's edge, continued from the edge."""
     line = Image.fromarray(
         np.rint(edge).astype(np.uint8)[None] if band.axis == 1 else np.rint(edge).astype(np.uint8)[:, None]
     )

@@ -1,4 +1,4 @@
-"""What matters in a picture: a small map of importance, the boxes of its subjects, and how calm it is elsewhere."""
+"""Importance of the parts of a picture: a small map, the boxes of its subjects, and how busy it is elsewhere."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Grid = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
 LONG_SIDE = 112
-"""The longer side of the map: enough to find a subject, small enough to search thousands of windows."""
+"""The longer side of the map: sufficient to find a subject, small enough to search thousands of windows."""
 
 SHORTEST = 8
 MAX_PARTS, MAX_SUBJECTS = 24, 6
 
-_CENTRE = (0.5, 0.46)  # People and towers carry their heads above the middle.
+_CENTRE = (0.5, 0.46)  # Heads and spires are above the middle.
 _D65 = np.array([0.9505, 1.0, 1.089], np.float32)
 _TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]], np.float32)
 _LINEAR = ((np.arange(256) / 255 + 0.055) / 1.055) ** 2.4
@@ -29,7 +29,7 @@ _LINEAR = np.where(np.arange(256) <= 10, np.arange(256) / 255 / 12.92, _LINEAR).
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rectangle in fractions of the picture, with the share of all importance that is its own."""
+    """A rectangle in fractions of the picture, with its share of the total importance."""
 
     left: float
     top: float
@@ -61,13 +61,13 @@ class Analysis:
     subject: Mask
     """The cells that belong to a subject."""
     boxes: tuple[Box, ...]
-    """The subjects, the weightiest first; none where nothing stands out."""
+    """The subjects, by descending weight; empty where nothing stands out."""
     across: Grid
-    """How much each cell changes from left to right: what suffers when it is stretched sideways."""
+    """The horizontal change of each cell, which horizontal stretching would distort."""
     down: Grid
-    """How much each cell changes from top to bottom."""
+    """The vertical change of each cell."""
     lab: Grid
-    """The picture itself at this size, in CIE Lab."""
+    """The picture at this size, in CIE Lab."""
 
     @property
     def whole(self) -> Box | None:
@@ -76,7 +76,7 @@ class Analysis:
 
     @property
     def centre(self) -> tuple[float, float]:
-        """The middle of all subjects, or of the picture."""
+        """The centre of all subjects, or of the picture."""
         return self.whole.centre if self.whole else (0.5, 0.5)
 
 
@@ -92,13 +92,13 @@ def analyse(picture: Image.Image) -> Analysis:
 
 
 def subjects_of(importance: Grid) -> tuple[Mask, tuple[Box, ...]]:
-    """Which cells stand out, and the boxes around connected ones."""
+    """The cells that stand out, and the boxes around connected ones."""
     threshold = max(0.25, _otsu(importance))
-    labels = _labels(_grown(importance, threshold))
+    labels = _labels(_with_faint_cells(importance, threshold))
     masses = np.bincount(labels.ravel(), weights=importance.ravel())
     masses[0] = 0
     heaviest = [int(label) for label in np.argsort(-masses, kind="stable")[:MAX_PARTS] if masses[label] > 0]
-    boxes = _stacked([_box_around(labels == label, float(masses[label] / masses.sum())) for label in heaviest])
+    boxes = _join_stacked([_box_around(labels == label, float(masses[label] / masses.sum())) for label in heaviest])
     main_boxes = [box for box in boxes if box.weight > 0.1 * max(boxes[0].weight, 1e-6)][:MAX_SUBJECTS]
     total = sum(box.weight for box in main_boxes)
     return (labels > 0) & inside(main_boxes, labels.shape), tuple(
@@ -106,8 +106,8 @@ def subjects_of(importance: Grid) -> tuple[Mask, tuple[Box, ...]]:
     )
 
 
-def _stacked(boxes: list[Box]) -> list[Box]:
-    """The boxes, those joined that stand close above one another: a roof and its house, a bottle and its foot."""
+def _join_stacked(boxes: list[Box]) -> list[Box]:
+    """The boxes, with those close above one another joined: a roof and its house, a bottle and its base."""
     joined: list[Box] = []
     for box in boxes:
         for at, other in enumerate(joined):
@@ -116,12 +116,12 @@ def _stacked(boxes: list[Box]) -> list[Box]:
                 break
         else:
             joined.append(box)
-    # Each joint may bring others within reach.
-    return sorted(joined, key=lambda box: -box.weight) if len(joined) == len(boxes) else _stacked(joined)
+    # Each join may bring others within reach.
+    return sorted(joined, key=lambda box: -box.weight) if len(joined) == len(boxes) else _join_stacked(joined)
 
 
 def inside(boxes: Iterable[Box], shape: tuple[int, ...]) -> Mask:
-    """The cells of a grid of this shape that are in one of the boxes."""
+    """The cells of a grid of this shape that are inside a box."""
     rows, columns = shape
     cells = np.zeros((rows, columns), bool)
     for box in boxes:
@@ -169,27 +169,27 @@ def _pooled(fine: Grid) -> Grid:
 
 
 def _changes(lab: Grid, axis: int) -> Grid:
-    """The step from each cell to the next along an axis."""
+    """The difference between each cell and the next along an axis."""
     steps = np.sqrt((np.diff(lab, axis=axis) ** 2).sum(-1))
     return _grid(np.concatenate([steps, steps.take([-1], axis)], axis))
 
 
 def _importance(lab: Grid, alpha: Grid, detail: Grid) -> Grid:
     smooth = blurred(lab, 1)
-    # Cutting a figure out is the clearest way of saying what the subject is.
+    # A transparent background shows the subject best.
     layers = np.concatenate([smooth, 80 * alpha[..., None]], -1) if alpha.min() < 0.5 else smooth
     barrier = _relative(_barrier_distance(layers), 6.0)
     raw = 1.1 * barrier + 0.6 * _relative(_border_distance(lab), 2.0) + 0.6 * _relative(_contrast(lab, smooth), 8.0)
     raw += 0.5 * _relative(blurred(detail, 2), 4.0)
     raw = blurred(raw * (0.35 + 0.65 * _prior(*raw.shape)) * alpha, 1)
-    # What runs along most of a row, such as waves or a line of trees, is a layer of the landscape.
+    # What extends along most of a row, such as waves or a line of trees, is a layer of the landscape.
     raw = np.maximum(raw - 0.6 * np.percentile(raw, 35, axis=1, keepdims=True), 0)
     raw /= max(float(np.percentile(raw, 99.5)), 0.25)
     return _grid(np.minimum(1, 2 * alpha) / (1 + np.exp(-9 * (raw - 0.42))))
 
 
 def _relative(values: Grid, least: float) -> Grid:
-    """Scaled so that the strongest is 1; `least` keeps the noise of a plain surface small."""
+    """Values scaled so that the maximum is 1; `least` limits the noise of a plain surface."""
     return _grid(np.minimum(values / max(float(np.percentile(values, 99.5)), least), 1))
 
 
@@ -209,14 +209,14 @@ def _lab(rgb: npt.NDArray[np.uint8]) -> Grid:
 
 
 def _contrast(lab: Grid, smooth: Grid) -> Grid:
-    """How much each place differs from its surroundings, near and far."""
+    """How much each cell differs from its surroundings, near and far."""
     side = min(lab.shape[:2])
     surroundings = (blurred(lab, side // divisor) for divisor in (12, 5, 2))
     return _grid(np.sum([np.sqrt(((smooth - around) ** 2).sum(-1)) for around in surroundings], axis=0))
 
 
 def _border_distance(lab: Grid) -> Grid:
-    """How unlike the colours along the picture's four borders each place is; the least like border is left out."""
+    """How unlike the colours along the picture's borders each cell is; the most different border is ignored."""
     depth = max(2, round(0.08 * min(lab.shape[:2])))
     distances = []
     for border in (lab[:depth], lab[-depth:], lab[:, :depth], lab[:, -depth:]):
@@ -232,9 +232,9 @@ def _border_distance(lab: Grid) -> Grid:
 
 
 def _barrier_distance(layers: Grid, passes: int = 3) -> Grid:
-    """The least colour range on any path to the border: high for what the background does not lead to.
+    """The smallest colour range of any path to the border: high for regions that the background does not lead to.
 
-    Sweeps in four directions approximate it, each moving a whole line at a time.
+    It is approximated by sweeps in four directions, each of which processes a complete line at a time.
     """
     distance = np.full(layers.shape, np.inf, np.float32)
     for edge in (distance[0], distance[-1], distance[:, 0], distance[:, -1]):
@@ -254,7 +254,7 @@ def _barrier_distance(layers: Grid, passes: int = 3) -> Grid:
 
 
 def _directions(*grids: Grid) -> Iterator[tuple[Grid, ...]]:
-    """Views of the same grids that run down, up, right and left."""
+    """Yield views of the same grids that run down, up, right and left."""
     yield grids
     yield tuple(grid[::-1] for grid in grids)
     turned = tuple(grid.swapaxes(0, 1) for grid in grids)
@@ -262,17 +262,17 @@ def _directions(*grids: Grid) -> Iterator[tuple[Grid, ...]]:
     yield tuple(grid[::-1] for grid in turned)
 
 
-def _grown(importance: Grid, threshold: float) -> Mask:
-    """What is above the threshold, and the fainter parts that touch it: the white sails of a dark boat."""
+def _with_faint_cells(importance: Grid, threshold: float) -> Mask:
+    """The cells above the threshold, and the fainter cells that touch them: the white sails of a dark boat."""
     core = importance > threshold
     faint = _labels(importance > 0.4 * threshold)
     grown = np.isin(faint, np.unique(faint[core]))
-    # Where the fainter parts are everywhere, they are the background.
+    # Where the fainter cells are everywhere, they are the background.
     return grown if grown.mean() < max(0.3, 3 * core.mean()) and grown.mean() < 0.6 else core
 
 
 def _otsu(values: Grid) -> float:
-    """The threshold that parts the values best into low and high."""
+    """The threshold that best separates the values into low and high."""
     counts, edges = np.histogram(values, 64, (0, 1))
     share = counts / counts.sum()
     middles = (edges[:-1] + edges[1:]) / 2
@@ -282,7 +282,7 @@ def _otsu(values: Grid) -> float:
 
 
 def _labels(mask: Mask) -> npt.NDArray[np.int64]:
-    """A number for each cell: the same for cells that touch, 0 outside the mask."""
+    """A label for each cell: the same for connected cells, 0 outside the mask."""
     numbers = np.arange(1, mask.size + 1).reshape(mask.shape)
     labels = np.where(mask, numbers, 0)
     while True:
@@ -296,7 +296,7 @@ def _labels(mask: Mask) -> npt.NDArray[np.int64]:
 
 
 def _box_around(mask: Mask, weight: float) -> Box:
-    """The box around the cells, one cell wider: the tip of a wing fills less than a cell."""
+    """The box around the cells, with a margin of one cell: the tip of a wing fills less than a cell."""
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
     height, width = mask.shape
     return Box(

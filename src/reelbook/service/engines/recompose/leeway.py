@@ -13,15 +13,15 @@ from .importance import Analysis, Mask
 Numbers = npt.NDArray[np.float64]
 
 RIGID = 0.02
-"""Even the subject gives way a little, so that no strip is a wall; 2% is not seen."""
+"""The minimum leeway, which even the subject has, so that no strip is fixed; 2% is not visible."""
 
 HOLD = 0.82
-"""How firmly the faint parts of a subject are held; what is surely important holds itself."""
+"""How firmly the faint parts of a subject are preserved; important parts are preserved by their importance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leeway:
-    """For each strip along one axis, the logarithm of the most it may grow and of the most it may shrink."""
+    """For each strip along one axis, the logarithms of its maximum stretch and its maximum squeeze."""
 
     stretch: Numbers
     squeeze: Numbers
@@ -30,7 +30,7 @@ class Leeway:
         return Leeway(self.stretch[part], self.squeeze[part])
 
     def leaning(self, centre: float, goal: float, growth: float, firmness: float) -> Leeway:
-        """The leeway with more give on one side, so that the centre, a strip's number, comes nearer to its goal."""
+        """The leeway with more give on one side, so that the centre, given as a strip index, is closer to its goal."""
         low, high, leaning = -firmness, firmness, self
         for _ in range(8):
             lean = (low + high) / 2
@@ -45,7 +45,7 @@ class Leeway:
         return Leeway(self.stretch * np.exp(-lean * side), self.squeeze * np.exp(lean * side))
 
     def limits(self) -> tuple[Numbers, Numbers]:
-        """Each strip's size at full squeeze and at full stretch, where 1 is its own size."""
+        """Each strip's size at maximum squeeze and at maximum stretch, relative to its own size."""
         return np.exp(-self.squeeze), np.exp(self.stretch)
 
 
@@ -62,7 +62,7 @@ def leeway_down(analysis: Analysis, left: int = 0, right: int | None = None) -> 
 
 
 def strip_sizes(leeway: Leeway, growth: float) -> Numbers:
-    """The size of each strip, where 1 is its own size, so that together they are `growth` times as long.
+    """The size of each strip relative to its own, so that together they are `growth` times as long.
 
     The strips share the change in proportion to their leeway.
 
@@ -72,7 +72,7 @@ def strip_sizes(leeway: Leeway, growth: float) -> Numbers:
     [1.74, 1.01, 1.74]
     """
     give = leeway.stretch if growth >= 1 else -leeway.squeeze
-    low, high = 0.0, 64.0  # Some strip gives 2%, so this suffices for any growth that a picture can need.
+    low, high = 0.0, 64.0  # Some strip has a leeway of 2%, so this suffices for any growth that a picture can need.
     for _ in range(36):
         middle = (low + high) / 2
         enough = np.abs(np.log(np.exp(middle * give).mean())) >= abs(np.log(growth))
@@ -84,7 +84,7 @@ def strip_sizes(leeway: Leeway, growth: float) -> Numbers:
 def _leeway(importance: npt.NDArray[Any], subject: Mask, changes: npt.NDArray[Any]) -> Leeway:
     """The leeway of the columns of these grids."""
     held = _widened(np.maximum(importance.max(0), HOLD * subject.any(0)).astype(np.float64))
-    # The strongest change counts by itself: a small round sun must not become an egg.
+    # The strongest change counts separately: a small round sun must not become an egg.
     changes = changes.astype(np.float64)
     rough = _smoothed(changes.mean(0) + 0.25 * np.percentile(changes, 90, axis=0) + 0.12 * _widened(changes.max(0)))
     free = np.clip(1 - 1.15 * held, 0, 1)
@@ -94,7 +94,7 @@ def _leeway(importance: npt.NDArray[Any], subject: Mask, changes: npt.NDArray[An
 
 
 def _widened(values: Numbers) -> Numbers:
-    """Each value, or the larger of its neighbours: the subject's rim is held as well."""
+    """The maximum of each value and its neighbours, so that the subject's rim is preserved as well."""
     padded = np.pad(values, 2, mode="edge")
     return np.asarray(np.max([padded[at : at + len(values)] for at in range(5)], axis=0))
 

@@ -1,4 +1,4 @@
-"""News while a long step runs: the work is done on another thread, so that a run can report and be cancelled."""
+"""Progress reports during a long step, which runs in another thread so that the run can be cancelled."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PAUSE = 0.2
 
 
 def reporting(news: Progress, step: Callable[[], T]) -> Generator[Progress, None, T]:
-    """The step's result; until it is there, the same news again and again.
+    """The result of a step; yields the same progress report repeatedly until then.
 
-    Closed in between, it waits for the step to end: a picture half written is worse than a moment's wait.
+    If closed earlier, it waits for the step to end: a partly written picture is worse than a short wait.
     """
     yield news
     with ThreadPoolExecutor(1) as thread:

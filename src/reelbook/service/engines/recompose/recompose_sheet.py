@@ -20,14 +20,14 @@ HEIGHT, BANNER, GAP, GROUND = 200, 640, 12, (124, 124, 124)
 
 
 def sheet(pictures: Iterable[Image.Image], *, prompt: str = "", seed: int = 1, variants: int = 1) -> Image.Image:
-    """The pictures, each beside its four shapes; further variants stand in rows below."""
+    """The pictures, each beside its four shapes; further variants are in rows below."""
     blocks = [_block(picture, prompt, seed, variant, variants) for picture in pictures for variant in range(variants)]
     columns, (width, height) = 2, blocks[0].size
     rows = -(-len(blocks) // columns)
-    whole = Image.new("RGB", (columns * (width + GAP) - GAP, rows * (height + GAP) - GAP), GROUND)
+    combined = Image.new("RGB", (columns * (width + GAP) - GAP, rows * (height + GAP) - GAP), GROUND)
     for place, block in enumerate(blocks):
-        whole.paste(block, (place % columns * (width + GAP), place // columns * (height + GAP)))
-    return whole
+        combined.paste(block, (place % columns * (width + GAP), place // columns * (height + GAP)))
+    return combined
 
 
 def _block(picture: Image.Image, prompt: str, seed: int, variant: int, variants: int) -> Image.Image:
@@ -49,6 +49,7 @@ def _block(picture: Image.Image, prompt: str, seed: int, variant: int, variants:
 
 
 def main(target: Path) -> None:
+    """Write the sheet to a file."""
     sheet(scene(name, height=1080).picture for name in NAMES).save(target, quality=72)
 
 

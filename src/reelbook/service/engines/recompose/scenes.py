@@ -1,4 +1,4 @@
-"""Ten drawn pictures, each with its subject marked: what the contact sheet shows and the tests measure."""
+"""Ten drawn pictures with marked subjects, for the contact sheet and the tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A picture and, white on black, where its subjects are: one mask for each."""
+    """A picture, and white on black masks of its subjects, one for each."""
 
     name: str
     picture: Image.Image
@@ -23,7 +23,7 @@ class Scene:
 
 
 class _Canvas:
-    """A picture being drawn; its height is 1, its width its aspect, y points down."""
+    """A drawing surface of height 1, with its aspect ratio as width; y points down."""
 
     def __init__(self, width: int, height: int, seed: int) -> None:
         self.width, self.height = width, height
@@ -33,7 +33,7 @@ class _Canvas:
         self.subjects = [Image.new("L", (width, height))]
 
     def next_subject(self) -> None:
-        """What is drawn from here on is another subject."""
+        """Begin a new subject; further shapes are part of it."""
         self.subjects.append(Image.new("L", self.picture.size))
 
     def sky(self, top: Colour, bottom: Colour, until: float = 1.0) -> None:
@@ -45,7 +45,7 @@ class _Canvas:
         self.picture = Image.composite(flat[0], flat[1], mask)
 
     def texture(self, strength: float, grain: tuple[float, float], region: Image.Image | None = None) -> None:
-        """Soft noise over the region; `grain` is the size of its spots, across and down."""
+        """Add soft noise to the region; `grain` is the size of its spots, across and down."""
         noise = Image.new("L", self.picture.size, 128)
         for octave in (1.0, 0.45, 0.2):
             size = [
@@ -87,7 +87,7 @@ class _Canvas:
         self._draw(lambda draw, fill: draw.text(at, text, fill=fill, font=font, anchor="mm"), colour, False)
 
     def ridge(self, height: float, swing: float, colour: Colour, texture: float = 0.3) -> None:
-        """Hills whose crest wanders around `height`."""
+        """Draw hills whose crest varies around `height`."""
         xs = np.linspace(0, self.aspect, 60)
         phase, pace = self.rng.uniform(0, 6, 3), self.rng.uniform(2, 7, 3)
         crest = height + swing * sum(np.sin(xs * pace[i] + phase[i]) / (i + 1) for i in range(3)) / 2

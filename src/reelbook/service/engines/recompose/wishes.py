@@ -1,4 +1,4 @@
-"""Parsing of a prompt into what moving, cropping, bending and extending a picture can do."""
+"""Parsing of a prompt into aims that moving, cropping, warping and extending a picture can achieve."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .aims import Aims
 from .importance import Analysis, Grid, subjects_of
 
 HIGH, LOW = 0.36, 0.66
-"""Where the subject's centre goes when there should be more below it, and more above it."""
+"""The goal of the subject's centre with more room below it, and with more room above it."""
 
 _SIDES = {
     "left": "left", "right": "right", "top": "top", "upper": "top", "bottom": "bottom", "lower": "bottom",
@@ -23,7 +23,7 @@ _COLOURS = {
     "turquoise": (70, -40, -8), "blue": (45, 5, -48), "purple": (40, 45, -45), "pink": (75, 40, 0),
     "brown": (38, 18, 28), "black": (8, 0, 0), "white": (97, 0, 0), "grey": (55, 0, 0), "gray": (55, 0, 0),
 }  # fmt: skip
-"""Names of colours and what they mean in CIE Lab."""
+"""Names of colours and their values in CIE Lab."""
 
 _SIDE = r"(left|right|top|bottom|upper|lower)"
 _ABOVE = r"(?:sky|headroom|head room|(?:space|room|air) (?:above|at the top|on top|overhead))"
@@ -35,20 +35,20 @@ _NOT = r"(?:do not|don't|dont|don’t|never|not|no|without|avoid|nothing)"
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A prompt, understood in part."""
+    """The parsed part of a prompt."""
 
     aims: Aims = field(default_factory=Aims)
     plain: bool = False
-    """Whether added background should be without structure."""
+    """Whether added background should have no structure."""
     colours: tuple[str, ...] = ()
-    """The colours of what should stay."""
+    """The colours of parts to preserve."""
     followed: tuple[str, ...] = ()
     """What is done about it, each as the end of a sentence that begins with "It"."""
     beyond: tuple[str, ...] = ()
-    """The parts of the prompt that geometry cannot give, in the words of the prompt."""
+    """The parts of the prompt that geometry cannot achieve, in the words of the prompt."""
 
     def applied(self, analysis: Analysis) -> Analysis:
-        """The analysis with the wished colours made important."""
+        """The analysis with increased importance of the wished colours."""
         if not self.colours:
             return analysis
         near = np.max([_nearness(analysis, name) for name in self.colours], axis=0)
@@ -57,7 +57,7 @@ class Wish:
         return replace(analysis, importance=importance, subject=subject, boxes=boxes)
 
     def described(self) -> str:
-        """What becomes of the prompt, in words; empty without one."""
+        """A description of how the prompt was followed; empty without one."""
         done = [f"The wish was followed as far as geometry can: it {_joined(self.followed)}."] if self.followed else []
         left = (
             [f"Not followed, because that takes an image-editing model: {_quoted(self.beyond)}."] if self.beyond else []
@@ -81,7 +81,7 @@ def parse_prompt(prompt: str) -> Wish:
 
 
 def _with(wish: Wish, words: str) -> Wish:
-    """The wish with one more clause; the first rule that knows it decides."""
+    """The wish with one more clause, parsed by the first rule that matches."""
     for pattern, effect in _RULES:
         found = re.search(pattern, words.lower())
         if found:
@@ -114,7 +114,7 @@ def _put(wish: Wish, found: re.Match[str]) -> Wish:
 
 
 def _free(wish: Wish, found: re.Match[str]) -> Wish:
-    """Room on one side puts the subject on the other."""
+    """Put the subject on the side opposite to the requested room."""
     opposite = {"left": "right", "right": "left", "top": "bottom", "bottom": "top"}
     return _placed(wish, opposite[_SIDES[found[1]]])
 
@@ -172,7 +172,7 @@ _RULES: tuple[tuple[str, _Effect], ...] = (
     (rf"\b(?:room|space|place|gap)\b.*\b(?:on|at|to) (?:the )?{_SIDE}\b", _free),
     (rf"\bmore (?:of the )?{_ABOVE}|\bless (?:of the )?{_BELOW}", _more_above),
     (rf"\bmore (?:of the )?{_BELOW}|\bless (?:of the )?{_ABOVE}", _more_below),
-    # A wish to have something otherwise than it could be done by geometry: better to report it than to do the opposite.
+    # Any other negation cannot be done by geometry: better to report it than to do the opposite.
     (rf"\b{_NOT}\b", lambda wish, found: None),
     (r"\b(?:keep|show|include|preserve|retain)\b.*\b(?:everything|whole|entire|all|both sides|full)\b", _keep_all),
     (rf"\b(?:on|to|towards?|at|align(?:ed)?|third on) (?:the )?{_SIDE}\b", _put),
@@ -190,7 +190,7 @@ _RULES: tuple[tuple[str, _Effect], ...] = (
 
 
 def _nearness(analysis: Analysis, name: str) -> Grid:
-    """How near each cell is to a colour, 0 to 1: hue counts most, for greys their lightness."""
+    """The similarity of each cell to a colour, 0 to 1: mainly by hue, for greys by lightness."""
     lightness, a, b = _COLOURS[name]
     chroma, wanted = np.hypot(analysis.lab[..., 1], analysis.lab[..., 2]), math.hypot(a, b)
     away = (analysis.lab[..., 0] - lightness) / (45 if wanted else 20)

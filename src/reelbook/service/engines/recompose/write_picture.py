@@ -28,6 +28,6 @@ _EXACT: Mapping[PictureFormat, Mapping[str, Any]] = {
 def write(
     picture: Image.Image, path: Path, image_format: PictureFormat, *, provenance: Mapping[str, Any], exact: bool = False
 ) -> None:
-    """Save a picture with its provenance; `exact` keeps every pixel as far as the format can."""
+    """Save a picture with its provenance; `exact` preserves every pixel as far as the format can."""
     options = (_EXACT if exact else _QUICK)[image_format]
     picture.save(path, image_format, **options, **provenance)

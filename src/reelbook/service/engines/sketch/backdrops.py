@@ -1,4 +1,4 @@
-"""What stands between the ground and the sky: one row for each backdrop."""
+"""The table of backdrops, which are painted between the ground and the sky."""
 
 from __future__ import annotations
 
@@ -38,4 +38,4 @@ BACKDROPS: Mapping[str, Callable[[Stage], list[Layer]]] = {
     "reef": depths.reef,
     "planets": depths.planets,
 }
-"""By the name that `vocabulary.PLACES` uses."""
+"""The function that paints each backdrop, by its name in `vocabulary.PLACES`."""

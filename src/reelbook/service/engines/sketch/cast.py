@@ -18,55 +18,55 @@ from .scene import Actor
 from .stage import Stage, view
 
 _MIDDLE = 2.5
-"""Travellers are at their place after so many seconds: most clips are about five seconds long."""
+"""Moving figures are at their place after so many seconds, the middle of a five-second clip."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One figure on the stage."""
+    """One figure in the scene."""
 
     figure: Figure
     parts: tuple[Part, ...]
     x: float
     y: float
-    """Where it is at the middle of a usual clip, in the world."""
+    """Its position in the world at the middle of a five-second clip."""
     scale: float
     """Its height in pixels."""
     vx: float
     vy: float
-    """Pixels a second."""
+    """Velocity in pixels per second."""
     nearness: float
     layer: str
-    """`heaven`, `sky`, `water`, `bridge` or `ground`: which planes it stands between."""
+    """`heaven`, `sky`, `water`, `bridge` or `ground`: the planes between which it is painted."""
     bob: float
     phase: float
     jump: float = 0.0
     turn: float = 0.0
-    """Degrees a second."""
+    """Rotation in degrees per second."""
     growth: float = 0.0
-    """How much larger it gets in a second, when it comes nearer."""
+    """Relative growth per second of a figure that approaches; negative if it moves away."""
 
 
 def cast_role(stage: Stage, actor: Actor, index: int) -> Role:
     """The `index`-th figure of an actor."""
     figure = FIGURES[actor.kind]
     rng = stage.random("role", actor.kind, index)
-    layer = _layer(stage, figure, actor)
-    x, y = _place(stage, figure, actor, index, layer, rng)
-    size = figure.size * actor.size * _crowding(actor.count)
+    layer = _choose_layer(stage, figure, actor)
+    x, y = _choose_position(stage, figure, actor, index, layer, rng)
+    size = figure.size * actor.size * _crowd_scale(actor.count)
     if layer == "bridge":
         size *= 0.62
     elif layer in ("ground", "water") and actor.kind != "bridge":
         band = _band(stage, figure, layer)
-        size *= band.scale * stage.size_at(y) / stage.size_at(_row(stage, band.alone))
+        size *= band.scale * stage.size_at(y) / stage.size_at(_row_y(stage, band.alone))
     scale = size * stage.unit
-    vx, vy = _velocity(stage, figure, actor, rng)
+    vx, vy = _choose_velocity(stage, figure, actor, rng)
     kit = Kit(
-        light=_lamp(stage, layer),
+        light=_choose_light(stage, layer),
         scale=scale * (1 + max(0.0, abs(stage.scene.camera.zoom)) * 0.6),
         colours=_colours(actor, index),
         rng=rng,
-        depth=_haze(stage, y, layer),
+        depth=_haze_depth(stage, y, layer),
         still=actor.heading == "stay" or actor.deed == "rest",
         season=stage.scene.season,
     )
@@ -83,24 +83,24 @@ def cast_role(stage: Stage, actor: Actor, index: int) -> Role:
 
 
 def show_role(picture: Image.Image, role: Role, stage: Stage, seconds: float) -> None:
-    """Paint a figure as it is at a moment."""
+    """Paint a figure at a time."""
     pace = stage.scene.pace
     time = seconds * pace
     camera = view(stage, seconds, role.nearness)
-    x, y = _travelled(role, stage, time)
+    x, y = _find_position(role, stage, time)
     scale = role.scale * camera.scale * max(0.3, 1 + role.growth * (seconds - _MIDDLE) * pace)
     lift = role.bob * role.scale * float(np.sin(2 * np.pi * (0.21 * time + role.phase)))
     hop = abs(float(np.sin(np.pi * (0.8 * time + role.phase)))) * role.jump * role.scale
     px, py = seen_at(stage, camera, x, y - lift)
     mirrored = role.vx < 0
     if role.layer == "water" and role.figure.draw is not FIGURES["bridge"].draw:
-        _mirror(picture, role, Pose(px, py, scale, mirrored, time=time))
+        _paint_reflection(picture, role, Pose(px, py, scale, mirrored, time=time))
     elif role.figure.shadow and role.layer == "ground":
-        _shadow(picture, px, py, scale * role.figure.shadow, 0.34 * (1 - 0.5 * min(1.0, hop / (role.scale + 1))))
+        _paint_shadow(picture, px, py, scale * role.figure.shadow, 0.34 * (1 - 0.5 * min(1.0, hop / (role.scale + 1))))
     show(picture, role.parts, Pose(px, py - hop * camera.scale, scale, mirrored, turn=role.turn * time, time=time))
 
 
-def _layer(stage: Stage, figure: Figure, actor: Actor) -> str:
+def _choose_layer(stage: Stage, figure: Figure, actor: Actor) -> str:
     ground = stage.scene.ground
     watery = ground in ("water", "river", "beach", "floe")
     if figure.where == "heaven":
@@ -122,13 +122,13 @@ def _layer(stage: Stage, figure: Figure, actor: Actor) -> str:
     return "water" if ground == "water" else "ground"
 
 
-def _place(
+def _choose_position(
     stage: Stage, figure: Figure, actor: Actor, index: int, layer: str, rng: np.random.Generator
 ) -> tuple[float, float]:
     count = actor.count
     slot = (index + 0.5) / count + float(rng.uniform(-0.22, 0.22)) / count
     middle, room = _lane(stage, actor)
-    # Crowds of several kinds mix: the second kind stands in the gaps of the first.
+    # Crowds of several kinds mix: the second kind fills the gaps of the first.
     crowds = [other.kind for other in stage.scene.actors if other.count > 1]
     if actor.kind in crowds and len(crowds) > 1:
         slot = (index + (crowds.index(actor.kind) + 0.5) / len(crowds)) / count
@@ -142,27 +142,27 @@ def _place(
         jitter = (rng.uniform(-0.5, 0.5) if count > 1 else rng.uniform(-0.1, 0.1)) * low * 0.5
         return x, max(float(middle + jitter), _ceiling(stage, figure, actor))
     if actor.kind == "bridge":
-        return stage.width / 2, _row(stage, _BRIDGE)
+        return stage.width / 2, _row_y(stage, _BRIDGE)
     if layer == "bridge":
-        return x, _deck(stage)
+        return x, _deck_y(stage)
     band = _band(stage, figure, layer)
     if count == 1:
-        return x, _row(stage, band.alone + float(rng.uniform(-0.04, 0.04)))
+        return x, _row_y(stage, band.alone + float(rng.uniform(-0.04, 0.04)))
     share = (index * 0.618 + rng.uniform(0, 0.2)) % 1
-    return x, _row(stage, band.far + (band.near - band.far) * share)
+    return x, _row_y(stage, band.far + (band.near - band.far) * share)
 
 
 def _ceiling(stage: Stage, figure: Figure, actor: Actor) -> float:
-    """How high a figure's origin may be, so that its head stays in the picture also when the camera comes near."""
+    """The smallest y of a figure's origin at which its head stays in the picture when the camera zooms in."""
     if figure.gait not in ("drift", "hover", "fly"):
         return 0.0
-    tall = figure.size * actor.size * _crowding(actor.count) * stage.unit * (0.55 if figure.gait == "fly" else 1.0)
+    tall = figure.size * actor.size * _crowd_scale(actor.count) * stage.unit * (0.55 if figure.gait == "fly" else 1.0)
     near = 1 + max(0.0, stage.scene.camera.zoom) * 0.7 * (not stage.scene.camera.breathing)
     return min(stage.horizon, stage.height) * (1 - 1 / near) + 1.04 * tall + 0.05 * stage.height
 
 
 def _lane(stage: Stage, actor: Actor) -> tuple[float, float]:
-    """The middle and the breadth of an actor's part of the picture: single figures stand side by side."""
+    """The centre and width of an actor's part of the picture: single figures are placed side by side."""
     side = {"left": 0.24, "right": 0.76, "middle": 0.5}.get(actor.side or "")
     if side is not None:
         return side, 0.3
@@ -175,16 +175,16 @@ def _lane(stage: Stage, actor: Actor) -> tuple[float, float]:
     ]
     if len(singles) < 2 or actor.kind not in singles:
         return 0.5, 0.3
-    # Not in the order of mention: which is left and which is right is chance, but always the same chance.
+    # Not in the order of mention: left and right are random, from the seed of the stage.
     order = stage.random("lanes", len(singles)).permutation(len(singles))
     breadth = min(0.74, 0.30 * len(singles))
     return 0.5 + ((int(order[singles.index(actor.kind)]) + 0.5) / len(singles) - 0.5) * breadth, 0.1
 
 
-def _deck(stage: Stage) -> float:
-    """The y of the bridge's way."""
+def _deck_y(stage: Stage) -> float:
+    """The y of the bridge's deck."""
     index = next(index for index, actor in enumerate(stage.scene.actors) if actor.kind == "bridge")
-    foot = _row(stage, _BRIDGE)
+    foot = _row_y(stage, _BRIDGE)
     return foot - 0.93 * FIGURES["bridge"].size * stage.scene.actors[index].size * stage.unit
 
 
@@ -194,7 +194,7 @@ _SPANNING = frozenset({"rainbow", "bridge"})
 
 @dataclass(frozen=True, slots=True)
 class _Band:
-    """The strip of ground that a figure may stand on, as parts of the way from the horizon to the lower edge."""
+    """The strip of ground for a figure, as fractions of the distance from the horizon to the lower edge."""
 
     alone: float = 0.62
     far: float = 0.4
@@ -227,15 +227,15 @@ _GROUNDS = {
 }  # fmt: skip
 
 
-def _row(stage: Stage, share: float) -> float:
+def _row_y(stage: Stage, share: float) -> float:
     return stage.horizon + share * (stage.height - stage.horizon)
 
 
-def _crowding(count: int) -> float:
+def _crowd_scale(count: int) -> float:
     return 1.0 if count == 1 else max(0.34, 1.05 / count**0.36)
 
 
-def _velocity(stage: Stage, figure: Figure, actor: Actor, rng: np.random.Generator) -> tuple[float, float]:
+def _choose_velocity(stage: Stage, figure: Figure, actor: Actor, rng: np.random.Generator) -> tuple[float, float]:
     if actor.heading == "stay" or actor.deed == "rest":
         return 0.0, 0.0
     speed = figure.speed * stage.unit * (1 + 0.15 * float(rng.uniform(-1, 1)))
@@ -250,8 +250,8 @@ def _velocity(stage: Stage, figure: Figure, actor: Actor, rng: np.random.Generat
     return direction * speed, 0.0
 
 
-def _travelled(role: Role, stage: Stage, time: float) -> tuple[float, float]:
-    """Where it has got to; who leaves on one side comes back on the other."""
+def _find_position(role: Role, stage: Stage, time: float) -> tuple[float, float]:
+    """The position of a figure at a time; one that leaves on one side reappears on the other."""
     room = role.scale * role.figure.width + 0.08 * stage.width
     middle = _MIDDLE * stage.scene.pace
     x, y = role.x + role.vx * (time - middle), role.y + role.vy * (time - middle)
@@ -264,17 +264,17 @@ def _travelled(role: Role, stage: Stage, time: float) -> tuple[float, float]:
     return x, y
 
 
-def _lamp(stage: Stage, layer: str) -> Light:
+def _choose_light(stage: Stage, layer: str) -> Light:
     light = stage.light
     if stage.scene.ground == "floor" and layer == "ground":
         return replace(light, ambient=room_light(stage), haze=room_light(stage))
     if not light.dark or stage.scene.time in ("space", "stage"):
         return light
-    # At night a figure keeps a little of its own colour, or nobody would know it.
+    # At night a figure keeps a little of its own colour, to be recognisable.
     return replace(light, ambient=mixed(light.ambient, (0.72, 0.74, 0.84), 0.42))
 
 
-def _haze(stage: Stage, y: float, layer: str) -> float:
+def _haze_depth(stage: Stage, y: float, layer: str) -> float:
     fog = 0.16 * stage.scene.weather.fog
     if layer in ("ground", "water"):
         far = 1 - min(1.0, max(0.0, (y - stage.horizon) / (0.72 * (stage.height - stage.horizon) + 1)))
@@ -289,11 +289,11 @@ def _colours(actor: Actor, index: int) -> tuple[Colour, ...]:
     return tuple(named(word) for word in (*actor.colours[start:], *actor.colours[:start]))
 
 
-def _mirror(picture: Image.Image, role: Role, pose: Pose) -> None:
+def _paint_reflection(picture: Image.Image, role: Role, pose: Pose) -> None:
     show(picture, role.parts, replace(pose, squash=-0.55, alpha=0.3))
 
 
-def _shadow(picture: Image.Image, x: float, y: float, width: float, strength: float) -> None:
+def _paint_shadow(picture: Image.Image, x: float, y: float, width: float, strength: float) -> None:
     """A soft dark patch on the ground."""
     half, high = max(2.0, width / 2), max(1.0, width / 11)
     left, top = int(x - half) - 1, int(y - high) - 1

@@ -153,7 +153,7 @@ def _facade(
     tall: float,
     wall: Colour,
 ) -> None:
-    """One house: cornice, windows in rows, a shop with an awning."""
+    """Draw one house: cornice, windows in rows, a shop with an awning."""
 
     def box(
         x0: float, y0: float, x1: float, y1: float, colour: Colour, *, lamp: bool = False, depth: float = 0.1

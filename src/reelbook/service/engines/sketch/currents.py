@@ -1,4 +1,4 @@
-"""Backgrounds that flow: light under water, a sea of clouds, a waterfall."""
+"""Moving backgrounds: light shafts under water, a sea of clouds, a waterfall, a plume of smoke."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Shafts:
         self.texture = cloudy((stage.seed, "shafts"), 1.3)
 
     def lay(self, colour: Field, x: Field, y: Field, seconds: float, push: Field) -> Field:
-        """Brighter stripes that fan out and wander."""
+        """Colours with bright stripes that fan out and drift."""
         unit = np.float32(self.stage.unit)
         pace = np.float32(seconds * self.stage.scene.pace)
         down = np.clip(y / np.float32(self.stage.height), 0, 1)
@@ -51,7 +51,7 @@ class CloudSea:
         self.haze = np.array(light.low, np.float32)
 
     def lay(self, colour: Field, x: Field, below: Field, seconds: float, push: Field) -> None:
-        """Cover what lies below the horizon; `x` and `below` in shorter sides of the picture."""
+        """Paint clouds below the horizon; `x` and `below` are in shorter sides of the picture."""
         pace = np.float32(seconds * 0.016 * self.stage.scene.pace)
         flat = np.float32(0.30) / (np.maximum(below, 0) + np.float32(0.075))
         u, v = (
@@ -92,7 +92,7 @@ class Fall:
         self.blue = np.array(stage.light.on((0.52, 0.68, 0.76)), np.float32) * 255
 
     def pour(self, picture: Image.Image, seconds: float, view: View) -> None:
-        """Paint it as it is at a moment."""
+        """Paint the falling water at a time."""
         stage = self.stage
         pace = np.float32(seconds * stage.scene.pace)
         u = self.x * np.float32(0.16) + 0 * self.y
@@ -116,7 +116,7 @@ class Fall:
 
 
 class Plume:
-    """Smoke and glowing bits above a volcano."""
+    """Smoke and sparks above a volcano."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -127,7 +127,7 @@ class Plume:
         ]
 
     def rise(self, picture: Image.Image, seconds: float, view: View) -> None:
-        """Paint it behind the cone."""
+        """Paint the plume, before the cone is painted."""
         stage = self.stage
         mouth = stage.horizon + 6 - 0.385 * min(stage.height, 1.3 * stage.unit)
         x, y = seen_at(stage, view, stage.width / 2, mouth)

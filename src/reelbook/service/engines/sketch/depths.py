@@ -1,4 +1,4 @@
-"""Under water and in space: the backdrops without a horizon."""
+"""Backdrops without a horizon: under water and in space."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .stage import Stage
 
 
 def reef(stage: Stage) -> list[Layer]:
-    """Far rocks in the blue, a sandy bottom, corals and weeds."""
+    """Distant rocks, a sandy bottom, corals and weeds."""
     layers = []
     for index, (height, depth) in enumerate(((0.42, 0.72), (0.26, 0.5))):
         raw = profile((stage.seed, "rocks", index), stage.wide, features=2.6 * stage.wide / stage.unit, slope=1.5)
@@ -153,7 +153,7 @@ def _branches(stage: Stage, spots: list[tuple[float, float, float]], kind: int) 
 
 
 def planets(stage: Stage) -> list[Layer]:
-    """A glowing nebula, unless the prompt names its own bodies."""
+    """A glowing nebula, unless the prompt names celestial bodies."""
     y, x = stage.rows(-stage.margin_y, stage.floor), stage.columns()
     u, v = x / stage.unit * 0.34 + 0 * y, y / stage.unit * 0.34 + 0 * x
     first, second = (sampled(cloudy((stage.seed, "nebula", index), 1.55), u + 0.2 * index, v) for index in range(2))

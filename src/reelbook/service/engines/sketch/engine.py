@@ -1,4 +1,4 @@
-"""The sketch engine: from a request to an MP4, step by step."""
+"""The sketch engine: renders a request as an MP4."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from .scene import Scene
 from .stage import built_stage
 
 PAINTERS = 2
-"""Frames painted at the same time; any number gives the same bytes."""
+"""Threads that paint frames; the bytes of the clip do not depend on their number."""
 
 _PROGRESS_INTERVAL_SECONDS = 0.2
-"""Seconds between two progress messages while waiting for a frame."""
+"""Interval between progress messages while waiting for a frame."""
 
 _SAMPLED, _PREPARED, _PAINTED = 0.03, 0.06, 0.98
 
 
 class Sketch:
-    """Paints scenes from the words of a prompt. No model, no weights, no network."""
+    """Paints scenes from the words of a prompt, without a model, weights or network."""
 
     name = "sketch"
     version = "1"
 
     def __call__(self, job: EngineTask[TextToVideo]) -> Work:
-        """Make the clip."""
+        """Render the clip; yields log lines and progress."""
         yield Log(
             "This is the sketch engine: it paints scenes from the words it knows, on this machine. "
             "It is not the hosted model, and its pictures are not that model's."
@@ -78,7 +78,7 @@ sketch = Sketch()
 
 
 def described(scene: Scene) -> str:
-    """What will be drawn, for the log.
+    """A summary of the scene for the log.
 
     >>> described(scene_of("two red boats on a lake at sunset"))
     'Scene: water with hills, pines; sunset; 2 × boat (red).'
@@ -119,7 +119,7 @@ def _shares(stages: Iterator[str], count: int) -> Iterator[tuple[str, float]]:
 
 
 def finished_painter(job: EngineTask[TextToVideo]) -> Painter:
-    """The painter of a job, ready to paint any frame; to see frames without making a clip."""
+    """The prepared painter of a job, for single frames without a clip."""
     request = job.input
     scene = scene_of(expanded(request.prompt) if request.expand_prompt else request.prompt, request.negative_prompt)
     latents = Latents(np.zeros((1, 1, 1, 1), np.float32))
@@ -138,9 +138,9 @@ def _painter(job: EngineTask[TextToVideo], scene: Scene, latents: Latents) -> Pa
 
 
 def frames_of(painter: Painter, request: TextToVideo) -> Generator[av.VideoFrame | None, None, None]:
-    """All frames in the order of the clip, painted a few at a time; at most one more than there are painters is held.
+    """All frames in the order of the clip, painted in threads; at most `PAINTERS` + 1 are in memory.
 
-    None comes when the next frame takes long because the machine is busy: the run stays cancellable.
+    Yields None while the next frame takes long on a busy machine, so that the run stays cancellable.
     """
     width, height = request.frame_size
     own = local()
@@ -166,7 +166,7 @@ def frames_of(painter: Painter, request: TextToVideo) -> Generator[av.VideoFrame
         while waiting:
             yield from _awaited(waiting.popleft())
     finally:
-        # Also when the run is cancelled: at most the frames in work are finished, and no thread stays behind.
+        # Also when the run is cancelled: at most the frames in progress are finished, and no thread is left running.
         pool.shutdown(wait=True, cancel_futures=True)
 
 

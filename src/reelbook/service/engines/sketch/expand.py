@@ -1,4 +1,4 @@
-"""A longer prompt: what the short one left open is filled in, always in the same way."""
+"""Deterministic expansion of a short prompt by what it leaves open."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AIR = ("soft mist over the hills", "a gentle wind", "clouds drifting by", "clea
 
 
 def expanded(prompt: str) -> str:
-    """The prompt with a time, a mood, some life and a camera move, where it names none.
+    """The prompt with a time, a mood, a living thing and a camera move added where it names none.
 
     >>> expanded("a red boat at night, slow zoom in").startswith("a red boat at night, slow zoom in, ")
     True

@@ -1,4 +1,4 @@
-"""Finishing of a frame: the latents' light, a soft rim, the tone curve, and the grain of the detail pass."""
+"""Post-processing of a frame: the latents' light, a vignette, the tone curve, and the grain of the detail pass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COARSE = 8
 
 
 class Finish:
-    """What is done to every frame alike."""
+    """Post-processing, the same for every frame."""
 
     def __init__(self, stage: Stage, compression: float, fine: Field | None) -> None:
         self.size = (stage.width, stage.height)
@@ -38,7 +38,7 @@ class Finish:
         return picture
 
     def _light(self, latents: Field) -> Image.Image:
-        """Grey where nothing changes; lighter, darker, warmer or cooler according to the latents."""
+        """The soft-light layer of the latents: mid-grey where neutral, else lighter, darker, warmer or cooler."""
         light, warmth = (
             np.asarray(
                 Image.fromarray(np.ascontiguousarray(latents[index])).resize(self.small, Image.Resampling.BICUBIC),
@@ -54,7 +54,7 @@ class Finish:
 
 
 def _mix(colourfulness: float, tint: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> tuple[float, ...]:
-    """Rows that keep so much of a picture's colour and tint what is left."""
+    """A colour matrix that scales saturation by `colourfulness`, then tints."""
     grey = (0.30, 0.59, 0.11)
     rows: list[float] = []
     for channel in range(3):
@@ -71,14 +71,14 @@ _MATRICES = {
 
 
 def _curve(compression: float) -> list[int]:
-    """The sampler's tone curve on brightness: middle grey stays, dark and bright come nearer to it."""
+    """The sampler's tone curve for brightness, which compresses dark and bright values towards middle grey."""
     values = (np.arange(256, dtype=np.float32) / 255 - np.float32(0.5)) * 4
     mapped = tone_mapped(values, compression) / 4 + np.float32(0.5)
     return [int(value) for value in np.clip(mapped * 255 + np.float32(0.5), 0, 255)] * 3
 
 
 def _canvas(stage: Stage, fine: Field) -> Image.Image:
-    """A grain like a painter's canvas, stronger where the detail pass found more detail."""
+    """A grain like a painter's canvas, stronger where the detail pass has more detail."""
     rough = cloudy((stage.seed, "canvas"), 0.35)
     tiles = (-(-stage.height // rough.shape[0]), -(-stage.width // rough.shape[1]))
     grain = np.tile(rough, tiles)[: stage.height, : stage.width] - np.float32(0.5)

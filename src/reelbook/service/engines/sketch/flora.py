@@ -1,4 +1,4 @@
-"""Backdrops that grow: rows of trees, woods, jungle, hedges, blossoms."""
+"""Backdrops of plants: rows of trees, palms, hedges, blossoms, reeds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def silhouette(
     stage: Stage, pen: Pen, colour: Colour, *, top: float, bottom: float, depth: float, nearness: float, mist: float = 0.35,
     leafy: float = 0.22,
 ) -> Layer:  # fmt: skip
-    """A drawn outline filled with lit, textured colour that fades to haze at its foot."""
+    """A plane with drawn shapes in lit, textured colour that fades to haze at the foot."""
     cover = drawn(stage, top, bottom, pen)
     y, x = stage.rows(top, bottom), stage.columns()
     unit = np.float32(stage.unit)
@@ -47,7 +47,7 @@ def silhouette(
 
 
 def pines(stage: Stage) -> list[Layer]:
-    """Two rows of firs at the foot of the mountains."""
+    """Two rows of firs at the foot of mountains."""
     colour = mixed(PINE, rgb(226, 234, 242), 0.3 if stage.scene.season == "winter" else 0)
     return [
         _pine_row(stage, index, colour, size, depth, nearness)
@@ -181,7 +181,7 @@ def palms(stage: Stage) -> list[Layer]:
 def _frond(
     draw: ImageDraw.ImageDraw, top: tuple[float, float], long: float, angle: float, finer: float, dx: float, dy: float
 ) -> None:
-    """A palm leaf that rises, bends over and hangs, with a fringe below."""
+    """Draw a palm leaf that rises, bends over and hangs, with a fringe below."""
     steps = np.linspace(0, 1, 12)
     xs = top[0] + long * np.cos(angle) * steps
     ys = top[1] - long * 0.55 * np.sin(angle) * steps + long * 0.62 * steps**2

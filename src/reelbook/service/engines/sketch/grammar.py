@@ -1,4 +1,4 @@
-"""Reading a prompt word by word: numbers, colours and sizes go to the next noun, actions to the last one."""
+"""Parser of prompts: numbers, colours and sizes apply to the next noun, actions to the last one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .prompt_words import is_mass, singular
 from .scene import Actor, Heading, Side
 from .vocabulary import LONGEST_PHRASE, PHRASES, Meaning
 
-_UNSAID_COUNT = {
+_DEFAULT_PLURAL_COUNT = {
     "fish": 5,
     "bird": 5,
     "flower": 9,
@@ -23,7 +23,7 @@ _UNSAID_COUNT = {
 _MARKS = frozenset(".,;:!?")
 _LINKS = frozenset({"and", "or", "&", "with", "in", "on", "over", "under", "at", "by", "near", "behind", "through"})
 _SKIES = frozenset({"sky", "clouds", "cloudy", "sunset", "dawn", "dusk", "night"})
-"""Colours before these are the light's."""
+"""Phrases that apply the colours before them to the light."""
 _GROUPS = frozenset({"7", "2", "3", "12", "16"})
 
 
@@ -49,48 +49,48 @@ class Reading:
 
 
 @dataclass
-class _Waiting:
-    """Words read before their noun."""
+class _Modifiers:
+    """Modifiers read before their noun."""
 
     count: int | None = None
     colours: list[str] = field(default_factory=list)
     size: float = 1.0
     deed: str = ""
-    refused: bool = False
+    negated: bool = False
 
 
 def parse_words(words: Sequence[str], *, bare: bool = False) -> Reading:
-    """Everything known in the words; `bare` takes every word as a noun, as in a list of things to avoid."""
-    reading, waiting = Reading(), _Waiting()
+    """Parse all known phrases; with `bare`, ambiguous ones are nouns, as in a negative prompt."""
+    reading, modifiers = Reading(), _Modifiers()
     index = 0
     while index < len(words):
-        length, meanings, plural = _longest(words, index)
+        length, meanings, plural = _find_longest(words, index)
         near = words[max(0, index - 3) : index + length + 3]
         if not length:
-            _unknown(words[index], reading, waiting)
+            _read_unknown(words[index], reading, modifiers)
             index += 1
             continue
         phrase = " ".join(words[index : index + length])
-        waiting = _understood(meanings, phrase, plural, near, reading, waiting, bare=bare)
+        modifiers = _apply_meanings(meanings, phrase, plural, near, reading, modifiers, bare=bare)
         index += length
-    reading.tints += waiting.colours
+    reading.tints += modifiers.colours
     return reading
 
 
-def _longest(words: Sequence[str], index: int) -> tuple[int, tuple[Meaning, ...], bool]:
-    """The longest known phrase here: how many words, its senses, whether it is a plural."""
+def _find_longest(words: Sequence[str], index: int) -> tuple[int, tuple[Meaning, ...], bool]:
+    """The longest known phrase at this index: its number of words, its meanings, and whether it is a plural."""
     for length in range(min(LONGEST_PHRASE, len(words) - index), 0, -1):
         *head, last = words[index : index + length]
         before = " ".join([*head, ""])
-        plain, plural = singular(last, _Tails(before))
+        plain, plural = singular(last, _PhraseEnds(before))
         found = PHRASES.get(before + plain)
         if found:
             return length, found, plural
     return 0, (), False
 
 
-class _Tails:
-    """The last words of the phrases that begin in a given way."""
+class _PhraseEnds:
+    """The last words of all phrases with a given beginning, as a container."""
 
     def __init__(self, before: str) -> None:
         self.before = before
@@ -99,94 +99,94 @@ class _Tails:
         return f"{self.before}{word}" in PHRASES
 
 
-def _unknown(word: str, reading: Reading, waiting: _Waiting) -> None:
+def _read_unknown(word: str, reading: Reading, modifiers: _Modifiers) -> None:
     if word.isdigit():
-        waiting.count = max(1, min(int(word[:4]), 24)) if int(word[:4]) < 1000 else None
+        modifiers.count = max(1, min(int(word[:4]), 24)) if int(word[:4]) < 1000 else None
     elif word in _MARKS or word in _LINKS:
         reading.acting = False
         if word not in ("and", ",", "&"):
-            waiting.refused = waiting.refused and word == "or"
+            modifiers.negated = modifiers.negated and word == "or"
         if word in _MARKS:
-            reading.tints += [] if waiting.count else waiting.colours
-            if not waiting.count:
-                waiting.colours = []
+            reading.tints += [] if modifiers.count else modifiers.colours
+            if not modifiers.count:
+                modifiers.colours = []
 
 
-def _understood(
-    meanings: tuple[Meaning, ...], phrase: str, plural: bool, near: Sequence[str], reading: Reading, waiting: _Waiting,
+def _apply_meanings(
+    meanings: tuple[Meaning, ...], phrase: str, plural: bool, near: Sequence[str], reading: Reading, modifiers: _Modifiers,
     *, bare: bool,
-) -> _Waiting:  # fmt: skip
-    filming = any(meaning.about == "camera" for word in near for meaning in PHRASES.get(word, ()))
+) -> _Modifiers:  # fmt: skip
+    is_about_camera = any(meaning.about == "camera" for word in near for meaning in PHRASES.get(word, ()))
     names = {meaning.about for meaning in meanings}
-    if waiting.refused and not names & {"count", "colour", "size", "not"}:
+    if modifiers.negated and not names & {"count", "colour", "size", "not"}:
         reading.avoided |= {meaning.says for meaning in meanings}
-        return _Waiting(refused=True)
+        return _Modifiers(negated=True)
     consumed = False
     for about, says in meanings:
         if about == "not":
-            waiting.refused = True
+            modifiers.negated = True
         elif about == "count":
-            _count(says, waiting)
+            _set_count(says, modifiers)
         elif about == "colour":
-            waiting.colours.append(says)
+            modifiers.colours.append(says)
         elif about == "size":
-            waiting.size = float(says)
-        elif about == "actor" and not (names & {"weather"} and not _is_thing(says, waiting, plural, bare)):
-            _enter(says, plural, phrase, reading, waiting)
+            modifiers.size = float(says)
+        elif about == "actor" and not (names & {"weather"} and not _is_thing(says, modifiers, plural, bare)):
+            _add_actor(says, plural, phrase, reading, modifiers)
             consumed = True
         else:
-            _mention(about, says, filming, reading, waiting)
-    if waiting.colours and any(meaning.says in _SKIES for meaning in meanings):
-        reading.tints += waiting.colours
-    return _Waiting() if consumed or names & {"place", "time"} else waiting
+            _add_mention(about, says, is_about_camera, reading, modifiers)
+    if modifiers.colours and any(meaning.says in _SKIES for meaning in meanings):
+        reading.tints += modifiers.colours
+    return _Modifiers() if consumed or names & {"place", "time"} else modifiers
 
 
-def _is_thing(kind: str, waiting: _Waiting, plural: bool, bare: bool) -> bool:
-    """Whether "clouds" or "bubbles" are counted things here; otherwise they are only weather."""
-    return bare or waiting.count is not None or bool(waiting.colours) or not plural
+def _is_thing(kind: str, modifiers: _Modifiers, plural: bool, bare: bool) -> bool:
+    """Whether a word such as "clouds" or "bubbles" is a figure; otherwise it is only weather."""
+    return bare or modifiers.count is not None or bool(modifiers.colours) or not plural
 
 
-def _count(says: str, waiting: _Waiting) -> None:
+def _set_count(says: str, modifiers: _Modifiers) -> None:
     number = int(says)
-    # "a flock": the group outweighs its article, but a number outweighs the group's word.
-    if waiting.count in (None, 1) or (number > 1 and says not in _GROUPS):
-        waiting.count = number
+    # "a flock": the group takes precedence over its article, and a number over the group.
+    if modifiers.count in (None, 1) or (number > 1 and says not in _GROUPS):
+        modifiers.count = number
 
 
-def _enter(kind: str, plural: bool, phrase: str, reading: Reading, waiting: _Waiting) -> None:
-    usual = _UNSAID_COUNT.get(kind, 3)
-    count = waiting.count if waiting.count is not None else usual if plural or is_mass(phrase) else 1
+def _add_actor(kind: str, plural: bool, phrase: str, reading: Reading, modifiers: _Modifiers) -> None:
+    usual = _DEFAULT_PLURAL_COUNT.get(kind, 3)
+    count = modifiers.count if modifiers.count is not None else usual if plural or is_mass(phrase) else 1
     if reading.acting:
-        # "Children flying a kite": it is the kite that flies.
+        # "Children flying a kite": the kite flies, not the children.
         reading.actors[reading.current] = replace(reading.actors[reading.current], deed="")
         reading.acting = False
     known = [actor.kind for actor in reading.actors]
-    if kind in known and waiting.count is None:
-        # "A boat and a bird; the boat sails left": the same boat again.
+    if kind in known and modifiers.count is None:
+        # "A boat and a bird; the boat sails left": the same boat.
         reading.current = known.index(kind)
         return
     reading.current = len(known)
-    reading.actors.append(Actor(kind, count, tuple(waiting.colours), waiting.size, deed=waiting.deed))
+    reading.actors.append(Actor(kind, count, tuple(modifiers.colours), modifiers.size, deed=modifiers.deed))
 
 
-def _mention(about: str, says: str, filming: bool, reading: Reading, waiting: _Waiting) -> None:
+def _add_mention(about: str, says: str, is_about_camera: bool, reading: Reading, modifiers: _Modifiers) -> None:
     if about == "camera":
         reading.cameras.append(says)
     elif about == "pace":
-        if filming:
+        if is_about_camera:
             reading.camera_pace = float(says)
         else:
             reading.pace = float(says)
     elif about == "heading":
-        _head(says, filming, reading)
+        _set_heading(says, is_about_camera, reading)
     elif about == "side":
-        _change(reading, side=_side(says))
+        _change_actor(reading, side=_side(says))
     elif about == "deed":
-        if reading.actors and waiting.count is None:
-            _change(reading, deed=says)
+        if reading.actors and modifiers.count is None:
+            _change_actor(reading, deed=says)
             reading.acting = True
         else:
-            waiting.deed = says
+            modifiers.deed = says
     else:
         found = {
             "place": reading.places, "time": reading.times, "weather": reading.weathers,
@@ -196,15 +196,17 @@ def _mention(about: str, says: str, filming: bool, reading: Reading, waiting: _W
             found.append(says)
 
 
-def _head(says: str, filming: bool, reading: Reading) -> None:
-    if filming and says in ("left", "right"):
+def _set_heading(says: str, is_about_camera: bool, reading: Reading) -> None:
+    if is_about_camera and says in ("left", "right"):
         reading.cameras.append(f"pan-{says}")
     elif reading.actors:
-        _change(reading, heading=_heading(says))
+        _change_actor(reading, heading=_heading(says))
 
 
-def _change(reading: Reading, *, heading: Heading | None = None, deed: str = "", side: Side | None = None) -> None:
-    """Set what the current actor does."""
+def _change_actor(
+    reading: Reading, *, heading: Heading | None = None, deed: str = "", side: Side | None = None
+) -> None:
+    """Change heading, action or side of the current actor."""
     if not reading.actors:
         return
     actor = reading.actors[reading.current]

@@ -1,4 +1,4 @@
-"""The ground in front: grass, sand, snow, streets, fields in rows."""
+"""Grounds: grass, sand, snow, streets, fields in rows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .palette import Colour, mixed, rgb, scaled
 from .stage import Stage
 
 NEARNESS = 0.62
-"""One for all grounds and all that stands on them, so that no foot slips when the camera moves."""
+"""The nearness of grounds and figures alike, so that feet do not slip when the camera moves."""
 
 
 def _plan(stage: Stage, top: float) -> tuple[Field, Field, Field]:
-    """For every pixel below `top`: how far down (0 at the top, 1 at the lower edge), and its place on the flat ground."""
+    """For every pixel below `top`: its depth (0 at the top, 1 at the lower edge) and position on the flat ground."""
     y, x = stage.rows(top, stage.floor), stage.columns()
     down = np.clip((y - top) / (stage.height - top), 0.004, 1.6)
     away = 1 / (down + 0.07)
@@ -28,13 +28,13 @@ def _plan(stage: Stage, top: float) -> tuple[Field, Field, Field]:
 def _soil(
     stage: Stage, near: Colour, far: Colour, *, top: float, rough: float = 0.3, soft: float = 4.0, stretch: float = 1.0
 ) -> Layer:
-    """Open ground: hazy at the far edge, textured in perspective."""
+    """A plane of open ground: hazy at the far edge, textured in perspective."""
     down, across, away = _plan(stage, top)
     coarse = smoothly(cloudy((stage.seed, "soil"), 1.6), across * 0.09, away * 0.16 * stretch) - 0.5
     fine = smoothly(cloudy((stage.seed, "blades"), 0.95), across * 0.42, away * 0.9 * stretch) - 0.5
     share = stepped(0, 0.8, down)
     colour = blended(stage.light.on(far, depth=0.38), stage.light.on(near), share)
-    # Texture fades with distance: far away it would only flicker.
+    # Texture fades with distance, where it would flicker.
     strength = np.clip(down * 2.6, 0.05, 1)
     colour = colour * (1 + rough * (1.1 * coarse + 0.7 * fine) * strength)[..., None]
     y = stage.rows(top, stage.floor)
@@ -43,7 +43,7 @@ def _soil(
 
 
 def _lit(stage: Stage, colour: Field, down: Field, across: Field) -> Field:
-    """The side of the sun a little warmer, the lower edge a little darker."""
+    """The colours, warmer on the side of the sun and darker at the lower edge."""
     x = stage.columns() / stage.width - stage.light.across
     warmth = np.exp(-((x / 0.5) ** 2)) * np.clip(1 - down * 1.1, 0, 1) * 0.22
     warm = blended(
@@ -55,7 +55,7 @@ def _lit(stage: Stage, colour: Field, down: Field, across: Field) -> Field:
 
 
 def grass(stage: Stage) -> list[Layer]:
-    """A meadow, or what the season makes of it."""
+    """A meadow in its season."""
     colour = meadow_colour(stage)
     near = mixed(scaled(colour, 0.86), rgb(52, 96, 40), 0.25) if stage.scene.season != "winter" else colour
     return [_soil(stage, near, mixed(colour, rgb(190, 200, 110), 0.25), top=stage.horizon + 0.02 * stage.height)]
@@ -156,7 +156,7 @@ def street(stage: Stage) -> list[Layer]:
 
 
 def beach(stage: Stage) -> list[Layer]:
-    """Sand in front of the sea, wet where the waves come."""
+    """Sand in front of the sea, wet at the edge."""
     return _shore(stage, SAND, mixed(SAND, rgb(255, 240, 210), 0.3), at=0.47, wet=rgb(168, 138, 100))
 
 
@@ -190,7 +190,7 @@ def _wander(stage: Stage, key: str) -> Field:
 
 
 def _shore(stage: Stage, near: Colour, far: Colour, *, at: float, wet: Colour) -> list[Layer]:
-    """Ground that begins where the water ends; the latents and chance bend its edge."""
+    """Ground in front of water; its edge is bent by the latents and at random."""
     plane = _soil(stage, near, far, top=stage.horizon + (at - 0.12) * (stage.height - stage.horizon), rough=0.24)
     y = stage.rows(plane.top, plane.top + plane.picture.height)
     edge = stage.horizon + (at + 0.16 * (_wander(stage, "shore") - 0.5)) * (stage.height - stage.horizon)
@@ -231,7 +231,7 @@ def _rows(kind: str) -> Callable[[Stage], list[Layer]]:
         if stage.scene.season == "winter":
             plant, between = SNOW, rgb(196, 206, 220)
         down, across, away = _plan(stage, top)
-        # Rows run to one vanishing point, so equal steps across the flat ground.
+        # Rows meet at one vanishing point, so they are equidistant across the flat ground.
         wave = np.sin(across * 17)
         share = stepped(-0.35, 0.45, wave)
         tulips = smoothly(cloudy((stage.seed, "heads"), 0.9), across * 0.6, away * 1.1)
@@ -283,4 +283,4 @@ GROUNDS: Mapping[str, Callable[[Stage], list[Layer]]] = {
     "beach": beach, "floe": floe, "river": river, "road": road, "rails": rails, "street": street, "roofs": roofs, "lava": lava,
     **{name: _rows(name) for name in _ROWS},
 }  # fmt: skip
-"""How each ground is painted; grounds that move, such as water, are not among them."""
+"""The function that paints each ground; moving grounds, such as water, are painted elsewhere."""

@@ -1,4 +1,4 @@
-"""The usual place of each noun, painted where the prompt names none."""
+"""The default place of each noun, for prompts that name no place."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _HOMES: Mapping[str, str] = {
 }
 
 HOME: Mapping[str, str] = {kind: place for place, kinds in _HOMES.items() for kind in kinds.split(", ")}
-"""The place of every noun that has one."""
+"""The default place of every noun that has one."""
 
 NIGHTLY = frozenset({"moon", "candle", "fire", "lantern", "firework", "owl", "comet", "lamp"})
-"""Nouns that turn the light down when the prompt names no time of day."""
+"""Nouns that imply darkness if the prompt names no time of day."""
 
 SWIMMERS = frozenset({"fish", "shark", "jellyfish", "turtle", "octopus"})
-"""Nouns that move the scene under water, unless something in it needs the surface."""
+"""Nouns that imply a scene under water, unless another noun requires the surface."""
 
 UNKNOWN = ("meadow", "sea", "mountains", "hills", "lake", "clouds", "desert", "beach")
-"""Where a prompt of unknown words may lead; its hash chooses."""
+"""Places for a prompt of unknown words, chosen by its hash."""

@@ -1,4 +1,4 @@
-"""Backdrops with walls: a room with a window, a cave, a theatre's stage."""
+"""Interior backdrops: a room with a window, a cave, a theatre's stage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .stage import Stage
 
 
 def room_light(stage: Stage) -> Colour:
-    """Rooms have their own light: warm in the evening, daylight by day."""
+    """The light of a room: warm in the evening, daylight by day."""
     return (0.86, 0.66, 0.46) if stage.light.dark or stage.scene.time in ("dusk", "sunset") else (1.0, 0.95, 0.88)
 
 
@@ -23,7 +23,7 @@ def _lit(colour: Colour, lamp: Colour) -> Colour:
 
 
 def room(stage: Stage) -> list[Layer]:
-    """A wall with a window through which the sky is seen, curtains, and a wooden table in front."""
+    """A wall with a window onto the sky, curtains, and a wooden table in front."""
     lamp = room_light(stage)
     walls = (rgb(206, 190, 168), rgb(176, 196, 190), rgb(214, 178, 160), rgb(180, 184, 208))
     wall = walls[int((stage.style(5) * 0.5 + 0.5) * 3.99)]

@@ -14,12 +14,12 @@ ROCK, SAND, RED_ROCK = rgb(104, 108, 124), rgb(226, 192, 138), rgb(186, 98, 66)
 
 
 def meadow_colour(stage: Stage) -> Colour:
-    """What grows on open land in this season."""
+    """The colour of open land in this season."""
     return {"winter": SNOW, "autumn": AUTUMN, "spring": rgb(118, 166, 82)}.get(stage.scene.season, GRASS)
 
 
 def crest(stage: Stage, key: str, *, base: float, height: float, features: float, slope: float) -> Field:
-    """The y of a line of hills for every column; the latents lift it here and push it down there."""
+    """The y of a line of hills for every column, raised or lowered by the latents."""
     line = profile((stage.seed, key), stage.wide, features=features * stage.wide / stage.unit, slope=slope)
     points = np.linspace(0, len(stage.relief) - 1, stage.wide)
     lift = np.interp(points, np.arange(len(stage.relief)), stage.relief).astype(np.float32)
@@ -30,7 +30,7 @@ def slope_layer(
     stage: Stage, line: Field, colour: Colour, *, depth: float, nearness: float, mist: float = 0.3, rough: float = 0.16,
     bottom: float | None = None,
 ) -> Layer:  # fmt: skip
-    """Everything below a line: light at the crest, haze at the foot, a little texture between."""
+    """A plane of everything below a line: lit at the crest, hazy at the foot, slightly textured between."""
     top = max(-stage.margin_y, int(line.min()) - 2)
     bottom = stage.horizon + 0.06 * stage.height if bottom is None else bottom
     y = stage.rows(top, max(bottom, top + 4))
@@ -83,7 +83,7 @@ def _range(stage: Stage, line: Field, height: float, depth: float, nearness: flo
     y, x = stage.rows(top, stage.horizon + 0.08 * stage.height), stage.columns()
     below = y - line[None]
     rough = cloudy((stage.seed, "rock"), 1.15)
-    # Faces of rock: the texture leans with the depth below the crest, and its slope across catches the light.
+    # Faces of rock: the texture shifts with the depth below the crest, and its horizontal slope is lit.
     u, v = x / stage.unit * 0.5 + below / stage.unit * 0.28, y / stage.unit * 0.34 + 0 * x
     face = smoothly(rough, u, v) - smoothly(rough, u + 0.012, v - 0.006)
     slope = np.gradient(np.convolve(np.pad(line, 4, mode="edge"), np.full(9, 1 / 9, np.float32), "valid"))[None]
@@ -103,7 +103,7 @@ def _range(stage: Stage, line: Field, height: float, depth: float, nearness: flo
 
 
 def hills(stage: Stage) -> list[Layer]:
-    """Three rolling lines, each nearer and greener."""
+    """Three lines of hills, each nearer and greener."""
     colour, layers = meadow_colour(stage), []
     for index, (height, depth) in enumerate(((0.15, 0.62), (0.10, 0.4), (0.06, 0.2))):
         line = crest(
@@ -150,7 +150,7 @@ def mesas(stage: Stage) -> list[Layer]:
     layers, rock = [], RED_ROCK if stage.scene.time != "mars" else rgb(160, 84, 58)
     for index, (height, depth) in enumerate(((0.24, 0.5), (0.15, 0.25))):
         raw = profile((stage.seed, "mesa", index), stage.wide, features=2.2 * stage.wide / stage.unit, slope=1.5)
-        # Pushed to a few heights with steep sides between: that is a table mountain.
+        # Quantised to a few heights with steep sides between, as in table mountains.
         steps = stepped(0.42, 0.5, raw) * 0.72 + stepped(0.62, 0.68, raw) * 0.28 + raw * 0.05
         base = stage.horizon + 0.03 * stage.height
         line = (base - height * stage.height * steps).astype(np.float32)
@@ -174,7 +174,7 @@ def _banded(stage: Stage, plane: Layer) -> Layer:
 
 
 def island(stage: Stage) -> list[Layer]:
-    """A green hump with a strip of beach, palms to be set on it."""
+    """A green hump with a strip of beach."""
     x = stage.columns()[0]
     middle = stage.width * (0.62 if stage.style(4) > 0 else 0.38)
     hump = np.clip(1 - ((x - middle) / (0.36 * stage.unit)) ** 2, 0, None) ** 0.7
@@ -190,7 +190,7 @@ def island(stage: Stage) -> list[Layer]:
 
 
 def icebergs(stage: Stage) -> list[Layer]:
-    """White blocks with blue feet, some near, some far."""
+    """White blocks, blue at the waterline, at several distances."""
     layers = []
     for index, (count, tall, depth) in enumerate(((5, 0.10, 0.45), (3, 0.22, 0.14))):
         rng, x = stage.random("ice", index), stage.columns()[0] / stage.unit
@@ -263,7 +263,7 @@ def craters(stage: Stage) -> list[Layer]:
 
 
 def waterfall(stage: Stage) -> list[Layer]:
-    """Two cliffs with a gap between them; the fall itself is painted as it moves."""
+    """Two cliffs with a gap between them; the moving water is painted by `currents.Fall`."""
     middle, half = stage.width / 2, 0.13 * stage.unit
     x = stage.columns()[0]
     rough = profile((stage.seed, "cliff"), stage.wide, features=8, slope=1.3)

@@ -1,4 +1,4 @@
-"""Painted planes: each is painted once, and the camera moves over it frame by frame."""
+"""Planes of the picture: painted once, then cropped and scaled for the camera in every frame."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Layer:
     picture: Image.Image
     mask: Image.Image
     top: int
-    """The world's y of its first row; its first column is the world's left edge."""
+    """The y of its first row in the world; its first column is the world's left edge."""
     nearness: float
-    """0 is the sky, 1 what stands in front."""
+    """0 for the sky, 1 for the foreground."""
 
 
 def layer(stage: Stage, colour: Field, cover: Field, top: float, nearness: float) -> Layer:
-    """A plane from its colours and its opacity, both from 0 to 1."""
+    """A plane made of colours and opacity, both from 0 to 1."""
     shape = cover.shape
     colour = np.broadcast_to(colour, (*shape, 3))
     picture = Image.fromarray((np.clip(colour, 0, 1) * 255 + 0.5).astype(np.uint8), "RGB")
@@ -37,7 +37,7 @@ def layer(stage: Stage, colour: Field, cover: Field, top: float, nearness: float
 
 
 def blended(first: Field | Colour, second: Field | Colour, share: Field) -> Field:
-    """Two colours mixed by a map."""
+    """Two colours mixed by a map of shares."""
     one, two = np.asarray(first, np.float32), np.asarray(second, np.float32)
     return np.asarray(one + (two - one) * share[..., None], np.float32)
 
@@ -45,7 +45,7 @@ def blended(first: Field | Colour, second: Field | Colour, share: Field) -> Fiel
 def drawn(
     stage: Stage, top: float, bottom: float, draw: Callable[[ImageDraw.ImageDraw, float, float, float], None]
 ) -> Field:
-    """The cover of shapes drawn by Pillow with soft edges; `draw` gets the pen, the scale and the world's corner."""
+    """The coverage of shapes drawn by Pillow with soft edges; `draw` receives pen, scale and the world's corner."""
     size = (stage.wide * _FINER, (int(bottom) - int(top)) * _FINER)
     mask = Image.new("L", size)
     draw(ImageDraw.Draw(mask), _FINER, float(stage.margin_x), -float(int(top)))
@@ -53,7 +53,7 @@ def drawn(
 
 
 def merged(planes: Sequence[Layer], within: float) -> list[Layer]:
-    """Fewer planes with the same appearance: neighbours in order whose nearness differs by no more than `within`."""
+    """The planes with adjacent ones merged whose nearness differs by no more than `within`."""
     groups: list[list[Layer]] = []
     for plane in planes:
         if groups and abs(groups[-1][0].nearness - plane.nearness) <= within:
@@ -76,7 +76,7 @@ def _united(planes: list[Layer]) -> Layer:
         own.paste(plane.mask, (0, plane.top - top))
         sheet.putalpha(own)
         whole = Image.alpha_composite(whole, sheet)
-    # Colour also just outside of what is covered: scaled edges would draw black from there.
+    # Colour extends slightly beyond the covered area: scaling would blend black into the edges.
     colour = whole.convert("RGBa").filter(ImageFilter.BoxBlur(2)).convert("RGBA").convert("RGB")
     cover = whole.getchannel("A")
     colour.paste(whole.convert("RGB"), (0, 0), cover.point([0] + [255] * 255))
@@ -86,7 +86,7 @@ def _united(planes: list[Layer]) -> Layer:
 def show_layer(picture: Image.Image, plane: Layer, stage: Stage, view: View) -> None:
     """Paint a plane into the picture as the camera sees it."""
     centre_x, centre_y = stage.width / 2, min(stage.horizon, stage.height * 0.75)
-    # Picture = centre + (world - centre) * scale + shift, solved for the world's rectangle that is seen.
+    # Picture = centre + (world - centre) * scale + shift, solved for the visible rectangle of the world.
     left = centre_x + (-view.dx - centre_x) / view.scale + stage.margin_x
     width = stage.width / view.scale
     world_top = centre_y + (-view.dy - centre_y) / view.scale
@@ -95,7 +95,7 @@ def show_layer(picture: Image.Image, plane: Layer, stage: Stage, view: View) -> 
     last = min(stage.height, int(np.ceil(centre_y + (last_row - centre_y) * view.scale + view.dy)))
     top = world_top + first / view.scale - plane.top
     bottom = world_top + last / view.scale - plane.top
-    # The box must lie inside the plane: at its rims the picture is a fraction of a pixel short.
+    # The box must be inside the plane: at its edges the picture is a fraction of a pixel short.
     top, bottom = max(0.0, top), min(float(plane.picture.height), bottom)
     left = min(max(0.0, left), plane.picture.width - width)
     if last <= first or bottom - top < 1:
@@ -110,6 +110,6 @@ def show_layer(picture: Image.Image, plane: Layer, stage: Stage, view: View) -> 
 
 
 def seen_at(stage: Stage, view: View, x: float, y: float) -> tuple[float, float]:
-    """Where a point of the world is in the picture."""
+    """The position in the picture of a point of the world."""
     centre_x, centre_y = stage.width / 2, min(stage.horizon, stage.height * 0.75)
     return centre_x + (x - centre_x) * view.scale + view.dx, centre_y + (y - centre_y) * view.scale + view.dy

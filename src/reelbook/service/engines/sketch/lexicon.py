@@ -21,7 +21,7 @@ _WATER = frozenset({"sea", "lake", "pond", "river", "harbour", "island", "arctic
 _SURFACE = frozenset(
     {"boat", "paper boat", "rowing boat", "ship", "duck", "swan", "lighthouse", "bridge", "sun", "moon"}
 )
-_HEAVENLY = frozenset({"sun", "moon", "rainbow", "planet", "comet", "firework"})
+_CELESTIAL = frozenset({"sun", "moon", "rainbow", "planet", "comet", "firework"})
 
 
 def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
@@ -33,21 +33,21 @@ def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
     """
     words, avoided = spoken(prompt), spoken(negative_prompt)
     reading = parse_words(words)
-    _forget(reading, parse_words(avoided, bare=True))
+    _remove_unwanted(reading, parse_words(avoided, bare=True))
     style = style_of(words, avoided)
-    places = _places(reading, float(style[11]), float(style[12]))
-    main, backdrops = _combined(places)
+    places = _choose_places(reading, float(style[11]), float(style[12]))
+    main, backdrops = _combine_places(places)
     backdrops = tuple(name for name in backdrops if name not in reading.avoided)
-    main = _shored(main, places, reading)
-    time = _time(reading, main, float(style[13]))
+    main = _add_shore(main, places, reading)
+    time = _choose_time(reading, main, float(style[13]))
     return Scene(
         prompt=prompt,
         ground=main.ground,
         backdrops=backdrops,
         time=time,
-        weather=_weather(reading, time, float(style[14])),
-        actors=_actors(reading),
-        camera=_camera(reading),
+        weather=_make_weather(reading, time, float(style[14])),
+        actors=_choose_actors(reading),
+        camera=_make_camera(reading),
         pace=float(np.clip(reading.pace, 0.1, 3)),
         grade=next(iter(reading.grades), main.grade),
         season=next(iter(reading.seasons), main.season),
@@ -56,11 +56,11 @@ def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
     )
 
 
-def _forget(reading: Reading, unwanted: Reading) -> None:
+def _remove_unwanted(reading: Reading, unwanted: Reading) -> None:
     """Remove what the negative prompt, or a "without" in the prompt, names."""
     names = {actor.kind for actor in unwanted.actors} | set(unwanted.places) | set(unwanted.weathers)
     names |= set(unwanted.times) | set(unwanted.grades)
-    # Clouds and stars are weather as well as things; unwanted, they go in both senses.
+    # Clouds are weather as well as figures; unwanted ones are removed in both senses.
     names |= {"cloudy"} & names and {"cloud"}
     names |= {"cloud"} & names and {"cloudy"}
     names |= reading.avoided
@@ -72,7 +72,7 @@ def _forget(reading: Reading, unwanted: Reading) -> None:
         found[:] = [name for name in found if name not in names]
 
 
-def _places(reading: Reading, chance: float, more: float) -> list[str]:
+def _choose_places(reading: Reading, chance: float, more: float) -> list[str]:
     kinds = [actor.kind for actor in reading.actors]
     surface = _SURFACE.intersection(kinds) or set(reading.times) - {"day"}
     swimming = [kind for kind in kinds if kind in SWIMMERS]
@@ -95,15 +95,15 @@ def _places(reading: Reading, chance: float, more: float) -> list[str]:
         return ["street"]
     if swimming and surface:
         return ["sea"]
-    # The first noun with an entry in HOME decides; flyers go where the others are.
+    # The first noun with an entry in HOME decides; flying figures join the others.
     homes = [HOME[kind] for kind in kinds if kind in HOME]
     rooted = [home for home in homes if home not in ("sky", "clouds", "meadow", "hills")]
     homes = [home for home in (rooted or homes) if home not in reading.avoided]
     if "bridge" in kinds and "river" in homes:
         return ["river"]
     if homes:
-        # Trees would hide what happens in the sky.
-        has_sky_subject = {"stars", "aurora"} & set(reading.weathers) or _HEAVENLY.intersection(kinds)
+        # Trees would hide the sky.
+        has_sky_subject = {"stars", "aurora"} & set(reading.weathers) or _CELESTIAL.intersection(kinds)
         return ["mountains"] if homes[0] == "forest" and has_sky_subject else homes[:1]
     if "aurora" in reading.weathers:
         return ["snowfield"]
@@ -115,10 +115,10 @@ def _places(reading: Reading, chance: float, more: float) -> list[str]:
     return [UNKNOWN[choice]]
 
 
-def _combined(names: Sequence[str]) -> tuple[Place, tuple[str, ...]]:
+def _combine_places(names: Sequence[str]) -> tuple[Place, tuple[str, ...]]:
     """The place whose ground is painted, and the backdrops of all places that can share a horizon."""
     places = [PLACES[name] for name in names[:4]]
-    # A mountain lake is a lake among mountains: water is what one stands at, the rest is what one sees.
+    # A mountain lake is a lake among mountains: water is the ground, the rest are backdrops.
     watery = [place for name, place in zip(names, places, strict=False) if name in _WATER]
     closed = [place for place in places if not place.sky]
     main = places[0] if places[0] in closed else (watery or places)[0]
@@ -132,7 +132,7 @@ def _combined(names: Sequence[str]) -> tuple[Place, tuple[str, ...]]:
 _BANKS = {"sea": "beach", "island": "beach", "harbour": "beach", "lake": "river", "pond": "river", "arctic": "floe"}
 
 
-def _shored(main: Place, places: Sequence[str], reading: Reading) -> Place:
+def _add_shore(main: Place, places: Sequence[str], reading: Reading) -> Place:
     """Open water with a strip of land in front, where an actor needs it."""
     bank = next((_BANKS[name] for name in places if name in _BANKS), "beach")
     landed = [
@@ -148,7 +148,7 @@ def _distance(backdrop: str) -> int:
     return far_to_near.index(backdrop) if backdrop in far_to_near else len(far_to_near)
 
 
-def _time(reading: Reading, main: Place, chance: float) -> str:
+def _choose_time(reading: Reading, main: Place, chance: float) -> str:
     if main.time in ("space", "underwater", "cave", "stage", "mars"):
         return main.time
     if reading.times:
@@ -170,7 +170,7 @@ _CLOUDS = {"clear": 0.0, "cloudy": 0.75, "rain": 0.85, "storm": 0.95, "snow": 0.
 _DRIFTERS = ("leaves", "petals", "fireflies", "bubbles", "dust", "sparks", "confetti")
 
 
-def _weather(reading: Reading, time: str, chance: float) -> Weather:
+def _make_weather(reading: Reading, time: str, chance: float) -> Weather:
     named = reading.weathers
     clouds = max((_CLOUDS[name] for name in named if name in _CLOUDS), default=0.38 + 0.12 * chance)
     if {"aurora", "stars"} & set(named):
@@ -191,9 +191,9 @@ def _weather(reading: Reading, time: str, chance: float) -> Weather:
     )
 
 
-def _actors(reading: Reading) -> tuple[Actor, ...]:
-    """The actors, merged where two nouns are one figure, and no more than are distinguishable."""
-    actors = _joined(reading.actors)
+def _choose_actors(reading: Reading) -> tuple[Actor, ...]:
+    """The actors, with nouns merged that are one figure, limited to a distinguishable number."""
+    actors = _merge_umbrella(reading.actors)
     left, chosen = MAX_FIGURES, []
     for actor in actors[:MAX_ACTORS]:
         count = min(actor.count, left)
@@ -203,7 +203,7 @@ def _actors(reading: Reading) -> tuple[Actor, ...]:
     return tuple(chosen)
 
 
-def _joined(actors: list[Actor]) -> list[Actor]:
+def _merge_umbrella(actors: list[Actor]) -> list[Actor]:
     """The actors, with a person and an umbrella as one figure."""
     kinds = [actor.kind for actor in actors]
     if "person" not in kinds or "umbrella" not in kinds:
@@ -214,7 +214,7 @@ def _joined(actors: list[Actor]) -> list[Actor]:
     return [held if actor is holder else actor for actor in actors if actor is not umbrella]
 
 
-def _camera(reading: Reading) -> Camera:
+def _make_camera(reading: Reading) -> Camera:
     moves, named = Camera(pace=reading.camera_pace), set(reading.cameras)
     if "hold" in named:
         return moves
@@ -222,7 +222,7 @@ def _camera(reading: Reading) -> Camera:
     zoom = -0.42 if "zoom-out" in named else 0.55 if "zoom-in" in named else 0.2 if "aerial" in named else 0.0
     return replace(
         moves,
-        # Nothing named: the eye comes nearer very slowly, which shows that the picture is deep.
+        # No move is named: a slow zoom in conveys depth.
         zoom=zoom if named else 0.12,
         breathing=not named,
         pan=-0.3 if "pan-left" in named else 0.3 if sideways & {"pan", "pan-right"} else 0.0,

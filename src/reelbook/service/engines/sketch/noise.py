@@ -1,4 +1,4 @@
-"""Textures and random numbers: the same for the same seed, whatever was drawn before."""
+"""Textures and random numbers that depend only on their keys, not on the order of calls."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 Field = NDArray[Any]
-"""Numbers on a grid; 32 bits wherever frames are painted, 64 where something is worked out once."""
+"""Numbers on a grid; 32 bits for painting frames, 64 for one-off computations."""
 
 SIZE = 512
-"""Textures are square and wrap around; a power of two, so that wrapping is one bit operation."""
+"""Side of the square, wrapping textures; a power of two, so that wrapping is one bit operation."""
 
 
 def generator(*key: object) -> np.random.Generator:
-    """Random numbers that depend on nothing but the key; seeds of any size and sign will do."""
+    """A random generator seeded only by the key; seeds may have any size and sign."""
     digest = hashlib.blake2b("\0".join(str(part) for part in key).encode(), digest_size=16).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
 
 
 @lru_cache(maxsize=12)
 def cloudy(key: Hashable, slope: float) -> Field:
-    """A wrapping texture from 0 to 1 whose details fade with `slope`: 1 is rough, 2 soft. Not to be written to."""
+    """A wrapping texture from 0 to 1 whose details fade with `slope`: 1 is rough, 2 soft. Read-only."""
     white = generator("texture", key).standard_normal((SIZE, SIZE), dtype=np.float32)
     spectrum = np.fft.rfft2(white) / _distance() ** np.float32(slope)
     spectrum[0, 0] = 0
     soft = np.fft.irfft2(spectrum, s=(SIZE, SIZE)).astype(np.float32)
-    # The rare extremes are cut off, or a single bright spot would darken everything else.
+    # Extremes are clipped, or a single bright spot would darken everything else.
     low, high = np.quantile(soft[::4, ::4], (0.002, 0.998))
     texture = np.asarray(np.clip((soft - low) / (high - low), 0, 1), np.float32)
     texture.flags.writeable = False
@@ -39,21 +39,21 @@ def cloudy(key: Hashable, slope: float) -> Field:
 
 @lru_cache(maxsize=1)
 def _distance() -> Field:
-    """How far each wave is from the flat one; 1 for the flat one itself, which is taken out anyway."""
+    """The frequency of each wave; 1 for the constant term, which is removed later."""
     far = np.hypot(np.fft.fftfreq(SIZE)[:, None] * SIZE, np.fft.rfftfreq(SIZE) * SIZE).astype(np.float32)
     far[0, 0] = 1
     return np.asarray(far, np.float32)
 
 
 def sampled(texture: Field, u: Field, v: Field) -> Field:
-    """The texture at (u, v), both in wraps of the whole texture; the nearest texel."""
+    """The nearest texel of a texture at (u, v), in multiples of its size."""
     column = (u * np.float32(SIZE)).astype(np.int32) & (SIZE - 1)
     row = (v * np.float32(SIZE)).astype(np.int32) & (SIZE - 1)
     return texture.ravel().take((row << 9) | column)
 
 
 def smoothly(texture: Field, u: Field, v: Field) -> Field:
-    """As `sampled`, but between the texels: for what is seen enlarged."""
+    """As `sampled`, but bilinear: for enlarged textures."""
     across, down = u * np.float32(SIZE), v * np.float32(SIZE)
     column, row = np.floor(across).astype(np.int32), np.floor(down).astype(np.int32)
     x, y = across - column, down - row
@@ -70,7 +70,7 @@ def smoothly(texture: Field, u: Field, v: Field) -> Field:
 
 
 def profile(key: object, width: int, *, features: float, slope: float = 1.4) -> Field:
-    """A line of hills from 0 to 1 across `width` columns, with about so many features."""
+    """A line of hills from 0 to 1 across `width` columns, with about `features` hills."""
     samples = max(64, width)
     white = generator("profile", key).standard_normal(2 * samples)
     far = np.fft.rfftfreq(2 * samples) * samples / max(features, 0.5)
@@ -82,6 +82,6 @@ def profile(key: object, width: int, *, features: float, slope: float = 1.4) -> 
 
 
 def stepped(low: float, high: float, values: Field) -> Field:
-    """A soft step from 0 at `low` to 1 at `high`."""
+    """A smooth step from 0 at `low` to 1 at `high`."""
     ramp = np.clip((values - np.float32(low)) / np.float32(high - low), 0, 1)
     return np.asarray(ramp * ramp * (3 - 2 * ramp), np.float32)

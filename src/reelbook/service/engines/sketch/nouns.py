@@ -1,4 +1,4 @@
-"""The nouns that have a figure: the figure's name, and every word for it."""
+"""The nouns that can be drawn: the name of each figure, and every word for it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ACTORS: Mapping[str, str] = {
     "swan": "swan 天鹅 🦢",
     "whale": "whale orca humpback blue-whale 鲸 🐋 🐳",
     "dolphin": "dolphin porpoise 🐬",
-    # Under it.
+    # Under water.
     "fish": "fish goldfish koi salmon trout tuna clownfish 鱼 🐟 🐠 🐡",
     "shark": "shark 🦈",
     "jellyfish": "jellyfish medusa 水母 🪼",
@@ -46,7 +46,7 @@ ACTORS: Mapping[str, str] = {
     "bubble": "big-bubble",
     "firework": "firework fireworks 烟花 🎆 🎇",
     "lantern": "lantern paper-lantern sky-lantern floating-lantern 灯笼 🏮",
-    # Going on wheels.
+    # On wheels.
     "car": "car automobile taxi cab vehicle racing-car sports-car sedan auto voiture 汽车 🚗 🚕 🚙 🏎",
     "truck": "truck lorry van pickup fire-truck 🚚 🚛",
     "bus": "bus school-bus coach 🚌",
@@ -74,7 +74,7 @@ ACTORS: Mapping[str, str] = {
     "dinosaur": "dinosaur t-rex brontosaurus 恐龙 🦕 🦖",
     "frog": "frog toad 青蛙 🐸",
     "snail": "snail 🐌",
-    # Standing.
+    # Stationary.
     "tree": "tree oak maple apple-tree baum arbre 树 🌳",
     "pine": "pine fir spruce christmas-tree conifer 🌲 🎄",
     "palm": "palm palm-tree coconut-tree 🌴",
@@ -111,4 +111,4 @@ ACTORS: Mapping[str, str] = {
     "guitar": "guitar violin cello 🎸 🎻",
     "gift": "gift present gift-box 🎁",
 }
-"""Words in plain form; a hyphen stands for the space in a phrase."""
+"""Words in the singular; a hyphen represents the space in a phrase."""

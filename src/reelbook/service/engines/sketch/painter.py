@@ -1,4 +1,4 @@
-"""The painter: puts sky, land, water, figures and weather together, frame by frame."""
+"""The painter: composes sky, land, water, figures and weather, frame by frame."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CALM = {"river": 0.75, "beach": 0.45}
 
 
 class Painter:
-    """Paints any frame of a clip, in any order: every frame depends on nothing but its number."""
+    """Paints the frames of a clip in any order: each depends only on its number."""
 
     def __init__(self, stage: Stage, latents: Latents, frame_rate: int, compression: float) -> None:
         self.stage, self.latents, self.frame_rate = stage, latents, frame_rate
@@ -35,7 +35,7 @@ class Painter:
         self.roles: list[Role] = []
 
     def prepare(self) -> Iterator[str]:
-        """Paint all that is painted only once; yields the name of each thing that is ready."""
+        """Paint everything that is painted only once; yields the name of each part when it is ready."""
         stage = self.stage
         self.sky = Sky(stage)
         yield "sky"
@@ -64,7 +64,7 @@ class Painter:
         self.roles.sort(key=lambda role: (role.nearness, role.y))
 
     def _set_up(self, planes: list[Layer]) -> None:
-        """Sort the planes of a backdrop to where they stand: behind the ground, on it, or in front of everybody."""
+        """Sort the planes of a backdrop by nearness: behind the ground, on it, or in front of the figures."""
         for plane in planes:
             if plane.nearness < 0.6:
                 self.behind.append(plane)

@@ -1,4 +1,4 @@
-"""The light of a scene: a few colours that everything in it shares."""
+"""The light of a scene: a few colours shared by everything in it."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _Change = Callable[[Colour], Colour]
 
 @dataclass(frozen=True, slots=True)
 class Light:
-    """What the air does to every colour."""
+    """The colours of light and air, which change every colour of the scene."""
 
     top: Colour
     middle: Colour
     low: Colour
-    """The sky from the zenith to the horizon."""
+    """With `top` and `middle`, the sky from the zenith to the horizon."""
     glow: Colour
-    """Sun, moon and lamps."""
+    """The colour of sun, moon and lamps."""
     ambient: Colour
-    """The colour of a white thing in this light."""
+    """The colour of a white surface in this light."""
     haze: Colour
-    """What far things fade into."""
+    """The colour that distant objects fade into."""
     height: float
-    """Of the sun, from 0 at the horizon to 1 overhead."""
+    """Height of the sun, from 0 at the horizon to 1 overhead."""
     across: float
-    """Of the sun, from 0 at the left to 1 at the right."""
+    """Horizontal position of the sun, from 0 at the left to 1 at the right."""
     dark: bool = False
     """Whether windows and lamps are lit."""
 
     def on(self, material: Colour, *, depth: float = 0.0) -> Colour:
-        """A material as it is seen: lit, then faded into the haze with depth from 0 (here) to 1 (gone)."""
+        """The apparent colour of a material: lit, then faded into the haze by depth, from 0 (none) to 1 (all haze)."""
         red, green, blue = (
             surface * lamp * (1 - depth) + air * depth
             for surface, lamp, air in zip(material, self.ambient, self.haze, strict=True)
@@ -50,7 +50,7 @@ class Light:
 
 
 def rgb(red: int, green: int, blue: int) -> Colour:
-    """A colour from its bytes."""
+    """A colour from values of 0 to 255."""
     return red / 255, green / 255, blue / 255
 
 
@@ -60,13 +60,13 @@ def named(word: str) -> Colour:
 
 
 def mixed(first: Colour, second: Colour, share: float) -> Colour:
-    """So much of the second colour in the first."""
+    """A mixture of two colours; `share` is that of the second."""
     red, green, blue = (a + (b - a) * share for a, b in zip(first, second, strict=True))
     return red, green, blue
 
 
 def scaled(colour: Colour, factor: float) -> Colour:
-    """Lighter or darker by a factor, within what a screen can display."""
+    """A colour made lighter or darker by a factor, at most 1 in each channel."""
     red, green, blue = (min(1.0, part * factor) for part in colour)
     return red, green, blue
 
@@ -146,7 +146,7 @@ def light_of(scene: Scene, loras: Sequence[LoRA] = ()) -> Light:
 
 
 def _clouded(light: Light, scene: Scene) -> Light:
-    """Rain and storm take the colour out of the sky; the time of day stays readable."""
+    """The light under clouds: rain and storm make the sky grey; the time of day stays recognisable."""
     weather = scene.weather
     grey = max(0.85 * weather.rain, 0.9 * weather.storm, 0.4 * weather.snow, 0.5 * weather.fog)
     grey = max(grey, 0.4 * (weather.clouds > 0.7))
@@ -190,7 +190,7 @@ def _grey(colour: Colour) -> Colour:
 
 
 def _washed(light: Light, tint: Colour, share: float) -> Light:
-    """A colour word that belongs to no noun: a wash over the sky, less over the things."""
+    """The light tinted by a colour: the sky by `share`, objects less."""
     washed = _each(light, lambda colour: mixed(colour, tint, share))
     return replace(washed, ambient=mixed(light.ambient, tint, share * 0.4), glow=light.glow)
 
@@ -218,7 +218,7 @@ _GRADES: dict[str, Callable[[Light], Light]] = {
 
 
 def _styled(light: Light, lora: LoRA) -> Light:
-    """A style map drawn from the weights' name: nothing is opened, and at scale 0 nothing changes."""
+    """The light in a style derived from the name of LoRA weights: no file is read, and scale 0 changes nothing."""
     if lora.scale == 0:
         return light
     rng = generator("lora", lora.path, lora.weight_name)

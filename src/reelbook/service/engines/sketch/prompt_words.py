@@ -1,4 +1,4 @@
-"""The words of a prompt: found in any script, brought to their plain form, hashed to numbers."""
+"""The words of a prompt: split in any script, reduced to the singular, and hashed to numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SAME_IN_PLURAL = {"fish", "sheep", "deer", "koi", "aircraft", "spacecraft", "sa
 
 
 def spoken(prompt: str) -> list[str]:
-    """The words, numbers and marks of a prompt in order, in small letters.
+    """The words, numbers and punctuation marks of a prompt in order, in lower case.
 
     >>> spoken("Three RED balloons, 船!")
     ['three', 'red', 'balloons', ',', '船', '!']
@@ -39,7 +39,7 @@ def spoken(prompt: str) -> list[str]:
 
 
 def singular(word: str, known: Container[str]) -> tuple[str, bool]:
-    """The plain form of a word that a vocabulary knows, and whether it was a plural.
+    """The singular of a word if the vocabulary has it, else the word; and whether it was a plural.
 
     >>> singular("butterflies", {"butterfly"}), singular("bus", {"bus"}), singular("xyzs", set())
     (('butterfly', True), ('bus', False), ('xyzs', False))
@@ -57,12 +57,12 @@ def singular(word: str, known: Container[str]) -> tuple[str, bool]:
 
 
 def is_mass(word: str) -> bool:
-    """Whether one and many of it are the same word, so that only a number or an article distinguishes them."""
+    """Whether singular and plural are the same word, so that only a number or an article distinguishes them."""
     return word in _SAME_IN_PLURAL
 
 
 def style_of(words: Iterable[str], avoided: Iterable[str] = ()) -> NDArray[np.float32]:
-    """Numbers from -1 to 1 that every word moves a little, known or not, in proportion to its number of occurrences."""
+    """A style vector, each number from -1 to 1: every word shifts it, known or not, by the root of its count."""
     raw = _weighed(words) - np.float32(0.4) * _weighed(avoided)
     style: NDArray[np.float32] = np.tanh(raw * np.float32(0.8))
     return style
@@ -77,7 +77,7 @@ def _weighed(words: Iterable[str]) -> NDArray[np.float32]:
 
 
 def _hashed(word: str) -> NDArray[np.float32]:
-    """Numbers near a bell curve: each the sum of two bytes."""
+    """Approximately normal numbers from a hash: each the sum of two bytes."""
     digest = hashlib.blake2b(word.encode(), digest_size=2 * STYLE_SIZE).digest()
     pairs = np.frombuffer(digest, np.uint8).reshape(STYLE_SIZE, 2).astype(np.float32)
     return np.asarray((pairs.sum(axis=1) - 255) / 104, np.float32)

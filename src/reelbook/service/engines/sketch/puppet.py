@@ -1,4 +1,4 @@
-"""Figures that move: flat parts that swing, turn and beat around their joints."""
+"""Animated figures: flat parts that swing, rotate and fold around their joints."""
 
 from __future__ import annotations
 
@@ -15,61 +15,61 @@ _Matrix = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One flat piece of a figure and how it moves."""
+    """One flat piece of a figure and its motion."""
 
     sprite: Sprite
     at: Point = (0.0, 0.0)
-    """Where its origin is fixed on the figure, in the figure's units."""
+    """The position of its origin on the figure, in units."""
     swing: float = 0.0
-    """How many degrees it swings to either side."""
+    """Amplitude of the swing in degrees."""
     beat: float = 1.0
-    """How many swings a second."""
+    """Swings per second."""
     phase: float = 0.0
-    """Where in its swing it starts, in whole swings."""
+    """Phase of the swing, in full swings."""
     spin: float = 0.0
-    """How many degrees it turns in a second; the figure's travel turns wheels."""
+    """Rotation in degrees per second, as of wheels."""
     fold: float = 0.0
-    """How far it folds across its length while it beats, like a wing seen from the side: 1 is over to the other side."""
+    """Vertical contraction during a swing, like a wing seen from the side: with 1 down to zero height."""
     narrow: float = 0.0
-    """The same across its width, like the wing of a butterfly."""
+    """The same horizontally, like the wing of a butterfly."""
     bob: float = 0.0
-    """How far it goes up and down, in units."""
+    """Amplitude of the vertical oscillation, in units."""
     rise: float = 0.0
-    """How far it climbs before it is gone and begins again, in units: smoke, bubbles, drops."""
+    """Distance it rises before it has faded and restarts, in units: smoke, bubbles, drops."""
     lean: float = 0.0
-    """How far it drifts sideways on the way."""
+    """Horizontal drift during the rise, in units."""
     swell: float = 0.0
-    """How much larger it grows on the way."""
+    """Relative growth during the rise."""
     life: float = 2.0
-    """Seconds from its beginning to its end, where it rises."""
+    """Seconds from start to restart, where it rises."""
 
 
 @dataclass(frozen=True, slots=True)
 class Puppet:
-    """A whole figure: its parts from back to front."""
+    """A complete figure: its parts from back to front."""
 
     parts: tuple[Part, ...]
     width: float = 1.0
-    """How wide it is, in units; it is about one unit tall."""
+    """Its width in units; it is about one unit tall."""
     height: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Pose:
-    """Where and how a puppet is drawn."""
+    """The position, size and time at which a figure is drawn."""
 
     x: float
     y: float
-    """Of its origin, in pixels of the picture."""
+    """Position of its origin, in pixels of the picture."""
     scale: float
     """Pixels per unit."""
     mirrored: bool = False
     turn: float = 0.0
-    """Degrees clockwise."""
+    """Clockwise rotation in degrees."""
     time: float = 0.0
-    """Seconds of its own clock."""
+    """Time of its animation in seconds."""
     squash: float = 1.0
-    """Its height, as a part of the usual; reflections use less, upside down is negative."""
+    """A factor of its height; negative for upside-down reflections."""
     alpha: float = 1.0
 
 
@@ -92,7 +92,7 @@ def _moved(part: Part, time: float) -> tuple[_Matrix, Point, float]:
         age = (time / part.life + part.phase) % 1.0
         x, y = x + part.lean * age, y - part.rise * age
         size = 1 + part.swell * age
-        # In fast, out slowly: it is never seen to appear.
+        # A fast fade-in and a slow fade-out, so that it does not pop up.
         alpha = min(1.0, age * 6) * (1 - age) ** 1.2
     matrix = _turned(part.swing * wave + part.spin * time)
     if part.fold:
@@ -105,7 +105,7 @@ def _moved(part: Part, time: float) -> tuple[_Matrix, Point, float]:
 
 
 def _opened(wave: float, amount: float) -> float:
-    """How much of its size is seen; never quite nothing, which could not be undone."""
+    """The visible share of its size; never near zero, because the matrix must be invertible."""
     value = 1 - amount * (0.5 + 0.5 * wave)
     return value if abs(value) > 0.06 else 0.06
 
@@ -123,7 +123,7 @@ def _times(first: _Matrix, second: _Matrix) -> _Matrix:
 
 
 def _paste(picture: Image.Image, sprite: Sprite, matrix: _Matrix, origin: Point, alpha: float) -> None:
-    """The sprite through a matrix, its own origin at the picture's `origin`."""
+    """Paint a transformed sprite with its origin at `origin` in the picture."""
     if alpha <= 0.01:
         return
     a, b, c, d = (value / sprite.scale for value in matrix)

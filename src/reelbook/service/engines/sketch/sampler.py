@@ -1,7 +1,7 @@
-"""Latents by two passes of flow matching, with the exact denoiser of a Gaussian field.
+"""Latents sampled in two passes of flow matching, with the exact denoiser of a Gaussian field.
 
-The field's mean and spectrum come from the scene, so there is nothing to learn and nothing to load; steps, skip,
-chunks, colour matching and tone mapping do what they do in a trained model, on six channels at 1/64 of the size.
+The field's mean and spectrum depend on the scene, so there are no weights to train or load; steps, skip,
+chunks, colour matching and tone mapping work as in a trained model, on six channels at 1/64 of the size.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ CHUNK = 9
 """Latent frames sampled together; chunks share their border frame, so the default 121 frames are two chunks."""
 
 _DRIFT = np.float32(1.1)
-"""How far a later chunk's colours lie from the first one's before they are matched."""
+"""Distance of a later chunk's colours from those of the first chunk before they are matched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the sampler must know."""
+    """The parameters of the sampler."""
 
     scene: Scene
     seed: int
@@ -49,12 +49,12 @@ class Latents:
     """The sampled field, filled in when the last step is done."""
 
     values: Field
-    """Latent frame, channel, row, column."""
+    """Axes: latent frame, channel, row, column."""
     fine: Field | None = None
-    """Of the detail pass: one map of fine structure, twice as large again."""
+    """The map of fine structure from the detail pass, at twice the resolution."""
 
     def at(self, frame: int) -> Field:
-        """Channels, rows and columns at a frame of the clip, gliding from latent to latent."""
+        """Channels, rows and columns at a frame of the clip, interpolated between latent frames."""
         position = frame / FRAMES_PER_LATENT
         index = min(int(position), len(self.values) - 1)
         after = min(index + 1, len(self.values) - 1)
@@ -74,7 +74,7 @@ def schedule(steps: int) -> NDArray[np.float64]:
 
 
 def tone_mapped(values: Field, compression: float) -> Field:
-    """Values far from zero drawn in, those near zero left alone; 0 changes nothing."""
+    """The values with those far from zero compressed towards it; a compression of 0 changes nothing."""
     if compression == 0:
         return values
     strength = np.float32(0.75 * compression)
@@ -83,7 +83,7 @@ def tone_mapped(values: Field, compression: float) -> Field:
 
 
 def matched(values: Field, reference: Field, factor: float) -> Field:
-    """Each channel's mean and spread moved towards the reference's: adaptive instance normalisation."""
+    """The values with each channel's mean and spread moved towards the reference's: adaptive instance normalisation."""
     mean, spread = _moments(values)
     aim_mean, aim_spread = _moments(reference)
     aligned = (values - mean) / (spread + np.float32(1e-6)) * aim_spread + aim_mean
@@ -91,7 +91,7 @@ def matched(values: Field, reference: Field, factor: float) -> Field:
 
 
 def sample(request: Request, result: Latents) -> Iterator[str]:
-    """Fill in the result; yields the name of every step after it is done."""
+    """Sample the latents into `result`; yields the name of each completed step."""
     rng = generator("latents", request.seed)
     count = latent_frames(request.frames)
     chunks = max(1, -(-(count - 1) // (CHUNK - 1)))
@@ -124,7 +124,7 @@ def sample(request: Request, result: Latents) -> Iterator[str]:
 
 
 def latent_frames(frames: int) -> int:
-    """How many latent frames a clip has.
+    """The number of latent frames of a clip.
 
     >>> latent_frames(9), latent_frames(121)
     (2, 16)
@@ -133,21 +133,21 @@ def latent_frames(frames: int) -> int:
 
 
 class _Prior:
-    """The Gaussian field that a scene's latents are drawn from."""
+    """The Gaussian prior of a scene's latents."""
 
     def __init__(self, request: Request, rows: int, columns: int) -> None:
         style = request.scene.style
         calm = np.array([3.0, 3.0, 2.3, 3.2, 3.4, 2.4]) + 0.5 * np.array(style[:CHANNELS])
         seconds = FRAMES_PER_LATENT / request.frame_rate
-        # In cycles a second, not a frame: the same scene is as lively at 12 frames a second as at 60.
+        # In cycles per second, not per frame: motion is the same at 12 frames per second as at 60.
         beat = np.fft.fftfreq(CHUNK, d=seconds)[:, None, None] / (0.12 * (0.5 + 0.5 * request.scene.pace))
         down = np.fft.fftfreq(rows)[:, None] * rows
         across = np.fft.rfftfreq(columns) * columns
         distance = (beat**2 + down**2 + across**2)[:, None]
         power = (1 + distance) ** (-calm[:, None, None] / 2)
         power /= power.mean(axis=(0, 2, 3), keepdims=True)
-        # The mean of a channel depends on the scene and on a chunk's drift; chance has little part in it, and the
-        # whole picture shall not flicker.
+        # The mean of a channel depends on the scene and on a chunk's drift; little of it is random, or the
+        # complete picture would flicker.
         power[0, :, 0, 0] *= 0.02
         power[1:, :, 0, 0] *= 0.2
         self.power = power.astype(np.float32)
@@ -175,7 +175,7 @@ def _mean(style: tuple[float, ...], rows: int, columns: int) -> Field:
 
 
 def _drifts(rng: np.random.Generator, chunks: int) -> Field:
-    """Where each chunk's light and warmth lie: the first at zero, the others all equally far from it."""
+    """The offset of each chunk's light and warmth: zero for the first, the others at equal distance from it."""
     drift = np.zeros((chunks, 1, CHANNELS, 1, 1), np.float32)
     angle = rng.uniform(0, 2 * np.pi, chunks)
     drift[1:, 0, LIGHT, 0, 0] = _DRIFT * np.cos(angle[1:])
@@ -198,7 +198,7 @@ def _doubled(field: Field) -> Field:
 
 
 def _joined(field: Field) -> Field:
-    """The chunks end to end: each begins where the one before it ended, and soon goes its own way."""
+    """The chunks concatenated: each starts at the last frame of the previous one, blended over three frames."""
     fade = np.zeros((CHUNK, 1, 1, 1), np.float32)
     fade[:3, 0, 0, 0] = (1.0, 0.6, 0.2)
     parts = [field[0]]

@@ -1,4 +1,4 @@
-"""The scene of a prompt as plain values, which the painter reads."""
+"""The scene described by a prompt, as plain values for the painter."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ STYLE_SIZE = 24
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A noun of the prompt: what it is, how many, and what it does."""
+    """A noun of the prompt: its kind, number and action."""
 
     kind: str
     count: int = 1
     colours: tuple[str, ...] = ()
     size: float = 1.0
-    """1 is ordinary, 0.6 small, 2 giant."""
+    """A factor: 1 is ordinary, 0.6 small, 2 giant."""
     heading: Heading | None = None
     deed: str = ""
-    """`fly`, `jump`, `rest`, `swim`, `dance` or `spin`; empty is what this kind usually does."""
+    """`fly`, `jump`, `rest`, `swim`, `dance` or `spin`; empty for the usual action of its kind."""
     pace: float = 1.0
     side: Side | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """How the camera moves; each value is what a long clip reaches, the first seconds go about half-way."""
+    """The movement of the camera: each value is the limit of a long clip, half reached in the first seconds."""
 
     zoom: float = 0.0
-    """How much nearer, as a part of the distance; negative is farther."""
+    """Approach as a fraction of the distance; negative for moving away."""
     pan: float = 0.0
-    """How far to the right, in picture widths; negative is left."""
+    """Movement to the right in picture widths; negative for left."""
     tilt: float = 0.0
-    """How far up, in picture heights; negative is down."""
+    """Movement up in picture heights; negative for down."""
     roll: float = 0.0
     shake: float = 0.0
     pace: float = 1.0
     breathing: bool = False
-    """The prompt names no move: only what is near comes a little nearer, and what is far stays as it is."""
+    """True if the prompt names no move: near objects approach slightly, and far ones do not move."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weather:
-    """What is in the air, each from 0 (none) to 1 (much)."""
+    """The weather, each value from 0 (none) to 1 (much)."""
 
     clouds: float = 0.35
     rain: float = 0.0
@@ -57,7 +57,7 @@ class Weather:
     stars: float = 0.0
     aurora: float = 0.0
     drifting: str = ""
-    """Small things in the air: `leaves`, `petals`, `fireflies`, `bubbles`, `dust`, `sparks` or `confetti`."""
+    """Drifting particles: `leaves`, `petals`, `fireflies`, `bubbles`, `dust`, `sparks` or `confetti`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ class Scene:
 
     prompt: str
     ground: str
-    """What is below the horizon: `water`, `grass`, `sand`, `street`, `floor`, `none` …"""
+    """The surface below the horizon: `water`, `grass`, `sand`, `street`, `floor`, `none` …"""
     backdrops: tuple[str, ...]
-    """What stands between ground and sky, far to near: `mountains`, `pines`, `skyline` …"""
+    """The backdrops between ground and sky, far to near: `mountains`, `pines`, `skyline` …"""
     time: str
     weather: Weather
     actors: tuple[Actor, ...]
@@ -78,6 +78,6 @@ class Scene:
     """A colour grade such as `neon`, `pastel` or `mono`."""
     season: str = ""
     tints: tuple[str, ...] = ()
-    """Colour words that belong to no noun: they tint the light."""
+    """Colour words without a noun, which tint the light."""
     style: tuple[float, ...] = field(default=(0.0,) * STYLE_SIZE)
-    """A hashed vector of all words, so that unknown ones matter too, each from -1 to 1."""
+    """A hashed vector of all words, unknown ones included; each number is from -1 to 1."""

@@ -1,4 +1,4 @@
-"""A contact sheet of the engine: many prompts at three moments each, for visual review.
+"""A contact sheet of the engine for visual review: many prompts, three frames each.
 
 python -m reelbook.service.engines.sketch.sketch_sheet OUT.jpg [PROMPT …]
 """
@@ -47,7 +47,7 @@ _CELL, _CAPTION = (256, 144), 14
 
 
 def stills(prompt: str, moments: Sequence[int] = MOMENTS, *, seed: int = 7, **options: object) -> list[Image.Image]:
-    """Frames of a clip as they are painted, without encoding."""
+    """Painted frames of a clip, without encoding."""
     request = TextToVideo.model_validate({"prompt": prompt, "num_frames": 121, **options})
     painter = finished_painter(EngineTask(request, seed, Path()))
     return [painter.frame(moment) for moment in moments]
@@ -68,7 +68,7 @@ def sheet(prompts: Sequence[str], columns: int = 2) -> Image.Image:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the sheet to the file that is named first."""
+    """Write the sheet to the file of the first argument."""
     target, *prompts = arguments
     sheet(prompts or PROMPTS).save(target, quality=42)
 

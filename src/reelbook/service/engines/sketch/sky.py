@@ -13,7 +13,7 @@ from .sampler import COVER, DRIFT_X, DRIFT_Y, LIGHT, WARMTH
 from .stage import Stage, View
 
 _HALF = 2
-"""The sky is soft, so it is painted at half the size."""
+"""The sky has no detail, so it is painted at half the size."""
 
 
 _OPEN = ("none", "cloudsea", "seabed", "cave", "stage", "floor")
@@ -21,11 +21,11 @@ _OPEN = ("none", "cloudsea", "seabed", "cave", "stage", "floor")
 
 
 class Sky:
-    """Paints the whole picture's ground coat; the land is laid over it."""
+    """Paints the sky, the first layer of every frame."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        # Below the horizon there is ground, and no sky to paint.
+        # Below the horizon the ground covers the sky.
         reach = (
             stage.height if stage.scene.ground in _OPEN else min(stage.height, int(stage.horizon) + stage.margin_y + 12)
         )
@@ -51,12 +51,12 @@ class Sky:
         self.below = CloudSea(stage) if scene.ground == "cloudsea" else None
 
     def sun_at(self) -> tuple[float, float]:
-        """Where the sun or moon stands in the world."""
+        """The position of the sun or moon in the world."""
         light, horizon = self.stage.light, min(self.stage.horizon, 0.8 * self.stage.height)
         return light.across * self.stage.width, horizon - light.height * 0.8 * horizon - 0.02 * self.stage.height
 
     def paint(self, seconds: float, latents: Field, view: View) -> Image.Image:
-        """The sky at a moment."""
+        """The sky at a time."""
         stage, unit = self.stage, np.float32(self.stage.unit)
         cut = np.float32(self.height * _HALF / stage.height)
         maps = [
@@ -101,7 +101,7 @@ class Sky:
         return np.repeat((column + warm * (0.4 + column))[:, None], self.width, axis=1).astype(np.float32)
 
     def _shine(self, colour: Field, x: Field, y: Field, bright: Field) -> Field:
-        """The sun's disc and the light around it."""
+        """The colours with the sun's disc and the light around it."""
         stage = self.stage
         sun_x, sun_y = self.sun_at()
         far = np.sqrt((x - np.float32(sun_x)) ** 2 + (y - np.float32(sun_y)) ** 2) / np.float32(stage.unit)
@@ -122,7 +122,7 @@ class Sky:
     def _cover(
         self, colour: Field, x: Field, high: Field, seconds: float, drift_x: Field, drift_y: Field, cover: Field
     ) -> None:
-        """Clouds on a flat ceiling, seen in perspective, lit from the sun's side."""
+        """Paint clouds on a flat ceiling into `colour`, in perspective and lit from the sun's side."""
         wind = np.float32(seconds * 0.012 * self.speed)
         flat = np.float32(0.42) / (high + np.float32(0.22))
         u = x * flat * np.float32(0.42) + wind + np.float32(0.012) * drift_x
@@ -144,9 +144,9 @@ class Sky:
         colour += (paint - colour) * share[..., None]
 
     def _aurora(self, colour: Field, x: Field, up: Field, seconds: float, drift: Field) -> Field:
-        """Green and violet curtains that wave slowly."""
+        """The colours with green and violet curtains that wave slowly."""
         wave = np.float32(seconds * 0.05 * self.speed)
-        drift = drift[len(drift) // 2]  # The same from top to bottom, so that the rays hang straight.
+        drift = drift[len(drift) // 2]  # The same from top to bottom, so that the rays are vertical.
         fold = x * np.float32(0.55) + np.float32(0.05) * np.sin(x * 5 + wave * 9) + np.float32(0.05) * drift
         rays = smoothly(self.fine, fold * np.float32(1.3) + wave * np.float32(0.1), 0 * fold + wave * np.float32(0.4))
         edge = np.float32(0.62) + np.float32(0.16) * np.sin(x * 2.1 + wave * 6) + np.float32(0.06) * drift
@@ -164,7 +164,7 @@ class Sky:
 
 
 class _Stars:
-    """Points of light that twinkle, each on its own."""
+    """Points of light that twinkle independently."""
 
     def __init__(self, stage: Stage) -> None:
         rng = stage.random("stars")

@@ -1,4 +1,4 @@
-"""A brush for small pictures: smooth shapes with soft light on them, no outlines."""
+"""A brush for sprites: smooth shapes with soft shading and no outlines."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .palette import Colour, Light, mixed
 Point = tuple[float, float]
 
 _FINER = 4
-"""Masks are drawn so much larger and then reduced: that is what makes edges soft."""
+"""Factor by which masks are drawn larger and then reduced, for soft edges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sprite:
-    """A small picture with soft edges, and where its origin lies."""
+    """A small picture with soft edges, and its origin."""
 
     picture: Image.Image
-    """Colours multiplied by their opacity (`RGBa`), so that turning and scaling make no dark rims."""
+    """Colours multiplied by their opacity (`RGBa`), so that rotation and scaling make no dark edges."""
     origin: Point
     """The unit point (0, 0), in pixels of the picture."""
     scale: float
@@ -30,7 +30,7 @@ class Sprite:
 
 
 class Brush:
-    """Paints shapes given in units onto one transparent picture.
+    """Paints shapes, in units, onto one transparent picture.
 
     y grows downwards; a figure stands with its feet at y = 0 and is about 1 tall, so its head is near y = -1.
     """
@@ -50,7 +50,7 @@ class Brush:
         self, points: Sequence[Point], colour: Colour, *,
         smooth: bool = False, round_: float = 0.5, shade: float = 0.16, glow: bool = False, alpha: float = 1.0,
     ) -> None:  # fmt: skip
-        """A filled outline; `round_` bulges it towards the light, `shade` darkens it downwards."""
+        """Paint a filled outline; `round_` shades it as convex, `shade` darkens it downwards."""
         outline = rounded(points) if smooth else list(points)
         self._fill([outline], colour, round_, shade, glow, alpha)
 
@@ -58,7 +58,7 @@ class Brush:
         self, x: float, y: float, rx: float, ry: float, colour: Colour, *,
         turn: float = 0.0, round_: float = 0.5, shade: float = 0.16, glow: bool = False, alpha: float = 1.0,
     ) -> None:  # fmt: skip
-        """A filled ellipse around (x, y), turned by so many degrees."""
+        """Paint a filled ellipse around (x, y), rotated by `turn` degrees."""
         angles = np.linspace(0, 2 * np.pi, 48, endpoint=False)
         cosine, sine = np.cos(np.radians(turn)), np.sin(np.radians(turn))
         across, down = rx * np.cos(angles), ry * np.sin(angles)
@@ -71,7 +71,7 @@ class Brush:
         self, left: float, top: float, right: float, bottom: float, colour: Colour, *,
         corner: float = 0.0, round_: float = 0.3, shade: float = 0.12, glow: bool = False, alpha: float = 1.0,
     ) -> None:  # fmt: skip
-        """A filled rectangle with round corners."""
+        """Paint a filled rectangle with round corners."""
         corner = min(corner, (right - left) / 2, (bottom - top) / 2)
         points: list[Point] = []
         for x, y, start in (
@@ -87,7 +87,7 @@ class Brush:
         self, points: Sequence[Point], width: float, colour: Colour, *,
         taper: float = 1.0, smooth: bool = True, round_: float = 0.4, glow: bool = False, alpha: float = 1.0,
     ) -> None:  # fmt: skip
-        """A stroke with round ends, `taper` times as wide at its end as at its start."""
+        """Paint a stroke with round ends, `taper` times as wide at its end as at its start."""
         path = np.array(flowing(points) if smooth and len(points) > 2 else points, float)
         ahead = np.gradient(path, axis=0)
         ahead /= np.hypot(ahead[:, 0], ahead[:, 1])[:, None] + 1e-9
@@ -98,7 +98,7 @@ class Brush:
         self._fill([outline, *ends], colour, round_, 0.08, glow, alpha)
 
     def halo(self, x: float, y: float, radius: float, colour: Colour, strength: float = 0.7) -> None:
-        """Light around a lamp, fading to nothing at the radius."""
+        """Paint light around a point, fading to nothing at the radius."""
         rows, columns = np.ogrid[0 : self.height, 0 : self.width]
         across = (columns / self.scale + self.left - x) / radius
         down = (rows / self.scale + self.top - y) / radius
@@ -108,7 +108,7 @@ class Brush:
         )
 
     def sprite(self) -> Sprite:
-        """What has been painted."""
+        """The painted shapes as a sprite."""
         both = np.concatenate([self._colour, self._cover], 2)
         picture = Image.frombytes(
             "RGBa", (self.width, self.height), (np.clip(both, 0, 1) * 255 + 0.5).astype(np.uint8).tobytes()
@@ -145,7 +145,7 @@ class Brush:
         self._lay(cover, tone.astype(np.float32), x0, y0)
 
     def _relief(self, mask: Image.Image, round_: float, shade: float) -> Field:
-        """From -1 in the shadow to 1 in the light."""
+        """The shading of each pixel, from -1 in the shadow to 1 in the light."""
         width, height = mask.size
         down = np.linspace(0.6, -1, height, dtype=np.float32)[:, None] * np.float32(shade)
         if round_ == 0 or min(width, height) < 4:
@@ -182,7 +182,7 @@ def flowing(points: Sequence[Point], steps: int = 8) -> list[Point]:
 
 
 def _spline(path: np.ndarray[tuple[int, ...], np.dtype[np.float64]], steps: int) -> list[Point]:
-    """Catmull and Rom's curve through all but the first and last point."""
+    """A Catmull–Rom spline through all but the first and last point."""
     share = np.linspace(0, 1, steps, endpoint=False)[None, :, None]
     before, start, end, after = (path[index : len(path) - 3 + index][:, None] for index in range(4))
     curve = 0.5 * (

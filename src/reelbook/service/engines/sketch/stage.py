@@ -1,4 +1,4 @@
-"""The geometry of a scene: its measures, its light, and how the camera moves through it."""
+"""The geometry of a scene: dimensions, horizon, light, and movement of the camera."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .palette import Light
 from .scene import Camera, Scene
 
 PAINTED = 800 * 450
-"""About how many pixels are painted; the finished frame is scaled up from them."""
+"""Approximate number of painted pixels; the finished frame is scaled up from them."""
 
 STILL = 0.52
-"""Up to this nearness nothing moves while the camera only breathes."""
+"""Up to this nearness nothing moves if the prompt names no camera move (`Camera.breathing`)."""
 
 _HORIZONS = {
     "water": 0.56, "river": 0.5, "beach": 0.5, "floe": 0.5, "street": 0.66, "floor": 0.7, "roofs": 0.93, "none": 1.2, "seabed": 0.8,
@@ -24,7 +24,7 @@ _HORIZONS = {
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the camera does to things at one distance: the world is scaled about the vanishing point, then moved."""
+    """The camera transform for one distance: the world is scaled about the vanishing point, then translated."""
 
     scale: float
     dx: float
@@ -33,7 +33,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Measures in pixels of the painted picture; (0, 0) is its top left corner when the camera rests."""
+    """Dimensions in pixels of the painted picture; (0, 0) is its top left corner when the camera is at rest."""
 
     scene: Scene
     light: Light
@@ -42,10 +42,10 @@ class Stage:
     height: int
     horizon: float
     unit: float
-    """The shorter side: things have the same size in wide and tall pictures."""
+    """The shorter side, so that figures have the same size in wide and tall pictures."""
     margin_x: int
     margin_y: int
-    """How far the camera may see beyond the edges."""
+    """With `margin_x`, how far the camera can move beyond the edges."""
     detailed: bool
     relief: Field
     """The relief of the ground from the latents: one value from about -1 to 1 for some columns."""
@@ -73,11 +73,11 @@ class Stage:
         return generator(self.seed, *what)
 
     def style(self, index: int) -> float:
-        """One number of the words' hash, from -1 to 1."""
+        """One number of the scene's style vector, from -1 to 1."""
         return self.scene.style[index]
 
     def size_at(self, y: float) -> float:
-        """The apparent size of something at y, 1 at the usual place in front."""
+        """The apparent size of an object at y; 1 at the usual position in front."""
         front = self.horizon + 0.72 * (self.height - self.horizon)
         return max(0.12, 0.3 + 0.7 * (y - self.horizon) / max(1.0, front - self.horizon))
 
@@ -97,7 +97,7 @@ def painted_size(size: tuple[int, int], *, detailed: bool) -> tuple[int, int]:
 def built_stage(
     scene: Scene, light: Light, seed: int, size: tuple[int, int], relief: Field, *, detailed: bool
 ) -> Stage:
-    """The stage for a scene."""
+    """The geometry of a scene at a size."""
     width, height = painted_size(size, detailed=detailed)
     camera = scene.camera
     shake = 0.012 * camera.shake
@@ -114,12 +114,12 @@ def built_stage(
 
 
 def progress(camera: Camera, seconds: float) -> float:
-    """How far the camera has come, from 0 to almost 1: even at first, then ever slower."""
+    """The progress of the camera, from 0 to almost 1: linear at first, then slowing down."""
     return float(np.tanh(seconds * camera.pace / 6))
 
 
 def view(stage: Stage, seconds: float, nearness: float) -> View:
-    """What the camera does to things so near: 0 the sky, 1 the things in front."""
+    """The camera transform at a nearness: 0 for the sky, 1 for the foreground."""
     camera = stage.scene.camera
     gone = progress(camera, seconds)
     zoom = camera.zoom * gone if camera.zoom >= 0 else -camera.zoom * (1 - gone)
@@ -128,6 +128,6 @@ def view(stage: Stage, seconds: float, nearness: float) -> View:
     if camera.shake:
         dx += 0.004 * stage.width * (np.sin(seconds * 5.1) + 0.6 * np.sin(seconds * 8.3 + 1))
         dy += 0.004 * stage.height * (np.sin(seconds * 6.3 + 2) + 0.6 * np.sin(seconds * 9.7))
-    # Planes that never move are painted into one: an unasked camera leaves everything far alone.
+    # Without a camera move in the prompt, far planes do not move, and are merged into one.
     share = min(1.0, max(0.0, (nearness - STILL) / 0.2)) if camera.breathing else 0.3 + 0.7 * nearness
     return View(1 + zoom * share, float(dx) * share, float(dy) * share)

@@ -1,4 +1,4 @@
-"""Backdrops that were built: villages, barns, castles, quays."""
+"""Backdrops of buildings: villages, barns, castles, quays."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def _placed(
     bottom: float,
     key: str,
 ) -> Layer:
-    """A plane of figures that stand still: (x, foot, height) each, painted once."""
+    """A plane of static figures at `spots`, each (x, foot, height)."""
     size = (stage.wide, int(bottom) - int(top))
     light = replace(stage.light, dark=stage.light.dark or stage.scene.time == "dusk")
     colours, masks = [], []
-    # Painted over black and over white: what differs between the two is what one sees through.
+    # Painted over black and over white: the difference is the transparency.
     for ground in ((0, 0, 0), (255, 255, 255)):
         picture = Image.new("RGB", size, ground)
         for index, (x, foot, high) in enumerate(spots):
@@ -50,7 +50,7 @@ def _placed(
 def village(stage: Stage) -> list[Layer]:
     """Cottages and a church between trees."""
     rng = stage.random("village")
-    # At the water's edge there is no meadow for them to stand on.
+    # At the water's edge there is no meadow below them.
     foot = stage.horizon + (0.012 if stage.scene.ground in ("water", "river", "beach") else 0.045) * stage.height
     count = max(4, int(stage.wide / stage.unit * 3.4))
     spots = []

@@ -1,4 +1,4 @@
-"""The words that the sketch engine knows, in one table: each phrase and what it means."""
+"""The vocabulary of the sketch engine: each phrase and its meanings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .prompt_words import spoken
 
 
 class Meaning(NamedTuple):
-    """One sense of a phrase: its category and its value."""
+    """One meaning of a phrase: its category and its value."""
 
     about: str
     says: str
@@ -19,7 +19,7 @@ class Meaning(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a scene happens."""
+    """The setting of a scene."""
 
     ground: str
     backdrops: tuple[str, ...] = ()
@@ -252,12 +252,12 @@ def _table() -> dict[str, tuple[Meaning, ...]]:
     ):  # fmt: skip
         for says, phrases in rows.items():
             for phrase in phrases.split():
-                # Spoken as a prompt is: a hyphen parts words, and so does every sign of a script without spaces.
+                # Split like a prompt: at hyphens, and at every character of a script without spaces.
                 found.setdefault(" ".join(spoken(phrase)), []).append(Meaning(about, says))
     return {phrase: tuple(meanings) for phrase, meanings in found.items()}
 
 
 PHRASES: Mapping[str, tuple[Meaning, ...]] = _table()
-"""Every known phrase in its plain form, and all its senses."""
+"""Every known phrase in the singular, and all its meanings."""
 
 LONGEST_PHRASE = max(len(phrase.split()) for phrase in PHRASES)

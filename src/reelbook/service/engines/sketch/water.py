@@ -1,4 +1,4 @@
-"""Open water: it mirrors all that stands above the horizon, and its waves break the mirror."""
+"""Reflecting surfaces: open water with waves, and wet streets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .stage import Stage, View
 
 
 class Water:
-    """Painted over the lower part of a picture, from what its upper part shows."""
+    """Open water, painted as a reflection of the picture above the horizon, distorted by waves."""
 
     def __init__(self, stage: Stage, *, calm: float) -> None:
         self.stage = stage
@@ -25,14 +25,14 @@ class Water:
         self.glint = tuple(int(255 * part) for part in stage.light.glow)
 
     def paint(self, picture: Image.Image, seconds: float, latents: Field, view: View, sun_x: float) -> None:
-        """Fill the picture below the horizon."""
+        """Paint the water below the horizon."""
         stage = self.stage
         top = round(min(stage.horizon, 0.75 * stage.height) + view.dy)
         height = stage.height - top
         if height < 2 or top < 2:
             return
         above = np.asarray(picture.crop((0, 0, stage.width, top)).convert("RGBX")).view(np.uint32)[..., 0]
-        # Waves are soft: worked out at half the size, then enlarged.
+        # Waves are smooth: computed at half the size, then enlarged.
         half = (-(-stage.width // 2), -(-height // 2))
         span = np.float32(stage.unit * view.scale)
         down = (np.arange(half[1], dtype=np.float32)[:, None] * 2 + np.float32(0.6)) / span
@@ -50,7 +50,7 @@ class Water:
         mirror = Image.frombuffer(
             "RGBX", size, np.ascontiguousarray(above).ravel().take(row).tobytes(), "raw", "RGBX", 0, 1
         ).convert("RGB")
-        # Flat water far away mirrors the sky, water at one's feet shows its depth.
+        # Far water reflects the sky, near water has the colour of its depth.
         share = np.clip(np.float32(0.88) - down * np.float32(0.75), 0.30, 1) - np.float32(0.10) * np.clip(small, -1, 1)
         mirror.paste(self.deep, (0, 0), _mask(1 - share, size))
         mirror.paste(self.glint, (0, 0), _mask(self._sparkle(down, across, small, sun_x), size))
@@ -72,7 +72,7 @@ class Water:
         return np.asarray((first + second - 1) * np.float32(1.9), np.float32)
 
     def _sparkle(self, down: Field, across: Field, wave: Field, sun_x: float) -> Field:
-        """A path of light below the sun, and crests that catch the sky."""
+        """The strength of the path of light below the sun, and of foam on crests."""
         stage = self.stage
         centre = np.float32((sun_x - stage.width / 2) / stage.unit)
         path = np.exp(-(((across - centre) / (np.float32(0.07) + down * np.float32(0.55))) ** 2))
@@ -84,7 +84,7 @@ class Water:
 
 
 class Sheen:
-    """A wet street: it mirrors what stands behind it, blurred and faint."""
+    """A wet street, which reflects what is behind it, blurred and faint."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -96,14 +96,14 @@ class Sheen:
         self.mask = Image.fromarray((fall * patches * 118).astype(np.uint8), "L")
 
     def paint(self, picture: Image.Image, view: View) -> None:
-        """Lay the mirror over the ground that is already there."""
+        """Paint the reflection over the ground."""
         stage = self.stage
         top = round(min(stage.horizon, 0.75 * stage.height) + view.dy) + 3
         height = self.mask.height
         if top < height // 2:
             return
         band = picture.crop((0, max(0, top - int(1.6 * height)), stage.width, top))
-        # Small and large again is the cheapest blur, and wet stone blurs downwards more than sideways.
+        # Shrinking and enlarging is the cheapest blur; wet stone blurs vertically more than horizontally.
         soft = band.resize((stage.width // 3, 14), Image.Resampling.BILINEAR).transpose(Image.Transpose.FLIP_TOP_BOTTOM)
         picture.paste(soft.resize((stage.width, height), Image.Resampling.BILINEAR), (0, top), self.mask)
 

@@ -1,4 +1,4 @@
-"""What falls, drifts and flashes in the air, and the mist that lies on the land."""
+"""Rain, snow, drifting particles, lightning and mist."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KINDS: dict[str, tuple[Colour, ...]] = {
 
 
 class Weather:
-    """Everything that is laid over the finished scene."""
+    """Paints the weather of a scene."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -38,17 +38,17 @@ class Weather:
         self.storm = _Lightning(stage) if weather.storm else None
 
     def behind(self, picture: Image.Image, seconds: float) -> None:
-        """What belongs between the sky and the land: lightning."""
+        """Paint what is between the sky and the land: lightning."""
         if self.storm:
             self.storm.strike(picture, seconds)
 
     def among(self, picture: Image.Image, seconds: float) -> None:
-        """What lies on the land, behind the figures: mist."""
+        """Paint what is on the land, behind the figures: mist."""
         if self.mist:
             self.mist.drift(picture, seconds, (0, 1) if self.stage.scene.weather.fog else (0,))
 
     def over(self, picture: Image.Image, seconds: float) -> Image.Image:
-        """What is nearer than everything else."""
+        """The picture with what is nearest: mist, rain, particles, and the flash of lightning."""
         if self.mist and self.stage.scene.weather.fog:
             self.mist.drift(picture, seconds, (2,))
         if self.rain:
@@ -61,7 +61,7 @@ class Weather:
 
 
 class _Rain:
-    """Streaks in two depths, each a tile that is scrolled."""
+    """Streaks at two depths, each a scrolling tile."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -85,7 +85,7 @@ class _Rain:
 
 
 def _streaks(stage: Stage, index: int, count: int, long: float, slant: float) -> Image.Image:
-    """A tile twice as wide and high as the picture, so that any window of it wraps."""
+    """A tile twice as wide and high as the picture, so that any crop of it wraps."""
     rng = stage.random("rain", index)
     width, height = stage.width, stage.height
     mask = Image.new("L", (width * 2, height * 2))
@@ -106,7 +106,7 @@ def _streaks(stage: Stage, index: int, count: int, long: float, slant: float) ->
 
 
 class _Flock:
-    """Many small things that float: each a soft dot that goes its own way."""
+    """Many small floating particles: soft dots that drift independently."""
 
     def __init__(self, stage: Stage, kind: str) -> None:
         self.stage, self.kind = stage, kind
@@ -193,7 +193,7 @@ class _Flock:
 
 
 class _Mist:
-    """Veils of haze that creep along the horizon, the last one thin and in front of everything."""
+    """Layers of haze that drift along the horizon, the last one thin and in front of everything."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -208,7 +208,7 @@ class _Mist:
         for index, thick in enumerate((150, 150, 70)):
             texture = cloudy((stage.seed, "mist", index), 1.6)
             rows = (np.arange(self.height) * 0.8 + 160 * index).astype(int) % 512
-            # The veil wraps after twice the width of the picture, as the texture itself does.
+            # The layer wraps after twice the width of the picture, as the texture does.
             columns = (np.arange(wide) * 512 * 2 // wide) % 512
             soft = np.clip((texture[rows][:, columns] - 0.2) * 1.3, 0, 1)
             self.veils.append(Image.fromarray((soft * band * thick * amount).astype(np.uint8), "L"))
@@ -225,7 +225,7 @@ class _Mist:
 
 
 class _Lightning:
-    """A bolt every few seconds; the flash is soft and rare, so that it hurts nobody's eyes."""
+    """A bolt every few seconds, with a soft and rare flash that is safe to watch."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage

@@ -1,4 +1,4 @@
-"""Inside a forest: trunks in three depths under a roof of leaves, and a jungle's large leaves."""
+"""Backdrops inside a forest or a jungle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .stage import Stage
 
 
 def woods(stage: Stage) -> list[Layer]:
-    """Trunks in three depths under a roof of leaves: the view is inside a forest."""
+    """The inside of a forest: trunks at three depths below a canopy."""
     layers = []
     bark = rgb(86, 66, 54)
     for index, (count, thick, depth, nearness) in enumerate(
@@ -65,7 +65,7 @@ def _trunks(stage: Stage, xs: Field, thick: float, base: float, index: int) -> P
 
 
 def _canopy(stage: Stage, index: int, depth: float, nearness: float) -> Layer:
-    """Leaves that hang from the top, with light coming through."""
+    """Leaves along the upper edge, with light shining through."""
     low = (0.42 - 0.10 * index) * stage.height
     y, x = stage.rows(-stage.margin_y, low), stage.columns()
     unit = np.float32(stage.unit * (0.9 + 0.5 * index))
@@ -85,7 +85,7 @@ def _canopy(stage: Stage, index: int, depth: float, nearness: float) -> Layer:
 
 
 def jungle(stage: Stage) -> list[Layer]:
-    """Woods overgrown with large leaves that frame the view."""
+    """Woods framed by large leaves."""
     layers = woods(stage)[:4]
     for index, (scale, depth, nearness) in enumerate(((0.30, 0.25, 0.5), (0.46, 0.02, 0.95))):
         rng = stage.random("jungle", index)

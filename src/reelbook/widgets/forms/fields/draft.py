@@ -104,7 +104,7 @@ class Draft:
     def _read(
         self, node: Node, value: Any, loc: tuple[str | int, ...], unread: list[Problem], *, is_mixed: bool = False
     ) -> Any:
-        """A value as passed to the class; with `is_mixed`, texts are valid there, too, and are not parsed as numbers."""
+        """A value as passed to the class; with `is_mixed`, texts are valid, too, and are not parsed as numbers."""
         node = self._resolved(node)
         kind = node["kind"]
         if kind == "json" or (kind in ("whole", "real") and is_json_text(value)):

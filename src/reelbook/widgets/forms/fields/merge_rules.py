@@ -11,7 +11,7 @@ Schema = Mapping[str, Any]
 
 
 def merge_rules(one: Schema, other: Schema) -> Schema | None:
-    """One rule for what two rules require, as far as it is drawn; None if impossible. Annotations of the first take precedence.
+    """One rule for two rules, as far as it is drawn; None if impossible. Annotations of the first have precedence.
 
     >>> merge_rules({"minimum": 0, "title": "Size"}, {"minimum": 1, "maximum": 9, "title": "Area"})
     {'minimum': 1, 'title': 'Size', 'maximum': 9}

@@ -7,9 +7,7 @@ from typing import Any
 
 from ....errors import ReelbookError
 from ....models.base import Input
-from ....storage.table.library_table import parse_texts
-
-INPUT_JSON = "input_json"
+from ....storage.table import INPUT_JSON
 
 
 def get_row_values(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
@@ -30,6 +28,8 @@ def get_row_values(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
         )
     if isinstance(cells.get(INPUT_JSON), str):
         # The table of a sweep has the complete input as one text, with pictures by their hashes.
+        from ....storage.table.library_table import parse_texts
+
         (found,) = parse_texts([cells[INPUT_JSON]])
         if isinstance(found, dict):
             return {name: value for name, value in found.items() if name in names}

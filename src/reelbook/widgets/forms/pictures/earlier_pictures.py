@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....display.formatting import join_with_dots, shorten
-from ....display.tables.table_media import format_captions
 from ....media import stills
 from ....sweeps.results.table_files import IMAGES, VIDEO, find_column, find_paths
 
@@ -76,6 +75,8 @@ def _files_of(runs: pd.DataFrame) -> list[tuple[int, str]]:
 
 
 def _captions(runs: pd.DataFrame) -> list[str]:
+    from ....display.tables.table_media import format_captions
+
     models = find_column(runs, "model")
     names = [""] * len(runs) if models is None else [str(model).rpartition("/")[2] for model in models]
     prompts = find_column(runs, "prompt")

@@ -71,7 +71,7 @@ class _Upload:
 
 
 class Pictures:
-    """Maps the texts of picture fields to pictures, and answers the page about them.
+    """Maps the texts of picture fields to pictures, and handles the page's requests about them.
 
     Messages from the page are handled at once; longer work is done in sequence in the background.
     """
@@ -307,7 +307,7 @@ class Pictures:
             return PicturePreview(name, error=f"{name} cannot be read ({error.strerror}).")
 
     def _store(self, content: bytes, label: str) -> str:
-        """Store a picture, here and in the library; return the text that represents it. `NotAPicture` if it cannot be decoded."""
+        """Store a picture, here and in the library; return its text. `NotAPicture` if it cannot be decoded."""
         name = f"{IN_LIBRARY}{hashlib.sha256(content).hexdigest()}"
         # Before storing: a service would refuse an unreadable picture later and less clearly.
         preview = preview_content(content, label)
@@ -329,7 +329,7 @@ class Pictures:
                     self._shelved.add(str(picture))
 
     def _limit_memory(self) -> None:
-        """Drop the oldest pictures that the library has, if all take too much memory; the newest is about to be used."""
+        """Drop the oldest pictures that the library has, if all take too much memory. The newest is needed."""
         with self._lock:
             total = sum(len(picture.content or b"") for picture in self._in_memory.values())
             for name in list(self._in_memory)[:-1]:

@@ -34,7 +34,7 @@ log = logging.getLogger("reelbook")
 
 
 class FormRuns:
-    """The runs of one form. Slow work is done in background threads; the page is updated four times a second at most."""
+    """The runs of one form. Slow work is done in background threads; the page is updated at most four times a second."""
 
     def __init__(self, form: Form) -> None:
         self._form: Form | None = form
@@ -117,7 +117,7 @@ class FormRuns:
             if expected_service is not None and now != expected_service and not session.is_embedded:
                 raise ReelbookError(f"Nothing was sent. {format_service_changed(now or session.next_service_name())}")
             run = start_run(entry.value)
-        # Any error: a press without a response would be worse than any message.
+        # Any error: every press must get a response.
         except Exception as error:
             if not isinstance(error, ReelbookError):
                 log.debug("a run could not be started", exc_info=True)

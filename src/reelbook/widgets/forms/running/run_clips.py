@@ -39,7 +39,7 @@ class FileRequest(NamedTuple):
 
 
 class RunFileSender:
-    """Sends posters and clips, posters first. The page names a file by its run and its place: a path from it is never read."""
+    """Sends posters, then clips. The page identifies a file by run and position; its paths are never read."""
 
     def __init__(self, form: Form, find: Find) -> None:
         self._form: Form | None = form

@@ -95,7 +95,7 @@ class Entry:
 
     @property
     def progress_key(self) -> tuple[tuple[Any, ...], float, int]:
-        """A key that changes when its display would: state, fraction, and lines of the log. The page counts the time itself."""
+        """A key that changes when its display would: state, fraction, and lines of the log. The page counts the time."""
         state = self.key, self.status, self.is_cancelling, self.cancel_message
         if self.run is None or self.is_over:
             return state, 1.0, 0
@@ -121,7 +121,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
     """An entry as JSON for the page; one that cannot be described still has its state."""
     try:
         return _entry_json(entry)
-    # The words come from services and files of all kinds, and one broken run must not hide the others.
+    # The texts come from untrusted services and files, and one broken run must not hide the others.
     except Exception:
         log.debug("a run could not be displayed", exc_info=True)
         return {**_state_json(entry), "error": "This run cannot be shown here. It is in rb.library().", "can": ["use"]}

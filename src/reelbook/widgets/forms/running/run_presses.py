@@ -46,7 +46,7 @@ class Presses:
         self._offered: tuple[int, Input] | None = None
 
     def check(self, value: Input, entries: Iterable[Entry], again: Any) -> Refusal | None:
-        """Record a press; return its refusal, or None if it starts a run. `again` is the number of an accepted offer."""
+        """Record a press; return its refusal, None if it starts a run. `again` is the number of an accepted offer."""
         now = time.monotonic()
         since, self._pressed_at = now - self._pressed_at, now
         same = [entry for entry in entries if entry.value == value]

@@ -131,7 +131,7 @@ def _coerce(scratch: Draft, name: str, value: Any) -> Any:
     """A value as the class takes it, converted like one typed into the form."""
     scratch.values = {}
     scratch.edit(name, value)
-    # What nests too deeply to be read is left out there, and the class says so of what it is given.
+    # `plain` leaves out values that are nested too deeply; the class then reports the problem of the original.
     return scratch.plain().get(name, value)
 
 

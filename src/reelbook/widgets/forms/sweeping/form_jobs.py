@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ....display.formatting import STATE_SIGNS, shorten
-from ....display.sheets import draw_sheet
 from ....display.sweep_panel import format_panel, render_panel
 from ....errors import ReelbookError
-from ....sweeps.execute.progress import SweepStatus
+from ....sweeps.execute.sweep_status import SweepStatus
 from ..page_messages import format_service_changed
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class StartedSweep:
         if self.job is None:
             return "failed" if self.error else "sending"
         progress = self.job.progress
-        # One that has ended before its runs did is not done, whatever ended it.
+        # A job that ended before its runs is not done, whatever the reason.
         is_short = progress.state == "done" and bool(progress.reason)
         return "stopped" if is_short else progress.state
 
@@ -92,7 +91,7 @@ def progress_key(entries: Sequence[StartedSweep]) -> tuple[Any, ...]:
 
 
 def sweep_json(entry: StartedSweep, place: int, form: str) -> dict[str, Any]:
-    """A sweep as JSON for the page; `place` counts from the newest, which is -1, and `form` is how a cell names the form."""
+    """A sweep as JSON for the page; `place` is -1 for the newest, `form` the expression for the form in a cell."""
     state = entry.state
     card = {
         "key": entry.key,
@@ -144,6 +143,8 @@ def draw_contact_sheet(job: SweepJob) -> list[bytes]:
     rows = table[table["status"] == SweepStatus.COMPLETED].head(MAX_SHEET_RUNS)
     if not len(rows):
         raise ReelbookError("No run of this sweep has made anything, so there is no contact sheet.")
+    from ....display.sheets import draw_sheet
+
     sheet = draw_sheet(rows, width=SHEET_WIDTH)
     dark = sheet.draw_dark()
     return [_jpeg(sheet), *([_jpeg(dark)] if dark is not None else [])]
@@ -156,7 +157,7 @@ def _jpeg(picture: Image) -> bytes:
 
 
 def connect_client(entry: StartedSweep, session: Session) -> Client:
-    """The client that runs a sweep; an error if the service has changed since Run was pressed, because its price was not displayed."""
+    """The client that runs a sweep; an error if the service, and so the price, has changed since Run was pressed."""
     # Before and after: another connection may be made in between, and without one it is made here.
     _check_service(entry, session)
     client = session.client()

@@ -13,13 +13,13 @@ from ..fields.draft import Draft
 from ..page_messages import format_problem
 from ..pictures.form_pictures import Pictures
 from .form_axes import Axis, fill_base, find_base, format_too_many_runs, parse_axes, validate_axes
-from .plan_preview import PlanPreview, make_preview
 
 if TYPE_CHECKING:
     from ..form import Form
+    from .plan_preview import PlanPreview
 
 PAUSE_SECONDS = 0.1
-"""A plan is made once nothing has changed for so long; a fast typist makes one plan and not ten."""
+"""Delay after the last change before a plan is made, so that fast typing makes one plan and not ten."""
 MAX_VIEWS = 100
 CHOOSE, CORRECT_VALUES, MAKING = (
     "Choose a field and its values.",
@@ -82,7 +82,7 @@ class SweepPlanning:
             return
         axes = parse_axes(form, content.get("axes"))
         with form.lock, self.condition:
-            # Two threads can handle one page's messages; the later one counts, whichever comes first.
+            # Two threads can handle one page's messages; the later one counts, whichever is handled first.
             if axes is None or number <= self._numbers.get(view, -1):
                 return
             self._numbers[view] = number
@@ -155,6 +155,8 @@ class SweepPlanning:
         with self.condition:
             self._number += 1
             number = self._number
+        from .plan_preview import make_preview
+
         return make_preview(number, form.session, base, {axis.name: axis.values for axis in axes}, form.labels), ""
 
     def _answer(self, stamp: int, axes: list[Axis], preview: PlanPreview | None, why: str) -> None:
@@ -162,7 +164,7 @@ class SweepPlanning:
         if form is None:
             return
         with form.lock, self.condition:
-            # Outdated by what was typed meanwhile.
+            # Outdated by a later edit.
             if stamp != self._stamp:
                 return
             self.axes, self.preview = axes, preview

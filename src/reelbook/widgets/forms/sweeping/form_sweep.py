@@ -14,7 +14,6 @@ from ..live_updates import LiveUpdates
 from ..pictures.form_pictures import Pictures
 from .form_jobs import StartedSweep, connect_client, draw_contact_sheet, progress_key, render_sweep_panel, sweep_json
 from .form_planning import NONE_POSSIBLE, SweepPlanning
-from .plan_preview import format_code, parse_limits
 from .sweep_clips import CompletedRun, find_completed_runs
 
 if TYPE_CHECKING:
@@ -93,6 +92,8 @@ class FormSweeps:
 
     def _add_entry(self, content: Mapping[str, Any]) -> StartedSweep | str:
         """A new entry, or the reason why there is none."""
+        from .plan_preview import format_code, parse_limits
+
         form, number = self._form, content.get("plan")
         if form is None:
             return STALE
@@ -154,6 +155,8 @@ class FormSweeps:
 
     def _code(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Send Python code for the displayed plan: `{do: "sweep_code", plan, spend, price?}`."""
+        from .plan_preview import format_code, parse_limits
+
         form, preview = self._form, self._planning.preview
         if form is None:
             return

@@ -56,7 +56,7 @@ def make_preview(
     plan = replace(sweep(base, **axes), session=session)
     if session.current is not None:
         plan = _price_by_service(plan, session)
-    # Looked up once for the whole summary; the plan that is run looks again by itself.
+    # Looked up once for the summary; the plan queries the library again when it is run.
     known = session.find_known(plan)
     facts = plan.with_known(known).facts
     due = [row for row in plan.distinct if known is None or not known(row)]

@@ -10,7 +10,7 @@ from ....display.formatting import join_with_dots, shorten
 from ....display.report.layout import format_named_value
 from ....media.local_file import LocalFile
 from ....models.service_file import File
-from ....sweeps.execute.progress import SweepStatus
+from ....sweeps.execute.sweep_status import SweepStatus
 from ....sweeps.results.table_files import find_paths
 from ..running.run_history import file_json
 

@@ -18,7 +18,7 @@ MAX_VALUES = 10_000
 MAX_CHIPS = 24
 """Suggested chips of a choice."""
 DECIMAL_DIGITS = 400
-"""Precision of decimals: nobody types longer ones."""
+"""Precision of decimals, more than is ever typed."""
 
 _NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?"
 _STEP = r"(?:in\s+)?(?:steps?(?:\s+of)?|by|every)"

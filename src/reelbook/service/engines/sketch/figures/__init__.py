@@ -1,4 +1,4 @@
-"""The nouns that can be shown: each is drawn from simple layered shapes that move."""
+"""Figures: the nouns that can be drawn, each made of simple layered shapes that move."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def dog(kit: Kit) -> list[Part]:
 
 
 def fox(kit: Kit) -> list[Part]:
-    """A fox with a white tip to its tail."""
+    """A fox whose tail has a white tip."""
     build = Build(
         rgb(214, 104, 44),
         back=-0.6,

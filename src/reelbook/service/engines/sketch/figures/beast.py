@@ -1,4 +1,4 @@
-"""How every four-legged figure is built: a trunk on four legs, with a head and a tail of its own."""
+"""Construction of four-legged figures: a trunk on four legs, with a given head and tail."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ DARK = rgb(34, 30, 34)
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """The proportions of a beast that is one unit tall and looks to the right."""
+    """The proportions of an animal that is one unit tall and faces right."""
 
     colour: Colour
     back: float = -0.66
-    """The height of its back; its head may be higher."""
+    """The y of its back; its head may be higher."""
     long: float = 0.95
-    """From chest to rump."""
+    """The length from chest to rump."""
     deep: float = 0.30
     """The height of its trunk."""
     leg: float = 0.075
-    """How thick its legs are."""
+    """The width of its legs."""
     head: Point = (0.58, -0.84)
     skull: float = 0.12
     muzzle: float = 0.16
-    """How far the nose is from the skull."""
+    """The distance from the skull to the nose."""
     neck: float = 0.17
     belly: Colour | None = None
     step: float = 22.0
@@ -124,6 +124,7 @@ def beast(
 def plain_head(
     build: Build, *, ear: list[Point], muzzle_thick: float = 0.55, nose: Colour = DARK, drop: float = 0.05
 ) -> Callable[[Brush, Colour], None]:
+    """A function that draws a head from the side: skull, muzzle and eye."""
     s, m = build.skull, build.muzzle
 
     def ink(brush: Brush, colour: Colour) -> None:
@@ -141,6 +142,8 @@ def plain_head(
 def long_tail(
     points: list[Point], width: float, taper: float, tip: Colour | None = None
 ) -> Callable[[Brush, Colour], None]:
+    """A function that draws a tail, with a tip of another colour if there is one."""
+
     def ink(brush: Brush, colour: Colour) -> None:
         brush.line(points, width, colour, taper=taper)
         if tip:

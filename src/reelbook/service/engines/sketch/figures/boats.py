@@ -1,4 +1,4 @@
-"""Figures on the water that people made: boats and ships."""
+"""Figures of boats and ships."""
 
 from __future__ import annotations
 

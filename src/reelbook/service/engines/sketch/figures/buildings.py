@@ -1,4 +1,4 @@
-"""Figures that were built: houses, towers, mills, bridges, tents."""
+"""Figures of buildings: houses, towers, mills, bridges, tents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIT, PANE, WOOD, FRAME = rgb(255, 222, 140), rgb(112, 150, 176), rgb(120, 84, 58
 
 
 def window(kit: Kit, brush: Brush, left: float, top: float, right: float, bottom: float, frame: Colour = FRAME) -> None:
-    """A window with a cross, lit when it is dark."""
+    """Paint a window with a cross, lit in the dark."""
     edge = 0.016
     brush.box(left - edge, top - edge, right + edge, bottom + edge, frame, round_=0)
     brush.box(left, top, right, bottom, LIT if kit.light.dark else PANE, glow=kit.light.dark, round_=0.2)

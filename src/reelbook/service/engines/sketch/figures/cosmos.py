@@ -40,7 +40,7 @@ def sun(kit: Kit) -> list[Part]:
 
 
 def moon(kit: Kit) -> list[Part]:
-    """A full moon with its seas."""
+    """A full moon with dark seas."""
     colour = kit.colour(rgb(248, 244, 222))
 
     def ink(brush: Brush) -> None:
@@ -178,7 +178,7 @@ def comet(kit: Kit) -> list[Part]:
 
 
 def rocket(kit: Kit) -> list[Part]:
-    """A rocket on its flame."""
+    """A rocket with its jet."""
     colour = kit.colour(rgb(212, 62, 54))
 
     def ink(brush: Brush) -> None:

@@ -1,4 +1,4 @@
-"""One row for each figure: who draws it, where it belongs, how large it is and how it moves."""
+"""The table of figures: the function that draws each, its placement, size and movement."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from . import air, animals, boats, buildings, cosmos, creatures, hooves, people,
 from .kit import Kit
 
 Where = Literal["sky", "water", "under", "ground", "road", "table", "heaven"]
-"""`heaven` is part of the sky itself, `under` swims below the surface."""
+"""The usual placement: `heaven` is in front of the sky and behind the land, `under` is below the surface of water."""
 
 Gait = Literal["stand", "walk", "roll", "sail", "fly", "drift", "swim", "hover"]
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A noun that can be shown."""
+    """A noun that can be drawn."""
 
     draw: Callable[[Kit], list[Part]]
     where: Where
     size: float
-    """Its height when it is alone, as a part of the picture's shorter side."""
+    """Its height when it is alone, as a fraction of the picture's shorter side."""
     gait: Gait = "stand"
     speed: float = 0.0
-    """How far it goes in a second, in shorter sides of the picture."""
+    """Its speed per second, in shorter sides of the picture."""
     width: float = 1.0
-    """How wide it is for its height."""
+    """Its width as a multiple of its height."""
     shadow: float = 0.0
-    """How wide the shadow at its feet is, for its height; 0 is none."""
+    """The width of its shadow as a multiple of its height; 0 for none."""
 
 
 def _on_water(draw: Callable[[Kit], list[Part]], size: float, speed: float, width: float = 1.1) -> Figure:
@@ -170,4 +170,4 @@ FIGURES: Mapping[str, Figure] = {
     "guitar": _small(things.guitar, 0.5, 0.4),
     "gift": _small(things.gift, 0.22, 0.9),
 }
-"""By name; every name of `nouns.ACTORS` and the few that only the engine uses."""
+"""The figures by name: all names of `nouns.ACTORS`, and a few that only the engine uses."""

@@ -1,4 +1,4 @@
-"""What every figure is made with: a brush in the right light, and the colours that the prompt names."""
+"""The drawing kit of a figure, and parts that several figures share."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ Ink = Callable[[Brush], None]
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """For one figure: its own light, scale, colours and luck."""
+    """Light, scale, colours and random numbers for drawing one figure."""
 
     light: Light
     scale: float
-    """Pixels per unit, so that sprites are painted at the size at which they are seen."""
+    """Pixels per unit; sprites are painted at their displayed size."""
     colours: tuple[Colour, ...]
     rng: np.random.Generator
     depth: float = 0.0
-    """How far it has faded into the haze."""
+    """Its share of haze, from 0 to 1."""
     still: bool = False
-    """Whether it rests: no walking legs, no turning wheels."""
+    """Whether it is at rest: legs and wheels do not move."""
     season: str = ""
 
     def colour(self, usual: Colour, index: int = 0) -> Colour:
-        """The colour that the prompt names, or else the usual one."""
+        """The colour that the prompt names, else the usual one."""
         if not self.colours:
             return usual
         return self.colours[index % len(self.colours)] if index < len(self.colours) else usual
 
     def paint(self, left: float, top: float, right: float, bottom: float, ink: Ink) -> Sprite:
-        """A sprite of what the ink draws within a box of units."""
+        """A sprite of what `ink` draws, within a box in units."""
         brush = Brush((left, top, right, bottom), self.scale, self.light, self.depth)
         ink(brush)
         return brush.sprite()
 
     def chance(self, low: float, high: float) -> float:
-        """A number between two others."""
+        """A random number between two bounds."""
         return float(self.rng.uniform(low, high))
 
 
@@ -58,7 +58,7 @@ def smoke(
     count: int = 5,
     life: float = 3.0,
 ) -> list[Part]:
-    """Puffs that rise from a point, grow and fade."""
+    """Puffs of smoke that rise from a point, grow and fade."""
 
     def puff(brush: Brush) -> None:
         brush.oval(0, 0, size, size * 0.9, colour, round_=0.5, alpha=0.55)
@@ -71,7 +71,7 @@ def smoke(
 
 
 def flame(kit: Kit, x: float, y: float, height: float, *, down: bool = False) -> list[Part]:
-    """A fire of tongues that lick, with a glow around; `down` for the jet of a rocket."""
+    """Flickering flames with a glow around them; `down` for the jet of a rocket."""
     way = -1.0 if down else 1.0
 
     def glow(brush: Brush) -> None:
@@ -115,7 +115,7 @@ def wheel(
     turn: float = 220.0,
     colour: Colour = (0.16, 0.16, 0.19),
 ) -> Part:
-    """A wheel that turns with the journey."""
+    """A wheel that turns, unless the figure is at rest."""
 
     def ink(brush: Brush) -> None:
         if spokes:

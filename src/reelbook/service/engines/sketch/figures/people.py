@@ -1,4 +1,4 @@
-"""Figures of people and those who look like them."""
+"""Figures of people, robots and astronauts, and umbrellas."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _limb(kit: Kit, length: float, width: float, colour: Colour, end: Colour, *,
 
 
 def person(kit: Kit) -> list[Part]:
-    """Somebody walking."""
+    """A walking person."""
     return _walker(kit, kit.colour(SHIRTS[int(kit.rng.integers(len(SHIRTS)))]))
 
 
@@ -102,7 +102,7 @@ def _raised_arm(kit: Kit, shirt: Colour, skin: Colour) -> Sprite:
 
 
 def under_umbrella(kit: Kit) -> list[Part]:
-    """Somebody walking with an umbrella."""
+    """A walking person with an umbrella."""
     cover = kit.colour(rgb(206, 52, 48))
     parts = _walker(kit, mixed(rgb(70, 84, 112), rgb(180, 150, 110), kit.chance(0, 1)), raised=True)
 
@@ -118,7 +118,7 @@ def under_umbrella(kit: Kit) -> list[Part]:
 
 
 def canopy(brush: Brush, colour: Colour, x: float, y: float, half: float) -> None:
-    """The cloth of an umbrella in six gores, its rim at y."""
+    """Paint the cloth of an umbrella in six gores, its rim at y."""
     top = y - half * 0.72
     edges = [-half + 2 * half * index / 4 for index in range(5)]
     rim = [(x + edge, y + (0.05 * half if index % 2 else 0)) for index, edge in enumerate(edges)]
@@ -147,7 +147,7 @@ def canopy(brush: Brush, colour: Colour, x: float, y: float, half: float) -> Non
 
 
 def umbrella(kit: Kit) -> list[Part]:
-    """An open umbrella that stands, and sways, on its own."""
+    """An open umbrella without a person, swaying."""
     colour = kit.colour(rgb(206, 52, 48))
 
     def ink(brush: Brush) -> None:

@@ -1,4 +1,4 @@
-"""Figures that grow: trees, flowers, mushrooms."""
+"""Figures of plants: trees, flowers, mushrooms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BARK, LEAF, STEM = rgb(112, 80, 58), rgb(84, 142, 70), rgb(84, 134, 66)
 
 
 def leafage(kit: Kit) -> Colour:
-    """What leaves look like in this season."""
+    """The colour of leaves in this season."""
     autumn = (rgb(214, 120, 44), rgb(200, 84, 44), rgb(226, 168, 60))[int(kit.rng.integers(3))]
     return {"autumn": autumn, "spring": rgb(244, 178, 198), "winter": rgb(226, 234, 242)}.get(kit.season, LEAF)
 
@@ -129,7 +129,7 @@ def palm(kit: Kit) -> list[Part]:
 
 
 def _frond(kit: Kit, colour: Colour, angle: float) -> Sprite:
-    """A palm leaf that points so many degrees down from the right, its back always up."""
+    """A palm leaf that points `angle` degrees down from the right, its upper side up."""
     cosine, sine = float(np.cos(np.radians(angle))), float(np.sin(np.radians(angle)))
     over = -1 if abs(angle) > 90 else 1
 

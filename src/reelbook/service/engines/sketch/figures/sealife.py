@@ -1,4 +1,4 @@
-"""Figures in the water: fish and their neighbours, swans and ducks, whales and dolphins."""
+"""Figures of animals in the water: fish, octopuses, turtles, whales, dolphins, swans and ducks."""
 
 from __future__ import annotations
 
@@ -326,7 +326,7 @@ def duck(kit: Kit) -> list[Part]:
 
 
 def swan(kit: Kit) -> list[Part]:
-    """A swan, its neck a question mark."""
+    """A swan with an S-shaped neck."""
     colour = kit.colour(rgb(250, 250, 248))
 
     def ink(brush: Brush) -> None:

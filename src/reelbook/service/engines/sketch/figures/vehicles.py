@@ -18,7 +18,7 @@ def _glass(kit: Kit) -> Colour:
 
 
 def _lamps(kit: Kit, brush: Brush, front: tuple[float, float], rear: tuple[float, float]) -> None:
-    """Head and tail lamp, shining when it is dark."""
+    """Paint head and tail lamp, lit in the dark."""
     if kit.light.dark:
         brush.halo(front[0] + 0.1, front[1], 0.5, rgb(255, 240, 190), 0.5)
         brush.halo(rear[0], rear[1], 0.24, rgb(255, 70, 50), 0.5)
@@ -147,7 +147,7 @@ def train(kit: Kit) -> list[Part]:
     parts.append(Part(kit.paint(-0.54, -1.08, 1.4, 0.0, engine), bob=0.006, beat=1.9))
     parts.extend(wheel(kit, x, -0.16, 0.16, spokes=4, turn=260, colour=dark) for x in (-0.26, 0.1, 0.46))
     parts.append(wheel(kit, 0.8, -0.11, 0.11, spokes=4, turn=320, colour=dark))
-    # The whole train is centred on its origin.
+    # The complete train is centred on its origin.
     return [replace(part, at=(part.at[0] + 1.0, part.at[1])) for part in parts]
 
 

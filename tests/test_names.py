@@ -1,0 +1,78 @@
+"""The vocabulary of the source: plain names, one bound prefix, and a docstring for everything that others use."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import reelbook
+
+ROOT = Path(reelbook.__file__).parent
+MODULES = sorted(ROOT.rglob("*.py"))
+PRIVATE_WORDS = {
+    *("told", "tell", "tells", "untold", "kept", "shown", "look", "looks", "looked", "looking", "kin", "desk", "shop"),
+    *("till", "hire", "crew", "books", "mistake", "mistakes"),
+}
+"""Words that an earlier vocabulary used for a response, a cache, a poll and more; a reader had to learn them."""
+METAPHORS = re.compile(r"\b(kin|desks?|shops?|houses?|till|crew|wings?|doors?|told|untold)\b", re.IGNORECASE)
+DRAWN = ROOT / "service" / "engines"
+"""What is drawn may be a house or a shop."""
+
+
+def identifiers(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Every name that a module defines or uses, with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(attr="tell"):
+                pass  # The method of a file.
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                yield name, node.lineno
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, node.lineno
+            case ast.keyword(arg=str(name)):
+                yield name, node.value.lineno
+            case ast.alias():
+                yield node.asname or node.name, node.lineno
+
+
+def words(name: str) -> set[str]:
+    return {word.lower() for word in re.split(r"_+|(?<=[a-z0-9])(?=[A-Z])", name) if word}
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[str, str | None]]:
+    """Those of the module, of its public classes and functions, and of the methods that have one."""
+    yield "the module", ast.get_docstring(tree)
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            yield node.name, ast.get_docstring(node)
+            for inner in ast.walk(node) if isinstance(node, ast.ClassDef) else ():
+                if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(inner):
+                    yield f"{node.name}.{inner.name}", ast.get_docstring(inner)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_names_and_docstrings_are_plain(path: Path) -> None:
+    """No private word in an identifier, no metaphor in a docstring, and a statement first in each."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    own = [(name, line) for name, line in identifiers(tree) if words(name) & PRIVATE_WORDS or name.startswith("MOST_")]
+    documented = dict(docstrings(tree))
+
+    assert own == []
+    assert [name for name, text in documented.items() if not text] == []
+    first_lines = {name: text.splitlines()[0] for name, text in documented.items() if text}
+    assert {name: line for name, line in first_lines.items() if not re.search(r"[.:!]$", line) or len(line) > 140} == {}
+    if DRAWN not in path.parents:
+        assert {name: line for name, line in first_lines.items() if METAPHORS.search(line)} == {}
+
+
+def test_the_words_are_found() -> None:
+    """The control: names as they once were."""
+    tree = ast.parse("def looks_out(kept): return said.told\nMOST_BYTES = client(shown=1)")
+
+    found = {name for name, _ in identifiers(tree) if words(name) & PRIVATE_WORDS or name.startswith("MOST_")}
+
+    assert found == {"looks_out", "kept", "told", "MOST_BYTES", "shown"}
