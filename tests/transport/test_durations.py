@@ -1,4 +1,4 @@
-"""Durations: learnt from looks that each tell little, and turned into the ages at which asking pays."""
+"""Durations: the latest of a model, and the ages at which polling the next run pays."""
 
 from __future__ import annotations
 
@@ -6,102 +6,112 @@ import random
 
 import pytest
 
-from reelbook.transport.polling.durations import DurationEstimate
+from reelbook.transport.polling.durations import MAX_DURATIONS, Durations
+
+PRICE = 0.4
 
 
-def learnt(*ends: tuple[float, float], going: tuple[float, ...] = ()) -> DurationEstimate:
-    durations = DurationEstimate()
+def known(*ends: tuple[float, float]) -> Durations:
+    durations = Durations()
     for after, by in ends:
         durations.record_end(after, by)
-    for age in going:
-        durations.record_unfinished(age)
-    for _ in range(5):
-        durations.update()
     return durations
 
 
-def test_nothing_known_means_no_age_to_ask() -> None:
-    """Looks at runs that are going alone say only that it takes longer."""
-    durations = learnt(going=(1.0, 2.0, 3.0))
+def poll_ages(durations: Durations, price: float = PRICE) -> list[float]:
+    """The ages at which a run that does not end is polled."""
+    ages: list[float] = []
+    while (age := durations.next_poll_age(ages[-1] if ages else 0.0, price)) is not None:
+        ages.append(age)
+    return ages
 
-    assert durations.poll_ages == ()
-    assert durations.next_poll_age(0.0) is None
+
+def test_nothing_known_means_no_age_to_poll() -> None:
+    """Nor does an end that can lie anywhere between submission and the first poll say when to poll."""
+    assert poll_ages(known()) == []
+    assert poll_ages(known((0.0, 10.0))) == []
 
 
 @pytest.mark.parametrize("seconds", [0.05, 2.0, 60.0, 600.0])
-def test_runs_that_all_take_the_same_are_asked_right_after(seconds: float) -> None:
-    """The first age is at most one bin, a twenty-fifth, later than the end, and never before it."""
-    durations = learnt(*[(seconds, seconds)] * 30)
+def test_runs_that_all_take_the_same_are_polled_once_right_after(seconds: float) -> None:
+    """A little later than the known end, and never before it."""
+    ages = poll_ages(known(*[(seconds, seconds)] * 30))
 
-    assert seconds <= durations.poll_ages[0] <= 1.05 * seconds
+    assert len(ages) == 1
+    assert seconds <= ages[0] <= 1.05 * seconds
 
 
-def test_runs_that_differ_are_asked_several_times() -> None:
-    """Between 1.4 and 2.6 s, a few looks are worth their calls, and the last is at the latest end."""
+def test_runs_that_differ_are_polled_several_times() -> None:
+    """Between 1.4 and 2.6 s, a few polls are worth their calls, and the last is at the latest end."""
     chance = random.Random(1)
-    durations = learnt(*[(seconds, seconds) for seconds in (chance.uniform(1.4, 2.6) for _ in range(128))])
+    ages = poll_ages(known(*[(seconds, seconds) for seconds in (chance.uniform(1.4, 2.6) for _ in range(128))]))
 
-    within = [age for age in durations.poll_ages if age <= 2.75]
-    assert 2 <= len(within) <= 5
-    assert within[0] >= 1.5
-    assert within[-1] >= 2.4
-
-
-def test_two_kinds_of_runs_are_asked_after_each() -> None:
-    """Half take 2 s and half 20: nobody is asked in between for long."""
-    durations = learnt(*[(2.0, 2.0), (20.0, 20.0)] * 20)
-
-    assert 2.0 <= durations.poll_ages[0] <= 2.1
-    assert any(20.0 <= age <= 21.0 for age in durations.poll_ages)
-    assert len([age for age in durations.poll_ages if 3.5 < age < 18.0]) == 0
+    assert 2 <= len(ages) <= 6
+    assert ages[0] >= 1.5
+    assert 2.4 <= ages[-1] <= 2.75
 
 
-def test_loose_ends_are_pinned_down_by_the_runs_that_were_still_going() -> None:
-    """Noticed at the first look, at 4 s, an end can lie anywhere; that others were going at 3.8 s says where it does."""
-    durations = learnt(*[(0.0, 4.0)] * 10, going=(3.8,) * 10)
+def test_two_kinds_of_runs_are_polled_after_each() -> None:
+    """Half take 2 s and half 20: no run is polled in between."""
+    ages = poll_ages(known(*[(2.0, 2.0), (20.0, 20.0)] * 20))
 
-    assert durations.poll_ages[0] >= 3.8
+    assert ages == [pytest.approx(2.04), pytest.approx(20.4)]
 
 
-def test_a_call_that_costs_less_is_made_more_often() -> None:
-    """Shared among many runs, looks come closer together."""
+def test_an_end_noticed_late_counts_like_one_of_the_known() -> None:
+    """That a run had ended by 4 s, when others take 2, does not make the model slower."""
+    durations = known(*[(1.9, 2.0)] * 5, *[(0.0, 4.0)] * 20)
+
+    assert poll_ages(durations)[-1] <= 2.1
+
+
+def test_a_poll_that_costs_less_is_made_more_often() -> None:
+    """Shared among many runs, polls come closer together."""
     chance = random.Random(2)
-    durations = learnt(*[(seconds, seconds) for seconds in (chance.uniform(10, 30) for _ in range(100))])
-    before = len(durations.poll_ages)
+    durations = known(*[(seconds, seconds) for seconds in (chance.uniform(10, 30) for _ in range(100))])
 
-    durations.update(poll_price=0.2)
-
-    assert len(durations.poll_ages) > before
+    assert len(poll_ages(durations, 0.1)) > len(poll_ages(durations, 1.0))
 
 
-def test_a_model_that_becomes_quicker_is_believed_after_two_runs() -> None:
-    """A hundred ends at ten seconds weigh little once two that nobody expected were seen."""
-    durations = learnt(*[(10.0, 10.0)] * 100)
+def test_a_model_that_becomes_quicker_is_believed_at_once() -> None:
+    """A hundred ends at ten seconds are forgotten when one at two seconds is seen; other runs should know."""
+    durations = known(*[(10.0, 10.0)] * 100)
 
-    for _ in range(2):
-        durations.record_end(1.9, 2.0)
-        durations.update()
-
-    assert durations.poll_ages[0] <= 2.5
+    assert durations.record_end(1.9, 2.0)
+    assert poll_ages(durations)[-1] <= 2.5
 
 
-def test_what_other_days_told_is_soon_outweighed() -> None:
-    """However many they were, ends from earlier sessions count like four."""
-    durations = DurationEstimate([10.0] * 10_000)
-    durations.update()
-    assert 10.0 <= durations.poll_ages[0] <= 10.5
+def test_a_model_that_becomes_slower_is_polled_at_the_new_age() -> None:
+    """The old ages are given up once no recent run has ended there."""
+    durations = known(*[(2.0, 2.0)] * 100)
 
-    for _ in range(2):
-        durations.record_end(1.9, 2.0)
-        durations.update()
+    assert durations.record_end(9.9, 10.0)
+    assert 10.0 <= poll_ages(durations)[-1] <= 10.5
+    for _ in range(MAX_DURATIONS):
+        durations.record_end(9.9, 10.0)
+    assert len(poll_ages(durations)) == 1
 
-    assert durations.poll_ages[0] <= 2.5
+
+def test_an_end_like_the_others_changes_nothing() -> None:
+    """The first one is news; the tenth is not."""
+    durations = Durations()
+
+    assert durations.record_end(1.9, 2.0)
+    assert not any(durations.record_end(1.9, 2.0) for _ in range(9))
+
+
+def test_durations_of_other_days_are_soon_outweighed() -> None:
+    """However many they were, few of them are used."""
+    durations = Durations([2.0] * 10_000)
+    assert poll_ages(durations) == [pytest.approx(2.04)]
+
+    for _ in range(MAX_DURATIONS):
+        durations.record_end(9.9, 10.0)
+
+    assert 10.0 <= poll_ages(durations)[0] <= 10.5
 
 
 @pytest.mark.parametrize("past", [[float("nan")], [float("inf")], [0.0], [-1.0], []])
 def test_durations_that_are_none_are_passed_over(past: list[float]) -> None:
     """A library can hold anything."""
-    durations = DurationEstimate(past)
-
-    assert not durations.update()
-    assert durations.poll_ages == ()
+    assert poll_ages(Durations(past)) == []

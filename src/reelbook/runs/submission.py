@@ -28,6 +28,7 @@ from ..transport.downloads.downloader import Downloader
 from ..transport.http import Http
 from ..transport.picture_sources import Source, build_request_input, read_sources
 from ..transport.polling.poller import Poller
+from ..transport.retries import get_retry_after
 from ..transport.service_calls import Accepted, ServiceCalls
 from ..transport.uploads import Uploads
 from ..transport.wait_notes import PauseNote, pause_note
@@ -388,7 +389,5 @@ def _without_fields(value: Any, names: Collection[str]) -> Any:
 
 def _retry_delay(error: TooManyRequests, attempt: int) -> float:
     """Seconds until the next attempt: the service's `Retry-After` plus an exponential back-off with jitter."""
-    given = error.facts.get("retry_after")
-    floor = float(given) if isinstance(given, (int, float)) or (isinstance(given, str) and given.isdecimal()) else 0.0
     pause: float = min(0.5 * 2.0**attempt, 20.0) * random.uniform(0.5, 1.0)
-    return floor + pause
+    return get_retry_after(error) + pause

@@ -118,7 +118,7 @@ def parse_refusal(answer: Answer, key: Key) -> ServiceError:
     facts = {name: fact for name, fact in body.items() if name not in ("error", "error_type")}
     if isinstance(facts.get("detail"), str):
         del facts["detail"]
-    pause = parse_retry_after(answer)
+    pause = parse_retry_after(answer.headers)
     if pause is not None:
         facts["retry_after"] = pause
     return _error_type(answer.status, text)(
@@ -131,19 +131,19 @@ def parse_refusal(answer: Answer, key: Key) -> ServiceError:
     )
 
 
-def parse_retry_after(answer: Answer, *, now: Callable[[], float] = time.time) -> float | None:
+def parse_retry_after(headers: Mapping[str, str], *, now: Callable[[], float] = time.time) -> float | None:
     """The seconds of a Retry-After header, given as a number or as a date; None without one.
 
-    >>> parse_retry_after(Answer(429, {"retry-after": "7"}, b""))
+    >>> parse_retry_after({"retry-after": "7"})
     7.0
     """
-    value = answer.headers.get("retry-after", "").strip()
+    value = headers.get("retry-after", "").strip()
     if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value):
         return float(value)
     try:
         until = parsedate_to_datetime(value).timestamp()
         # By the service's own clock, if its response has the date: the local clock may be wrong.
-        sent = answer.headers.get("date")
+        sent = headers.get("date")
         return max(0.0, until - (parsedate_to_datetime(sent).timestamp() if sent else now()))
     except (ValueError, TypeError, OverflowError):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -153,8 +154,12 @@ def is_temporary(error: BaseException) -> bool:
 
 def get_retry_after(error: BaseException | None) -> float:
     """The seconds that a refusal asks to wait; 0 without such a request."""
-    seconds = error.facts.get("retry_after") if isinstance(error, ServiceError) else None
-    return float(seconds) if isinstance(seconds, (int, float)) else 0.0
+    given = error.facts.get("retry_after") if isinstance(error, ServiceError) else None
+    try:
+        seconds = float(given) if given is not None else 0.0
+    except (TypeError, ValueError):
+        return 0.0
+    return seconds if math.isfinite(seconds) else 0.0
 
 
 def _report_pause(state: RetryCallState) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import re
-import time
 import zlib
 from collections.abc import Callable
 from typing import Protocol
 
 import httpx
 
+from ..responses import parse_retry_after
 from .file_validation import Declared
 from .partial_download import Mismatch, PartialDownload
 
@@ -80,7 +79,7 @@ def _refuse(response: httpx.Response) -> None:
         return
     message = f"the file host answered {status}"
     if status in RETRY_STATUSES or status >= 500 or 200 <= status < 300:
-        raise TemporaryFailure(message, _retry_after(response.headers.get("retry-after", "")))
+        raise TemporaryFailure(message, parse_retry_after(response.headers) or 0.0)
     if status in (412, 416):
         raise Mismatch(message)
     reason = {401: "not for us", 403: "the address has expired, or is not for us", 404: "not there", 410: "gone"}
@@ -130,20 +129,6 @@ def _declared_length(response: httpx.Response) -> int | None:
 def _check_limit(declared: Declared, part: PartialDownload) -> None:
     if declared.length is None and part.size > MAX_UNDECLARED_BYTES:
         raise PermanentFailure(f"it does not end: {part.size:,} bytes arrived")
-
-
-def _retry_after(text: str) -> float:
-    """Seconds, from a number or a date.
-
-    >>> _retry_after("7"), _retry_after(""), _retry_after("Thu, 01 Jan 1970 00:00:00 GMT")
-    (7.0, 0.0, 0.0)
-    """
-    if text.isdecimal():
-        return float(text[:9])
-    try:
-        return max(email.utils.parsedate_to_datetime(text).timestamp() - time.time(), 0.0)
-    except (ValueError, OverflowError):
-        return 0.0
 
 
 def _encoding(response: httpx.Response) -> str:

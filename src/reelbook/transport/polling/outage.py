@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable
 
 from ...errors import (
     Forbidden,
@@ -17,11 +16,12 @@ from ...errors import (
     Unreachable,
 )
 from ..paid_outcome import is_about_the_account
+from ..retries import MAX_RETRY_AFTER_SECONDS, get_retry_after
 from .tracked_run import TrackedRun
 
-WIDESPREAD_RUNS = 3
-"""With so many runs failing and no success between them, the whole service counts as failing."""
-FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, MAX_RETRY_AFTER_SECONDS = 0.25, 15.0, 60.0
+WIDESPREAD_FAILURES, SLOW_SECONDS = 3, 5.0
+"""With so many polls failing in a row, each sooner than that, the whole service counts as failing."""
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.25, 15.0
 GIVE_UP_SECONDS = 600.0
 """How long a run is polled though no poll succeeds."""
 
@@ -30,39 +30,32 @@ class Outage:
     """Whether the service as a whole is failing, and until when no poll is sent."""
 
     def __init__(self) -> None:
-        self._failing: set[TrackedRun] = set()
+        self._failures = 0
         self._since = math.inf
-        self._pauses = 0
         self.paused_until = -math.inf
 
     @property
     def is_widespread(self) -> bool:
         """Whether the service as a whole is failing: one call at a time then finds out when it is back."""
-        return len(self._failing) >= WIDESPREAD_RUNS
+        return self._failures >= WIDESPREAD_FAILURES
 
     def record_success(self) -> None:
         """A poll succeeded."""
-        self._failing.clear()
-        self._since, self._pauses, self.paused_until = math.inf, 0, -math.inf
+        self._failures, self._since, self.paused_until = 0, math.inf, -math.inf
 
-    def record_failure(self, runs: Iterable[TrackedRun], error: Exception, now: float) -> None:
-        """A poll of these runs failed."""
-        if not isinstance(error, (Unreachable, ServiceBroken, TooManyRequests)):
-            return
-        self._failing.update(runs)
-        self._since = min(self._since, now)
-        if self.is_widespread or isinstance(error, TooManyRequests):
-            self._pauses += 1
-            self.paused_until = now + pause_after(self._pauses, error)
-
-    def discard(self, run: TrackedRun) -> None:
-        """This run is no longer tracked."""
-        self._failing.discard(run)
+    def record_failure(self, error: Exception, sent_at: float, now: float) -> None:
+        """A poll that was sent at this time has failed."""
+        if isinstance(error, (Unreachable, ServiceBroken, TooManyRequests)):
+            self._since = min(self._since, now)
+            # Polls that hang cause no storm, and may hang because of their runs: no pause is needed.
+            self._failures += now - sent_at < SLOW_SECONDS
+            if self.is_widespread or isinstance(error, TooManyRequests):
+                self.paused_until = now + pause_after(self._failures, error)
 
     def is_too_long_for(self, run: TrackedRun, now: float) -> bool:
         """Whether polls of this run, or of all runs, have failed for `GIVE_UP_SECONDS`."""
         alone = run.failing_since is not None and now - run.failing_since >= GIVE_UP_SECONDS
-        return alone or (self.is_widespread and now - max(self._since, run.tracked_since) >= GIVE_UP_SECONDS)
+        return alone or now - max(self._since, run.tracked_since) >= GIVE_UP_SECONDS
 
 
 def is_final(error: Exception, seconds: float, limit: float) -> bool:
@@ -76,9 +69,4 @@ def pause_after(failures: int, error: Exception) -> float:
     """How many seconds to wait after so many failures in a row; at least as long as the service asks for."""
     # Jitter, so that many clients that failed together do not retry together.
     pause = min(FIRST_PAUSE_SECONDS * 2.0 ** min(failures - 1, 10), MAX_PAUSE_SECONDS) * random.uniform(0.7, 1.0)
-    retry_after = error.facts.get("retry_after") if isinstance(error, TooManyRequests) else None
-    try:
-        floor = float(retry_after) if retry_after is not None else 0.0
-    except (TypeError, ValueError):
-        floor = 0.0
-    return max(pause, min(floor, MAX_RETRY_AFTER_SECONDS)) if math.isfinite(floor) else pause
+    return max(pause, min(get_retry_after(error), MAX_RETRY_AFTER_SECONDS))

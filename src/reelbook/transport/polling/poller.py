@@ -7,28 +7,25 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 from ...errors import NotFound, ReelbookError, Refused, Unreachable
 from ...models.queue_status import STATUSES, QueueStatus
 from ..paid_outcome import REFUSED_SECONDS
-from .calls import StatusCalls
-from .durations import DurationEstimate, tolerable_delay
-from .model_polling import ModelPolling
+from .durations import Durations, tolerable_delay
 from .outage import Outage, is_final, pause_after
-from .poll_queue import PollQueue
-from .tracked_run import TrackedRun
+from .status_source import StatusCalls
+from .tracked_run import ModelRuns, TrackedRun
 
-MAX_CALLS, MAX_STREAMS, MAX_IN_BATCH = 4, 2, 1_000
+MAX_CALLS, MAX_RETRIES, MAX_STREAMS, MAX_IN_BATCH = 4, 2, 2, 1_000
+"""How many calls are made at once, and how many of them for runs whose last poll failed: a call can hang."""
 BATCH_SECONDS = 0.1
 """Batches are at least this far apart, so that each reports many runs."""
-BATCH_AHEAD_SECONDS = 3.0
-"""A batch includes the runs that would be due so soon, if that is soon for their age."""
-BATCH_PRICE, FEW_RUNS_PRICE = 0.2, 0.5
 CALL_SECONDS = 65.0
 """A poll that takes longer has failed; calls have their own deadlines, this one is for those without."""
-SLOW_SECONDS, MAX_SUSPECT = 5.0, 2
-"""A poll that is slow, or retries a failed one, is suspect; no retries while this many are in flight."""
+RESCHEDULE_SECONDS = 0.0005
+"""The runs of a model are scheduled anew at most so often, for each of them."""
 MAX_REFUSALS = 3
 """After so many refused batches in a row, runs are polled one by one: the service has no batches after all."""
 ASK_FEATURES_AGAIN_SECONDS = 30.0
@@ -53,14 +50,12 @@ class Poller:
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._calls, self._past, self._wall_clock = calls, past, wall_clock
-        self._models: dict[str, ModelPolling] = {}
+        self._models: dict[str, ModelRuns] = {}
         self._runs: dict[TrackedRun, None] = {}
-        self._queue = PollQueue()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._due: dict[TrackedRun, None] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._in_flight = self._streams = 0
-        self._suspect: set[asyncio.Task[None]] = set()
-        self._deferred: list[TrackedRun] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._first_calls = self._retries = self._streams = 0
         self._features: frozenset[str] = frozenset()
         self._features_lock = asyncio.Lock()
         self._ask_features_at = -math.inf
@@ -94,12 +89,11 @@ class Poller:
         model = self._get_model(endpoint_id)
         run = TrackedRun(endpoint_id, request_id, on_status, final, model, began - age, began, closely, refused_seconds)
         self._runs[run] = None
-        run.model.add(run)
+        run.model.runs[run] = None
         if closely and "status-stream" in features and self._streams < MAX_STREAMS:
             self._streams += 1
             run.stream = self._spawn(self._stream(run))
         self._reschedule(run)
-        self._send_due()
         try:
             return await final
         finally:
@@ -111,7 +105,6 @@ class Poller:
             if run.request_id == request_id:
                 run.retry_at = asyncio.get_running_loop().time()
                 self._reschedule(run)
-        self._send_due()
 
     async def close(self) -> None:
         """Stop all polling: waiting callers are cancelled, the runs themselves go on at the service."""
@@ -136,152 +129,113 @@ class Poller:
                     self._ask_features_at = now + ASK_FEATURES_AGAIN_SECONDS
             return self._features
 
-    def _get_model(self, endpoint_id: str) -> ModelPolling:
+    def _get_model(self, endpoint_id: str) -> ModelRuns:
         if endpoint_id not in self._models:
             try:
                 past = self._past(endpoint_id)
             except Exception:
                 log.warning("The durations of earlier runs of %s could not be read.", endpoint_id, exc_info=True)
                 past = ()
-            self._models[endpoint_id] = model = ModelPolling(DurationEstimate(past))
-            model.update_estimates(self._poll_price)
+            self._models[endpoint_id] = ModelRuns(Durations(past))
         return self._models[endpoint_id]
 
     def _leave(self, run: TrackedRun) -> None:
         del self._runs[run]
-        self._outage.discard(run)
-        run.due_at = math.inf
-        self._queue.compact(len(self._runs))
+        self._unschedule(run)
         if run.stream is not None:
             run.stream.cancel()
-        run.leave_model()
-        self._replace_probe(run.model)
-
-    def _replace_probe(self, model: ModelPolling) -> None:
-        """Reschedule the oldest run of unknown duration, which may be a probe now."""
-        if model.unpredicted:
-            self._reschedule(next(iter(model.unpredicted)))
-            self._send_due()
+        del run.model.runs[run]
+        run.model.release_scout(run)
+        if run.model.unpredicted:
+            # It may be the scout now.
+            self._reschedule(next(iter(run.model.unpredicted)))
 
     # When each run is polled.
 
     def _reschedule(self, run: TrackedRun) -> None:
         """Schedule a run for when a poll is worth most."""
+        self._unschedule(run)
         if not (run.is_over or run.is_polling):
-            self._queue.schedule(run, run.choose_poll_time(len(self._runs), shared=self._in_batches))
+            due_at = run.choose_poll_time(len(self._runs), shared=self._in_batches)
+            run.timer = asyncio.get_running_loop().call_at(due_at, self._add_due, run)
 
-    def _update_estimates(self, model: ModelPolling) -> None:
-        """Update the estimates of a model, and reschedule its runs if its poll ages changed."""
-        if model.update_estimates(self._poll_price):
-            for run in model.runs:
-                self._reschedule(run)
-            self._queue.compact(len(self._runs))
+    def _reschedule_all(self, model: ModelRuns) -> None:
+        """Reschedule the runs of a model, because its durations have changed."""
+        model.is_outdated = False
+        for run in model.runs:
+            self._reschedule(run)
 
-    @property
-    def _poll_price(self) -> float:
-        """What a poll costs, in calls, compared with noticing an end late; lower for few runs, so that they get more polls."""
-        return BATCH_PRICE if self._in_batches else min(max(len(self._runs) / 16, FEW_RUNS_PRICE), 1.0)
+    def _unschedule(self, run: TrackedRun) -> None:
+        self._due.pop(run, None)
+        if run.timer is not None:
+            run.timer.cancel()
+            run.timer = None
+
+    def _add_due(self, run: TrackedRun) -> None:
+        """Poll a run as soon as a call is free, if it is still due: more may be known than when it was scheduled."""
+        if run.choose_poll_time(len(self._runs), shared=self._in_batches) > asyncio.get_running_loop().time():
+            self._reschedule(run)
+        else:
+            self._due[run] = None
+            self._send_due()
 
     @property
     def _in_batches(self) -> bool:
         return len(self._runs) > 1 and "batch-status" in self._features and self._batch_refusals < MAX_REFUSALS
 
     def _send_due(self) -> None:
-        """Poll the runs that are due, up to `MAX_CALLS` at once, and set the timer for the next one."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        """Poll the runs that are due, up to `MAX_CALLS` at once."""
         loop = asyncio.get_running_loop()
         now = loop.time()
-        wake = self._outage.paused_until
-        while not self._closed and self._in_flight < MAX_CALLS and now >= self._outage.paused_until:
-            run = self._next_due(now)
-            if run is None:
-                wake = self._queue.next_due_at()
-                break
-            if run.alone or run.closely or not self._in_batches:
-                self._start_call([run], self._poll(run))
-            elif now >= self._next_batch_at:
+        while not self._closed and (run := next(filter(self._has_room_for, self._due), None)) is not None:
+            is_batch = self._in_batches and not (run.alone or run.closely)
+            earliest = max(self._outage.paused_until, self._next_batch_at if is_batch else now)
+            if now < earliest:
+                if self._timer is not None:
+                    self._timer.cancel()
+                self._timer = loop.call_at(earliest, self._send_due)
+                return
+            if is_batch:
                 self._next_batch_at = now + BATCH_SECONDS
-                batch = [run, *self._rest_of_batch(now)]
+                batch = [run, *self._rest_of_batch(run, now)]
                 self._start_call(batch, self._poll_batch(batch))
             else:
-                self._queue.schedule(run, now)
-                wake = self._next_batch_at
-                break
-        if not self._closed and self._in_flight < MAX_CALLS and now < wake < math.inf:
-            self._timer = loop.call_at(wake, self._send_due)
-
-    def _next_due(self, now: float) -> TrackedRun | None:
-        while (run := self._queue.pop_due(now)) is not None:
-            if run.is_over or run.is_polling:
-                continue
-            # The estimate or the number of runs may have changed since it was scheduled.
-            due = run.choose_poll_time(len(self._runs), shared=self._in_batches)
-            if due > now:
-                self._queue.schedule(run, due)
-            elif self._has_room_for(run):
-                return run
-            else:
-                self._deferred.append(run)
-        return None
+                self._start_call([run], self._poll(run))
 
     def _has_room_for(self, run: TrackedRun) -> bool:
-        """Whether a call is free for this run: few for those whose last poll failed, one for the others in an outage."""
-        outage = self._outage.is_widespread
-        if run.failures:
-            return len(self._suspect) < (1 if outage else MAX_SUSPECT)
-        return not outage or self._in_flight == len(self._suspect)
+        """Whether a call is free for this run."""
+        calls, limit = (self._retries, MAX_RETRIES) if run.failures else (self._first_calls, MAX_CALLS)
+        return self._first_calls + self._retries < MAX_CALLS and calls < (1 if self._outage.is_widespread else limit)
 
-    def _rest_of_batch(self, now: float) -> list[TrackedRun]:
-        """The other runs of a batch: those that are due, or will be soon."""
-        batch: list[TrackedRun] = []
-        others: list[tuple[TrackedRun, float]] = []
-        while len(batch) < MAX_IN_BATCH - 1 and (due := self._queue.next_due_at()) <= now + BATCH_AHEAD_SECONDS:
-            run = self._queue.pop_due(due)
-            assert run is not None
-            if run.is_over or run.is_polling:
-                continue
-            if not (run.alone or run.failures or run.closely) and due <= now + 0.25 * tolerable_delay(run.polled_age):
-                batch.append(run)
-            else:
-                others.append((run, due))
-        for run, due in others:
-            self._queue.schedule(run, due)
-        return batch
+    def _rest_of_batch(self, first: TrackedRun, now: float) -> list[TrackedRun]:
+        """The other runs of a batch: those that are due, or will be soon for their age."""
+        others = (
+            run
+            for run in self._runs
+            if run.timer is not None and run.timer.when() <= now + 0.25 * tolerable_delay(run.polled_age)
+            if not (run is first or run.alone or run.failures or run.closely)
+        )
+        return list(islice(others, MAX_IN_BATCH - 1))
 
     # Polls.
 
     def _start_call(self, runs: Sequence[TrackedRun], work: Coroutine[Any, Any, None]) -> None:
-        loop = asyncio.get_running_loop()
         for run in runs:
-            run.is_polling, run.polled_at = True, loop.time()
-        self._in_flight += 1
-        poll = self._spawn(work)
-        if any(run.failures for run in runs):
-            self._suspect.add(poll)
-        slow = loop.call_later(SLOW_SECONDS, self._mark_suspect, poll)
+            self._unschedule(run)
+            run.is_polling, run.polled_at = True, asyncio.get_running_loop().time()
+        is_retry = any(run.failures for run in runs)
+        self._retries += is_retry
+        self._first_calls += not is_retry
 
         def done(poll: asyncio.Task[None]) -> None:
-            slow.cancel()
-            self._in_flight -= 1
-            self._suspect.discard(poll)
+            self._retries -= is_retry
+            self._first_calls -= not is_retry
             for run in runs:
                 run.is_polling = False
-            for run in (*runs, *self._deferred):
                 self._reschedule(run)
-            self._deferred.clear()
             self._send_due()
 
-        poll.add_done_callback(done)
-
-    def _mark_suspect(self, poll: asyncio.Task[None]) -> None:
-        """Count a slow poll as suspect, because it may never end, and reschedule the runs that were deferred."""
-        self._suspect.add(poll)
-        for run in self._deferred:
-            self._reschedule(run)
-        self._deferred.clear()
-        self._send_due()
+        self._spawn(work).add_done_callback(done)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -300,7 +254,6 @@ class Poller:
                 # The stream should have sent that: it is broken, though it is open.
                 run.stream.cancel()
             self._record_status(run, status)
-            self._update_estimates(run.model)
 
     async def _poll_batch(self, runs: Sequence[TrackedRun]) -> None:
         try:
@@ -320,10 +273,7 @@ class Poller:
                 if run.request_id in answers:
                     self._record_status(run, answers[run.request_id])
                 else:
-                    run.missed_batches += 1
                     self._retry_alone([run])
-            for model in {run.model: None for run in runs}:
-                self._update_estimates(model)
 
     def _retry_alone(self, runs: Sequence[TrackedRun]) -> None:
         for run in runs:
@@ -337,9 +287,7 @@ class Poller:
                 run.polled_at = asyncio.get_running_loop().time()
                 run.set_reported(status)
                 self._record_status(run, status)
-                self._update_estimates(run.model)
                 self._reschedule(run)
-                self._send_due()
         except Exception as error:
             if is_final(error, 0.0, math.inf) and not run.is_over:
                 run.final.set_exception(error)
@@ -347,7 +295,6 @@ class Poller:
             self._streams -= 1
             run.stream, run.retry_at = None, asyncio.get_running_loop().time()
             self._reschedule(run)
-            self._send_due()
 
     async def _with_deadline(self, call: Awaitable[T]) -> T:
         try:
@@ -362,7 +309,11 @@ class Poller:
         self._notify(run, status)
         if status.finished:
             run.final.set_result(status)
-            run.record_end(status, asyncio.get_running_loop().time())
+            loop, model = asyncio.get_running_loop(), run.model
+            if run.record_end(status, loop.time()) and not model.is_outdated:
+                # Not at once: where many runs end, that would take most of the time.
+                model.is_outdated = True
+                loop.call_later(RESCHEDULE_SECONDS * len(model.runs), self._reschedule_all, model)
             return
         run.record_poll(status, run.polled_at)
         if status.status not in STATUSES and status.status not in self._unknown_statuses:
@@ -379,16 +330,13 @@ class Poller:
 
     def _record_failure(self, runs: Sequence[TrackedRun], error: Exception) -> None:
         now = asyncio.get_running_loop().time()
-        self._outage.record_failure(runs, error, now)
+        self._outage.record_failure(error, runs[0].polled_at, now)
         for run in runs:
             run.failures += 1
             run.failing_since = run.polled_at if run.failing_since is None else run.failing_since
             run.retry_at = now + pause_after(run.failures, error)
             if not run.is_over and is_final(error, now - run.failing_since, run.refused_seconds):
                 run.final.set_exception(error)
-            run.model.release_probe(run)
-        for model in {run.model: None for run in runs}:
-            self._replace_probe(model)
         for run in self._runs:
             if not run.is_over and self._outage.is_too_long_for(run, now):
                 run.final.set_exception(error)

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
 
 from ...errors import NotReady, ReelbookError, ServiceError, TooManyRequests
 from ...models.queue_status import COMPLETED, IN_PROGRESS, QueueStatus
 from ..paid_outcome import is_about_the_account
 from ..response_parsing import ServiceInfo, has_files
 from ..service_calls import ServiceCalls
+
+
+class StatusCalls(Protocol):
+    """The calls of a service that polling needs; the tests have a service of their own."""
+
+    async def service_info(self) -> ServiceInfo: ...
+
+    async def status(self, endpoint_id: str, request_id: str) -> QueueStatus: ...
+
+    async def statuses(self, ids: Sequence[str]) -> dict[str, QueueStatus]: ...
+
+    def stream(self, endpoint_id: str, request_id: str) -> AsyncIterator[QueueStatus]: ...
 
 
 class StatusSource:
