@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from reelbook.models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE, QueueStatus
 from reelbook.transport.polling.poller import Poller
+from reelbook.transport.response_parsing import ServiceInfo
 
 T = TypeVar("T")
 MODEL = "svc/pretended"
@@ -56,11 +57,6 @@ def clock() -> float:
 
 
 @dataclass
-class ServiceInfo:
-    features: frozenset[str] = frozenset()
-
-
-@dataclass
 class Job:
     """One run, as the service knows it."""
 
@@ -75,7 +71,7 @@ class Pretended:
     """A service that knows how long each run takes. `trouble` can make any look fail, or last."""
 
     def __init__(self, *features: str, delay: float = 0.004, workers: int | None = None, chatty: bool = False) -> None:
-        self.offers, self.delay, self.chatty = ServiceInfo(frozenset(features)), delay, chatty
+        self.offers, self.delay, self.chatty = ServiceInfo(features=frozenset(features)), delay, chatty
         self.free_at = [0.0] * workers if workers else None
         self.jobs: dict[str, Job] = {}
         self.calls = self.streams = self.under_way = self.most_under_way = self.most_streams = 0
