@@ -143,3 +143,14 @@ class TestLock:
 
         names = {re.split(r"[\[<>=!~ ;]", need)[0].lower() for need in wanted}
         assert names - self.pins().keys() == set()
+
+
+def test_the_top_level_holds_what_was_agreed() -> None:
+    """What git tracks there: five folders and the usual files of a project, and no leftover of a tool."""
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    entries = {line.partition("/")[0] for line in tracked.splitlines()}
+
+    assert entries == {
+        *("src", "notebooks", "tests", "binder", ".ci", ".github", ".gitattributes", ".gitignore", ".pre-commit-config.yaml"),
+        *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "pyproject.toml"),
+    }  # fmt: skip
