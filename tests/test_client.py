@@ -193,7 +193,7 @@ def test_what_is_no_input_is_refused_before_a_service_is_started_for_it(
     [
         (5, "a text, and not a value of the type int"), (None, "not a value of the type NoneType"),
         (rb.TextToVideo, "not the class TextToVideo"), ("", "is missing: the text is empty"), (" \n", "is empty"),
-        ("\ud800", "cannot be printed or sent"), ("a\0b", "cannot be printed or sent"),
+        ("\ud800", "cannot be printed or sent"), ("a\0b", "cannot be printed or sent"), ("b" * 10**6, "1,000,000 letters, and at most 8,000"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("what", ["request", "model", "model of a request"])

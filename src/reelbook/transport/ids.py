@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from ..errors import ReelbookError
 
+MAX_ID_LENGTH = 8_000
+"""Longer ids cannot be requested: they would not fit into a URL."""
 _MAX_QUOTED = 100
 """How many characters of an invalid id an error message quotes."""
 
@@ -28,6 +30,8 @@ def check_id(value: Any, what: Literal["request", "model"]) -> str:
         wrong = f"The id of a {what} is missing: the text is empty."
     elif not value.strip().isprintable():
         wrong = f"{value[:_MAX_QUOTED]!r} is no id of a {what}: it has a letter that cannot be printed or sent."
+    elif len(value.strip()) > MAX_ID_LENGTH:
+        wrong = f"{value[:_MAX_QUOTED]!r} … is no id of a {what}: it has {len(value):,} letters, and at most {MAX_ID_LENGTH:,} fit into an address."
     else:
         return value.strip()
     raise ReelbookError(f"{wrong} Nothing was asked or sent. {_SOURCES[what]}")

@@ -12,9 +12,8 @@ from typing import Any
 from ..errors import ServiceError
 from ..models.pricing import Estimate, Line
 from ..models.queue_status import IN_PROGRESS, IN_QUEUE, QueueStatus, parse_count
+from .ids import MAX_ID_LENGTH
 
-MAX_ID_LENGTH = 8_000
-"""Longer ids cannot be requested: they would not fit into a URL."""
 UNFINISHED_STATUSES = frozenset(
     {IN_QUEUE, IN_PROGRESS, "QUEUED", "PENDING", "STARTING", "PROCESSING", "RUNNING", "SUBMITTED"}
 )
