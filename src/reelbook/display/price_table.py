@@ -18,6 +18,7 @@ ROW = Markup(
 )
 TABLE = Markup('<table class="rb-facts" style="border-collapse:collapse;margin:2px 0"><tbody>{}</tbody></table>')
 ORIGINS = {"exact": "exact, quoted by the service"}
+DEFAULT_ORIGIN = "≈ estimated from the catalog"
 
 
 def estimate_table(estimate: Estimate) -> str:
@@ -25,7 +26,7 @@ def estimate_table(estimate: Estimate) -> str:
     total = format_credits(estimate.credits) or "unknown"
     rows = [ROW.format("td", shorten(line.label, MAX_LABEL_LENGTH), format_amount(line)) for line in estimate.breakdown]
     rows.append(ROW.format("td", Markup("<b>price</b>"), Markup("<b>{}</b>").format(total)))
-    origin = ORIGINS.get(estimate.source, "≈ estimated from the catalog")
+    origin = ORIGINS.get(estimate.source, DEFAULT_ORIGIN)
     if estimate.is_suspect:
         origin = f"{origin}; limits of a sweep count {format_credits(estimate.counted)}, the price in the catalog"
     return render_card(TABLE.format(Markup("").join(rows)), render_small_print(origin))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..errors import ReelbookError
 from ..models.picture_encoding import MAX_PIXELS, NotAPicture, require_picture
-from ..models.picture_headers import guess_kind, parse_header
+from ..models.picture_headers import OtherKind, guess_kind, parse_header
 from ..models.service_file import File
 from .local_file import CONTAINERS, LocalFile
 
@@ -35,10 +35,9 @@ def read_last_frame(path: Path) -> bytes:
         facts = path.stat()
     except OSError:
         raise NotAPicture("is a video that cannot be read: it is damaged, or not there any more.") from None
-    if kind != "a video":
-        raise NotAPicture(
-            f"has the name of a video and is {'no video' if kind == 'no picture' else kind}. Give a video, or a picture."
-        )
+    if kind is not OtherKind.VIDEO:
+        found = "no video" if kind is OtherKind.UNKNOWN else kind
+        raise NotAPicture(f"has the name of a video and is {found}. Give a video, or a picture.")
     return _decoded(str(path), facts.st_size, facts.st_mtime_ns)
 
 

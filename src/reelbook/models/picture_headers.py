@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +24,38 @@ class Header:
         return self.width * self.height
 
 
+class OtherKind(StrEnum):
+    """What a file is that cannot be sent as a picture; the value is for use in a sentence."""
+
+    TIFF = "a TIFF"
+    BMP = "a BMP"
+    HEIC = "a HEIC picture"
+    AVIF = "an AVIF picture"
+    VIDEO = "a video"
+    PDF = "a PDF"
+    PSD = "a PSD"
+    ZIP = "a ZIP archive"
+    NUMPY = "a saved numpy array"
+    SVG = "an SVG"
+    HTML = "a web page"
+    EMPTY = "empty"
+    UNKNOWN = "no picture"
+
+
 _OTHERS = (
-    (rb"II\*\0|MM\0\*", "a TIFF"),
-    (rb"BM.{12}[\x0c-\x80]\0\0\0", "a BMP"),
-    (rb"....ftyp(heic|heix|hevc|mif1|msf1)", "a HEIC picture"),
-    (rb"....ftypavi[fs]", "an AVIF picture"),
-    (rb"....ftyp", "a video"),
-    (rb"\x1aE\xdf\xa3", "a video"),
-    (rb"RIFF....AVI ", "a video"),
-    (rb"%PDF", "a PDF"),
-    (rb"8BPS", "a PSD"),
-    (rb"PK\x03\x04", "a ZIP archive"),
-    (rb"\x93NUMPY", "a saved numpy array"),
-    (rb"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<svg", "an SVG"),
-    (rb"\s*<(!doctype html|html)", "a web page"),
+    (rb"II\*\0|MM\0\*", OtherKind.TIFF),
+    (rb"BM.{12}[\x0c-\x80]\0\0\0", OtherKind.BMP),
+    (rb"....ftyp(heic|heix|hevc|mif1|msf1)", OtherKind.HEIC),
+    (rb"....ftypavi[fs]", OtherKind.AVIF),
+    (rb"....ftyp", OtherKind.VIDEO),
+    (rb"\x1aE\xdf\xa3", OtherKind.VIDEO),
+    (rb"RIFF....AVI ", OtherKind.VIDEO),
+    (rb"%PDF", OtherKind.PDF),
+    (rb"8BPS", OtherKind.PSD),
+    (rb"PK\x03\x04", OtherKind.ZIP),
+    (rb"\x93NUMPY", OtherKind.NUMPY),
+    (rb"\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)?<svg", OtherKind.SVG),
+    (rb"\s*<(!doctype html|html)", OtherKind.HTML),
 )
 
 
@@ -59,16 +78,18 @@ def parse_header(content: bytes) -> Header | None:
     return None
 
 
-def guess_kind(content: bytes) -> str:
-    r"""The kind of a file that cannot be sent, for use in a sentence.
+def guess_kind(content: bytes) -> OtherKind:
+    r"""The kind of a file that cannot be sent, from its first bytes.
 
-    >>> guess_kind(b"%PDF-1.7"), guess_kind(b"hello"), guess_kind(b"")
-    ('a PDF', 'no picture', 'empty')
+    >>> print(guess_kind(b"%PDF-1.7"), guess_kind(b"hello"), guess_kind(b""), sep=", ")
+    a PDF, no picture, empty
     """
     if not content:
-        return "empty"
+        return OtherKind.EMPTY
     head = content[:1000]
-    return next((name for pattern, name in _OTHERS if re.match(pattern, head, re.DOTALL | re.IGNORECASE)), "no picture")
+    return next(
+        (kind for pattern, kind in _OTHERS if re.match(pattern, head, re.DOTALL | re.IGNORECASE)), OtherKind.UNKNOWN
+    )
 
 
 def _size(form: str, content: bytes, at: int) -> tuple[int, int]:

@@ -127,7 +127,8 @@ class LibraryRun:
             run_text.format_media_facts(files[0]) if len(files) == 1 else [f"{len(files)} files"] if files else []
         )
         paid = format_credits(_parse_int(row.get("credits")), str(row.get("credits_source")))
-        facts = [fact for fact in ("" if seed is None else f"seed {shorten(seed, 40)}", *measured, paid) if fact]
+        seed_text = "" if seed is None else f"seed {shorten(seed, 40)}"
+        facts = [fact for fact in (seed_text, *measured, paid) if fact]
         created = row.get("created")
         error = str(row.get("error") or "")
         return {
@@ -137,6 +138,8 @@ class LibraryRun:
             "lead": shorten(prompt, run_text.MAX_PROMPT_LENGTH),
             "line": f"{created:%Y-%m-%d %H:%M} UTC" if hasattr(created, "strftime") else "",
             "facts": facts,
+            "seed": seed_text,
+            "paid": paid,
             "whole": join_with_dots(shorten(prompt, MAX_CAPTION_LENGTH), *facts),
             "files": [file_json(file) for file in files[:40]],
             "can": ["use", "code", "facts"],
@@ -203,14 +206,16 @@ def _format_inputs(kind: type[Input] | None, values: Mapping[str, Any]) -> list[
 
 def _card_json(large: CardJSON, model: str, prompt: str, inputs: Sequence[str]) -> CardJSON:
     files = large.get("files", [])
-    facts = large.get("facts", [])
-    paid = facts[-1] if facts and "credit" in facts[-1] else "not charged" if "not charged" in facts else ""
     card = {name: large[name] for name in CARD_KEYS if name in large}
-    card |= {"model": model, "name": short_model_name(model), "paid": paid, "count": len(files)}
+    card |= {
+        "model": model,
+        "name": short_model_name(model),
+        "paid": large.get("paid", ""),
+        "count": len(files),
+    }
     if inputs:
         card["asked"] = list(inputs)
-    seed = next((fact for fact in facts if fact.startswith("seed ")), "")
-    searchable = [prompt[:MAX_SEARCH_LENGTH], model, seed, large.get("error", ""), large["status"]]
+    searchable = [prompt[:MAX_SEARCH_LENGTH], model, large.get("seed", ""), large.get("error", ""), large["status"]]
     card["text"] = " ".join(searchable).lower()
     if large.get("error"):
         card["error"] = shorten(large["error"], MAX_ERROR_LENGTH)

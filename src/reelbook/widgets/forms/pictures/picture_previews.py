@@ -19,7 +19,7 @@ from ....display.formatting import format_size, join_with_dots, shorten
 from ....media.bounded_open import PICTURES
 from ....media.last_frame import read_last_frame
 from ....models.picture_encoding import MAX_BYTES, MAX_PIXELS, NotAPicture, encode_picture, require_picture
-from ....models.picture_headers import Header, guess_kind, parse_header
+from ....models.picture_headers import Header, OtherKind, guess_kind, parse_header
 
 BOX = (320, 320)
 """The maximum size of a thumbnail in pixels."""
@@ -28,8 +28,8 @@ HEAD_BYTES = 4096
 """Bytes of a file that identify its type."""
 MEGAPIXELS = f"{MAX_PIXELS / 1e6:g} megapixels"
 KINDS = "PNG, JPEG, WebP and GIF can be sent"
-CONVERTED = ("BMP", "TIFF", "AVIF")
-"""Formats that no service takes, converted to PNG without loss."""
+CONVERTED = (OtherKind.BMP, OtherKind.TIFF, OtherKind.AVIF)
+"""Kinds that no service takes, converted to PNG without loss; Pillow has the same names for them."""
 
 
 class VideoGiven(NotAPicture):
@@ -162,7 +162,7 @@ def convert_picture(content: bytes) -> bytes:
     _check_kind(content[:HEAD_BYTES])
     if parse_header(content) is not None:
         return require_picture(content)
-    with _decoder_errors(), Pillow.open(io.BytesIO(content), formats=CONVERTED) as picture:
+    with _decoder_errors(), Pillow.open(io.BytesIO(content), formats=[kind.name for kind in CONVERTED]) as picture:
         _check_pixels(picture.size)
         return encode_picture(picture)[0]
 
@@ -186,12 +186,12 @@ def _check_kind(head: bytes) -> None:
     """Refuse content whose first bytes are not those of a picture."""
     if parse_header(head) is not None:
         return
-    what = guess_kind(head)
-    if what == "a video":
+    kind = guess_kind(head)
+    if kind is OtherKind.VIDEO:
         playable = head[4:8] == b"ftyp" or head.startswith(b"\x1aE\xdf\xa3")
         raise (VideoGiven if playable else NotAPicture)("is a video, and a picture is needed here.")
-    if not what.endswith(CONVERTED):
-        raise NotAPicture(f"is {what}. {KINDS}.")
+    if kind not in CONVERTED:
+        raise NotAPicture(f"is {kind}. {KINDS}.")
 
 
 def _check_pixels(seen: tuple[int, int]) -> None:

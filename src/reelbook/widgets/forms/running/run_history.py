@@ -163,6 +163,7 @@ def _under_way_json(entry: Entry, run: Run) -> dict[str, Any]:
     """A run in progress."""
     fraction, stage = run.progress
     logs = run.logs
+    paid = format_credits(run.credits, run.credits_source)
     line = join_with_dots(shorten(stage, 80), f"{fraction:.0%}" if fraction else "")
     return {
         "line": "being cancelled" if entry.is_cancelling else line,
@@ -170,7 +171,8 @@ def _under_way_json(entry: Entry, run: Run) -> dict[str, Any]:
         "since": entry.started_at,
         "log": shorten(logs[-1], MAX_LINE_LENGTH) if logs else "",
         "lines": len(logs),
-        "facts": [format_credits(run.credits, run.credits_source)] if run.credits is not None else [],
+        "facts": [paid] if paid else [],
+        "paid": paid,
         "shapes": estimate_shapes(entry.value),
         "can": [*([] if entry.is_cancelling else ["cancel"]), "log", "use"],
     }
@@ -194,12 +196,15 @@ def _completed_json(run: Run) -> dict[str, Any]:
     files, seed = run.media, getattr(run.output, "seed", None)
     paid = format_credits(run.credits, run.credits_source)
     measured = run_text.format_media_facts(files[0]) if len(files) == 1 else [f"{len(files)} files"]
-    facts = [fact for fact in ("" if seed is None else f"seed {shorten(seed, 40)}", *measured, paid) if fact]
+    seed_text = "" if seed is None else f"seed {shorten(seed, 40)}"
+    facts = [fact for fact in (seed_text, *measured, paid) if fact]
     output_facts = dict(run_text.format_output_facts(run.output, beside=run.input))
     completed = {
         "line": join_with_dots(format_duration(run.timings["total"]), "nothing paid now" if run.from_library else ""),
         "lines": len(run.logs),
         "facts": facts,
+        "seed": seed_text,
+        "paid": paid,
         "whole": join_with_dots(shorten(run_text.get_prompt(run), MAX_CAPTION_LENGTH), *facts),
         "files": [file_json(file) for file in files[:MAX_FILES]],
         "can": [*(["log"] if run.logs else []), "use", "code", "facts"],
@@ -221,6 +226,7 @@ def _failed_json(run: Run) -> dict[str, Any]:
         "line": join_with_dots(format_error_type(run), format_duration(run.timings["total"])),
         "lines": len(run.logs),
         "facts": [paid] if paid else [],
+        "paid": paid,
         "error": "" if cancelled else shorten(format_sentence(reason, labels), MAX_REASON_LENGTH),
         "blamed": [
             [format_sentence(f"`{name}`", labels), shorten(value, 120)] for name, value in find_blamed_fields(run)
