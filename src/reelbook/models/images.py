@@ -56,7 +56,7 @@ class Image(str):
 
     def __new__(
         cls,
-        path: str,
+        path: Any,
         /,
         *,
         kind: Kind = "path",
@@ -64,6 +64,11 @@ class Image(str):
         label: str = "",
         content: bytes | None = None,
     ) -> Self:
+        if not isinstance(path, str):
+            words = (
+                "Give a picture to `Image.of`, which takes a path, an address, bytes, a PIL image, an array and more."
+            )
+            raise InvalidInput("Image", [Problem((), words, "picture")])
         image = super().__new__(cls, path)
         for name, value in (("kind", kind), ("sha256", sha256), ("label", label or path), ("content", content)):
             object.__setattr__(image, name, value)
