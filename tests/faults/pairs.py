@@ -168,7 +168,7 @@ def _work(order: Order, news: Connection[Any, Any]) -> None:
 def _as_everybody(order: Order, news: Connection[Any, Any]) -> None:
     import reelbook as rb
     from reelbook.runs.submission import Submission
-    from reelbook.storage.ledger.claims import Budget, Spend
+    from reelbook.storage.ledger.budget import Budget, Spend
     from reelbook.util.background_loop import background
 
     with rb.connect(order.address, api_key=order.key, library=order.library) as client:
@@ -209,7 +209,7 @@ def _as_everybody(order: Order, news: Connection[Any, Any]) -> None:
 def _check_naively(client: Client, limit: int) -> None:
     """What one writes without a transaction: look how much is spent, and go on if it is little enough."""
     import reelbook as rb
-    from reelbook.storage.ledger.claims import COST
+    from reelbook.storage.ledger.budget import COST
 
     spent, price = client._ledger.read(lambda db: db.execute(f"SELECT coalesce(sum({COST}), 0) FROM runs", {"unknown": 0}).fetchone())[0], 53  # fmt: skip
     if spent + price > limit:

@@ -16,7 +16,7 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.runs.submission import Submission
 from reelbook.service.accounts import NewAccount
-from reelbook.storage.ledger.claims import Budget
+from reelbook.storage.ledger.budget import Budget
 from reelbook.util.background_loop import background
 from tests.faults.nursery import clip, number_of
 from tests.faults.pairs import Notebooks, Order, Outcome, paid

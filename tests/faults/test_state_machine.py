@@ -19,8 +19,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from reelbook.errors import OverBudget
+from reelbook.storage.ledger import budget as budgets
 from reelbook.storage.ledger import claims, crash_recovery, transitions
-from reelbook.storage.ledger.claims import Budget, RunRequest, Verdict
+from reelbook.storage.ledger.budget import Budget
+from reelbook.storage.ledger.claims import RunRequest, Verdict
 from reelbook.storage.ledger.owners import Owner
 from reelbook.storage.ledger.schema import SCHEMA
 from reelbook.storage.ledger.transitions import Entry, Moved, State
@@ -400,7 +402,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @invariant()
     def money_is_never_undercounted(self) -> None:
         counted: dict[tuple[str, str], int] = {}
-        query = f"SELECT service, identity, {claims.COST} FROM runs"
+        query = f"SELECT service, identity, {budgets.COST} FROM runs"
         for service, identity, cost in self.db.execute(query, {"unknown": UNKNOWN_PRICE}):
             counted[service, identity] = counted.get((service, identity), 0) + cost
         paid: dict[tuple[str, str], int] = {}
@@ -464,7 +466,7 @@ BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "a failed attempt is forgotten": lambda patch: patch.setattr(claims, "get_past_cost", _forgotten),
     "a lost attempt is forgotten": lambda patch: patch.setattr(transitions, "get_past_cost", _forgotten),
     "an uncertain run costs nothing": lambda patch: patch.setattr(
-        claims, "COST", claims.COST.replace("THEN 0", "OR state = 'uncertain' THEN 0")
+        budgets, "COST", budgets.COST.replace("THEN 0", "OR state = 'uncertain' THEN 0")
     ),
     "a request goes twice without a key": lambda patch: patch.setattr(transitions, "mark_sending", _not_guarded),
     "an old key is repeated": lambda patch: patch.setattr(claims, "_why_unrepeatable", lambda entry, asked: None),

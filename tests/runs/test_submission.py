@@ -15,7 +15,7 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.runs import follower
 from reelbook.runs.submission import Submission
-from reelbook.storage.ledger.claims import Budget
+from reelbook.storage.ledger.budget import Budget
 from reelbook.util.background_loop import background
 from tests.support import KEY, Serve, Served, as_data_uri, png
 from tests.transport.variants import Hosted, Received, Reply, page

@@ -19,6 +19,7 @@ import pytest
 
 from reelbook.errors import LibraryError
 from reelbook.storage.ledger import claims, connection, crash_recovery, second_copy, transitions
+from reelbook.storage.ledger.budget import join_scope
 from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.transitions import Entry
 from reelbook.storage.ledger.writer import Ledger
@@ -71,9 +72,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = ledger.transact_now(lambda db: [paid(db, ledger, number) for number in range(RUNS)])
     lines = [crash_recovery.make_acceptance(run, request_of(number)) for number, run in enumerate(runs)]
     second_copy.append(folder, [second_copy.format_line(line) for line in lines])
-    ledger.transact_now(
-        lambda db: claims.join_scope(db, "plan", SERVICE, [(named(number), 0) for number in range(RUNS)])
-    )
+    ledger.transact_now(lambda db: join_scope(db, "plan", SERVICE, [(named(number), 0) for number in range(RUNS)]))
     ledger.close()
     return folder
 

@@ -11,7 +11,8 @@ import pytest
 
 from reelbook.errors import OverBudget
 from reelbook.storage.ledger import claims, known_services, transitions
-from reelbook.storage.ledger.claims import Budget, RunRequest
+from reelbook.storage.ledger.budget import Budget, check_budget
+from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.schema import SCHEMA
 from reelbook.storage.ledger.writer import Ledger
 from tests.storage.made import Made
@@ -135,8 +136,8 @@ def test_two_names_become_one(db: sqlite3.Connection) -> None:
         (again, 0), (twice, 1),
     ]  # fmt: skip
     with pytest.raises(OverBudget, match="10"):
-        claims.check_budget(db, Budget("plan", 10), 5)
-    claims.check_budget(db, Budget("plan", 15), 5)
+        check_budget(db, Budget("plan", 10), 5)
+    check_budget(db, Budget("plan", 15), 5)
 
 
 def test_a_run_whose_process_does_not_know_the_new_name_is_found(db: sqlite3.Connection) -> None:

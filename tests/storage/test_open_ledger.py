@@ -15,6 +15,7 @@ import pytest
 
 from reelbook.errors import LibraryError
 from reelbook.storage.ledger import claims, connection, crash_recovery, open_ledger, salvage, second_copy, transitions
+from reelbook.storage.ledger.budget import join_scope
 from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.writer import Ledger
 from reelbook.util import file_locks
@@ -53,7 +54,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
             [(f"old {n}", json.dumps("a boat " * 30), f"request of old {n}") for n in range(RUNS)],
         )
     )
-    ledger.transact_now(lambda db: claims.join_scope(db, "plan", "svc", [(f"old {n}", 0) for n in range(RUNS)]))
+    ledger.transact_now(lambda db: join_scope(db, "plan", "svc", [(f"old {n}", 0) for n in range(RUNS)]))
     for number in range(5):
         accepted(ledger, f"new {number}")
     ledger.close()

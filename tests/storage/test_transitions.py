@@ -11,7 +11,8 @@ import pytest
 
 from reelbook.errors import OverBudget
 from reelbook.storage.ledger import claims, crash_recovery, known_services, transitions
-from reelbook.storage.ledger.claims import Budget, RunRequest, Spend, Verdict
+from reelbook.storage.ledger.budget import COST, Budget, Spend, join_scope
+from reelbook.storage.ledger.claims import RunRequest, Verdict
 from reelbook.storage.ledger.schema import SCHEMA
 from reelbook.storage.ledger.transitions import Entry, Moved
 
@@ -85,7 +86,7 @@ def uncertain(db: Ledger, asked: RunRequest = PLAIN) -> int:
 
 
 def cost(db: Ledger, unknown: int = 0) -> int:
-    return int(db.execute(f"SELECT sum({claims.COST}) FROM runs", {"unknown": unknown}).fetchone()[0])
+    return int(db.execute(f"SELECT sum({COST}) FROM runs", {"unknown": unknown}).fetchone()[0])
 
 
 def state(db: Ledger, run: int) -> str:
@@ -479,7 +480,7 @@ def test_what_nobody_knows_the_price_of_counts_as_unknown(db: Ledger) -> None:
 
     assert (entry.unpriced, entry.credits) == (2, None)
     assert cost(db, unknown=50) == 100
-    claims.join_scope(db, "plan", "svc", [("seeded", 0)])
+    join_scope(db, "plan", "svc", [("seeded", 0)])
     with pytest.raises(OverBudget) as error:
         choose(db, PLAIN, budget=Budget("plan", 149))
     assert (error.value.committed, error.value.price) == (100, 50)
@@ -633,7 +634,7 @@ def test_the_sum_of_absurd_charges_does_not_stop_the_ledger(db: Ledger) -> None:
         run = accepted(
             db, replace(PLAIN, identity=f"run {number}", price=transitions.MAX_CREDITS), request=f"r{number}"
         )
-        claims.join_scope(db, "plan", "svc", [(f"run {number}", 0)])
+        join_scope(db, "plan", "svc", [(f"run {number}", 0)])
         assert run
 
     with pytest.raises(OverBudget):

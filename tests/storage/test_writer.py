@@ -321,7 +321,8 @@ import json, sys
 from pathlib import Path
 from reelbook.errors import OverBudget
 from reelbook.storage.ledger import claims
-from reelbook.storage.ledger.claims import RunRequest, Budget
+from reelbook.storage.ledger.budget import Budget
+from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.writer import Ledger
 ledger = Ledger(Path(sys.argv[1]))
 print("ready", flush=True)

@@ -13,8 +13,8 @@ import reelbook as rb
 from reelbook.api.sweeps import sweep
 from reelbook.client import Client
 from reelbook.errors import InvalidInput
-from reelbook.storage.ledger import claims
-from reelbook.sweeps.execute import ledger_lookup
+from reelbook.storage.ledger.budget import join_scope
+from reelbook.sweeps.execute import executor, ledger_lookup
 from reelbook.sweeps.execute.ledger_lookup import RunName, find_rows, make_budget_scope, name_runs
 from reelbook.transport.picture_sources import read_sources
 from reelbook.util.background_loop import background
@@ -128,13 +128,12 @@ def test_a_picture_that_changes_on_the_way_keeps_its_run(
     picture = tmp_path / "a.png"
     picture.write_bytes(png(16, 16))
     plan = sweep(rb.ImagesToVideo(images=[rb.Frame(url=picture, frames=1)]), fps=[12.0])
-    join = claims.join_scope
 
     def change(*args: object) -> None:
         picture.write_bytes(png(16, 16, "red"))
-        join(*args)  # type: ignore[arg-type]
+        join_scope(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(claims, "join_scope", change)
+    monkeypatch.setattr(executor, "join_scope", change)
     table = plan.run(budget=PRICE)
 
     assert table.loc[0, "status"] == "completed"

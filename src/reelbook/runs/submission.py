@@ -19,7 +19,8 @@ from ..models.base import Input
 from ..models.catalog import find_endpoint, is_reusable
 from ..models.pricing import Estimate
 from ..storage.ledger import claims, crash_recovery, known_services, transitions
-from ..storage.ledger.claims import Budget, RunRequest, Spend, Verdict
+from ..storage.ledger.budget import Budget, Spend
+from ..storage.ledger.claims import RunRequest, Verdict
 from ..storage.ledger.transitions import Entry
 from ..storage.ledger.writer import Ledger
 from ..storage.run_identity import dumps, format_canonical, make_identity

@@ -18,8 +18,8 @@ from ...models.queue_status import IN_PROGRESS
 from ...runs.cancel import Cancelled, cancel_runs
 from ...runs.submission import ClientContext, Submission
 from ...settings import options as session_options
-from ...storage.ledger import claims, known_services, transitions
-from ...storage.ledger.claims import Budget, Spend
+from ...storage.ledger import known_services, transitions
+from ...storage.ledger.budget import Budget, Spend, join_scope, lower_floors
 from ...storage.ledger.unavailable import LibraryClosed
 from ...storage.verify import get_paths
 from ..money_text import add_advice, estimate_total
@@ -174,10 +174,10 @@ class Executor:
         if self.options.budget is not None:
             scope = make_budget_scope(self.service, keys)
             self._budget = Budget(scope, self.options.budget)
-            await context.ledger.transact(lambda db: claims.join_scope(db, scope, self.service, keys))
+            await context.ledger.transact(lambda db: join_scope(db, scope, self.service, keys))
         if (price := self.options.price) is not None:
             named = None if self._budget is None else self._budget.scope
-            await context.ledger.transact(lambda db: claims.lower_floors(db, self.service, named, price))
+            await context.ledger.transact(lambda db: lower_floors(db, self.service, named, price))
         await asyncio.to_thread(
             self._load_standings, dict(zip((row.number for row, _ in possible), names, strict=True))
         )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...errors import InvalidInput
 from ...models.base import Input
 from ...models.images import Image, pictures_of
-from ...storage.ledger.claims import COST
+from ...storage.ledger.budget import COST
 from ...storage.ledger.known_services import get_current_name
 from ...storage.ledger.transitions import State
 from ...storage.ledger.writer import Ledger
