@@ -1,4 +1,8 @@
-"""Run every bench in a process of its own, then print one table of what they found; any that is beyond its limit or breaks fails."""
+"""Run every bench in a process of its own, then print one table of what they found.
+
+It fails for a bench that breaks, and for a ratio to something measured in the same run that is beyond its limit. An
+absolute figure beyond its limit is said, and fails nothing: it depends on the machine.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +32,12 @@ def main() -> int:
         rows += run(name)
     print_table(rows)
     beyond = [row for row in rows if not row.get("met", True)]
+    failing = [row for row in beyond if row.get("failed") or row.get("ratio") is not None]
     print(
-        f"\n{len(rows)} rows, {len(beyond)} beyond a limit, {time.monotonic() - began:.0f} s, load average {os.getloadavg()[0]:.2f}"
+        f"\n{len(rows)} rows, {len(beyond)} beyond a limit, {len(failing)} of them ratios or broken benches; "
+        f"{time.monotonic() - began:.0f} s, load average {os.getloadavg()[0]:.2f}"
     )
-    return 1 if beyond else 0
+    return 1 if failing else 0
 
 
 def run(name: str) -> list[dict[str, object]]:

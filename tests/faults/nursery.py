@@ -121,7 +121,7 @@ class Child:
 
 FIRST_CALL = (
     *(
-        "reelbook.transport.downloads.container_check",
+        "reelbook.transport.downloads.container_format",
         "reelbook.api.runs",
         "reelbook.display.run_progress",
         "reelbook.display.waiting_line",

@@ -21,7 +21,7 @@ import pytest
 from reelbook.errors import ReelbookError
 from reelbook.storage import shelf as shelf_module
 from reelbook.storage.shelf import STALE_SECONDS, SUFFIXES, Shelf
-from reelbook.transport.downloads.container_check import AVIF, BINARY, HEIC, MP4, PAGE, STARTS, TEXT, WAV, WEBP
+from reelbook.transport.downloads.container_format import AVIF, BINARY, HEIC, MP4, PAGE, STARTS, TEXT, WAV, WEBP
 
 
 def sha(content: bytes) -> str:

@@ -36,7 +36,7 @@ class TableFileSender(anywidget.AnyWidget):
     """Sends the files of one table. The page identifies them by row and position; its paths are never read."""
 
     # The text and not a path: anywidget watches a file, and would keep every sender alive for that.
-    _esm = (HERE / "courier.js").read_text(encoding="utf-8")
+    _esm = (HERE / "clip_transfer.js").read_text(encoding="utf-8")
     key = traitlets.Unicode().tag(sync=True)
     """The random key that the table's requests carry."""
     selected: Any = traitlets.List().tag(sync=True)

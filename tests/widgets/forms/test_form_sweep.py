@@ -22,7 +22,7 @@ from reelbook.client import Client
 from reelbook.display.update_clock import updater
 from reelbook.models.base import Input
 from reelbook.sweeps.plan.plan import Plan
-from reelbook.widgets.forms.fields.field_tree import get_sheet
+from reelbook.widgets.forms.fields.control_tree import get_sheet
 from reelbook.widgets.forms.form import Form
 from reelbook.widgets.forms.sweeping import plan_preview
 from reelbook.widgets.forms.sweeping.form_planning import CORRECT_VALUES, MAKING

@@ -22,7 +22,7 @@ from ...errors import DownloadFailed, ReelbookError
 from ...models.service_file import File
 from ...util.data_address import DataAddressError, is_data_address, parse_data_address
 from .allowed_hosts import AllowedHosts
-from .container_check import Damaged
+from .container_format import Damaged
 from .download_body import PermanentFailure, TemporaryFailure, read_body
 from .file_validation import Declared, validate
 from .partial_download import Mismatch, PartialDownload

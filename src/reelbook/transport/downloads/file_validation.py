@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from ...models.service_file import File
 from ...util.data_address import is_data_address
-from .container_check import BINARY, PAGE, PROVABLE, Damaged, Kind, check_container
+from .container_format import BINARY, PAGE, PROVABLE, Damaged, Kind, check_container
 
 MEDIA_NAMES = {
     ".mp4": "video/mp4",

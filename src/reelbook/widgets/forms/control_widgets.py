@@ -9,7 +9,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from .fields.field_tree import Node
+from .fields.control_tree import Node
 from .json_values import JSON_TEXT, is_json_text, is_same_json
 
 MAX_TOGGLES, MAX_LETTERS = 4, 40

@@ -12,8 +12,8 @@ import traitlets
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from .control_widgets import NotJSON, choice_to_edit, has_choices, make_widget, value_to_edit, widget_value
+from .fields.control_tree import Node, get_sheet
 from .fields.draft import Draft, InputTrait
-from .fields.field_tree import Node, get_sheet
 from .pictures.form_pictures import Pictures
 
 if TYPE_CHECKING:

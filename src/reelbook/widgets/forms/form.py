@@ -16,9 +16,9 @@ from ...display.update_clock import LiveOutput, updater
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from .base_widget import Handler, ScriptWidget
+from .fields.control_tree import Node, get_sheet
 from .fields.draft import Draft, InputTrait
 from .fields.earlier_prompts import EarlierPrompts
-from .fields.field_tree import Node, get_sheet
 from .fields.row_values import get_row_values
 from .form_scripts import pack_form_script
 from .json_values import sendable, to_page_json
@@ -52,7 +52,7 @@ class Form(ScriptWidget):
     """
 
     sheet = traitlets.Dict().tag(sync=True)
-    """The fields as the page draws them; see `fields.field_tree`."""
+    """The fields as the page draws them; see `fields.control_tree`."""
     state = traitlets.Dict().tag(sync=True)
     """The draft with its problems and its price."""
     records: Any = traitlets.List().tag(sync=True)

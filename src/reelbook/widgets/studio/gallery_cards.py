@@ -14,7 +14,7 @@ from ...errors import ReelbookError
 from ...media.local_file import LocalFile
 from ...models.catalog import CATALOG
 from ...models.service_file import File
-from ..forms.fields.field_tree import get_sheet, get_title
+from ..forms.fields.control_tree import get_sheet, get_title
 from ..forms.fields.row_values import get_row_values
 from ..forms.page_messages import get_labels
 from ..forms.running.run_history import (

@@ -17,7 +17,7 @@ from ....models.text_to_video import TextToVideo
 from ..protocol import EngineTask, Log, OutputFile, Progress, Work
 from ..video_writer import Movie
 from ..write_provenance import Provenance
-from .expand import expanded
+from .expand_prompt import expanded
 from .lexicon import scene_of
 from .painter import Painter
 from .palette import light_of

@@ -263,7 +263,7 @@ def craters(stage: Stage) -> list[Layer]:
 
 
 def waterfall(stage: Stage) -> list[Layer]:
-    """Two cliffs with a gap between them; the moving water is painted by `currents.Fall`."""
+    """Two cliffs with a gap between them; the moving water is painted by `moving_backdrops.Fall`."""
     middle, half = stage.width / 2, 0.13 * stage.unit
     x = stage.columns()[0]
     rough = profile((stage.seed, "cliff"), stage.wide, features=8, slope=1.3)

@@ -8,11 +8,11 @@ from PIL import Image
 
 from .backdrops import BACKDROPS
 from .cast import Role, cast_role, show_role
-from .currents import Fall, Plume
 from .figures import FIGURES
 from .finish import Finish
 from .grounds import GROUNDS
 from .layers import Layer, merged, show_layer
+from .moving_backdrops import Fall, Plume
 from .sampler import Latents
 from .sky import Sky
 from .stage import STILL, Stage, view

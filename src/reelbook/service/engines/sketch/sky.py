@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image
 
-from .currents import CloudSea, Shafts
 from .layers import blended
+from .moving_backdrops import CloudSea, Shafts
 from .noise import Field, cloudy, smoothly, stepped
 from .palette import Colour, mixed, scaled
 from .sampler import COVER, DRIFT_X, DRIFT_Y, LIGHT, WARMTH

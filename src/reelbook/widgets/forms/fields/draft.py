@@ -27,7 +27,7 @@ from ..json_values import (
     to_page_json,
 )
 from ..pictures.form_pictures import Pictures
-from .field_tree import Node, get_fixed_values
+from .control_tree import Node, get_fixed_values
 
 _WHOLE = re.compile(r"-?\d{1,4300}\Z")
 _STORED_PICTURE = re.compile(r"sha256:[0-9a-f]{64}\Z")

@@ -27,7 +27,7 @@ from ....errors import (
 )
 from ....models.base import Input
 from ....models.smart_resize import Size
-from ..fields.field_tree import get_sheet
+from ..fields.control_tree import get_sheet
 from ..page_messages import format_problem, format_sentence, get_labels
 
 if TYPE_CHECKING:

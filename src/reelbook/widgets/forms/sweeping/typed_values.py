@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from ....display.formatting import shorten
 from ....errors import ReelbookError
-from ..fields.field_tree import Node
+from ..fields.control_tree import Node
 from ..json_values import JSON_TEXT, is_json_text
 
 MAX_VALUES = 10_000

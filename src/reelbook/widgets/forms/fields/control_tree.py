@@ -16,9 +16,9 @@ from ....models.described.picture_fields import takes_picture
 from ....models.described.schema_judge import accepts
 from ....models.described.schema_view import ANNOTATIONS
 from ..json_values import MAX_LEVELS, decode, distinct_json, exact_json, to_page_json
-from .control_data import get_control_data
 from .field_order import find_arrangement, find_special
 from .merge_rules import Schema, merge_rules
+from .special_control_data import get_control_data
 
 Node = dict[str, Any]
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from reelbook.transport.downloads.container_check import HEAD_BYTES, Damaged, check_container, sniff_kind
+from reelbook.transport.downloads.container_format import HEAD_BYTES, Damaged, check_container, sniff_kind
 from reelbook.util.containers import PIECE_BYTES
 from tests.faults.bodies import every_kind, picture
 
