@@ -1,6 +1,6 @@
 """Following runs beside a plain polling loop: calls, processor time and how late an end is noticed.
 
-Run it with `make bench`, or alone: `.venv/bin/python tests/bench/clients.py`. The service is our own, plain sockets in
+Run it with `make bench`, or alone: `make bench ONLY=clients`. The service is our own, plain sockets in
 a process of its own. Ours and theirs take turns in one process, and the medians of the rounds are compared.
 """
 

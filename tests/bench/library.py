@@ -1,6 +1,6 @@
 """A library of 100,000 runs: how long it takes to open it, and to have it as a table.
 
-Run it with `make bench`, or alone: `.venv/bin/python tests/bench/library.py`. The ledger is written here row by row, as
+Run it with `make bench`, or alone: `make bench ONLY=library`. The ledger is written here row by row, as
 sweeps would have left it: four models, inputs that are all different, and a file on the shelf for each finished run.
 """
 

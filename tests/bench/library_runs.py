@@ -1,6 +1,6 @@
 """Runs with everything that belongs to one: ledger, watching, downloads and the shelf. Calls, memory, and milliseconds.
 
-Run it with `make bench`, or alone: `.venv/bin/python tests/bench/library_runs.py`. The service is our own, plain sockets
+Run it with `make bench`, or alone: `make bench ONLY=library_runs`. The service is our own, plain sockets
 in a process of its own; each measurement is a fresh client with a library of its own. A limit is missed where ours is
 more than 30% above it, because machines are noisy.
 """

@@ -1,6 +1,6 @@
 """The embedded service under load: status calls and submissions each second, and how long the slowest waited.
 
-Run it with `make bench`, or alone: `.venv/bin/python tests/bench/service.py`. The loader is our own, plain sockets in a
+Run it with `make bench`, or alone: `make bench ONLY=service`. The loader is our own, plain sockets in a
 process of its own, because a client library would be slower than what it measures.
 """
 
