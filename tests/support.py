@@ -19,6 +19,7 @@ from PIL import Image, ImageDraw
 
 from reelbook.service.accounts import NewAccount
 from reelbook.service.server import Server
+from reelbook.service.spec_decisions import DEFAULT_GRANT
 
 KEY = "test-key"
 
@@ -33,10 +34,10 @@ class Served:
     account: str | None = None
     """The only one whose charges are shown; None for all."""
 
-    def with_own_account(self) -> Served:
+    def with_own_account(self, credits: int = DEFAULT_GRANT) -> Served:
         """The same service with the key of a new account: a test's own money, without a service of its own."""
         name = f"guest-{uuid.uuid4().hex[:12]}"
-        self.server.service.accounts.open([NewAccount(name, f"key-of-{name}")])
+        self.server.service.accounts.open([NewAccount(name, f"key-of-{name}", credits)])
         return replace(self, key=f"key-of-{name}", account=name)
 
     @property

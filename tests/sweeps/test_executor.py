@@ -19,13 +19,12 @@ import reelbook as rb
 from reelbook.api.sweeps import sweep
 from reelbook.client import Client
 from reelbook.models.base import Input
-from reelbook.service.accounts import NewAccount
 from reelbook.storage.ledger import claims
 from reelbook.sweeps.execute.job import StillRunning
 from reelbook.sweeps.execute.order import order_rows
 from reelbook.sweeps.execute.rate_limit import RateLimit
 from reelbook.transport.picture_sources import Loc, Source, read_sources
-from tests.support import KEY, Serve, Served, png
+from tests.support import Served, png
 from tests.sweeps.dots import BOAT, DOT, PRICE, RUN, Scripted, dots, paid, reserved
 from tests.transport.variants import Hosted, Reply, page
 
@@ -44,13 +43,13 @@ SAME = (
 
 
 @pytest.fixture
-def served(serve: Serve) -> Served:
-    return serve()
+def served(shared: Served) -> Served:
+    return shared.with_own_account()
 
 
 @pytest.fixture
 def client(served: Served, tmp_path: Path) -> Iterator[Client]:
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         yield client
 
 
@@ -137,13 +136,13 @@ def _elsewhere(served: Served, tmp_path: Path, call: str, before: str = "") -> s
         f"    rows = dots(21)\n{before}    {call}\n    client.close()\n"
     )
     return subprocess.Popen(
-        [sys.executable, "-W", "error::RuntimeWarning", "-c", script, served.base_url, KEY, str(tmp_path / "library")],
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", script, served.base_url, served.key, str(tmp_path / "library")],
         text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip
 
 
 def test_a_killed_sweep_is_finished_by_running_it_again(served: Served, tmp_path: Path) -> None:
-    """SIGKILL in the middle, twice: 21 results for 21 charges, and the table is the same afterwards."""
+    """SIGKILL in the middle: 21 results for 21 charges, and the table is the same afterwards."""
     die = (
         "    from reelbook.sweeps.execute.progress import Tally\n"
         "    ended, left = Tally.record_end, [5]\n"
@@ -153,15 +152,13 @@ def test_a_killed_sweep_is_finished_by_running_it_again(served: Served, tmp_path
         "        if not left[0]: os.kill(os.getpid(), signal.SIGKILL)\n"
         "    Tally.record_end = count\n"
     )
-    codes = []
-    for _ in range(2):
-        with _elsewhere(served, tmp_path, "rows.run(budget=rows.credits)", die) as other:
-            codes.append(other.wait(60))
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with _elsewhere(served, tmp_path, "rows.run(budget=rows.credits)", die) as other:
+        code = other.wait(60)
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         first = dots(21).run(budget=21 * PRICE, client=client)
         again = dots(21).run(budget=0, client=client)
 
-    assert codes == [-9, -9]
+    assert code == -9
     assert counts(first) == {"completed": 21}
     assert len(reserved(served)) == 21
     assert set(first["request_id"]) == set(reserved(served))
@@ -295,10 +292,10 @@ def test_a_key_or_a_model_that_is_no_good_is_refused_once(
     assert "not like this" in caplog.text
 
 
-def test_an_account_that_runs_dry_ends_the_sweep(serve: Serve, tmp_path: Path) -> None:
+def test_an_account_that_runs_dry_ends_the_sweep(shared: Served, tmp_path: Path) -> None:
     """Credits for three of forty runs: three are completed, and no more are refused than were under way together."""
-    served = serve(accounts=[NewAccount("default", KEY, 3 * PRICE + 1)])
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    served = shared.with_own_account(3 * PRICE + 1)
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         table = dots(40).run(budget=40 * PRICE, concurrency=4)
         sent = client.ledger.transact_now(
             lambda db: db.execute("SELECT count(*) FROM events WHERE state = 'sending'").fetchone()
