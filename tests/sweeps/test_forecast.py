@@ -12,7 +12,7 @@ import reelbook as rb
 from reelbook.sweeps.execute.progress import Tally
 from reelbook.sweeps.plan.forecast import Past, estimate_seconds, get_work
 
-BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=25, resolution="480p")
+BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=25, resolution="480p", aspect_ratio="1:1")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_plan_tells_its_time_once_something_like_it_has_run(tmp_path: Path) ->
         errors = []
         lefts: list[Any] = []
         for first in (10, 20, 30):
-            more = rb.sweep(BOAT, seed=range(first, first + 6))
+            more = rb.sweep(BOAT, seed=range(first, first + 4))
             told = more.facts.seconds
             lefts.clear()
             job = more.start()
