@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 import pytest
 
 from reelbook.util.printable import CONTROLS
-from tests.support import deep, png
+from tests.support import png
 
 MODEL = "svc/smart-resize"
 ORDERS = (
@@ -39,18 +39,25 @@ STORIES = {
 }
 """What the service does, and what a script does with it."""
 
+COMMANDS = ("refused", "failed", "failed at its result", "completed")
+ASKED = json.dumps({"image_url": PICTURE, "target_sizes": ["16x16"]})
+
 SCRIPT = """
-import sys
+import os, sys
 import reelbook as rb
+from reelbook.cli import main
+from reelbook.session import session
 boat = rb.SmartResize(image_url={picture!r}, target_sizes=['16x16'])
-for story, address, code in {chapters!r}:
-    with rb.connect(address, library="library of " + story):
-        try:
-            exec(code)
-        except (Exception, KeyboardInterrupt):
-            # What Python does at the end of a script.
-            sys.excepthook(*sys.exc_info())
-    print("END OF", story, flush=True)
+for chapter, address, code in {chapters!r}:
+    os.environ |= dict(REELBOOK_URL=address, REELBOOK_LIBRARY=os.path.abspath("library of " + chapter))
+    try:
+        exec(code)
+    except (Exception, KeyboardInterrupt):
+        # What Python does at the end of a script.
+        sys.excepthook(*sys.exc_info())
+    for client in session.clients:
+        client.close()
+    print("END OF", chapter, flush=True)
 """
 
 
@@ -120,11 +127,10 @@ def hostile() -> Iterator[ThreadingHTTPServer]:
     server.server_close()
 
 
-def in_a_terminal(command: list[str], folder: Path, url: str) -> str:
+def in_a_terminal(command: list[str], folder: Path) -> str:
     """All that a command writes to its terminal."""
     ours, theirs = pty.openpty()
-    told = {"REELBOOK_URL": url, "REELBOOK_API_KEY": "k", "REELBOOK_LIBRARY": str(folder / ".reelbook")}
-    environment = {**os.environ, **told, "NO_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}
+    environment = {**os.environ, "REELBOOK_API_KEY": "k", "NO_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}
     child = subprocess.Popen(command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     text = b""
@@ -145,20 +151,26 @@ def orders_in(text: str) -> list[str]:
     return sorted({letter for letter in own if ord(letter) in CONTROLS})
 
 
-def address_of(hostile: ThreadingHTTPServer, story: str) -> str:
-    return f"http://127.0.0.1:{hostile.server_port}/{quote(story)}"
-
-
 @pytest.fixture(scope="module")
 def told(hostile: ThreadingHTTPServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What one script with all stories writes to its terminal, story by story."""
-    chapters = [(story, address_of(hostile, story), code) for story, code in STORIES.items()]
+    """What one script with all stories and commands writes to its terminal, one after another."""
+    codes = {story: (story, f"with rb.connect():\n    {code}") for story, code in STORIES.items()}
+    for story in COMMANDS:
+        codes[f"run {story}"] = story, f"main(['run', {MODEL!r}, {ASKED!r}])"
+        codes[f"library {story}"] = (
+            story,
+            f"os.environ['REELBOOK_LIBRARY'] = os.path.abspath('library of run {story}'); main(['library'])",
+        )
+    chapters = [
+        (chapter, f"http://127.0.0.1:{hostile.server_port}/{quote(story)}", code)
+        for chapter, (story, code) in codes.items()
+    ]
     script = SCRIPT.format(picture=PICTURE, chapters=chapters)
-    text = in_a_terminal([sys.executable, "-c", script], tmp_path_factory.mktemp("script"), "")
+    text = in_a_terminal([sys.executable, "-c", script], tmp_path_factory.mktemp("script"))
     found = {}
-    for story in STORIES:
-        found[story], end, text = text.partition(f"END OF {story}")
-        assert end, f"{story} did not end: {found[story]}"
+    for chapter in codes:
+        found[chapter], end, text = text.partition(f"END OF {chapter}\r\n")
+        assert end, f"{chapter} did not end: {found[chapter]}"
     return found
 
 
@@ -170,21 +182,18 @@ def test_a_script_shows_the_words_of_a_service_without_its_orders(told: dict[str
     assert ("Traceback" in told[story]) == (story in ("refused", "failed", "failed at its result", "interrupted"))
 
 
-@pytest.mark.parametrize("story", ["failed", "completed", *deep(("refused",), ("failed at its result",))])
-def test_so_does_the_command_line(hostile: ThreadingHTTPServer, tmp_path: Path, story: str) -> None:
+@pytest.mark.parametrize("story", COMMANDS)
+def test_so_does_the_command_line(told: dict[str, str], story: str) -> None:
     """`reelbook run`, then `reelbook library`."""
-    url = address_of(hostile, story)
-    asked = json.dumps({"image_url": PICTURE, "target_sizes": ["16x16"]})
-
-    texts = [in_a_terminal([sys.executable, "-m", "reelbook", "run", MODEL, asked], tmp_path, url)]
-    texts.append(in_a_terminal([sys.executable, "-m", "reelbook", "library"], tmp_path, url))
+    texts = [told[f"run {story}"], told[f"library {story}"]]
 
     assert [orders_in(text) for text in texts] == [[], []]
     assert ("overwritten" in texts[0]) == (story != "completed")
+    assert MODEL in texts[1]
 
 
 def test_a_terminal_does_get_orders_that_nobody_takes_out(tmp_path: Path) -> None:
     """The control: printed as they are, they arrive."""
-    text = in_a_terminal([sys.executable, "-c", f"print({ORDERS!r})"], tmp_path, "http://127.0.0.1:9")
+    text = in_a_terminal([sys.executable, "-c", f"print({ORDERS!r})"], tmp_path)
 
     assert {"\x1b", "\x07", "\x9b", "\u202e"} <= set(orders_in(text))

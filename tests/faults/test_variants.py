@@ -377,7 +377,7 @@ def told(
         }
 
 
-@pytest.mark.parametrize("name", [*PLAIN, *deep(*((name,) for name in SHAPES if name not in PLAIN))])
+@pytest.mark.parametrize("name", [*PLAIN, *deep(*((name,) for name in SHAPES if name not in PLAIN))], ids=[*SHAPES])
 def test_one_run_works_with_every_kind_of_service(told: Mapping[str, Future[Told]], film: bytes, name: str) -> None:
     """From `connect` to `close`, and every run is paid for exactly once."""
     variant = SHAPES[name]

@@ -108,7 +108,7 @@ def test_two_notebooks_pay_an_overlap_once_and_share_one_ceiling(
 ) -> None:
     """Two processes at once: 6 and 9 runs that overlap in 3 cost 12; then both run the same plan, with one budget.
 
-    The other one is a script in which nobody looks: it says nothing beside what it prints itself.
+    The other one is a script at which nobody looks: beside what it prints itself, it says only why it stopped.
     """
     rows, capped = dots(12), dots(12).repeated(2)[12:]
     calls = f"rows[:6].run(budget=99999); print(flush=True); sys.stdin.readline(); rows.repeated(2)[12:].run(budget={9 * PRICE})"
@@ -121,9 +121,10 @@ def test_two_notebooks_pay_an_overlap_once_and_share_one_ceiling(
         other.stdin.write("\n")
         other.stdin.flush()
         capped.run(budget=9 * PRICE)
-        said = other.communicate(timeout=60)
+        out, err = other.communicate(timeout=60)
 
-    assert (other.returncode, *said) == (0, "", "")
+    assert (other.returncode, out, err.count("\n")) == (0, "", 1)
+    assert err.startswith("The sweep has stopped. With budget=477")
     assert counts(here) == {"completed": 9}
     assert after_overlap == 12
     # Six rows of that plan are takes 0, which were paid before and count.
@@ -206,12 +207,6 @@ def test_a_hosted_service_asks_for_a_budget(served: Served, client: Client) -> N
         dots(5).run()
 
     assert len(reserved(served)) == 2
-
-
-def test_the_embedded_service_needs_no_budget(tmp_path: Path) -> None:
-    """Nothing costs anything there; the latest client is the one that runs a plan."""
-    with rb.connect(library=tmp_path / "embedded"):
-        assert counts(dots(2).run()) == {"completed": 2}
 
 
 def test_the_most_expensive_guess_holds_where_nobody_knows_a_price(

@@ -85,3 +85,8 @@ def test_a_sweep_that_takes_stock_knows_how_large_it_is() -> None:
     job.wait(60)
 
     assert totals == {3}
+
+
+def test_the_embedded_service_needs_no_budget() -> None:
+    """Nothing costs anything there; the latest client is the one that runs a plan."""
+    assert dots(5)[3:].run()["status"].tolist() == ["completed"] * 2
