@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,20 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One service for all tests that leave no trace in each other's way."""
-    server = Server(Settings(data=tmp_path_factory.mktemp("shared-service")), bind_socket("127.0.0.1", 0))
+    with _running(Settings(data=tmp_path_factory.mktemp("shared-service"))) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def shared_spec_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The same of one that offers only what the specification lists."""
+    with _running(Settings(data=tmp_path_factory.mktemp("spec-only-service"), spec_only=True)) as served:
+        yield served
+
+
+@contextmanager
+def _running(settings: Settings) -> Iterator[Served]:
+    server = Server(settings, bind_socket("127.0.0.1", 0))
     server.service.accounts.open([NewAccount("default", KEY)])
     with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
         yield Served(server, http)

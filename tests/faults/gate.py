@@ -6,7 +6,8 @@ import asyncio
 import re
 import threading
 from concurrent.futures import Future
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from tests.faults.kernels import PATIENCE
 from tests.support import Served
@@ -47,9 +48,20 @@ class Gate:
 
     def __init__(self, served: Served) -> None:
         served.http.get("/")  # Once it answers, its application is in place.
-        config = served.server._server.config
-        self._app, config.loaded_app = config.loaded_app, self
+        self._config = served.server._server.config
+        self._app, self._config.loaded_app = self._config.loaded_app, self
         self.held: list[Held] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let all go, and stand there no more."""
+        for held in self.held:
+            held.let_go()
+        self._config.loaded_app = self._app
 
     def hold(self, calls: str, *, skip: int = 0, after: bool = False) -> Held:
         """Hold calls such as `POST /models/run`; `after`: they take their effect, and only the answer is held."""

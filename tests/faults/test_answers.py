@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,9 +50,8 @@ CODES = (
         422,
         423,
         424,
-        425,
     ),
-    *(426, 428, 429, 431, 451, 499, 500, 501, 502, 503, 504, 505, 507, 508, 511, 520, 522, 530),
+    *(425, 426, 428, 429, 431, 451, 499, 500, 501, 502, 503, 504, 505, 507, 508, 511, 520, 522, 530),
 )
 PAGES = tuple(f"{code} page" for code in CODES)
 BODIES = tuple(f"{code} {how}" for how in FOREIGN for code in (404, 422))
@@ -59,6 +59,12 @@ FOR_A_WHILE = tuple(
     f"{how} for a while"
     for how in ("404 page", "404 message", "404 detail", "403 page", "503 page", "welcome", "closed")
 )
+
+COMMON = {400, 401, 403, 404, 410, 422, 429, 451, 499, 500, 502, 504}
+RARE = {f"{code} page" for code in CODES if code not in COMMON} | {
+    f"422 {how}" for how in FOREIGN if how not in ("detail", "gate")
+}
+"""Answers that are like others; `make deep` alone tries them."""
 
 PAUSED = ("429 page", "stale", "closed", "reset", "cut off", "garbage")
 """Here it is right to wait for the status: somebody asks for it, or nothing answers at all."""
@@ -138,14 +144,31 @@ def run_to_its_end(run: rb.Run) -> rb.Run:
         return run
 
 
+def without_rare(kinds: Sequence[str]) -> list[Any]:
+    """All of them as parameters, of which `make test` leaves the rare ones out."""
+    return [pytest.param(kind, marks=[pytest.mark.deep] if kind in RARE else []) for kind in kinds]
+
+
+def wanted(request: pytest.FixtureRequest, fixture: str) -> list[str]:
+    """The kinds of all tests of this session that use this fixture of the module."""
+    found = (
+        str(item.callspec.params["kind"])
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.path == request.path and fixture in item.fixturenames
+    )
+    return list(dict.fromkeys(found))
+
+
 @pytest.fixture(scope="module")
-def lasting(impatient: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Told]:
+def lasting(
+    request: pytest.FixtureRequest, impatient: None, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, Told]:
     """The result is answered so for as long as anybody asks in the first session."""
-    kinds = (*PAGES, *BODIES, *KINDS)
+    kinds = wanted(request, "lasting")
     return told_of(tmp_path_factory.mktemp("lasting"), {kind: [Fault(RESULT, kind)] for kind in kinds})
 
 
-@pytest.mark.parametrize("kind", [*PAGES, *BODIES, *KINDS])
+@pytest.mark.parametrize("kind", without_rare([*PAGES, *BODIES, *KINDS]))
 def test_no_page_at_the_result_makes_a_run_failed(lasting: Mapping[str, Told], kind: str) -> None:
     """Paid once: unfinished at first, with words that say so, and home as soon as the result can be had."""
     told = lasting[kind]
@@ -162,13 +185,17 @@ def test_no_page_at_the_result_makes_a_run_failed(lasting: Mapping[str, Told], k
 
 
 @pytest.fixture(scope="module")
-def passing(impatient: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Told]:
+def passing(
+    request: pytest.FixtureRequest, impatient: None, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, Told]:
     """Status and result are answered so for a while, and then as they are; or the status for ever."""
+    kinds = wanted(request, "passing")
     for_a_while = {
         kind: [Fault(at, kind.removesuffix(" for a while"), seconds=0.8) for at in (STATUS, RESULT)]
-        for kind in FOR_A_WHILE
+        for kind in kinds
+        if kind in FOR_A_WHILE
     }
-    for_ever = {kind: [Fault(STATUS, kind)] for kind in NEVER_A_STATUS}
+    for_ever = {kind: [Fault(STATUS, kind)] for kind in kinds if kind in NEVER_A_STATUS}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(follower, "RESULT_SECONDS", 10.0)
         patch.setattr(paid_response, "REFUSED_SECONDS", 10.0)
@@ -181,7 +208,7 @@ def test_what_passes_by_itself_is_waited_for(passing: Mapping[str, Told], kind: 
     assert (passing[kind].first, passing[kind].charges) == ("completed", 1)
 
 
-@pytest.mark.parametrize("kind", NEVER_A_STATUS)
+@pytest.mark.parametrize("kind", without_rare(NEVER_A_STATUS))
 def test_a_result_that_is_there_comes_home_whatever_the_status_says(passing: Mapping[str, Told], kind: str) -> None:
     """Nothing that can be read comes from the status, for ever: the result shows by itself that the run has ended."""
     assert (passing[kind].first, passing[kind].charges) == ("completed", 1)
@@ -321,6 +348,7 @@ def test_an_answer_without_a_usable_id_leaves_an_uncertain_run(tmp_path: Path, k
     assert len(hosted.charges) == 1
 
 
+@pytest.mark.deep
 def test_the_rule_that_was_pays_twice_and_is_seen(
     impatient: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

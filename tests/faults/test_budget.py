@@ -15,29 +15,33 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.runs.submission import Submission
-from reelbook.service.accounts import NewAccount
 from reelbook.storage.ledger.budget import Budget
 from reelbook.util.background_loop import background
 from tests.faults.nursery import clip, number_of
 from tests.faults.pairs import Notebooks, Order, Outcome, paid
-from tests.support import KEY, Serve, Served, png
+from tests.support import Served, png
 from tests.transport.variants import Hosted, Received, Reply
 
 PRICE = 53
 RUN = "/models/run"
 STITCH = rb.ImagesToVideo.endpoint_id
-SIZES = [pytest.param(120, 50, id="ci"), pytest.param(400, 100, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(600)])]  # fmt: skip
+SIZES = [pytest.param(40, 16, id="ci"), pytest.param(400, 100, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(600)])]  # fmt: skip
 SPARE = PRICE - 1
 """Left over in each budget: not enough for one more."""
 
 
+@pytest.fixture
+def served(shared: Served) -> Served:
+    return shared.with_own_account()
+
+
 def spent_by_two(
-    address: str, library: Path, runs: int, *, limit: int | None = None, way: str = "library"
+    address: str, key: str, library: Path, runs: int, *, limit: int | None = None, way: str = "library"
 ) -> list[list[Outcome]]:
     """What became of so many runs, half of them in each of two notebooks that share a library."""
     halves = [range(runs)[half::2] for half in range(2)]
     with Notebooks() as notebooks:
-        both = [notebooks.opened(Order(address, KEY, library, half, way, limit)) for half in halves]
+        both = [notebooks.opened(Order(address, key, library, half, way, limit)) for half in halves]
         notebooks.begin()
         return [notebook.outcomes() for notebook in both]
 
@@ -53,12 +57,10 @@ def good(outcomes: Sequence[Sequence[Outcome]]) -> set[int]:
 
 @pytest.mark.parametrize(("runs", "money"), SIZES)
 def test_two_notebooks_together_never_spend_more_than_their_budget(
-    serve: Serve, tmp_path: Path, runs: int, money: int
+    served: Served, tmp_path: Path, runs: int, money: int
 ) -> None:
     """Exactly as many are paid for as there is money; of the others nothing reaches the service."""
-    served = serve()
-
-    outcomes = spent_by_two(served.base_url, tmp_path / "library", runs, limit=money * PRICE + SPARE)
+    outcomes = spent_by_two(served.base_url, served.key, tmp_path / "library", runs, limit=money * PRICE + SPARE)
 
     charged = paid(served)
     assert kinds(outcomes) == {"": money, "OverBudget": runs - money}
@@ -74,31 +76,30 @@ def credits_held(served: Served) -> int:
     return sum(signs[line["kind"]] * line["credits"] for line in served.charges())
 
 
-def test_a_check_outside_the_transaction_spends_too_much(serve: Serve, tmp_path: Path) -> None:
+@pytest.mark.deep
+def test_a_check_outside_the_transaction_spends_too_much(served: Served, tmp_path: Path) -> None:
     """The control: first looking and then acting, as one writes it without a ledger, overshoots the same budget."""
-    served = serve()
-
-    spent_by_two(served.base_url, tmp_path / "library", 32, limit=8 * PRICE, way="naive")
+    spent_by_two(served.base_url, served.key, tmp_path / "library", 32, limit=8 * PRICE, way="naive")
 
     assert sum(paid(served).values()) > 8
 
 
 @pytest.mark.parametrize(("runs", "money"), SIZES)
 def test_each_of_two_notebooks_keeps_to_what_it_may_spend_now(
-    serve: Serve, tmp_path: Path, runs: int, money: int
+    served: Served, tmp_path: Path, runs: int, money: int
 ) -> None:
     """Both want the same runs, 32 at once, and each has its own limit: together exactly both, and no run is paid twice.
 
     What was paid before they began counts for neither.
     """
-    served, library = serve(), tmp_path / "library"
-    with rb.connect(served.base_url, api_key=KEY, library=library) as client:
+    library = tmp_path / "library"
+    with rb.connect(served.base_url, api_key=served.key, library=library) as client:
         tried(client, clips(*range(5)), 5 * PRICE)
 
     with Notebooks() as notebooks:
         limits = [(money // 2 + 3) * PRICE + SPARE, (money // 2 - 3) * PRICE]
         both = [
-            notebooks.opened(Order(served.base_url, KEY, library, range(runs)[::step], spend=limit))
+            notebooks.opened(Order(served.base_url, served.key, library, range(runs)[::step], spend=limit))
             for step, limit in zip((1, -1), limits, strict=True)
         ]
         notebooks.begin()
@@ -118,7 +119,7 @@ def test_a_run_whose_answer_is_lost_counts_against_the_budget(tmp_path: Path, ru
         hosted.on("POST", RUN, lambda received: _lost_or_accepted(hosted, received))
         hosted.on("GET", "/file", Reply(200, png(16, 16)))
 
-        outcomes = spent_by_two(hosted.base_url, tmp_path / "library", runs, limit=money * PRICE + SPARE)
+        outcomes = spent_by_two(hosted.base_url, "a-key", tmp_path / "library", runs, limit=money * PRICE + SPARE)
 
         sent = [number_of(received.json["input"]) for received in hosted.seen("POST", RUN)]
     lost = [number for number in sent if number % 3 == 0]
@@ -137,12 +138,12 @@ def _lost_or_accepted(hosted: Hosted, received: Received) -> Reply:
     return Reply(200, {"requestId": f"r{number}"})
 
 
-def test_an_account_that_runs_dry_refuses_the_rest(serve: Serve, tmp_path: Path) -> None:
+def test_an_account_that_runs_dry_refuses_the_rest(shared: Served, tmp_path: Path) -> None:
     """The service's own ceiling: as many as it can pay for are made, the rest gets a 402, and its balance stays above 0."""
-    money, runs = 12, 48
-    served = serve(accounts=[NewAccount("default", KEY, money * PRICE + SPARE)])
+    money, runs = 6, 24
+    served = shared.with_own_account(money * PRICE + SPARE)
 
-    outcomes = spent_by_two(served.base_url, tmp_path / "library", runs)
+    outcomes = spent_by_two(served.base_url, served.key, tmp_path / "library", runs)
 
     signs = {"reserve": -1, "refund": 1, "settle": 0}
     moves = [signs[line["kind"]] * line["credits"] for line in served.charges()]
@@ -153,13 +154,8 @@ def test_an_account_that_runs_dry_refuses_the_rest(serve: Serve, tmp_path: Path)
 
 
 @pytest.fixture
-def served(serve: Serve) -> Served:
-    return serve()
-
-
-@pytest.fixture
 def client(served: Served, tmp_path: Path) -> Iterator[Client]:
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         yield client
 
 

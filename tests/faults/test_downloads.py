@@ -183,7 +183,7 @@ def judge(planned: list[Planned], told: list[DownloadedFile | DownloadFailed]) -
 
 
 @pytest.mark.usefixtures("_impatient")
-@pytest.mark.parametrize("count", [500, pytest.param(2_000, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("count", [150, pytest.param(2_000, marks=pytest.mark.deep)])
 def test_no_wrong_byte_is_accepted_and_nothing_sound_is_lost(count: int, tmp_path: Path) -> None:
     """What can be had is brought, byte for byte; what is damaged for ever is refused; no other file gets a name."""
     planned = plan(count)
@@ -214,6 +214,7 @@ async def naive(client: httpx.AsyncClient, url: str) -> bytes | None:
     return response.content if response.is_success else None
 
 
+@pytest.mark.deep
 def test_a_naive_download_accepts_damaged_files_from_this_host() -> None:
     """The control: this host does what it is said to do, and a downloader without our checks falls for it."""
     # Without the slow ones: it would wait for them for ever.
@@ -232,6 +233,7 @@ def test_a_naive_download_accepts_damaged_files_from_this_host() -> None:
     assert len(wrong) >= 10
 
 
+@pytest.mark.deep
 def test_the_same_seed_is_the_same_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is asked of the host does not depend on the weather."""
     monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.001)

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,12 @@ from reelbook.util.background_loop import background
 from tests.faults.gate import Gate, Held
 from tests.faults.kernels import PATIENCE, Ended, Kernel
 from tests.faults.nursery import clip
-from tests.support import KEY, Serve, Served
+from tests.support import Served
 
 PROMPT_SECONDS = 2.0
 SERVICES = [
-    pytest.param(True, id="spec only"),
-    pytest.param(False, id="idempotent", marks=pytest.mark.deep),
+    pytest.param("shared_spec_only", id="spec only"),
+    pytest.param("shared", id="idempotent", marks=pytest.mark.deep),
 ]
 HOW_TO_GO_ON = "Run the same again"
 SLOW_SECONDS = 3.5
@@ -109,18 +109,18 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
         yield kernel
 
 
-def opened(kernel: Kernel, served: Served, library: Path) -> Bench:
-    gate = Gate(served)
-    kernel.run(f"client = rb.connect({served.base_url!r}, api_key={KEY!r}, library={str(library)!r})")
-    return Bench(kernel, served, gate, library)
+@contextmanager
+def opened(kernel: Kernel, served: Served, library: Path) -> Iterator[Bench]:
+    kernel.run(f"client = rb.connect({served.base_url!r}, api_key={served.key!r}, library={str(library)!r})")
+    with Gate(served) as gate:
+        yield Bench(kernel, served, gate, library)
 
 
 @pytest.fixture
-def bench(request: pytest.FixtureRequest, kernel: Kernel, serve: Serve, tmp_path: Path) -> Iterator[Bench]:
-    bench = opened(kernel, serve(spec_only=request.param), tmp_path / "library")
-    yield bench
-    for held in bench.gate.held:
-        held.let_go()
+def bench(request: pytest.FixtureRequest, kernel: Kernel, tmp_path: Path) -> Iterator[Bench]:
+    service: Served = request.getfixturevalue(request.param)
+    with opened(kernel, service.with_own_account(), tmp_path / "library") as bench:
+        yield bench
     kernel.run("client.close()")
 
 
@@ -210,7 +210,7 @@ def test_what_has_not_left_when_the_interrupt_comes_does_not_leave(bench: Bench)
     assert len(bench.paid()) == 1
 
 
-@pytest.mark.parametrize("bench", [True], ids=["spec only"], indirect=True)
+@pytest.mark.parametrize("bench", SERVICES[:1], indirect=True)
 def test_without_the_look_for_a_stop_a_run_is_sent_after_it(bench: Bench) -> None:
     """The control: the same interrupt, and a submission that does not look, is a payment after the stop mark."""
     bench.kernel.run("looks, Submission._check_stopped = Submission._check_stopped, lambda submission: None")
@@ -223,11 +223,29 @@ def test_without_the_look_for_a_stop_a_run_is_sent_after_it(bench: Bench) -> Non
     assert bench.sent_after_the_stop() == [1]
 
 
+@pytest.mark.parametrize("bench", SERVICES[:1], indirect=True)
+def test_interrupts_in_a_row_in_a_kernel_are_one(bench: Bench) -> None:
+    """Whoever presses the stop button several times gets one traceback, the prompt, and loses nothing."""
+    held = bench.gate.hold("POST /models/run", after=True)
+    cell = bench.kernel.begin("rb.sweep(clip(1), fps=range(1, 9)).run(budget=9999)")
+    held.arrived()
+    for _ in range(5):
+        bench.kernel.interrupt()
+        threading.Event().wait(0.05)
+    ended = cell.ended()
+    held.let_go()
+    bench.drained()
+
+    assert (ended.error, bench.kernel.said) == ("Interrupted", "")
+    assert len(bench.paid()) == 1
+    assert "uncertain" not in bench.states()
+
+
 @pytest.mark.parametrize(
     ("bench", "times", "runs"),
     [
-        pytest.param(True, 3, 24, id="ci"),
-        pytest.param(True, 25, 200, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(600)]),
+        pytest.param("shared_spec_only", 3, 24, id="ci"),
+        pytest.param("shared_spec_only", 25, 200, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(600)]),
     ],
     indirect=["bench"],
 )
@@ -258,7 +276,7 @@ def test_interrupts_at_any_moment(bench: Bench, times: int, runs: int) -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, pytest.param(SLOW_SECONDS, marks=pytest.mark.deep)])
 def test_a_kernel_that_is_shut_down_writes_the_answer_in_flight_down(
-    serve: Serve, tmp_path: Path, seconds: float
+    shared_spec_only: Served, tmp_path: Path, seconds: float
 ) -> None:
     """The notebook is closed while a paid request waits for its answer: the next one finds it accepted.
 
@@ -271,12 +289,12 @@ def test_a_kernel_that_is_shut_down_writes_the_answer_in_flight_down(
 
     with Kernel(tmp_path / "kernel") as kernel:
         kernel.run("import reelbook as rb")
-        bench = opened(kernel, serve(spec_only=True), tmp_path / "library")
-        held = bench.gate.hold("POST /models/run", after=True)
-        bench.interrupted(f"rb.start(rb.ImagesToVideo(**{clip(1)!r}))", held, answered=False)
-        before = bench.states()
+        with opened(kernel, shared_spec_only.with_own_account(), tmp_path / "library") as bench:
+            held = bench.gate.hold("POST /models/run", after=True)
+            bench.interrupted(f"rb.start(rb.ImagesToVideo(**{clip(1)!r}))", held, answered=False)
+            before = bench.states()
 
-        status = kernel.shut_down(answer)
+            status = kernel.shut_down(answer)
 
         assert (before, status) == (["sending"], 0)
         # Where its first news was quick enough, that is written down too.
@@ -286,10 +304,10 @@ def test_a_kernel_that_is_shut_down_writes_the_answer_in_flight_down(
         assert kernel.said == ""
 
 
-def test_a_stop_that_comes_while_a_run_is_about_to_be_sent_is_heeded(serve: Serve, tmp_path: Path) -> None:
+def test_a_stop_that_comes_while_a_run_is_about_to_be_sent_is_heeded(shared_spec_only: Served, tmp_path: Path) -> None:
     """However close: once the stop mark is on its way to the ledger, no sending is written behind it."""
-    served = serve(spec_only=True)
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    served = shared_spec_only.with_own_account()
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         ledger = client._ledger
         submission = Submission(client._context(), rb.ImagesToVideo(**clip(1)))
         submit = ledger.submit
@@ -311,7 +329,7 @@ def test_a_stop_that_comes_while_a_run_is_about_to_be_sent_is_heeded(serve: Serv
 
 
 def test_a_stop_that_comes_just_after_the_answer_names_the_run(
-    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared_spec_only: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the machine is busy the cell may still wait for a submission that is accepted: nobody is left in doubt about it.
 
@@ -322,10 +340,9 @@ def test_a_stop_that_comes_just_after_the_answer_names_the_run(
         work.result(PATIENCE)
         raise KeyboardInterrupt
 
-    served = serve(spec_only=True)
-    gate = Gate(served)
-    held = gate.hold("/status")
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    served = shared_spec_only.with_own_account()
+    with Gate(served) as gate, rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
+        held = gate.hold("/status")
         monkeypatch.setattr(submit_wait, "_wait_until", late)
         with pytest.raises(Interrupted) as caught:
             client.start(rb.ImagesToVideo(**clip(1)))

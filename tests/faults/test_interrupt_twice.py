@@ -26,7 +26,7 @@ from reelbook.util.interrupts import GRACE_SECONDS
 from tests.faults.gate import Gate
 from tests.faults.kernels import PATIENCE, Kernel
 from tests.faults.nursery import clip
-from tests.support import KEY, Serve, Served
+from tests.support import Served
 
 APART = GRACE_SECONDS + 0.1
 """A person who presses again, and means it."""
@@ -91,7 +91,7 @@ class Place:
         """A script that has connected."""
         # Whatever started the tests may ignore what a closed terminal sends, and children would, too.
         before = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
-        before += CONNECT.format(address=self.served.base_url, key=KEY, library=str(self.library))
+        before += CONNECT.format(address=self.served.base_url, key=self.served.key, library=str(self.library))
         return self.process([sys.executable, "-c", before + code])
 
     def process(self, command: list[str], **environment: str) -> Process:
@@ -108,17 +108,15 @@ class Place:
 
     def uncertain(self) -> list[int]:
         """The runs of which the next notebook knows that nobody knows."""
-        with rb.connect(self.served.base_url, api_key=KEY, library=self.library):
+        with rb.connect(self.served.base_url, api_key=self.served.key, library=self.library):
             return [one.run for one in rb.library().uncertain]
 
 
 @pytest.fixture
-def place(serve: Serve, tmp_path: Path) -> Iterator[Place]:
-    served = serve(spec_only=True)
-    place = Place(served, Gate(served), tmp_path / "library")
-    yield place
-    for held in place.gate.held:
-        held.let_go()
+def place(shared_spec_only: Served, tmp_path: Path) -> Iterator[Place]:
+    served = shared_spec_only.with_own_account()
+    with Gate(served) as gate:
+        yield Place(served, gate, tmp_path / "library")
 
 
 def assert_known(place: Place, process: Process) -> None:
@@ -213,7 +211,7 @@ def test_a_sweep_on_the_command_line_says_what_goes_on(place: Place, tmp_path: P
     held = place.gate.hold("POST /models/run", after=True)
     process = place.process(
         [sys.executable, "-m", "reelbook", "sweep", str(file), "--budget", "999"],
-        REELBOOK_URL=place.served.base_url, REELBOOK_API_KEY=KEY, REELBOOK_LIBRARY=str(place.library),
+        REELBOOK_URL=place.served.base_url, REELBOOK_API_KEY=place.served.key, REELBOOK_LIBRARY=str(place.library),
     )  # fmt: skip
     held.arrived()
     process.signal()
@@ -261,7 +259,7 @@ def test_an_order_to_end_while_something_is_paid_for_waits_for_the_answer(
 def test_an_order_to_end_in_a_kernel_that_does_something_else_loses_no_answer(place: Place, tmp_path: Path) -> None:
     """A sweep is under way in the background while a cell sleeps."""
     with Kernel(tmp_path / "kernel") as kernel:
-        kernel.run(CONNECT.format(address=place.served.base_url, key=KEY, library=str(place.library)))
+        kernel.run(CONNECT.format(address=place.served.base_url, key=place.served.key, library=str(place.library)))
         held = place.gate.hold("POST /models/run", after=True)
         kernel.begin(SCRIPTS["something else"])
         held.arrived()
@@ -292,38 +290,13 @@ def test_an_interrupt_after_the_last_client_was_closed_is_no_traceback(place: Pl
     assert (status, process.text) == (0, "at the end\n")
 
 
-def test_interrupts_in_a_row_in_a_kernel_are_one(place: Place, tmp_path: Path) -> None:
-    """Whoever presses the stop button several times gets one traceback, the prompt, and loses nothing."""
-    with Kernel(tmp_path / "kernel") as kernel:
-        kernel.run(CONNECT.format(address=place.served.base_url, key=KEY, library=str(place.library)))
-        held = place.gate.hold("POST /models/run", after=True)
-        cell = kernel.begin(SCRIPTS["a sweep"])
-        held.arrived()
-        for _ in range(5):
-            kernel.interrupt()
-            time.sleep(0.05)
-        ended = cell.ended()
-        held.let_go()
-        kernel.run(
-            f"from reelbook.util.background_loop import background\nbackground.wait(client.context.drain({PATIENCE}))"
-        )
-        status = kernel.shut_down()
-
-        assert (ended.error, status, kernel.said) == ("Interrupted", 0, "")
-    assert len(place.paid()) == 1
-    assert place.uncertain() == []
-
-
 @pytest.mark.parametrize(
     "times",
     [pytest.param(2, id="ci"), pytest.param(200, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(2400)])],
 )
-def test_two_interrupts_at_any_moment(serve: Serve, tmp_path: Path, times: int) -> None:
+def test_two_interrupts_at_any_moment(place: Place, times: int) -> None:
     """Wherever they hit a script that submits one run after another: nothing uncertain, no foreign traceback, nothing paid twice."""
     chance = random.Random(SEED)
-    served = serve(spec_only=True)
-    gate = Gate(served)
-    place = Place(served, gate, tmp_path / "library")
     code = (
         "import sys\nprint('begun', file=sys.stderr, flush=True)\n"
         f"for number in range(1, 1000):\n    rb.start(rb.ImagesToVideo(**{{**{clip(1)!r}, 'fps': {{first}} + number / 100}}))\n"

@@ -20,13 +20,13 @@ from typing import Any
 import pytest
 
 from tests.faults.nursery import Child, Nursery, Trap, number_of
-from tests.support import KEY, Serve, Served
+from tests.support import Served
 
 SEED = 1
 SENDING_AT_ONCE = 4
 """Paid requests in flight at a service that does not recognise repetitions."""
 
-SIZES = [pytest.param(48, 3, id="ci"), pytest.param(1_000, 20, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]  # fmt: skip
+SIZES = [pytest.param(24, 2, id="ci"), pytest.param(1_000, 20, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]  # fmt: skip
 
 SENT = ("sending: safe", *Trap.POSTS)
 """The moments at which a request may have left and its answer is not written down."""
@@ -155,15 +155,15 @@ def killed_again_and_again(
 
 
 def born(nursery: Nursery, served: Served, library: Path, numbers: Sequence[int], **more: Any) -> Child:
-    return nursery.born(address=served.base_url, key=KEY, library=str(library), numbers=[*numbers], **more)
+    return nursery.born(address=served.base_url, key=served.key, library=str(library), numbers=[*numbers], **more)
 
 
 @pytest.mark.parametrize(("runs", "kills"), SIZES)
 def test_a_client_killed_at_any_moment_loses_nothing_and_pays_once(
-    nursery: Nursery, serve: Serve, tmp_path: Path, runs: int, kills: int
+    nursery: Nursery, shared: Served, tmp_path: Path, runs: int, kills: int
 ) -> None:
     """Against a service that recognises repetitions nothing is uncertain either: every run is there, and paid once."""
-    served, library = serve(), tmp_path / "library"
+    served, library = shared.with_own_account(), tmp_path / "library"
 
     killed_again_and_again(nursery, served, library, runs, kills, "loop")
 
@@ -175,10 +175,10 @@ def test_a_client_killed_at_any_moment_loses_nothing_and_pays_once(
 
 @pytest.mark.parametrize(("runs", "kills"), SIZES)
 def test_where_the_service_shows_only_the_specification_each_kill_leaves_four_uncertain_at_most(
-    nursery: Nursery, serve: Serve, tmp_path: Path, runs: int, kills: int
+    nursery: Nursery, shared_spec_only: Served, tmp_path: Path, runs: int, kills: int
 ) -> None:
     """Nothing is paid twice, nothing that was answered is lost, and each uncertain run was in flight when a kill came."""
-    served, library = serve(spec_only=True), tmp_path / "library"
+    served, library = shared_spec_only.with_own_account(), tmp_path / "library"
 
     moments = killed_again_and_again(nursery, served, library, runs, kills, "threads")
 
@@ -194,13 +194,14 @@ def test_where_the_service_shows_only_the_specification_each_kill_leaves_four_un
 
 
 @pytest.mark.parametrize(
-    "spec_only", [pytest.param(False, id="idempotent", marks=pytest.mark.deep), pytest.param(True, id="spec only")]
+    "service",
+    [pytest.param("shared", id="idempotent", marks=pytest.mark.deep), pytest.param("shared_spec_only", id="spec only")],
 )
 def test_a_kill_between_any_two_steps_is_survived(
-    nursery: Nursery, serve: Serve, tmp_path: Path, spec_only: bool
+    request: pytest.FixtureRequest, nursery: Nursery, tmp_path: Path, service: str
 ) -> None:
     """One client for each moment in the life of a run; only one that died with a request in flight leaves it uncertain."""
-    served, library = serve(spec_only=spec_only), tmp_path / "library"
+    served, library = request.getfixturevalue(service).with_own_account(), tmp_path / "library"
 
     deaths = [born(nursery, served, library, [n], die=moment).ended() for n, moment in enumerate(MOMENTS)]
     last = born(nursery, served, library, range(len(MOMENTS)))
@@ -209,14 +210,15 @@ def test_a_kill_between_any_two_steps_is_survived(
     assert deaths == [-signal.SIGKILL] * len(MOMENTS)
     found = audit(served, library)
     assert (found.lost, found.twice) == ([], [])
-    assert {MOMENTS[row.number] for row in found.uncertain} == (set(SENT) if spec_only else set())
+    assert {MOMENTS[row.number] for row in found.uncertain} == (set(SENT) if service == "shared_spec_only" else set())
     assert {row.state for row in found.rows if row not in found.uncertain} == {"stored"}
     assert len(found.rows) == len(MOMENTS)
 
 
-def test_a_client_without_a_ledger_pays_twice(nursery: Nursery, serve: Serve, tmp_path: Path) -> None:
+@pytest.mark.deep
+def test_a_client_without_a_ledger_pays_twice(nursery: Nursery, shared: Served, tmp_path: Path) -> None:
     """The control: one that repeats what it has no result of is killed in the same way, and the same audit sees it."""
-    served, results = serve(), tmp_path / "results"
+    served, results = shared.with_own_account(), tmp_path / "results"
     child = born(nursery, served, results, range(12), way="naive")
     for _ in zip(range(5), child, strict=False):
         pass

@@ -6,6 +6,7 @@ The stand-in charges every run whose refusal does not stand in `REFUSED`, and th
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ import reelbook as rb
 from reelbook.transport import http
 from reelbook.transport.http import RetryPolicy
 from tests.faults.standin import FOREIGN, REFUSED, RUN, Fault, StandIn
-from tests.faults.test_answers import BOAT, CODES
+from tests.faults.test_answers import BOAT, CODES, RARE
+from tests.support import deep
 from tests.transport.variants import Hosted, Reply, page
 
 OWN_SHAPE = frozenset({"gate", "call", "path"})
@@ -23,9 +25,12 @@ PAGES = tuple(f"{code} page" for code in CODES)
 BODIES = tuple(f"{code} {how}" for how in FOREIGN if how not in OWN_SHAPE for code in (400, 403, 404, 422, 429, 503))
 
 
-def test_whatever_stands_in_the_place_of_the_answer_nothing_is_paid_twice(tmp_path: Path) -> None:
+ALL = (*PAGES, *BODIES)
+
+
+@pytest.mark.parametrize("kinds", [pytest.param([kind for kind in ALL if kind not in RARE], id="ci"), *deep((ALL,))])
+def test_whatever_stands_in_the_place_of_the_answer_nothing_is_paid_twice(tmp_path: Path, kinds: Sequence[str]) -> None:
     """Uncertain, listed with a reason, and not sent again in another session, when all is calm."""
-    kinds = (*PAGES, *BODIES)
     faults = [Fault(RUN, kind, seed=seed) for seed, kind in enumerate(kinds, 1)]
     with StandIn(faults) as hosted:
         for _ in range(2):

@@ -19,7 +19,7 @@ import pytest
 import reelbook as rb
 from tests.faults.standin import StandIn
 from tests.faults.test_answers import BOAT
-from tests.support import KEY, Serve, Served, as_data_uri, png
+from tests.support import KEY, Served, as_data_uri, png
 from tests.transport.variants import Reply
 
 Said = tuple[int, Mapping[str, Any]]
@@ -88,14 +88,14 @@ SAYS: dict[str, Callable[[int], Said]] = {
 
 
 @pytest.mark.parametrize("case", SAYS)
-def test_three_notebooks_pay_once(serve: Serve, tmp_path: Path, case: str) -> None:
+def test_three_notebooks_pay_once(shared_spec_only: Served, tmp_path: Path, case: str) -> None:
     """Each has the library's ledger and the service's address, and nothing else in common."""
-    served = serve(spec_only=True)
+    served = shared_spec_only.with_own_account()
     request = rb.ImagesToVideo(images=[as_data_uri(png(16, 16))])
     with fronted(served, SAYS[case]) as address:
         runs = []
         for spelling in (address, address + "/", address.replace("127.0.0.1", "localhost")):
-            with rb.connect(spelling, api_key=KEY, library=tmp_path / "library"):
+            with rb.connect(spelling, api_key=served.key, library=tmp_path / "library"):
                 runs.append(rb.run(request))
 
     assert len({run.id for run in runs}) == 1

@@ -427,7 +427,7 @@ def explored(examples: int, steps: int, *, quick: bool = False) -> None:
 
 def test_no_history_makes_an_illegal_move_or_loses_money() -> None:
     """Crashes, lost, late, doubled and contradicting answers: each move is legal, each credit counted, no run sent twice."""
-    explored(200, 40)
+    explored(80, 40)
 
 
 @pytest.mark.deep
@@ -479,6 +479,7 @@ BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 }
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("guard", BROKEN)
 def test_a_ledger_without_one_of_its_guards_is_found_out(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: each guard taken away alone makes some history go wrong."""

@@ -1,7 +1,7 @@
 """A sweep in a real kernel that is killed again and again, and in two kernels at once: each run is there, and paid for once.
 
 The oracle is the service's own charge log, which also says when to kill: after so many runs were paid for, never after so
-many seconds.
+many seconds. All of it is for `make deep`: `tests/sweeps/test_executor.py` has the same of scripts in place of kernels.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ import pytest
 import reelbook as rb
 from tests.faults.kernels import PATIENCE, Kernel
 from tests.faults.nursery import DOT
-from tests.support import KEY, Serve, Served
+from tests.support import Served
 from tests.sweeps.dots import PRICE, reserved
+
+pytestmark = pytest.mark.deep
 
 RUNS = 60
 KILLS = (3, 14, 27, 41, 53)
@@ -40,11 +42,12 @@ base = rb.ImagesToVideo(images=[rb.Frame(url={DOT!r}, frames=1)])
 class Notebook:
     """One plan in one notebook on one library; it is run from the top in a fresh kernel each time."""
 
-    def __init__(self, served: Served, folder: Path, library: Path) -> None:
+    def __init__(self, served: Served, folder: Path, library: Path, runs: int) -> None:
         self._environment = {
-            "REELBOOK_URL": served.base_url, "REELBOOK_API_KEY": KEY, "FOLDER": str(library), "HOME": str(folder),
+            "REELBOOK_URL": served.base_url, "REELBOOK_API_KEY": served.key, "FOLDER": str(library), "HOME": str(folder),
         }  # fmt: skip
         self._folder, self._library, self._count = folder, library, 0
+        self._sweep = f"table = rb.sweep(base, fps=range(1, {runs + 1})).run(budget={runs * PRICE})"
 
     def open(self) -> Kernel:
         """The next kernel."""
@@ -56,7 +59,7 @@ class Notebook:
         with self.open() as kernel:
             pid = int(kernel.run("import os; print(os.getpid())").out)
             kernel.run(NOTEBOOK)
-            sweep = kernel.begin("table = rb.sweep(base, fps=range(1, 61)).run(budget=60 * 53); print('over')")
+            sweep = kernel.begin(f"{self._sweep}; print('over')")
             until(when)
             os.kill(pid, signal.SIGKILL)
         return "over" not in sweep.out
@@ -66,17 +69,17 @@ class Notebook:
         path = self._folder / f"{self._library.name}.parquet"
         with self.open() as kernel:
             kernel.run(NOTEBOOK)
-            kernel.run("table = rb.sweep(base, fps=range(1, 61)).run(budget=60 * 53)")
+            kernel.run(self._sweep)
             kernel.run(f"table.to_parquet({str(path)!r})")
             assert kernel.said == ""
         return rb.read(path)
 
 
-def undisturbed(served: Served, library: Path) -> pd.DataFrame:
+def undisturbed(served: Served, library: Path, runs: int) -> pd.DataFrame:
     """The table of the same plan, run in this process and left alone."""
     base = rb.ImagesToVideo(images=[rb.Frame(url=DOT, frames=1)])
-    with rb.connect(served.base_url, api_key=KEY, library=library) as client:
-        table = rb.sweep(base, fps=range(1, RUNS + 1)).run(budget=RUNS * PRICE, client=client)
+    with rb.connect(served.base_url, api_key=served.key, library=library) as client:
+        table = rb.sweep(base, fps=range(1, runs + 1)).run(budget=runs * PRICE, client=client)
     table.to_parquet(library / "table.parquet")
     return rb.read(library / "table.parquet")
 
@@ -90,8 +93,7 @@ def until(so: Callable[[], bool]) -> None:
 
 
 def paid_for(served: Served, runs: int) -> Callable[[], bool]:
-    log = served.server.service.settings.data / "charges.jsonl"
-    return lambda: log.exists() and log.read_bytes().count(b'"reserve"') >= runs
+    return lambda: len(reserved(served)) >= runs
 
 
 def contents(table: pd.DataFrame) -> list[str]:
@@ -99,11 +101,11 @@ def contents(table: pd.DataFrame) -> list[str]:
 
 
 def test_a_kernel_killed_five_times_in_a_sweep_leaves_sixty_results_for_sixty_charges(
-    serve: Serve, tmp_path: Path
+    shared: Served, tmp_path: Path
 ) -> None:
     """The notebook is run from the top after each death; at the end its table is that of a sweep that nobody disturbed."""
-    served, calm = serve(), serve()
-    notebook = Notebook(served, tmp_path, tmp_path / "killed")
+    served, calm = shared.with_own_account(), shared.with_own_account()
+    notebook = Notebook(served, tmp_path, tmp_path / "killed", RUNS)
 
     were_under_way = [notebook.killed(paid_for(served, runs)) for runs in KILLS]
     before_the_last = len(reserved(served))
@@ -116,48 +118,47 @@ def test_a_kernel_killed_five_times_in_a_sweep_leaves_sixty_results_for_sixty_ch
     assert set(table["request_id"]) == set(paid)
     assert table["status"].tolist() == ["completed"] * RUNS
     assert not [line for line in served.charges() if line["kind"] == "refund"]
-    expected = undisturbed(calm, tmp_path / "calm")
+    expected = undisturbed(calm, tmp_path / "calm", RUNS)
     assert len(reserved(calm)) == RUNS
     pd.testing.assert_frame_equal(table.drop(columns=OTHERWISE), expected.drop(columns=OTHERWISE))
     assert contents(table) == contents(expected)
     pd.testing.assert_series_equal(table.dtypes, expected.dtypes)
 
 
-@pytest.mark.deep
-def test_without_its_library_a_killed_sweep_pays_again(serve: Serve, tmp_path: Path) -> None:
+def test_without_its_library_a_killed_sweep_pays_again(shared: Served, tmp_path: Path) -> None:
     """The control: the same death, and a fresh library afterwards."""
-    served = serve()
+    served, runs = shared.with_own_account(), 20
 
-    was_under_way = Notebook(served, tmp_path, tmp_path / "first").killed(paid_for(served, KILLS[1]))
-    table = undisturbed(served, tmp_path / "second")
+    was_under_way = Notebook(served, tmp_path, tmp_path / "first", runs).killed(paid_for(served, 5))
+    table = undisturbed(served, tmp_path / "second", runs)
 
     assert was_under_way
-    assert table["status"].tolist() == ["completed"] * RUNS
-    assert len(reserved(served)) >= RUNS + KILLS[1]
+    assert table["status"].tolist() == ["completed"] * runs
+    assert len(reserved(served)) >= runs + 5
 
 
 @pytest.mark.parametrize(
     "libraries",
     [
         pytest.param(("one", "one"), id="one library"),
-        pytest.param(("one", "other"), id="control: one each", marks=pytest.mark.deep),
+        pytest.param(("one", "other"), id="control: one each"),
     ],
 )
 def test_two_notebooks_that_overlap_pay_for_the_overlap_once(
-    serve: Serve, tmp_path: Path, libraries: tuple[str, str]
+    shared: Served, tmp_path: Path, libraries: tuple[str, str]
 ) -> None:
-    """Each has twenty runs of its own and then the same twenty. Both are under way together, as the charge log shows."""
-    served, places = serve(), [tmp_path / name for name in ("desk", "other-desk")]
+    """Each has ten runs of its own and then the same ten. Both are under way together, as the charge log shows."""
+    served, places = shared.with_own_account(), [tmp_path / name for name in ("desk", "other-desk")]
     for place in places:
         place.mkdir()
     first, second = (
-        Notebook(served, place, tmp_path / name).open() for place, name in zip(places, libraries, strict=True)
+        Notebook(served, place, tmp_path / name, 0).open() for place, name in zip(places, libraries, strict=True)
     )
     with first, second:
-        first.run(NOTEBOOK + "speeds = [*range(1, 41)]")
-        second.run(NOTEBOOK + "speeds = [*range(41, 61), *range(21, 41)]")
+        first.run(NOTEBOOK + "speeds = [*range(1, 21)]")
+        second.run(NOTEBOOK + "speeds = [*range(21, 31), *range(11, 21)]")
         cells = [
-            kernel.begin("table = rb.sweep(base, fps=speeds).run(budget=40 * 53, concurrency=5, order='as given')")
+            kernel.begin("table = rb.sweep(base, fps=speeds).run(budget=20 * 53, concurrency=5, order='as given')")
             for kernel in (first, second)
         ]
         ended = [cell.ended() for cell in cells]
@@ -166,11 +167,11 @@ def test_two_notebooks_that_overlap_pay_for_the_overlap_once(
 
     paid = reserved(served)
     is_shared = libraries[0] == libraries[1]
-    assert len(one) == len(two) == 40
+    assert len(one) == len(two) == 20
     assert set(paid) == {*one, *two}
-    assert len(paid) == (60 if is_shared else 80)
-    assert (one[20:] == two[20:]) == is_shared
+    assert len(paid) == (30 if is_shared else 40)
+    assert (one[10:] == two[10:]) == is_shared
     # What each has for itself was paid for at the same time, so neither had ended before the other began.
-    mine, other = ([paid.index(name) for name in ids[:20]] for ids in (one, two))
+    mine, other = ([paid.index(name) for name in ids[:10]] for ids in (one, two))
     assert min(mine) < max(other)
     assert min(other) < max(mine)

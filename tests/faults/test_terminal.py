@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -38,11 +39,42 @@ STORIES = {
 }
 """What the service does, and what a script does with it."""
 
+COMMANDS = ("refused", "failed", "failed at its result", "completed")
+ASKED = json.dumps({"image_url": PICTURE, "target_sizes": ["16x16"]})
+
+SCRIPT = """
+import os, sys
+import reelbook as rb
+from reelbook.cli import main
+from reelbook.session import session
+boat = rb.SmartResize(image_url={picture!r}, target_sizes=['16x16'])
+for chapter, address, code in {chapters!r}:
+    os.environ |= dict(REELBOOK_URL=address, REELBOOK_LIBRARY=os.path.abspath("library of " + chapter))
+    try:
+        exec(code)
+    except (Exception, KeyboardInterrupt):
+        # What Python does at the end of a script.
+        sys.excepthook(*sys.exc_info())
+    for client in session.clients:
+        client.close()
+    print("END OF", chapter, flush=True)
+"""
+
 
 class Hostile(BaseHTTPRequestHandler):
-    """A service whose every text gives orders to terminals. The stand-in for what the real one never says."""
+    """A service whose every text gives orders to terminals. The stand-in for what the real one never says.
 
-    story = ""
+    Each story has an address of its own.
+    """
+
+    @property
+    def story(self) -> str:
+        return unquote(self.path.split("/")[1])
+
+    @property
+    def place(self) -> str:
+        """The path within the story."""
+        return self.path[self.path.index("/", 1) :]
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
@@ -56,7 +88,7 @@ class Hostile(BaseHTTPRequestHandler):
             self._say(200, {"requestId": "r-1", "status": ORDERS})
 
     def do_GET(self) -> None:
-        if self.path.startswith("/" + MODEL) and "/status" in self.path:
+        if self.place.startswith("/" + MODEL) and "/status" in self.place:
             going = self.story == "interrupted"
             told: dict[str, Any] = {"status": "IN_PROGRESS" if going else "COMPLETED", "request_id": "r-1"}
             told["logs"] = {"entries": [{"message": ORDERS}, ORDERS], ORDERS: ORDERS}
@@ -64,9 +96,9 @@ class Hostile(BaseHTTPRequestHandler):
             if "failed" in self.story and "result" not in self.story:
                 told |= {"error": ORDERS, "error_type": ORDERS}
             self._say(200, told)
-        elif self.path.startswith("/" + MODEL) and self.story.startswith("failed"):
+        elif self.place.startswith("/" + MODEL) and self.story.startswith("failed"):
             self._say(500, {"detail": ORDERS, "error_type": ORDERS})
-        elif self.path.startswith("/" + MODEL):
+        elif self.place.startswith("/" + MODEL):
             picture = {"url": PICTURE, "file_name": ORDERS, "content_type": "image/png", "note": ORDERS}
             self._say(200, {"images": [picture], "results": [{ORDERS: ORDERS}], "description": ORDERS})
         else:
@@ -84,7 +116,7 @@ class Hostile(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def hostile() -> Iterator[ThreadingHTTPServer]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -95,11 +127,10 @@ def hostile() -> Iterator[ThreadingHTTPServer]:
     server.server_close()
 
 
-def in_a_terminal(command: list[str], folder: Path, url: str) -> str:
+def in_a_terminal(command: list[str], folder: Path) -> str:
     """All that a command writes to its terminal."""
     ours, theirs = pty.openpty()
-    told = {"REELBOOK_URL": url, "REELBOOK_API_KEY": "k", "REELBOOK_LIBRARY": str(folder / ".reelbook")}
-    environment = {**os.environ, **told, "NO_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}
+    environment = {**os.environ, "REELBOOK_API_KEY": "k", "NO_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}
     child = subprocess.Popen(command, cwd=folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     text = b""
@@ -120,40 +151,49 @@ def orders_in(text: str) -> list[str]:
     return sorted({letter for letter in own if ord(letter) in CONTROLS})
 
 
+@pytest.fixture(scope="module")
+def told(hostile: ThreadingHTTPServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What one script with all stories and commands writes to its terminal, one after another."""
+    codes = {story: (story, f"with rb.connect():\n    {code}") for story, code in STORIES.items()}
+    for story in COMMANDS:
+        codes[f"run {story}"] = story, f"main(['run', {MODEL!r}, {ASKED!r}])"
+        codes[f"library {story}"] = (
+            story,
+            f"os.environ['REELBOOK_LIBRARY'] = os.path.abspath('library of run {story}'); main(['library'])",
+        )
+    chapters = [
+        (chapter, f"http://127.0.0.1:{hostile.server_port}/{quote(story)}", code)
+        for chapter, (story, code) in codes.items()
+    ]
+    script = SCRIPT.format(picture=PICTURE, chapters=chapters)
+    text = in_a_terminal([sys.executable, "-c", script], tmp_path_factory.mktemp("script"))
+    found = {}
+    for chapter in codes:
+        found[chapter], end, text = text.partition(f"END OF {chapter}\r\n")
+        assert end, f"{chapter} did not end: {found[chapter]}"
+    return found
+
+
 @pytest.mark.parametrize("story", STORIES)
-def test_a_script_shows_the_words_of_a_service_without_its_orders(
-    hostile: ThreadingHTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, story: str
-) -> None:
+def test_a_script_shows_the_words_of_a_service_without_its_orders(told: dict[str, str], story: str) -> None:
     """Tracebacks, progress, prints of runs, logs and tables: the words are there, and no control character is."""
-    monkeypatch.setattr(Hostile, "story", story)
-    script = (
-        f"import reelbook as rb\nboat = rb.SmartResize(image_url={PICTURE!r}, target_sizes=['16x16'])\n{STORIES[story]}"
-    )
-
-    text = in_a_terminal([sys.executable, "-c", script], tmp_path, f"http://127.0.0.1:{hostile.server_port}")
-
-    assert orders_in(text) == []
-    assert "overwritten" in text or story == "interrupted"
+    assert orders_in(told[story]) == []
+    assert "overwritten" in told[story] or story == "interrupted"
+    assert ("Traceback" in told[story]) == (story in ("refused", "failed", "failed at its result", "interrupted"))
 
 
-@pytest.mark.parametrize("story", ["refused", "failed", "failed at its result", "completed"])
-def test_so_does_the_command_line(
-    hostile: ThreadingHTTPServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, story: str
-) -> None:
+@pytest.mark.parametrize("story", COMMANDS)
+def test_so_does_the_command_line(told: dict[str, str], story: str) -> None:
     """`reelbook run`, then `reelbook library`."""
-    monkeypatch.setattr(Hostile, "story", story)
-    url = f"http://127.0.0.1:{hostile.server_port}"
-    asked = json.dumps({"image_url": PICTURE, "target_sizes": ["16x16"]})
-
-    texts = [in_a_terminal([sys.executable, "-m", "reelbook", "run", MODEL, asked], tmp_path, url)]
-    texts.append(in_a_terminal([sys.executable, "-m", "reelbook", "library"], tmp_path, url))
+    texts = [told[f"run {story}"], told[f"library {story}"]]
 
     assert [orders_in(text) for text in texts] == [[], []]
     assert ("overwritten" in texts[0]) == (story != "completed")
+    assert MODEL in texts[1]
 
 
 def test_a_terminal_does_get_orders_that_nobody_takes_out(tmp_path: Path) -> None:
     """The control: printed as they are, they arrive."""
-    text = in_a_terminal([sys.executable, "-c", f"print({ORDERS!r})"], tmp_path, "http://127.0.0.1:9")
+    text = in_a_terminal([sys.executable, "-c", f"print({ORDERS!r})"], tmp_path)
 
     assert {"\x1b", "\x07", "\x9b", "\u202e"} <= set(orders_in(text))

@@ -17,12 +17,12 @@ import pytest
 import reelbook as rb
 from tests.faults.nursery import PATIENCE
 from tests.faults.pairs import Notebooks, Order, Outcome, paid
-from tests.support import KEY, Serve, Served, png
+from tests.support import KEY, Served, png
 from tests.transport.variants import Hosted, Received, Reply
 
 RUN = "/models/run"
 MODEL = rb.TextToVideo.endpoint_id
-SIZES = [pytest.param(60, id="ci"), pytest.param(1_000, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]
+SIZES = [pytest.param(24, id="ci"), pytest.param(1_000, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]
 
 
 def shuffled(runs: int, seed: int) -> list[int]:
@@ -31,7 +31,7 @@ def shuffled(runs: int, seed: int) -> list[int]:
 
 def order(served: Served, library: Path, runs: int, seed: int) -> Order:
     """All runs, in an order of its own."""
-    return Order(served.base_url, KEY, library, shuffled(runs, seed))
+    return Order(served.base_url, served.key, library, shuffled(runs, seed))
 
 
 def errors(outcomes: Sequence[Outcome]) -> list[str]:
@@ -44,12 +44,12 @@ def sound(library: Path, outcomes: Sequence[Outcome]) -> bool:
 
 
 @pytest.mark.parametrize("runs", SIZES)
-def test_two_notebooks_that_want_the_same_pay_for_each_run_once(serve: Serve, tmp_path: Path, runs: int) -> None:
+def test_two_notebooks_that_want_the_same_pay_for_each_run_once(shared: Served, tmp_path: Path, runs: int) -> None:
     """Both have the same requests, files and prices, and no error, while a third looks at the table all the time."""
-    served, library = serve(), tmp_path / "library"
+    served, library = shared.with_own_account(), tmp_path / "library"
     with Notebooks() as notebooks:
         both = [notebooks.opened(order(served, library, runs, seed)) for seed in (1, 2)]
-        reader = notebooks.opened(Order(served.base_url, KEY, library, way="reader"))
+        reader = notebooks.opened(Order(served.base_url, served.key, library, way="reader"))
         notebooks.begin()
         one, two = (notebook.outcomes() for notebook in both)
         reader.say("enough")
@@ -64,9 +64,10 @@ def test_two_notebooks_that_want_the_same_pay_for_each_run_once(serve: Serve, tm
     assert set(seen[-1].files) == {outcome.request_id for outcome in one}, "the last look saw everything"
 
 
-def test_with_a_library_each_both_pay(serve: Serve, tmp_path: Path) -> None:
+@pytest.mark.deep
+def test_with_a_library_each_both_pay(shared: Served, tmp_path: Path) -> None:
     """The control: without a ledger in common every run is paid for twice."""
-    served, runs = serve(), 20
+    served, runs = shared.with_own_account(), 20
     with Notebooks() as notebooks:
         both = [notebooks.opened(order(served, tmp_path / f"library-{seed}", runs, seed)) for seed in (1, 2)]
         notebooks.begin()
@@ -76,10 +77,10 @@ def test_with_a_library_each_both_pay(serve: Serve, tmp_path: Path) -> None:
     assert paid(served) == Counter(dict.fromkeys(range(runs), 2))
 
 
-@pytest.mark.parametrize("runs", [pytest.param(40, id="ci"), SIZES[1]])
-def test_when_one_is_killed_the_other_finishes_everything(serve: Serve, tmp_path: Path, runs: int) -> None:
+@pytest.mark.parametrize("runs", [pytest.param(20, id="ci"), SIZES[1]])
+def test_when_one_is_killed_the_other_finishes_everything(shared: Served, tmp_path: Path, runs: int) -> None:
     """What the dead one had under way is taken up by the one that waits for it, and is not paid for again."""
-    served, library = serve(), tmp_path / "library"
+    served, library = shared.with_own_account(), tmp_path / "library"
     with Notebooks() as notebooks:
         dying, living = (notebooks.opened(order(served, library, runs, seed)) for seed in (1, 2))
         notebooks.begin()

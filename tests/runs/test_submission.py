@@ -17,12 +17,17 @@ from reelbook.runs import follower
 from reelbook.runs.submission import Submission
 from reelbook.storage.ledger.budget import Budget
 from reelbook.util.background_loop import background
-from tests.support import KEY, Serve, Served, as_data_uri, png
+from tests.support import Served, as_data_uri, png
 from tests.transport.variants import Hosted, Received, Reply, page
 
 STITCH = rb.ImagesToVideo.endpoint_id
 BOAT = rb.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1", seed=7)
 RUN = "/models/run"
+
+
+@pytest.fixture
+def served(shared: Served) -> Served:
+    return shared.with_own_account()
 
 
 @pytest.fixture
@@ -54,14 +59,13 @@ def reserved(served: Served) -> list[str]:
     return [line["request_id"] for line in served.charges() if line["kind"] == "reserve"]
 
 
-def test_a_finished_seeded_run_is_served_from_the_library(serve: Serve, tmp_path: Path) -> None:
+def test_a_finished_seeded_run_is_served_from_the_library(served: Served, tmp_path: Path) -> None:
     """The second run, also of another client on another day, costs nothing and says so; fresh=True pays again."""
-    served = serve()
     boat = dot()
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         first = client.run(boat)
         again = client.run(boat)
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         later = client.run(boat)
         paid = reserved(served)
         fresh = client.run(boat, fresh=True)
@@ -79,12 +83,14 @@ def test_a_finished_seeded_run_is_served_from_the_library(serve: Serve, tmp_path
     assert (fresh.take, len(reserved(served))) == (1, 2)
 
 
-def test_a_run_of_one_service_is_not_served_for_another(serve: Serve, tmp_path: Path) -> None:
+def test_a_run_of_one_service_is_not_served_for_another(
+    served: Served, shared_spec_only: Served, tmp_path: Path
+) -> None:
     """A clip of the embedded service is not the hosted model's clip of the same input."""
-    one, other = serve(), serve()
-    with rb.connect(one.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    one, other = served, shared_spec_only.with_own_account()
+    with rb.connect(one.base_url, api_key=one.key, library=tmp_path / "library") as client:
         client.run(dot())
-    with rb.connect(other.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(other.base_url, api_key=other.key, library=tmp_path / "library") as client:
         run = client.run(dot())
 
     assert not run.from_library
@@ -121,10 +127,9 @@ def _script(hosted: Hosted, request_id: str, gate: threading.Event) -> None:
     hosted.on("GET", "/file", Reply(200, png()))
 
 
-def test_the_same_run_from_many_threads_is_paid_for_once(serve: Serve, tmp_path: Path) -> None:
+def test_the_same_run_from_many_threads_is_paid_for_once(served: Served, tmp_path: Path) -> None:
     """All of them get the same run."""
-    served = serve()
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         found: list[rb.Run] = []
         threads = [threading.Thread(target=lambda: found.append(client.run(dot()))) for _ in range(8)]
         for thread in threads:
@@ -212,10 +217,9 @@ def test_where_nobody_answers_nothing_is_written_as_sent(tmp_path: Path) -> None
         assert [state for state, *_ in states(client)] in (["planned"], [])
 
 
-def test_a_budget_is_a_ceiling_under_concurrency(serve: Serve, tmp_path: Path) -> None:
+def test_a_budget_is_a_ceiling_under_concurrency(served: Served, tmp_path: Path) -> None:
     """Money for five of twenty: five are paid for, the others are refused before anything is sent."""
-    served = serve()
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         submissions = [
             Submission(client._open_context(), dot(f"#0000{number:02x}"), budget=Budget("plan", 5 * 53 + 52))
             for number in range(20)
@@ -229,9 +233,8 @@ def test_a_budget_is_a_ceiling_under_concurrency(serve: Serve, tmp_path: Path) -
     assert len(reserved(served)) == 5
 
 
-def test_a_killed_process_s_run_is_taken_up_by_the_next(serve: Serve, tmp_path: Path) -> None:
+def test_a_killed_process_s_run_is_taken_up_by_the_next(served: Served, tmp_path: Path) -> None:
     """Accepted by the first process, finished and stored by the second, paid for once."""
-    served = serve()
     script = (
         "import os, sys, signal, reelbook as rb\n"
         f"boat = rb.TextToVideo(**{BOAT.changed()!r})\n"
@@ -240,9 +243,9 @@ def test_a_killed_process_s_run_is_taken_up_by_the_next(serve: Serve, tmp_path: 
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     killed = subprocess.run(
-        [sys.executable, "-c", script, served.base_url, KEY, str(tmp_path / "library")], timeout=60, check=False
+        [sys.executable, "-c", script, served.base_url, served.key, str(tmp_path / "library")], timeout=60, check=False
     )
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         before = states(client)
         run = client.run(BOAT)
 
@@ -252,9 +255,8 @@ def test_a_killed_process_s_run_is_taken_up_by_the_next(serve: Serve, tmp_path: 
     assert reserved(served) == [run.request_id]
 
 
-def test_after_a_fork_parent_and_child_both_see_the_run(serve: Serve, tmp_path: Path) -> None:
+def test_after_a_fork_parent_and_child_both_see_the_run(served: Served, tmp_path: Path) -> None:
     """The child waits for its parent's run and starts one of its own."""
-    served = serve()
     script = (
         "import os, sys, reelbook as rb\n"
         f"boat = rb.TextToVideo(**{BOAT.changed()!r})\n"
@@ -270,7 +272,7 @@ def test_after_a_fork_parent_and_child_both_see_the_run(serve: Serve, tmp_path: 
     )
 
     done = subprocess.run(
-        [sys.executable, "-c", script, served.base_url, KEY, str(tmp_path / "library")],
+        [sys.executable, "-c", script, served.base_url, served.key, str(tmp_path / "library")],
         capture_output=True, text=True, timeout=90, check=False, env={**os.environ, "PYTHONWARNINGS": "ignore"},
     )  # fmt: skip
 
@@ -278,10 +280,9 @@ def test_after_a_fork_parent_and_child_both_see_the_run(serve: Serve, tmp_path: 
     assert len(reserved(served)) == 2
 
 
-def test_a_file_that_is_gone_from_the_shelf_is_fetched_again_at_no_cost(serve: Serve, tmp_path: Path) -> None:
+def test_a_file_that_is_gone_from_the_shelf_is_fetched_again_at_no_cost(served: Served, tmp_path: Path) -> None:
     """Somebody tidied the folder up: the next use brings the file back."""
-    served = serve()
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         path = client.run(dot()).video.path
         path.unlink()
 
@@ -310,10 +311,9 @@ def test_an_idempotent_service_is_asked_again_with_the_same_key(hosted: Hosted, 
     assert len(set(keys)) == 1
 
 
-def test_a_picture_in_memory_can_be_used_again_from_the_library(serve: Serve, tmp_path: Path) -> None:
+def test_a_picture_in_memory_can_be_used_again_from_the_library(served: Served, tmp_path: Path) -> None:
     """Its bytes are kept, so that the input that repr shows is one that runs."""
-    served = serve()
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         run = client.run(dot())
         same = eval(repr(run.input), {"ImagesToVideo": rb.ImagesToVideo, "Frame": rb.Frame, "Image": rb.Image})
         again = client.run(same)
@@ -321,11 +321,10 @@ def test_a_picture_in_memory_can_be_used_again_from_the_library(serve: Serve, tm
     assert again.from_library
 
 
-def test_an_attached_run_is_kept_in_the_library(serve: Serve, tmp_path: Path) -> None:
+def test_an_attached_run_is_kept_in_the_library(served: Served, tmp_path: Path) -> None:
     """A run of another notebook, known by its id only, is fetched, kept, and found again without its model."""
-    served = serve()
     request_id = served.submitted(STITCH, {"images": [{"url": as_data_uri(png(16, 16)), "frames": 1}]})
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         run = client.attach(request_id, model=STITCH).wait(30)
         again = client.attach(request_id)
         with pytest.raises(rb.NotFound, match="knows no request"):

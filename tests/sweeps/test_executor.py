@@ -19,13 +19,12 @@ import reelbook as rb
 from reelbook.api.sweeps import sweep
 from reelbook.client import Client
 from reelbook.models.base import Input
-from reelbook.service.accounts import NewAccount
 from reelbook.storage.ledger import claims
 from reelbook.sweeps.execute.job import StillRunning
 from reelbook.sweeps.execute.order import order_rows
 from reelbook.sweeps.execute.rate_limit import RateLimit
 from reelbook.transport.picture_sources import Loc, Source, read_sources
-from tests.support import KEY, Serve, Served, png
+from tests.support import Served, png
 from tests.sweeps.dots import BOAT, DOT, PRICE, RUN, Scripted, dots, paid, reserved
 from tests.transport.variants import Hosted, Reply, page
 
@@ -44,13 +43,13 @@ SAME = (
 
 
 @pytest.fixture
-def served(serve: Serve) -> Served:
-    return serve()
+def served(shared: Served) -> Served:
+    return shared.with_own_account()
 
 
 @pytest.fixture
 def client(served: Served, tmp_path: Path) -> Iterator[Client]:
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         yield client
 
 
@@ -75,22 +74,22 @@ def counts(table: pd.DataFrame) -> dict[str, int]:
 
 
 def test_a_budget_is_never_exceeded_and_a_larger_one_finishes_the_rest(served: Served, client: Client) -> None:
-    """Money for ten of 24, whole runs only, with 16 at once: ten are paid for, and the next call pays for fourteen."""
-    plan = dots(24)
+    """Money for five of 12, whole runs only, all at once: five are paid for, and the next call pays for seven."""
+    plan = dots(12)
 
-    first = plan.run(budget=10 * PRICE + PRICE - 1, concurrency=16)
+    first = plan.run(budget=5 * PRICE + PRICE - 1, concurrency=16)
     after_first = len(reserved(served))
     second = plan.run(budget=plan.credits)
 
-    assert counts(first) == {"completed": 10, "not started": 14}
-    assert after_first == 10
-    assert first["credits"].sum() == 10 * PRICE
+    assert counts(first) == {"completed": 5, "not started": 7}
+    assert after_first == 5
+    assert first["credits"].sum() == 5 * PRICE
     waiting = first[first["status"] == "not started"]
     assert set(waiting["error_type"]) == {"OverBudget"}
-    enough = f"To finish the plan: budget=plan.credits \\({plan.credits:,}\\), or spend={14 * PRICE} for what is left"
+    enough = f"To finish the plan: budget=plan.credits \\({plan.credits:,}\\), or spend={7 * PRICE} for what is left"
     assert waiting["error"].str.contains(enough).all()
-    assert counts(second) == {"completed": 24}
-    assert len(reserved(served)) == 24
+    assert counts(second) == {"completed": 12}
+    assert len(reserved(served)) == 12
 
 
 def test_without_the_guard_the_budget_would_be_exceeded(
@@ -107,9 +106,12 @@ def test_without_the_guard_the_budget_would_be_exceeded(
 def test_two_notebooks_pay_an_overlap_once_and_share_one_ceiling(
     served: Served, client: Client, tmp_path: Path
 ) -> None:
-    """Two processes at once: 12 and 18 runs that overlap in 9 cost 21; then both run the same plan, with one budget."""
-    rows, capped = dots(21), dots(21).repeated(2)[21:]
-    calls = f"rows[:12].run(budget=99999); print(flush=True); sys.stdin.readline(); rows.repeated(2)[21:].run(budget={16 * PRICE})"
+    """Two processes at once: 6 and 9 runs that overlap in 3 cost 12; then both run the same plan, with one budget.
+
+    The other one is a script at which nobody looks: beside what it prints itself, it says only why it stopped.
+    """
+    rows, capped = dots(12), dots(12).repeated(2)[12:]
+    calls = f"rows[:6].run(budget=99999); print(flush=True); sys.stdin.readline(); rows.repeated(2)[12:].run(budget={9 * PRICE})"
     with _elsewhere(served, tmp_path, calls) as other:
         assert other.stdin is not None
         assert other.stdout is not None
@@ -118,32 +120,33 @@ def test_two_notebooks_pay_an_overlap_once_and_share_one_ceiling(
         after_overlap = len(reserved(served))
         other.stdin.write("\n")
         other.stdin.flush()
-        capped.run(budget=16 * PRICE)
-        code = other.wait(60)
+        capped.run(budget=9 * PRICE)
+        out, err = other.communicate(timeout=60)
 
-    assert code == 0
-    assert counts(here) == {"completed": 18}
-    assert after_overlap == 21
-    # Ten rows of that plan are takes 0, which were paid before and count.
-    assert len(reserved(served)) == 21 + (16 - 10)
+    assert (other.returncode, out, err.count("\n")) == (0, "", 1)
+    assert err.startswith("The sweep has stopped. With budget=477")
+    assert counts(here) == {"completed": 9}
+    assert after_overlap == 12
+    # Six rows of that plan are takes 0, which were paid before and count.
+    assert len(reserved(served)) == 12 + (9 - 6)
 
 
 def _elsewhere(served: Served, tmp_path: Path, call: str, before: str = "") -> subprocess.Popen[str]:
-    """Another notebook that shares the library; `rows` is a plan of 21 runs."""
+    """Another notebook that shares the library; `rows` is a plan of 12 runs."""
     script = (
         "import os, signal, sys\nimport reelbook as rb\nfrom tests.sweeps.dots import dots\n"
         "if __name__ == '__main__':\n"
         "    client = rb.connect(sys.argv[1], api_key=sys.argv[2], library=sys.argv[3])\n"
-        f"    rows = dots(21)\n{before}    {call}\n    client.close()\n"
+        f"    rows = dots(12)\n{before}    {call}\n    client.close()\n"
     )
     return subprocess.Popen(
-        [sys.executable, "-W", "error::RuntimeWarning", "-c", script, served.base_url, KEY, str(tmp_path / "library")],
-        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", script, served.base_url, served.key, str(tmp_path / "library")],
+        text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 
 
 def test_a_killed_sweep_is_finished_by_running_it_again(served: Served, tmp_path: Path) -> None:
-    """SIGKILL in the middle, twice: 21 results for 21 charges, and the table is the same afterwards."""
+    """SIGKILL in the middle: 12 results for 12 charges, and the table is the same afterwards."""
     die = (
         "    from reelbook.sweeps.execute.progress import Tally\n"
         "    ended, left = Tally.record_end, [5]\n"
@@ -153,17 +156,15 @@ def test_a_killed_sweep_is_finished_by_running_it_again(served: Served, tmp_path
         "        if not left[0]: os.kill(os.getpid(), signal.SIGKILL)\n"
         "    Tally.record_end = count\n"
     )
-    codes = []
-    for _ in range(2):
-        with _elsewhere(served, tmp_path, "rows.run(budget=rows.credits)", die) as other:
-            codes.append(other.wait(60))
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
-        first = dots(21).run(budget=21 * PRICE, client=client)
-        again = dots(21).run(budget=0, client=client)
+    with _elsewhere(served, tmp_path, "rows.run(budget=rows.credits)", die) as other:
+        code = other.wait(60)
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
+        first = dots(12).run(budget=12 * PRICE, client=client)
+        again = dots(12).run(budget=0, client=client)
 
-    assert codes == [-9, -9]
-    assert counts(first) == {"completed": 21}
-    assert len(reserved(served)) == 21
+    assert code == -9
+    assert counts(first) == {"completed": 12}
+    assert len(reserved(served)) == 12
     assert set(first["request_id"]) == set(reserved(served))
     pd.testing.assert_frame_equal(first[list(SAME)], again[list(SAME)])
 
@@ -206,12 +207,6 @@ def test_a_hosted_service_asks_for_a_budget(served: Served, client: Client) -> N
         dots(5).run()
 
     assert len(reserved(served)) == 2
-
-
-def test_the_embedded_service_needs_no_budget(tmp_path: Path) -> None:
-    """Nothing costs anything there; the latest client is the one that runs a plan."""
-    with rb.connect(library=tmp_path / "embedded"):
-        assert counts(dots(2).run()) == {"completed": 2}
 
 
 def test_the_most_expensive_guess_holds_where_nobody_knows_a_price(
@@ -295,10 +290,10 @@ def test_a_key_or_a_model_that_is_no_good_is_refused_once(
     assert "not like this" in caplog.text
 
 
-def test_an_account_that_runs_dry_ends_the_sweep(serve: Serve, tmp_path: Path) -> None:
+def test_an_account_that_runs_dry_ends_the_sweep(shared: Served, tmp_path: Path) -> None:
     """Credits for three of forty runs: three are completed, and no more are refused than were under way together."""
-    served = serve(accounts=[NewAccount("default", KEY, 3 * PRICE + 1)])
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    served = shared.with_own_account(3 * PRICE + 1)
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         table = dots(40).run(budget=40 * PRICE, concurrency=4)
         sent = client.ledger.transact_now(
             lambda db: db.execute("SELECT count(*) FROM events WHERE state = 'sending'").fetchone()

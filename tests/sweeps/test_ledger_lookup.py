@@ -18,19 +18,19 @@ from reelbook.sweeps.execute import executor, ledger_lookup
 from reelbook.sweeps.execute.ledger_lookup import RunName, find_rows, make_budget_scope, name_runs
 from reelbook.transport.picture_sources import read_sources
 from reelbook.util.background_loop import background
-from tests.support import KEY, Serve, Served, as_data_uri, png
+from tests.support import Served, as_data_uri, png
 from tests.sweeps.dots import BOAT, DOT, PRICE, RUN, dots, reserved
 from tests.transport.variants import Hosted, Reply
 
 
 @pytest.fixture
-def served(serve: Serve) -> Served:
-    return serve()
+def served(shared: Served) -> Served:
+    return shared.with_own_account()
 
 
 @pytest.fixture
 def client(served: Served, tmp_path: Path) -> Iterator[Client]:
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         yield client
 
 

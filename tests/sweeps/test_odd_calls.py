@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import reelbook as rb
+from reelbook.client import Client
 from reelbook.models.text_to_video import TextToVideo
 from tests.sweeps.dots import dots
 
@@ -41,20 +43,26 @@ CALLS: dict[str, Any] = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """One for all: nothing here depends on what its library has."""
+    with rb.connect(library=tmp_path_factory.mktemp("odd") / "library") as client:
+        yield client
+
+
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
 def test_a_slip_is_told_in_a_sentence(call: Any, tmp_path: Path) -> None:
     """Never a bare error of Python from somewhere within."""
-    with rb.connect(library=tmp_path / "library"), pytest.raises(rb.ReelbookError) as caught:
+    with pytest.raises(rb.ReelbookError) as caught:
         call(dots(3), tmp_path)
 
     assert len(str(caught.value)) > 20
 
 
-def test_half_a_surrogate_in_a_text_does_not_cost_the_table(tmp_path: Path) -> None:
+def test_half_a_surrogate_in_a_text_does_not_cost_the_table() -> None:
     """A label or an impossible prompt with one: the plan has its frame, and a paid sweep its table."""
-    with rb.connect(library=tmp_path / "library"):
-        frame = rb.sweep(BOAT, prompt=["\ud800"]).frame
-        table = rb.sweep(dots(1).base, rb.derived(note=lambda run: "\ud800"), fps=[1.0]).run(progress=False)
+    frame = rb.sweep(BOAT, prompt=["\ud800"]).frame
+    table = rb.sweep(dots(1).base, rb.derived(note=lambda run: "\ud800"), fps=[1.0]).run(progress=False)
 
     assert frame["problem"].notna().all()
     assert table["status"].tolist() == ["completed"]
@@ -70,11 +78,15 @@ def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
     assert dots(2).priced(lambda request: three).credits == 6
 
 
-def test_a_sweep_that_takes_stock_knows_how_large_it_is(tmp_path: Path) -> None:
+def test_a_sweep_that_takes_stock_knows_how_large_it_is() -> None:
     """From its first moment the panel says of how many, and not of none."""
-    with rb.connect(library=tmp_path / "library"):
-        job = dots(3).start()
-        totals = {job.progress.total}
-        job.wait(60)
+    job = dots(3).start()
+    totals = {job.progress.total}
+    job.wait(60)
 
     assert totals == {3}
+
+
+def test_the_embedded_service_needs_no_budget() -> None:
+    """Nothing costs anything there; the latest client is the one that runs a plan."""
+    assert dots(5)[3:].run()["status"].tolist() == ["completed"] * 2

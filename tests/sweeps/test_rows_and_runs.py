@@ -17,7 +17,7 @@ from reelbook.client import Client
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.storage.library import Library
 from reelbook.storage.prune import Pruned
-from tests.support import Serve, png
+from tests.support import Served, png
 from tests.sweeps.dots import DOT, dots
 
 Which = Callable[[pd.DataFrame, Path], Any]
@@ -135,9 +135,9 @@ def test_numbers_of_another_table_are_refused_and_it_is_said_what_to_pass(
     assert files_of(rb.library()) == before
 
 
-def test_in_a_library_without_a_sweep_numbers_are_its_own_but_for_deleting(tmp_path: Path) -> None:
+def test_in_a_library_without_a_sweep_numbers_are_its_own_but_for_deleting(shared: Served, tmp_path: Path) -> None:
     """There is no other table that they could be of."""
-    with rb.connect(library=tmp_path / "library") as client:
+    with rb.connect(shared.base_url, api_key=shared.key, library=tmp_path / "library") as client:
         runs = [client.run(DOT.revised(fps=float(rate))) for rate in (5, 6)]
         library = rb.library()
 
@@ -209,9 +209,9 @@ def test_rows_that_were_never_sent_are_said(table: pd.DataFrame, tmp_path: Path)
     assert len(clips_in(target)) == 13
 
 
-def test_one_request_id_at_two_services_is_two_runs(serve: Serve, tmp_path: Path) -> None:
+def test_one_request_id_at_two_services_is_two_runs(shared: Served, tmp_path: Path) -> None:
     """The id alone is ambiguous, a row with its service is not; nothing is deleted by the id."""
-    with rb.connect(library=tmp_path / "library") as client:
+    with rb.connect(shared.base_url, api_key=shared.key, library=tmp_path / "library") as client:
         run = client.run(DOT)
         other = client.run(DOT.revised(fps=5.0))
         client.ledger.transact_now(

@@ -13,7 +13,7 @@ from reelbook.api.sweeps import sweep
 from reelbook.client import Client
 from reelbook.storage.ledger import claims
 from reelbook.sweeps.money_text import format_spending
-from tests.support import KEY, Serve, Served
+from tests.support import Served
 from tests.sweeps.dots import BOAT, PRICE, RUN, Scripted, dots, reserved
 from tests.transport.variants import Hosted, Reply
 
@@ -22,13 +22,13 @@ SPARE = PRICE - 1
 
 
 @pytest.fixture
-def served(serve: Serve) -> Served:
-    return serve()
+def served(shared: Served) -> Served:
+    return shared.with_own_account()
 
 
 @pytest.fixture
 def client(served: Served, tmp_path: Path) -> Iterator[Client]:
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         yield client
 
 
