@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -354,6 +355,33 @@ def test_a_stop_that_comes_just_after_the_answer_names_the_run(
     assert f"run {paid} goes on at the service" in str(caught.value)
     assert again.request_id == paid
     assert len([line for line in served.charges() if line["kind"] == "reserve"]) == 1
+
+
+def test_an_interrupt_just_after_the_work_was_handed_over_loses_no_paid_answer(
+    shared_spec_only: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The work runs on another thread, where its paid request waits for an answer; nobody may end it from here.
+
+    The handing over that is interrupted stands in for a moment that no signal meets reliably.
+    """
+    served = shared_spec_only.with_own_account()
+    with Gate(served) as gate, rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
+        held = gate.hold("POST /models/run", after=True)
+
+        def interrupted(work: Any) -> Any:
+            background.submit(work)
+            held.arrived()
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(submit_wait, "background", SimpleNamespace(submit=interrupted, call=background.call))
+        with pytest.raises(Interrupted):
+            client.start(rb.ImagesToVideo(**clip(1)))
+        monkeypatch.undo()
+        held.let_go()
+        again = client.start(rb.ImagesToVideo(**clip(1))).wait()
+        (paid,) = [line["request_id"] for line in served.charges() if line["kind"] == "reserve"]
+
+    assert again.request_id == paid
 
 
 def assert_back_at_the_prompt(ended: Ended, error: str, *, names: str = "") -> None:

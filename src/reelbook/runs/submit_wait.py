@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Interrupted
@@ -37,7 +39,8 @@ def submit_and_wait(
         except KeyboardInterrupt:
             submission.stopped = True
             if future is None:
-                work.close()  # Not started yet; a started coroutine is not affected.
+                # The interrupt may have come before or after the work was handed over.
+                background.call(partial(_close_unstarted, work))
             mark_stop()
             raise Interrupted(_format_interrupt(future)) from None
 
@@ -45,6 +48,12 @@ def submit_and_wait(
 async def _run_shielded(submission: Submission, work: Coroutine[Any, Any, Run]) -> Run:
     """Await `work` as a task that continues if the caller stops waiting."""
     return await asyncio.shield(submission.context.create_task(work))
+
+
+def _close_unstarted(work: Coroutine[Any, Any, Run]) -> None:
+    """Close a coroutine that no task has started; on the loop's own thread, where it cannot start meanwhile."""
+    if inspect.getcoroutinestate(work) == inspect.CORO_CREATED:
+        work.close()
 
 
 def _wait_until(future: Future[Run], tick: Callable[[], None]) -> Run:
