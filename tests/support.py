@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from hypothesis import settings
 from PIL import Image, ImageDraw
 
 from reelbook.service.server import Server
@@ -88,6 +89,11 @@ Serve = Callable[..., Served]
 def deep(*cases: tuple[Any, ...]) -> list[Any]:
     """Cases of a test with parameters that `make deep` alone runs."""
     return [pytest.param(*case, marks=pytest.mark.deep) for case in cases]
+
+
+def examples(few: int, many: int) -> int:
+    """How many examples Hypothesis tries: few, or many with `make deep`."""
+    return many if settings.get_current_profile_name() == "deep" else few
 
 
 def peak_mib() -> int:
