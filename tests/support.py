@@ -7,8 +7,9 @@ import io
 import json
 import sys
 import time
+import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import settings
 from PIL import Image, ImageDraw
 
+from reelbook.service.accounts import NewAccount
 from reelbook.service.server import Server
 
 KEY = "test-key"
@@ -28,30 +30,39 @@ class Served:
 
     server: Server
     http: httpx.Client
+    key: str = KEY
+    account: str | None = None
+    """The only one whose charges are shown; None for all."""
+
+    def with_own_account(self) -> Served:
+        """The same service with the key of a new account: a test's own money, without a service of its own."""
+        name = f"guest-{uuid.uuid4().hex[:12]}"
+        self.server.service.accounts.open([NewAccount(name, f"key-of-{name}")])
+        return replace(self, key=f"key-of-{name}", account=name)
 
     @property
     def base_url(self) -> str:
         return self.server.base_url
 
-    def run(self, endpoint_id: str, input: Any, key: str = KEY, **headers: str) -> httpx.Response:
+    def run(self, endpoint_id: str, input: Any, key: str | None = None, **headers: str) -> httpx.Response:
         """The shared run call."""
         body = {"endpointId": endpoint_id, "input": input}
-        return self.http.post("/models/run", json=body, headers={"x-api-key": key, **headers})
+        return self.http.post("/models/run", json=body, headers={"x-api-key": self._key(key), **headers})
 
-    def submitted(self, endpoint_id: str, input: Any, key: str = KEY) -> str:
+    def submitted(self, endpoint_id: str, input: Any, key: str | None = None) -> str:
         """The request id of an accepted run."""
         response = self.run(endpoint_id, input, key)
         assert response.status_code == 200, response.text
         return str(response.json()["requestId"])
 
-    def get(self, path: str, key: str = KEY) -> httpx.Response:
-        return self.http.get(path, headers={"x-api-key": key})
+    def get(self, path: str, key: str | None = None) -> httpx.Response:
+        return self.http.get(path, headers={"x-api-key": self._key(key)})
 
-    def finished(self, endpoint_id: str, request_id: str, key: str = KEY, within: float = 60) -> dict[str, Any]:
+    def finished(self, endpoint_id: str, request_id: str, key: str | None = None, within: float = 60) -> dict[str, Any]:
         """The final status, followed through the stream of events, so that nothing sleeps."""
         path = f"/{endpoint_id}/requests/{request_id}/status/stream"
         deadline = time.monotonic() + within
-        with self.http.stream("GET", path, headers={"x-api-key": key}, timeout=within) as events:
+        with self.http.stream("GET", path, headers={"x-api-key": self._key(key)}, timeout=within) as events:
             assert events.status_code == 200
             for line in events.iter_lines():
                 assert time.monotonic() < deadline, "the run did not end in time"
@@ -61,10 +72,10 @@ class Served:
                         return dict(status)
         raise AssertionError("the stream ended before the run did")
 
-    def result(self, endpoint_id: str, request_id: str, key: str = KEY) -> httpx.Response:
+    def result(self, endpoint_id: str, request_id: str, key: str | None = None) -> httpx.Response:
         return self.get(f"/{endpoint_id}/requests/{request_id}", key)
 
-    def done(self, endpoint_id: str, input: Any, key: str = KEY) -> dict[str, Any]:
+    def done(self, endpoint_id: str, input: Any, key: str | None = None) -> dict[str, Any]:
         """The output of a run, from submission to result."""
         request_id = self.submitted(endpoint_id, input, key)
         self.finished(endpoint_id, request_id, key)
@@ -74,7 +85,11 @@ class Served:
 
     def charges(self) -> list[dict[str, Any]]:
         """The charge log, the oracle of all money."""
-        return read_charges(self.server.service.settings.data)
+        lines = read_charges(self.server.service.settings.data)
+        return [line for line in lines if self.account in (None, line["account"])]
+
+    def _key(self, key: str | None) -> str:
+        return self.key if key is None else key
 
 
 def read_charges(data: Path) -> list[dict[str, Any]]:
