@@ -65,7 +65,7 @@ def fuzzed(served: Served, known: dict[str, list[str]], folder: Path, examples: 
 
 
 @pytest.mark.parametrize(
-    ("examples", "cases"), [(5, 500), pytest.param(150, 5000, marks=[pytest.mark.deep, pytest.mark.timeout(1800)])]
+    ("examples", "cases"), [(1, 300), pytest.param(150, 5000, marks=[pytest.mark.deep, pytest.mark.timeout(1800)])]
 )
 def test_no_generated_call_gets_an_answer_that_is_not_described(
     serve: Serve, dot: str, tmp_path: Path, examples: int, cases: int
@@ -100,6 +100,7 @@ def test_no_generated_call_gets_an_answer_that_is_not_described(
     assert statement["credits_available"] >= 0
 
 
+@pytest.mark.deep
 def test_the_fuzzer_finds_a_service_that_breaks_its_word(
     serve: Serve, dot: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,7 +114,7 @@ def test_a_value_is_accepted_exactly_when_the_reference_accepts_it() -> None:
 
     agree()
 
-    assert min(verdicts[True], verdicts[False]) > 200
+    assert min(verdicts[True], verdicts[False]) > 0.1 * verdicts.total()
 
 
 @pytest.mark.parametrize(
