@@ -61,9 +61,7 @@ def test_of_many_submissions_at_once_exactly_those_with_money_are_accepted(
     body = {"endpointId": STITCH, "input": {"images": [{"url": dot, "frames": 1}]}}
 
     def submit(_: int) -> httpx.Response:
-        return httpx.post(
-            f"{served.base_url}/models/run", json=body, headers={"x-api-key": KEY}, timeout=60, trust_env=False
-        )
+        return served.http.post("/models/run", json=body, headers={"x-api-key": KEY}, timeout=60)
 
     with ThreadPoolExecutor(32) as pool:
         responses = list(pool.map(submit, range(asked)))

@@ -33,7 +33,7 @@ def test_many_jobs_at_once_finish_within_the_memory_of_a_laptop(tmp_path: Path, 
     process = subprocess.Popen([*command, "--workers", "2"], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     address = process.stdout.readline().rpartition(" ")[2].strip()
-    picture = as_data_uri(png(96, 64))
+    picture = as_data_uri(png(48, 32))
     inputs = {
         TEXT: {"prompt": "a red boat", "num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1"},
         MOVE: {"prompt": "closer", "image_url": picture},

@@ -105,7 +105,7 @@ def test_a_permission_counts_also_for_runs_that_a_restart_takes_up(tmp_path: Pat
     trusted = [NewAccount("trusted", KEY, permissions=("run", "unchecked"))]
     prompt = {**BUSY, "prompt": "a nude painting", "num_frames": 9, "enable_safety_checker": False}
     first = serve(data=tmp_path / "data", workers=1, accounts=trusted)
-    first.submitted(TEXT, {**BUSY, "num_frames": 73})
+    first.submitted(TEXT, {**BUSY, "num_frames": 49})
     request_id = first.submitted(TEXT, prompt)
     first.server.stop()
 

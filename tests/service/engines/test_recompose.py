@@ -250,10 +250,10 @@ def test_the_same_seed_makes_the_same_bytes_on_any_number_of_cores(tmp_path: Pat
     ).stdout.split()
     sizes = ["300x600", "364x45"]
     here = made(job(tmp_path / "here", source.read_bytes(), sizes, num_images_per_size=2))
-    other = made(job(tmp_path / "other", source.read_bytes(), sizes, num_images_per_size=2, seed=8))
+    other = made(job(tmp_path / "other", source.read_bytes(), sizes[1:], seed=8))
 
     assert [hashlib.sha256(path.read_bytes()).hexdigest() for path in here] == there
-    assert seen(here[2]).tobytes() != seen(other[2]).tobytes()
+    assert seen(here[2]).tobytes() != seen(other[0]).tobytes()
 
 
 @pytest.mark.parametrize("name", ["house", *deep(("product",))])
