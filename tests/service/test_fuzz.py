@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,7 +45,9 @@ def something_of_each_kind(served: Served, dot: str) -> dict[str, list[str]]:
     return {"requests": [*finished, failed, cancelled], "tokens": tokens}
 
 
-def fuzzed(served: Served, known: dict[str, list[str]], folder: Path, examples: int) -> tuple[dict[str, Any], str]:
+def fuzzed(
+    served: Served, known: dict[str, list[str]], folder: Path, examples: int, *options: str
+) -> tuple[dict[str, Any], str]:
     """The report of a run of schemathesis with so many examples for each operation, and what it printed."""
     tables = "\n".join(f"[dictionaries.{name}]\nvalues = {json.dumps(values)}" for name, values in known.items())
     config, report = folder / "schemathesis.toml", folder / "report.json"
@@ -53,41 +56,49 @@ def fuzzed(served: Served, known: dict[str, list[str]], folder: Path, examples: 
     schemathesis = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(config)]
     described = [f"{served.base_url}/openapi.json", "--header", f"x-api-key: {KEY}"]
     done = subprocess.run(
-        [*schemathesis, "run", *described, f"--max-examples={examples}", f"--report-json-path={report}"],
+        [*schemathesis, "run", *described, f"--max-examples={examples}", f"--report-json-path={report}", *options],
         cwd=folder,
         env={**os.environ, "NO_PROXY": "127.0.0.1"},
         capture_output=True,
         text=True,
-        timeout=60 + 10 * examples,
+        timeout=100 + 10 * examples,
     )
     assert report.exists(), done.stdout + done.stderr
     return dict(json.loads(report.read_text(encoding="utf-8"))), done.stdout
 
 
+ALIKE = r"^/svc/(?!frames-api)|^/models/pricing"
+"""Models that one function answers like frames-api, and the estimate: what these take is sent to /models/run, too."""
+
+
 @pytest.mark.parametrize(
-    ("examples", "cases"), [(1, 300), pytest.param(150, 5000, marks=[pytest.mark.deep, pytest.mark.timeout(1800)])]
+    ("examples", "left_out", "cases"),
+    [(1, ALIKE, 200), pytest.param(150, "", 5000, marks=[pytest.mark.deep, pytest.mark.timeout(1800)])],
 )
 def test_no_generated_call_gets_an_answer_that_is_not_described(
-    serve: Serve, dot: str, tmp_path: Path, examples: int, cases: int
+    serve: Serve, dot: str, tmp_path: Path, examples: int, left_out: str, cases: int
 ) -> None:
     """Hundreds of calls to every operation: no 5xx, no undocumented status, every answer as its schema says.
 
     Invalid data is refused, valid data taken, keys are asked for, methods that are not there answer 405.
     """
+    options = [f"--exclude-path-regex={left_out}"] if left_out else []
     served = serve(workers=1, accounts=[NewAccount("default", KEY, budget=MONEY)])
     known = something_of_each_kind(served, dot)
 
-    report, printed = fuzzed(served, known, tmp_path, examples)
+    report, printed = fuzzed(served, known, tmp_path, examples, *options)
 
     operations = sum(
-        method in ("get", "put", "post") for path in describe_service("")["paths"].values() for method in path
+        method in ("get", "put", "post") and not (left_out and re.search(left_out, path))
+        for path, entry in describe_service("")["paths"].items()
+        for method in entry
     )
     assert report["failures"] == [], printed
     assert report["errors"] == [], printed
     assert report["exit_code"] == 0, printed
     assert report["stop_reason"] == "completed"
     # It leaves the address of the description itself alone, having read it already.
-    assert report["operations"]["tested"] == report["operations"]["total"] == operations - 1
+    assert report["operations"]["tested"] == operations - 1
     assert {name: phase["status"] for name, phase in report["phases"].items() if name != "examples"} == {
         "coverage": "success",
         "fuzzing": "success",
