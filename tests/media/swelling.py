@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import av
 from PIL import Image
@@ -31,7 +32,7 @@ def makers() -> dict[str, Callable[[Path], object]]:
     """How each file is made, by its name."""
     grey = Image.new("L", (SIDE, SIDE))
     pictures = (("rgb", 2, 8), ("rgba", 6, 8), ("deep", 2, 16), ("palette", 3, 8), ("bits", 0, 1))
-    compressed = {
+    compressed: dict[str, dict[str, Any]] = {
         "plain.jpg": {}, "progressive.jpg": {"progressive": True}, "still.gif": {},
         "packed.tiff": {"compression": "tiff_adobe_deflate"},
     }  # fmt: skip
