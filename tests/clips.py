@@ -22,9 +22,10 @@ def film(
     size: tuple[int, int] = (64, 48),
     rate: Fraction = Fraction(24),
     noise: int = 0,
+    coloured: bool = True,
     options: dict[str, str] | None = None,
 ) -> LocalFile:
-    """A film at this path; `noise` makes it grainy, and so its file large."""
+    """A film at this path; `noise` makes it grainy, and so its file large: in all colours, or in greys alone."""
     width, height = size
     grain = np.random.default_rng(7)
     with av.open(str(path), "w") as container:
@@ -34,7 +35,7 @@ def film(
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         for number in range(frames):
             picture = np.full((height, width, 3), DARKEST + STEP * (number % 25), np.int16)
-            picture += grain.integers(-noise, noise + 1, picture.shape, np.int16)
+            picture += grain.integers(-noise, noise + 1, (height, width, 3 if coloured else 1), np.int16)
             frame = av.VideoFrame.from_ndarray(picture.clip(0, 255).astype(np.uint8), format="rgb24")
             frame.pts, frame.time_base = number, 1 / rate
             container.mux(stream.encode(frame))

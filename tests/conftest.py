@@ -20,7 +20,8 @@ from reelbook.session import session
 from tests.support import KEY, Serve, Served, as_data_uri, png
 
 # How long one example takes is a fact about the machine; claims about time have tests of their own.
-settings.register_profile("reelbook", deadline=None)
+settings.register_profile("reelbook", deadline=None, max_examples=40)
+settings.register_profile("deep", deadline=None)
 settings.load_profile("reelbook")
 
 
@@ -47,6 +48,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | Non
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="run the large size of every measurement")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before the first module asks how many examples there are to be."""
+    if config.getoption("--deep"):
+        settings.load_profile("deep")
 
 
 SLOW_FIRST = ("browser", "notebooks", "faults", "kernels", "sweeps", "service")

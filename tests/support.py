@@ -8,13 +8,14 @@ import json
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from hypothesis import settings
 from PIL import Image, ImageDraw
 
 from reelbook.service.accounts import NewAccount
@@ -104,6 +105,22 @@ Serve = Callable[..., Served]
 def deep(*cases: tuple[Any, ...]) -> list[Any]:
     """Cases of a test with parameters that `make deep` alone runs."""
     return [pytest.param(*case, marks=pytest.mark.deep) for case in cases]
+
+
+def once_each(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
+    """All pairs of two dimensions: those in which each value comes at least once, and for `make deep` the others."""
+    count = max(len(first), len(second))
+    some = {(number % len(first), number % len(second)) for number in range(count)}
+    return [
+        pytest.param(one, other, marks=() if (row, column) in some else pytest.mark.deep)
+        for row, one in enumerate(first)
+        for column, other in enumerate(second)
+    ]
+
+
+def examples(few: int, many: int) -> int:
+    """How many examples Hypothesis tries: few, or many with `make deep`."""
+    return many if settings.get_current_profile_name() == "deep" else few
 
 
 def peak_mib() -> int:

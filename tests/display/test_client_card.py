@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import reelbook as rb
 from reelbook.display.client_card import client_card
 from tests.support import KEY, Serve
+from tests.transport.patience import Clock
 from tests.transport.variants import Hosted
 
 
@@ -20,8 +23,9 @@ def test_the_card_says_which_service_whose_account_and_what_is_left(serve: Serve
     assert KEY not in card
 
 
-def test_a_service_that_does_not_answer_still_has_a_card(tmp_path: Path) -> None:
+def test_a_service_that_does_not_answer_still_has_a_card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It says so, and shows the rest; hostile words are words."""
+    monkeypatch.setattr("reelbook.transport.http.RetryPolicy", Clock().policy)
     with Hosted() as hosted, rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
         hosted.on("GET", "/account", {"name": "<script>alert(1)</script>", "credits_available": "many"})
         card = client_card(client)

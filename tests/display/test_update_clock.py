@@ -15,7 +15,7 @@ from reelbook.display.update_clock import LiveOutput, OutputUpdater
 from tests.faults.kernels import PATIENCE, Kernel
 
 ROOT = Path(__file__).resolve().parents[2]
-RUNS, WATCHED_SECONDS = 64, 5.0
+RUNS, WATCHED_SECONDS = 64, 2.5
 
 RUNS_UNDER_WAY = """
 import sys, threading, time
@@ -129,9 +129,10 @@ class TestKernel:
         page.until("⊘ cancelled", RUNS)
 
         assert len(page.shown) == RUNS
-        assert 4 * WATCHED_SECONDS - 6 <= sent <= 4 * WATCHED_SECONDS + 1
+        assert 2 * WATCHED_SECONDS <= sent <= 4 * WATCHED_SECONDS + 1
         assert crowded <= 5  # Four gaps of a quarter of a second have five ends.
 
+    @pytest.mark.deep
     def test_the_count_of_messages_works(self, kernel: Kernel) -> None:
         """The control of the test above: the same runs, each telling its own output, send hundreds a second."""
         page = Page(kernel)
@@ -147,7 +148,9 @@ class TestKernel:
         """Its cell ends at once; later messages go to the same output, though another cell has run since."""
         page = Page(kernel)
         page.run("import reelbook as rb\nclient = rb.connect()")
-        page.run("rb.start(rb.TextToVideo(prompt='a paper boat', num_frames=25, resolution='480p', seed=1))")
+        page.run(
+            "rb.start(rb.TextToVideo(prompt='a paper boat', num_frames=9, resolution='480p', aspect_ratio='1:1', seed=1))"
+        )
         page.run("1 + 1")
 
         page.until("● completed", 1)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import av
 from PIL import Image
@@ -14,23 +16,37 @@ from PIL import Image
 SIDE = 8_600
 
 
-def files(folder: Path) -> Iterator[Path]:
-    """One of each kind."""
-    for name, kind, depth in (("rgb", 2, 8), ("rgba", 6, 8), ("deep", 2, 16), ("palette", 3, 8), ("bits", 0, 1)):
-        yield png(folder / f"{name}.png", SIDE, SIDE, kind, depth)
-    yield webp(folder / "largest.webp", 16_383, 16_383)
-    yield webp(folder / "middling.webp", 4_000, 4_000)
+SOME = {"rgba.png", "palette.png", "largest.webp", "plain.jpg", "progressive.jpg", "animated.gif", "film.mp4"}
+"""One for each way in which a file is opened, and both of those that are shown and those that are not."""
+
+
+def files(folder: Path, *, every: bool) -> Iterator[Path]:
+    """One of each kind, or some of them."""
+    for name, make in makers().items():
+        if every or name in SOME:
+            make(folder / name)
+            yield folder / name
+
+
+def makers() -> dict[str, Callable[[Path], object]]:
+    """How each file is made, by its name."""
     grey = Image.new("L", (SIDE, SIDE))
-    for name, how in (
-        ("plain.jpg", {}),
-        ("progressive.jpg", {"progressive": True}),
-        ("still.gif", {}),
-        ("packed.tiff", {"compression": "tiff_adobe_deflate"}),
-    ):
-        grey.save(folder / name, **how)
-        yield folder / name
-    yield animation(folder / "animated.gif", 10_000)
-    yield film(folder / "film.mp4", (9_000, 4_500))
+    pictures = (("rgb", 2, 8), ("rgba", 6, 8), ("deep", 2, 16), ("palette", 3, 8), ("bits", 0, 1))
+    compressed: dict[str, dict[str, Any]] = {
+        "plain.jpg": {}, "progressive.jpg": {"progressive": True}, "still.gif": {},
+        "packed.tiff": {"compression": "tiff_adobe_deflate"},
+    }  # fmt: skip
+    return {
+        **{
+            f"{name}.png": partial(png, width=SIDE, height=SIDE, kind=kind, depth=depth)
+            for name, kind, depth in pictures
+        },
+        "largest.webp": partial(webp, width=16_383, height=16_383),
+        "middling.webp": partial(webp, width=4_000, height=4_000),
+        **{name: partial(grey.save, **how) for name, how in compressed.items()},
+        "animated.gif": partial(animation, frames=10_000),
+        "film.mp4": partial(film, size=(9_000, 4_500)),
+    }
 
 
 def png(path: Path, width: int, height: int, kind: int, depth: int) -> Path:
@@ -88,7 +104,7 @@ def film(path: Path, size: tuple[int, int]) -> Path:
     return path
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, *, every: bool) -> None:
     """Make them."""
-    for _ in files(folder):
+    for _ in files(folder, every=every):
         pass

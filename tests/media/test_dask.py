@@ -22,7 +22,7 @@ FILMS, PICTURES = 4, 6
 FEW = ["sharpness", "frame_count"]
 
 
-@pytest.fixture(scope="module", params=[40, pytest.param(200, marks=pytest.mark.deep)])
+@pytest.fixture(scope="module", params=[20, pytest.param(200, marks=pytest.mark.deep)])
 def files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Many files of ten contents: films of a few frames with grain, and pictures."""
     folder = tmp_path_factory.mktemp("many")

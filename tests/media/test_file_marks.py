@@ -20,6 +20,7 @@ from reelbook.media.metadata.source_types import PREFIX
 from reelbook.util.containers import MalformedFile
 from tests.media.makers import FOUR, maker, report_of, signed, signed_file
 from tests.media.making import plain
+from tests.support import examples
 
 
 @pytest.mark.parametrize("kind", [*FOUR, "gif", "tiff", "avif"])
@@ -91,7 +92,7 @@ def manifest(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return manifest_of(signed_file(tmp_path_factory.mktemp("signed") / "boat.png"))
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(100, 400))
 @given(data=st.data())
 def test_any_damage_to_a_manifest_is_read_without_an_error(manifest: bytes, data: st.DataObject) -> None:
     """Whatever some of its bytes become, and wherever it ends."""

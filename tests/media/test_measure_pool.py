@@ -25,6 +25,7 @@ from reelbook.errors import ReelbookError
 from reelbook.media.measuring import measure_pool
 from reelbook.media.measuring.measures import METRICS, Cache, Measured, measure_file, measure_files
 from tests.media.moving import flat, panned, picture, written
+from tests.support import examples
 
 BACK_SECONDS = 2.0
 """How soon the prompt is back after an interrupt."""
@@ -470,7 +471,7 @@ class TestCache:
         assert all(found["common"] == "the same" for found in seen)
         assert list(cache.folder.rglob("*.part")) == []
 
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=examples(12, 30), deadline=None)
     @given(
         st.dictionaries(
             st.text(min_size=1, max_size=20), st.none() | st.integers() | st.floats(allow_nan=False) | st.text()

@@ -22,6 +22,7 @@ from reelbook.media.measuring.perceptual_hash import perceptual_hash
 from reelbook.media.measuring.similarity import similarity
 from tests.clips import film
 from tests.media.moving import Pixels, flat, noise, panned, picture, texture, written
+from tests.support import examples
 
 OF_PICTURES = {"sharpness", "brightness", "contrast", "colourfulness", "perceptual_hash", "ssim", "psnr"}
 FACTS = {"frame_count", "width", "height", "bytes"}
@@ -177,7 +178,7 @@ class TestLight:
             "error": None,
         }
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=examples(8, 15), deadline=None)
     @given(st.integers(0, 2**32 - 1), st.tuples(*[st.integers(0, 255)] * 3), st.integers(0, 60))
     def test_light_and_colour_are_what_their_formulas_say(
         self, seed: int, colour: tuple[int, int, int], spread: int
@@ -307,7 +308,7 @@ class TestLikeness:
         assert figures["ssim"] == pytest.approx(ssim_by_hand(one, other), abs=1e-5)
         assert figures["psnr"] == pytest.approx(10 * math.log10(255**2 / squared.mean()), abs=1e-5)
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=examples(8, 15), deadline=None)
     @given(st.integers(0, 1000), st.integers(0, 1000), st.floats(0, 1))
     def test_similarity_is_the_same_both_ways_and_never_above_one(self, seed: int, other: int, mix: float) -> None:
         """Of any two pictures; each is wholly like itself."""
@@ -379,7 +380,7 @@ class TestHash:
 
         assert min(apart(one, other) for one in hashes for other in hashes if one is not other) >= 14
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=examples(12, 25), deadline=None)
     @given(st.integers(0, 2**32 - 1))
     def test_it_is_the_sign_of_the_low_waves(self, seed: int) -> None:
         """Bit by bit what a cosine transform says that is computed in another way."""

@@ -28,7 +28,7 @@ from reelbook.service.engines.write_provenance import Provenance as Sign
 from tests.media.making import FACTS, KINDS, MODEL, PICTURES, boxes, content, plain, signed
 from tests.models.inputs import INPUTS
 from tests.service.engines.playing import second_opinion
-from tests.support import as_data_uri, png
+from tests.support import as_data_uri, examples, png
 
 BOAT = TextToVideo(prompt="a paper boat", num_frames=49, seed=7)
 
@@ -324,7 +324,7 @@ def originals() -> Any:
         yield [plain(Path(folder) / f"original.{kind}") for kind in KINDS]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(25, 60), deadline=None)
 @given(asked=INPUTS, place=st.integers(0, len(KINDS) - 1))
 def test_an_input_survives_the_trip_through_a_file(originals: list[Path], asked: Input, place: int) -> None:
     """Any input of any model comes back equal from any kind of file; of a path that has folders, its name."""

@@ -21,6 +21,7 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from tests.media.making import FACTS, KINDS, MODEL, plain, signed
 from tests.media.metadata.test_png import chunk, with_chunks
+from tests.support import examples
 
 
 def told(texts: dict[str, str], folder: Path) -> Provenance | None:
@@ -170,7 +171,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40, 150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_refused_and_always_copied(
     kind: str, sound: dict[str, bytes], tmp_path: Path, data: st.DataObject

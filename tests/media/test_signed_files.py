@@ -18,6 +18,7 @@ from reelbook.media.metadata.run_record import format_record
 from tests.media.makers import FOUR, signed, signed_file, state_of
 from tests.media.making import FACTS, KINDS, grain, plain
 from tests.media.making import signed as engine_made
+from tests.support import examples
 
 EDITED = {"mp4": mp4.build_pieces, "png": png.build_pieces, "jpeg": jpeg.build_pieces, "webp": webp.build_pieces}
 
@@ -156,7 +157,7 @@ def test_a_damaged_file_is_searched_without_an_error(kind: str, tmp_path: Path) 
     assert not answers[0]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(40, 150))
 @given(data=st.data(), kind=st.sampled_from([*FOUR, "gif", "tiff"]))
 def test_any_damage_is_searched_without_an_error(
     data: st.DataObject, kind: str, tmp_path_factory: pytest.TempPathFactory

@@ -21,9 +21,10 @@ from reelbook.models.images_to_video import Frame, ImagesToVideo
 from reelbook.models.smart_resize import Size, SmartResize, SmartResizeOutput
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from tests.models.inputs import INPUTS, LORAS, NAMES
+from tests.support import examples
 
 BOAT = TextToVideo(prompt="a paper boat", loras=[LoRA(path="watercolour")])
-few = settings(max_examples=100, deadline=None)
+few = settings(max_examples=examples(30, 100), deadline=None)
 
 
 def message(kind: type[Part], **values: Any) -> str:

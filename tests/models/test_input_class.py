@@ -29,6 +29,7 @@ from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook.service.openapi_document import describe_model
 from tests.models.described_inputs import DESCRIPTIONS, document, reference, with_fields, wrapped
 from tests.models.near import Near
+from tests.support import examples
 
 ACROSS_FIELDS = {"skip_too_large", "too_many_frames", "no_preset", "size_range"}
 """Refusals by hand-written rules that no schema has words for."""
@@ -67,6 +68,10 @@ def test_every_description_here_is_valid_openapi(name: str) -> None:
     assert len(DESCRIPTIONS) == 12
 
 
+RARELY_MET = {"optional_by_null", "two_kinds", "version_3_0"}
+"""Descriptions of which few values that come near are accepted."""
+
+
 @pytest.mark.parametrize("name", DESCRIPTIONS)
 def test_an_input_accepts_exactly_what_its_description_accepts(name: str) -> None:
     """For values near the mark, the reference says of the description what the input says; both answers occur."""
@@ -74,7 +79,7 @@ def test_an_input_accepts_exactly_what_its_description_accepts(name: str) -> Non
     shown = kind.model_json_schema()
     verdicts: Counter[bool] = Counter()
 
-    @settings(max_examples=30, deadline=None, database=None)
+    @settings(max_examples=examples(30 if name in RARELY_MET else 10, 30), deadline=None, database=None)
     @given(SEEDS)
     def agree(seed: int) -> None:
         for value in values_near(shown, seed, 12):
@@ -151,7 +156,7 @@ def test_a_described_input_and_the_hand_written_one_accept_the_same(kind: type[I
     again = describe(wrapped(kind))
     verdicts: Counter[bool] = Counter()
 
-    @settings(max_examples=30, deadline=None, database=None)
+    @settings(max_examples=examples(12, 30), deadline=None, database=None)
     @given(SEEDS)
     def agree(seed: int) -> None:
         for value in values_near(kind.model_json_schema(), seed, 12):

@@ -26,6 +26,7 @@ from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from tests.models.inputs import INPUTS
 from tests.spec import tables
+from tests.support import examples
 
 BOAT = TextToVideo(prompt="a paper boat")
 CLOSER = ImageToVideo(prompt="closer", image_url="a.png")
@@ -171,7 +172,7 @@ def test_the_detail_pass_multiplies_before_rounding() -> None:
 
 
 @given(INPUTS, RATES, st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60, 200), deadline=None)
 def test_a_charge_is_the_rule_and_its_breakdown_adds_up(request: Input, rate: Decimal, data: st.DataObject) -> None:
     """ceil(max(minimum, rate × units × multipliers)), and a person who adds the lines finds the same sum."""
     row = get_endpoint(request.endpoint_id)

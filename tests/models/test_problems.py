@@ -25,6 +25,7 @@ from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from tests.models.inputs import nearly
 from tests.spec import tables
+from tests.support import examples
 
 MESSAGES: list[tuple[type[Input], dict[str, Any], str]] = [
     (TextToVideo, {"num_frames": 5}, "`num_frames` = 5 is outside 9 to 1441. The nearest allowed value is 9."),
@@ -135,7 +136,7 @@ def rest(kind: type[Input], values: dict[str, Any]) -> set[str]:
 FIELDS = [(model, row) for model in tables.MODELS for row in model.input]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(80, 300), deadline=None)
 @given(data=st.data())
 def test_the_nearest_allowed_value_is_allowed(data: st.DataObject) -> None:
     """Whoever takes the advice has a valid input at the first attempt."""
@@ -316,7 +317,7 @@ def test_a_problem_keeps_plain_values_and_the_looks_of_others() -> None:
 
 
 @given(st.recursive(st.none() | st.integers() | st.text() | st.floats(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))  # fmt: skip
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(30, 100), deadline=None)
 def test_a_value_is_shown_shortly(value: Any) -> None:
     """At most sixty characters, and as code where that fits."""
     text = format_literal(value)

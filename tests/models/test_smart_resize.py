@@ -17,6 +17,7 @@ from reelbook.models.base import WIRE
 from reelbook.models.smart_resize import PRESETS, Preset, Size, SmartResize, SmartResizeOutput, preset_for
 from tests.models.inputs import COVERED_SIZES
 from tests.spec import tables
+from tests.support import examples
 
 DECIDED: dict[str, Any] = tables.GAPS["presets"]
 TIERS: dict[str, int] = DECIDED["tiers"]
@@ -71,14 +72,14 @@ def test_a_target_gets_the_canvas_of_the_examples(example: dict[str, Any]) -> No
 
 
 @given(SIZES, ANY_TIER)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(80, 300), deadline=None)
 def test_the_canvas_is_the_one_of_the_rule(size: Size, resolution: Any) -> None:
     """The same canvas as the rule finds, written down independently from the table."""
     assert named(preset_for(size, resolution)) == best(size.width, size.height, resolution)
 
 
 @given(COVERED_SIZES, ANY_TIER)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(80, 300), deadline=None)
 def test_a_canvas_covers_its_target_and_no_lower_tier_could(size: Size, resolution: Any) -> None:
     """Nothing is enlarged, nothing is larger than need be, and of what covers no shape is nearer."""
     preset = preset_for(size, resolution)
@@ -95,7 +96,7 @@ def test_a_canvas_covers_its_target_and_no_lower_tier_could(size: Size, resoluti
 
 
 @given(SIZES, ANY_TIER)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60, 200), deadline=None)
 def test_an_input_takes_exactly_the_targets_that_have_a_canvas(size: Size, resolution: Any) -> None:
     """Where none covers the target the input is refused, in Python as on the wire, and the advice is a size that works."""
     values = {"image_url": "a.png", "target_sizes": [str(size)], "resolution": resolution}

@@ -24,6 +24,7 @@ from reelbook.models.text_to_video import LoRA
 from tests.models.inputs import nearly, objects
 from tests.spec import tables
 from tests.spec.tables import Model, Row
+from tests.support import examples
 
 PARTS: dict[str, tuple[type[BaseModel], str, str]] = {
     "LoRAWeight": (LoRA, "svc/text-to-video-13b-distilled", "loras"),
@@ -326,7 +327,7 @@ def assert_agreement(model: Model, values: Any) -> None:
 
 
 @every_field
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(12, 30), deadline=None)
 @given(data=st.data())
 def test_class_and_schema_agree_on_every_value_of_a_field(place: Place, data: st.DataObject) -> None:
     """With the rest of the input in order, whatever JSON comes for one field is judged alike by both."""
@@ -336,7 +337,7 @@ def test_class_and_schema_agree_on_every_value_of_a_field(place: Place, data: st
 
 
 @every_model
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(25, 60), deadline=None)
 @given(data=st.data())
 def test_class_and_schema_agree_on_whole_objects(model: Model, data: st.DataObject) -> None:
     """Fields left out, fields too many, several of them wrong: both say yes, or both say no."""
@@ -344,7 +345,7 @@ def test_class_and_schema_agree_on_whole_objects(model: Model, data: st.DataObje
 
 
 @every_model
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(8, 15), deadline=None)
 @given(values=st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.lists(st.integers(), max_size=2))
 def test_only_an_object_is_an_input(model: Model, values: Any) -> None:
     """Neither null nor a list nor a text is one, for the class as for the schema."""

@@ -24,6 +24,7 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.models.value_types import MAX_DIGITS, coerce_tuple, is_multiple, nearest_multiple
+from tests.support import examples
 
 
 def factor(value: Any) -> float:
@@ -80,7 +81,7 @@ def test_noise_is_refused_on_the_wire() -> None:
 
 
 @given(st.floats(0, 1))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60, 200), deadline=None)
 def test_only_noise_is_rounded(value: float) -> None:
     """What is not a multiple up to its last digits is refused, not bent into one."""
     nearest = nearest_multiple(value, "0.05")
@@ -92,7 +93,7 @@ def test_only_noise_is_rounded(value: float) -> None:
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["0.05", "0.1", "0.25", "0.001", "1", "3"]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60, 200), deadline=None)
 def test_every_multiple_as_written_is_one(count: int, step: str) -> None:
     """Judged in decimal, whatever the binary digits say; and the nearest multiple of a multiple is itself."""
     written = float(str(count * Decimal(step)))
@@ -103,7 +104,7 @@ def test_every_multiple_as_written_is_one(count: int, step: str) -> None:
 
 
 @given(st.floats(-1e6, 1e6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60, 200), deadline=None)
 def test_the_nearest_multiple_is_a_multiple_and_near(value: float) -> None:
     """At most half a step away, and never a minus zero."""
     nearest = nearest_multiple(value, "0.05")

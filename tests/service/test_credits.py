@@ -17,7 +17,7 @@ STITCH = "svc/frames-api/images-to-video"
 TEXT = "svc/text-to-video-13b-distilled"
 
 
-def statement(served: Served, key: str = KEY) -> tuple[int, int, int]:
+def statement(served: Served, key: str | None = None) -> tuple[int, int, int]:
     told = served.get("/account", key).json()
     return told["credits_available"], told["credits_reserved"], told["credits_spent"]
 
@@ -25,7 +25,7 @@ def statement(served: Served, key: str = KEY) -> tuple[int, int, int]:
 def test_a_run_reserves_at_submission_and_settles_at_completion(serve: Serve, dot: str) -> None:
     """The three sums of the account move with the run, and the charge log says the same."""
     served = serve(workers=1)
-    long = served.submitted(TEXT, {"prompt": "a lake", "num_frames": 1441})
+    long = served.submitted(TEXT, {"prompt": "a lake", "num_frames": 1441, "resolution": "480p"})
     request_id = served.submitted(STITCH, {"images": [dot]})
 
     assert statement(served) == (1_000_000 - 106, 106, 0)
@@ -40,9 +40,9 @@ def test_a_run_reserves_at_submission_and_settles_at_completion(serve: Serve, do
     assert all(set(c) == {"at", "request_id", "account", "credits", "kind"} for c in served.charges())
 
 
-def test_a_failed_run_costs_nothing(serve: Serve) -> None:
+def test_a_failed_run_costs_nothing(shared: Served) -> None:
     """A picture that cannot be read is refunded in full."""
-    served = serve()
+    served = shared.with_own_account()
     request_id = served.submitted(STITCH, {"images": ["data:image/png;base64,AAAA"]})
 
     served.finished(STITCH, request_id)
@@ -52,7 +52,7 @@ def test_a_failed_run_costs_nothing(serve: Serve) -> None:
     assert [c["kind"] for c in served.charges()] == ["reserve", "refund"]
 
 
-@pytest.mark.parametrize(("asked", "paid"), [(60, 15), pytest.param(200, 50, marks=pytest.mark.deep)])
+@pytest.mark.parametrize(("asked", "paid"), [(40, 10), pytest.param(200, 50, marks=pytest.mark.deep)])
 def test_of_many_submissions_at_once_exactly_those_with_money_are_accepted(
     serve: Serve, dot: str, asked: int, paid: int
 ) -> None:
@@ -61,9 +61,7 @@ def test_of_many_submissions_at_once_exactly_those_with_money_are_accepted(
     body = {"endpointId": STITCH, "input": {"images": [{"url": dot, "frames": 1}]}}
 
     def submit(_: int) -> httpx.Response:
-        return httpx.post(
-            f"{served.base_url}/models/run", json=body, headers={"x-api-key": KEY}, timeout=60, trust_env=False
-        )
+        return served.http.post("/models/run", json=body, headers={"x-api-key": KEY}, timeout=60)
 
     with ThreadPoolExecutor(32) as pool:
         responses = list(pool.map(submit, range(asked)))

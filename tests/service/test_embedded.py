@@ -54,7 +54,10 @@ def status(address: Address, endpoint_id: str, request_id: str) -> dict[str, obj
 def test_two_kernels_share_one_service_and_the_second_finishes_what_the_first_began(tmp_path: Path, dot: str) -> None:
     """The first is killed with jobs running; the second's next call starts the service again; each job is charged once."""
     jobs: list[object] = [
-        {"endpointId": TEXT, "input": {"prompt": "a calm sea", "num_frames": 97, "resolution": "480p"}}
+        {
+            "endpointId": TEXT,
+            "input": {"prompt": "a calm sea", "num_frames": 49, "resolution": "480p", "aspect_ratio": "1:1"},
+        }
     ]
     jobs += [{"endpointId": STITCH, "input": {"images": [dot], "fps": fps}} for fps in (1, 2, 3, 4)]
     first, told = kernel(tmp_path, jobs)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from reelbook.service.accounts import NewAccount
-from tests.support import KEY, Serve
+from tests.support import Serve, Served
 
 STITCH = "svc/frames-api/images-to-video"
 
 
-def test_the_same_key_and_body_is_one_run_even_twenty_times_at_once(serve: Serve, dot: str) -> None:
+def test_the_same_key_and_body_is_one_run_even_twenty_times_at_once(shared: Served, dot: str) -> None:
     """All answers name the same request, and one reservation stands in the log."""
-    served = serve()
+    served = shared.with_own_account()
     show = {"images": [dot], "fps": 8}
 
     with ThreadPoolExecutor(8) as pool:
@@ -22,9 +22,9 @@ def test_the_same_key_and_body_is_one_run_even_twenty_times_at_once(serve: Serve
     assert [c["kind"] for c in served.charges()].count("reserve") == 1
 
 
-def test_the_order_of_fields_does_not_make_another_body(serve: Serve, dot: str) -> None:
+def test_the_order_of_fields_does_not_make_another_body(shared: Served, dot: str) -> None:
     """The same JSON in another order is the same body."""
-    served = serve()
+    served = shared.with_own_account()
 
     first = served.run(STITCH, {"images": [dot], "fps": 8}, **{"idempotency-key": "one"})
     second = served.run(STITCH, {"fps": 8, "images": [dot]}, **{"idempotency-key": "one"})
@@ -32,9 +32,9 @@ def test_the_order_of_fields_does_not_make_another_body(serve: Serve, dot: str) 
     assert first.json()["requestId"] == second.json()["requestId"]
 
 
-def test_the_same_key_with_another_body_is_refused(serve: Serve, dot: str) -> None:
+def test_the_same_key_with_another_body_is_refused(shared: Served, dot: str) -> None:
     """422, with a sentence; nothing is charged for it."""
-    served = serve()
+    served = shared.with_own_account()
     served.run(STITCH, {"images": [dot]}, **{"idempotency-key": "one"})
 
     refused = served.run(STITCH, {"images": [dot], "fps": 9}, **{"idempotency-key": "one"})
@@ -44,13 +44,11 @@ def test_the_same_key_with_another_body_is_refused(serve: Serve, dot: str) -> No
     assert [c["kind"] for c in served.charges()].count("reserve") == 1
 
 
-def test_two_accounts_may_use_the_same_key(serve: Serve, dot: str) -> None:
+def test_two_accounts_may_use_the_same_key(shared: Served, dot: str) -> None:
     """Keys belong to accounts; nobody meets another's request through one."""
-    served = serve(accounts=[NewAccount("a", "key-a"), NewAccount("b", "key-b")])
+    one, other = shared.with_own_account(), shared.with_own_account()
 
-    first, second = (
-        served.run(STITCH, {"images": [dot]}, key, **{"idempotency-key": "one"}) for key in ("key-a", "key-b")
-    )
+    first, second = (served.run(STITCH, {"images": [dot]}, **{"idempotency-key": "one"}) for served in (one, other))
 
     assert first.json()["requestId"] != second.json()["requestId"]
 
@@ -73,12 +71,13 @@ def test_a_key_lives_for_24_hours_by_a_moved_clock(serve: Serve, dot: str) -> No
     assert other != first
 
 
-def test_a_refused_submission_does_not_use_the_key_up(serve: Serve, dot: str) -> None:
+def test_a_refused_submission_does_not_use_the_key_up(shared: Served, dot: str) -> None:
     """After a 402, the same key works once there is money."""
-    served = serve(accounts=[NewAccount("poor", KEY, budget=10)])
-    refused = served.run(STITCH, {"images": [dot]}, **{"idempotency-key": "one"})
-    served.server.service.accounts.open([NewAccount("poor", KEY, budget=100)])
+    accounts = shared.server.service.accounts
+    accounts.open([NewAccount("poor", "key-of-poor", budget=10)])
+    refused = shared.run(STITCH, {"images": [dot]}, "key-of-poor", **{"idempotency-key": "one"})
+    accounts.open([NewAccount("poor", "key-of-poor", budget=100)])
 
-    accepted = served.run(STITCH, {"images": [dot]}, **{"idempotency-key": "one"})
+    accepted = shared.run(STITCH, {"images": [dot]}, "key-of-poor", **{"idempotency-key": "one"})
 
     assert (refused.status_code, accepted.status_code) == (402, 200)

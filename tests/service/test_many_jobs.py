@@ -26,16 +26,16 @@ def resident_mib(pid: int) -> float:
         return 0.0
 
 
-@pytest.mark.parametrize("each", [3, pytest.param(10, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("each", [2, pytest.param(10, marks=pytest.mark.deep)])
 def test_many_jobs_at_once_finish_within_the_memory_of_a_laptop(tmp_path: Path, each: int) -> None:
     """All of each model are accepted, all end well, each is charged once, and the whole service stays below 1.5 GB."""
     command = [sys.executable, "-m", "reelbook", "serve", "--port", "0", "--data", str(tmp_path / "data"), "--key", KEY]
     process = subprocess.Popen([*command, "--workers", "2"], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     address = process.stdout.readline().rpartition(" ")[2].strip()
-    picture = as_data_uri(png(96, 64))
+    picture = as_data_uri(png(48, 32))
     inputs = {
-        TEXT: {"prompt": "a red boat", "num_frames": 9, "resolution": "480p"},
+        TEXT: {"prompt": "a red boat", "num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1"},
         MOVE: {"prompt": "closer", "image_url": picture},
         RESIZE: {"image_url": picture, "target_sizes": ["300x600", "728x90"]},
         STITCH: {"images": [{"url": picture, "frames": 48}] * 4},

@@ -415,9 +415,12 @@ def stop_by_deaths(served: Served, request_id: str) -> None:
     ],
 )
 def test_an_engine_that_breaks_off_is_the_service_s_fault_and_costs_nothing(
-    serve: Serve, settings: dict[str, Any], stop: Callable[[Served, str], None], error_type: str, says: str
+    serve: Serve, dot: str, settings: dict[str, Any], stop: Callable[[Served, str], None], error_type: str, says: str
 ) -> None:
-    """500 for a worker that dies or grows too large, 504 for one that takes too long; both refunded, service alive."""
+    """500 for a worker that dies or grows too large, 504 for one that takes too long; both refunded, service alive.
+
+    Other runs go on, where the settings leave room for any.
+    """
     served = serve(workers=1, **settings)
     request_id = served.submitted(TEXT, LONG)
 
@@ -429,6 +432,8 @@ def test_an_engine_that_breaks_off_is_the_service_s_fault_and_costs_nothing(
     assert final["error_type"] == error_type
     assert kinds(served, request_id) == ["reserve", "refund"]
     assert served.get("/account").json()["credits_reserved"] == 0
+    if not settings:
+        assert served.done(STITCH, {"images": [dot]})["video"]["url"]
 
 
 def test_an_engine_error_is_told_without_its_inside(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,8 @@ from tests.support import KEY, Serve, Served, read_charges
 
 STITCH = "svc/frames-api/images-to-video"
 TEXT = "svc/text-to-video-13b-distilled"
+BUSY = {"prompt": "a calm sea", "resolution": "480p", "aspect_ratio": "1:1"}
+"""What keeps a worker busy for a while, and has to be made anew by the next service."""
 
 
 def started(data: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
@@ -38,7 +40,7 @@ def test_a_killed_service_finishes_20_queued_jobs_after_its_next_start_and_charg
             return str(http.post("/models/run", json={"endpointId": endpoint_id, "input": input}).json()["requestId"])
 
         # The long one keeps the only worker busy, so that the others still wait when the service dies.
-        jobs = [(TEXT, submitted(TEXT, {"prompt": "a calm sea", "num_frames": 97, "resolution": "480p"}))]
+        jobs = [(TEXT, submitted(TEXT, {**BUSY, "num_frames": 49}))]
         jobs += [(STITCH, submitted(STITCH, {"images": [dot], "fps": fps})) for fps in range(1, 20)]
         waiting = http.get(f"/{STITCH}/requests/{jobs[-1][1]}/status").json()
         process.send_signal(signal.SIGKILL)
@@ -101,9 +103,9 @@ def test_finished_requests_can_be_read_after_a_restart(tmp_path: Path, serve: Se
 def test_a_permission_counts_also_for_runs_that_a_restart_takes_up(tmp_path: Path, serve: Serve, dot: str) -> None:
     """A run that may go unchecked is not checked by the service that finishes it."""
     trusted = [NewAccount("trusted", KEY, permissions=("run", "unchecked"))]
-    prompt = {"prompt": "a nude painting", "num_frames": 9, "resolution": "480p", "enable_safety_checker": False}
+    prompt = {**BUSY, "prompt": "a nude painting", "num_frames": 9, "enable_safety_checker": False}
     first = serve(data=tmp_path / "data", workers=1, accounts=trusted)
-    first.submitted(TEXT, {"prompt": "a lake", "num_frames": 241})
+    first.submitted(TEXT, {**BUSY, "num_frames": 49})
     request_id = first.submitted(TEXT, prompt)
     first.server.stop()
 

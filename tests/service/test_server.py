@@ -21,6 +21,8 @@ import pytest
 
 from reelbook.models.catalog import CATALOG
 from reelbook.service import spec_decisions
+from reelbook.service.server import Server, bind_socket
+from reelbook.service.service_settings import Settings
 from tests.support import KEY, Serve, Served, as_data_uri, png, read_charges
 
 STITCH = "svc/frames-api/images-to-video"
@@ -550,16 +552,25 @@ def answered(port: int) -> None:
 # --- Only what the spec shows ---
 
 
-def test_spec_only_answers_what_the_spec_shows_and_nothing_else(serve: Serve, dot: str) -> None:
+@pytest.fixture(scope="module")
+def spec_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service that shows no more than the specification."""
+    settings = Settings(data=tmp_path_factory.mktemp("spec-only"), workers=1, spec_only=True)
+    server = Server(settings, bind_socket("127.0.0.1", 0))
+    with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
+        yield Served(server, http)
+
+
+def test_spec_only_answers_what_the_spec_shows_and_nothing_else(spec_only: Served, dot: str) -> None:
     """No extra addresses, no extra fields where they would give a client a hint, and the charge log all the same."""
-    served = serve(workers=1, spec_only=True)
+    served = spec_only.with_own_account()
     run = served.run(STITCH, {"images": [dot]})
     request_id = run.json()["requestId"]
     absent = [("GET", "/"), ("GET", "/account"), ("GET", "/models"), ("POST", "/files"), ("POST", "/requests/status")]
     absent.append(("GET", f"/{STITCH}/requests/{request_id}/status/stream"))
 
     for method, path in absent:
-        response = served.http.request(method, path, headers={"x-api-key": KEY})
+        response = served.http.request(method, path, headers={"x-api-key": served.key})
         assert (response.status_code, response.json()["error_type"]) == (404, "not_found"), path
 
     assert set(run.json()) == {"requestId"}
@@ -571,7 +582,10 @@ def test_spec_only_answers_what_the_spec_shows_and_nothing_else(serve: Serve, do
     for path in ("/docs", "/openapi.json", f"/models/openapi.json?endpoint_id={TEXT}"):
         assert served.http.get(path).status_code == 200
     body = {"endpointId": TEXT, "input": {"prompt": "a"}}
-    assert served.http.post("/models/pricing/estimate", json=body, headers={"x-api-key": KEY}).json()["credits"] == 53
+    assert (
+        served.http.post("/models/pricing/estimate", json=body, headers={"x-api-key": served.key}).json()["credits"]
+        == 53
+    )
 
 
 def completed(served: Served, endpoint_id: str, request_id: str) -> dict[str, Any]:
@@ -585,9 +599,9 @@ def completed(served: Served, endpoint_id: str, request_id: str) -> dict[str, An
     raise AssertionError("the run did not end in time")
 
 
-def test_spec_only_tells_a_failure_by_the_result_alone(serve: Serve) -> None:
+def test_spec_only_tells_a_failure_by_the_result_alone(spec_only: Served) -> None:
     """The status says COMPLETED and no more; the result has the code and the reason; nothing is charged."""
-    served = serve(workers=1, spec_only=True)
+    served = spec_only.with_own_account()
     request_id = served.submitted(STITCH, {"images": [as_data_uri(b"no picture")]})
 
     status = completed(served, STITCH, request_id)
@@ -598,21 +612,21 @@ def test_spec_only_tells_a_failure_by_the_result_alone(serve: Serve) -> None:
     assert [charge["kind"] for charge in served.charges()] == ["reserve", "refund"]
 
 
-def test_spec_only_cancels_with_success_alone_and_knows_no_idempotency(serve: Serve) -> None:
+def test_spec_only_cancels_with_success_alone_and_knows_no_idempotency(spec_only: Served) -> None:
     """{success}, for all four models' queues; the same key twice is two runs."""
-    served = serve(workers=1, spec_only=True)
+    served = spec_only.with_own_account()
     first, second = (served.run(TEXT, LONG, **{"idempotency-key": "one"}).json()["requestId"] for _ in range(2))
 
     answers = [
-        served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": KEY}).json()
+        served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": served.key}).json()
         for request_id in (first, second)
     ]
     completed(served, TEXT, first)
-    again = served.http.put(f"/{TEXT}/requests/{first}/cancel", headers={"x-api-key": KEY}).json()
+    again = served.http.put(f"/{TEXT}/requests/{first}/cancel", headers={"x-api-key": served.key}).json()
 
     assert first != second
     assert answers == [{"success": True}] * 2
     assert again == {"success": False}
     for row in CATALOG:
-        unknown = served.http.put(f"/{row.id}/requests/unknown/cancel", headers={"x-api-key": KEY})
+        unknown = served.http.put(f"/{row.id}/requests/unknown/cancel", headers={"x-api-key": served.key})
         assert unknown.status_code == 404

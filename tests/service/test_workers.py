@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from reelbook.service.queue import Request
+from reelbook.service.worker_pool import seed_of
 from tests.support import KEY, Serve, Served
 
 STITCH = "svc/frames-api/images-to-video"
@@ -28,36 +30,24 @@ def painting(served: Served, request_id: str, *, after: int = 0) -> int:
 
 
 def test_a_worker_that_dies_is_replaced_and_its_run_starts_again_for_free(serve: Serve) -> None:
-    """SIGKILL once: the run goes back into the queue, says so in its log, finishes, and is charged once."""
+    """SIGKILL once: the run goes back into the queue, says so in its log, finishes, and is charged once.
+
+    It keeps the seed that was drawn for it from the request's id, so that a second attempt makes the same clip.
+    """
     served = serve(workers=1)
-    request_id = served.submitted(TEXT, {**LONG, "num_frames": 73})
+    request_id = served.submitted(TEXT, {**LONG, "num_frames": 49})
 
     os.kill(painting(served, request_id), signal.SIGKILL)
     final = served.finished(TEXT, request_id)
+    seed = served.result(TEXT, request_id).json()["seed"]
 
     assert "error" not in final
     assert any("worker died" in entry["message"] for entry in final["logs"]["entries"])
     assert [c["kind"] for c in served.charges()] == ["reserve", "settle"]
+    assert seed == seed_of(Request(1, request_id, "default", TEXT, 53, 0.0), {})
 
 
-def test_a_run_that_kills_three_workers_fails_and_costs_nothing(serve: Serve, dot: str) -> None:
-    """After the third death it ends with engine_error; others go on."""
-    served = serve(workers=1)
-    request_id = served.submitted(TEXT, LONG)
-
-    pid = 0
-    for _ in range(3):
-        pid = painting(served, request_id, after=pid)
-        os.kill(pid, signal.SIGKILL)
-    final = served.finished(TEXT, request_id)
-    other = served.done(STITCH, {"images": [dot]})
-
-    assert final["error_type"] == "engine_error"
-    assert served.result(TEXT, request_id).status_code == 500
-    assert [c["kind"] for c in served.charges() if c["request_id"] == request_id] == ["reserve", "refund"]
-    assert other["video"]["url"]
-
-
+@pytest.mark.deep
 def test_a_run_that_takes_too_long_ends_with_engine_timeout(serve: Serve, dot: str) -> None:
     """Stopped, refunded, and the worker is replaced."""
     served = serve(workers=1, run_seconds=4)
@@ -69,18 +59,6 @@ def test_a_run_that_takes_too_long_ends_with_engine_timeout(serve: Serve, dot: s
     assert served.result(TEXT, request_id).status_code == 504
     assert [c["kind"] for c in served.charges()] == ["reserve", "refund"]
     assert served.done(STITCH, {"images": [dot]})["video"]["url"]
-
-
-def test_a_run_that_needs_too_much_memory_is_stopped(serve: Serve, dot: str) -> None:
-    """A worker over its share is ended with a sentence that says so; nothing is charged."""
-    served = serve(workers=1, worker_mib=64)  # Less than the libraries alone need: any run is too much.
-    request_id = served.submitted(TEXT, LONG)
-
-    final = served.finished(TEXT, request_id)
-
-    assert final["error_type"] == "engine_error"
-    assert "memory" in final["error"]
-    assert served.get("/account").json()["credits_reserved"] == 0
 
 
 def test_workers_end_with_their_service(serve: Serve) -> None:
@@ -105,16 +83,3 @@ def test_a_module_in_the_current_folder_does_not_get_into_a_worker(
     served = serve()
 
     assert served.done(STITCH, {"images": [dot]})["video"]["url"]
-
-
-def test_the_seed_of_an_unseeded_run_stays_the_same_over_attempts(serve: Serve) -> None:
-    """It is drawn from the request's id, so that a second attempt makes the same clip."""
-    served = serve(workers=1)
-    request_id = served.submitted(TEXT, {**LONG, "num_frames": 73})
-    os.kill(painting(served, request_id), signal.SIGKILL)
-    served.finished(TEXT, request_id)
-
-    seed = served.result(TEXT, request_id).json()["seed"]
-
-    assert isinstance(seed, int)
-    assert seed > 0

@@ -34,6 +34,7 @@ from reelbook.models.queue_status import QueueStatus
 from reelbook.transport.http import Http
 from reelbook.transport.polling.poller import Poller
 from reelbook.transport.service_calls import ServiceCalls
+from tests.support import deep, once_each
 from tests.transport.pretend import MODEL, Pretended, clock, followed, moved
 
 GONE = NobodyThere("http://127.0.0.1:9", "the connection was refused")
@@ -56,8 +57,9 @@ def _same_luck() -> None:
 # Few calls, and ends noticed soon.
 
 
-@pytest.mark.parametrize("runs", [64, 128])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("runs", "seed"), [(64, 0), (128, 1), *deep((64, 1), (64, 2), (64, 3), (128, 0), (128, 2), (128, 3))]
+)
 def test_runs_of_two_seconds_need_fewer_than_four_calls_each_and_are_noticed_at_once(runs: int, seed: int) -> None:
     """In one batch and in a steady stream, with nothing known before, from a service that shows the specification only."""
     random.seed(seed)
@@ -68,6 +70,7 @@ def test_runs_of_two_seconds_need_fewer_than_four_calls_each_and_are_noticed_at_
     assert went.median_late <= 0.2
 
 
+@pytest.mark.deep
 def test_asking_at_a_fixed_pace_takes_many_more_calls() -> None:
     """The control: a tenth of a second between looks costs 22 calls for each run, counted in the same way."""
 
@@ -85,7 +88,7 @@ def test_asking_at_a_fixed_pace_takes_many_more_calls() -> None:
     assert 18 <= moved(story()) <= 24
 
 
-@pytest.mark.parametrize("runs", [64, 128])
+@pytest.mark.parametrize("runs", [64, *deep((128,))])
 def test_runs_whose_durations_differ_by_a_third_are_noticed_as_soon(runs: int) -> None:
     """The median of several sessions stays below a quarter of a second, with about one look more for each run."""
     went = []
@@ -97,8 +100,7 @@ def test_runs_whose_durations_differ_by_a_third_are_noticed_as_soon(runs: int) -
     assert sum(one.calls_each for one in went) / len(went) <= 5.2
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("spread", [0.0, 0.6])
+@pytest.mark.parametrize(("spread", "seed"), once_each([0.0, 0.6], range(3)))
 def test_batches_take_less_than_half_a_call_for_each_run(seed: int, spread: float) -> None:
     """The submission is the one call that is left, and looks are shared."""
     random.seed(seed)
@@ -194,19 +196,20 @@ def test_places_in_the_queue_and_progress_save_looks() -> None:
     assert calls[True] <= 0.65 * calls[False]
 
 
-def test_two_thousand_runs_keep_four_calls_under_way_and_none_is_forgotten() -> None:
+@pytest.mark.parametrize("runs", [500, *deep((2_000,))])
+def test_two_thousand_runs_keep_four_calls_under_way_and_none_is_forgotten(runs: int) -> None:
     """Every run is looked at once a minute at least, though runs are many and calls few."""
     random.seed(0)
     service = Pretended()
 
-    went = moved(followed(service, [random.uniform(60, 200) for _ in range(2_000)], at_once=2_000))
+    went = moved(followed(service, [random.uniform(60, 200) for _ in range(runs)], at_once=runs))
 
     gaps = [
         after - before
         for job in service.jobs.values()
         for before, after in zip([0.0, *job.looks], job.looks, strict=False)
     ]
-    assert len(went.late) == 2_000
+    assert len(went.late) == runs
     assert service.most_under_way == 4
     assert max(gaps) <= 65
     assert went.calls_each <= 7
@@ -557,7 +560,7 @@ def test_batches_that_are_always_refused_are_given_up() -> None:
     assert went.median_late <= 0.4
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *deep((1,), (2,), (3,))])
 def test_looks_that_hang_do_not_keep_the_others_waiting(seed: int) -> None:
     """Looks at eight runs never get an answer; of fifty that come later, the median is noticed within half a second."""
     random.seed(seed)

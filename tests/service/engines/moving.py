@@ -85,10 +85,10 @@ def clip(folder: Path, data: bytes, prompt: str, *, by: Move = move, **fields: A
             logs.append(item.message)
 
 
-def shot(data: bytes, prompt: str, **fields: Any) -> Image.Image:
-    """The last frame before it is encoded; for what needs no file."""
-    planes = Shot(ADDRESS, data, make_plan(ImageToVideo(prompt=prompt, image_url=ADDRESS, **fields)), 5).frame(119, 120)
-    frame = frame_of(planes)
+def shot(data: bytes, prompt: str, *, number: int = 119, **fields: Any) -> Image.Image:
+    """One frame, the last if none is named, before it is encoded; for what needs no file."""
+    wanted = make_plan(ImageToVideo(prompt=prompt, image_url=ADDRESS, **fields))
+    frame = frame_of(Shot(ADDRESS, data, wanted, 5).frame(number, 120))
     frame.colorspace = Colorspace.ITU709
     return as_seen(frame)
 

@@ -15,6 +15,7 @@ from reelbook.service.engines.move.path import Path, Pose
 from reelbook.service.engines.move.shot_plan import Plan, make_plan
 from reelbook.service.engines.move.size import AREA, LONGEST, SHORTEST, frame_size
 from reelbook.service.engines.move.warp import planes_of
+from tests.support import once_each
 
 GRID = np.meshgrid(np.linspace(-0.5, 0.5, 33), np.linspace(-0.5, 0.5, 33))
 
@@ -61,8 +62,7 @@ def test_the_view_never_leaves_the_picture(prompt: str, aspect: float) -> None:
             assert max(abs(across), abs(down)) <= 0.5 + 1e-9
 
 
-@pytest.mark.parametrize("size", [(160, 90), (60, 90), (600, 12)])
-@pytest.mark.parametrize("prompt", WILD)
+@pytest.mark.parametrize(("prompt", "size"), once_each(WILD, [(160, 90), (60, 90), (600, 12)]))
 def test_the_picture_never_folds(prompt: str, size: tuple[int, int]) -> None:
     """Every point of the frame shows a point of the picture, neighbours stay neighbours, and nothing turns inside out."""
     wanted, scene, aspect = a_plan(prompt), estimate_scene(still_life(*size)), size[0] / size[1]

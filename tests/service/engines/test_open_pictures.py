@@ -19,6 +19,7 @@ from PIL import Image
 from reelbook.service.engines import open_pictures
 from reelbook.service.engines.open_pictures import FORMATS, flattened, open_picture, stored_size, upright_size
 from reelbook.service.engines.protocol import PictureError
+from tests.support import examples, once_each
 
 
 def encoded(picture: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
@@ -277,7 +278,7 @@ def test_colours_that_cannot_be_shown_are_named() -> None:
         open_picture("a", encoded(Image.new("LAB", (8, 8)), "TIFF"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40, 150), deadline=None)
 @given(kind=st.sampled_from(FORMATS), seed=st.integers(0, 1 << 30), cuts=st.integers(0, 4))
 def test_damage_is_never_a_surprise(kind: str, seed: int, cuts: int) -> None:
     """However a file is damaged: it opens as a picture, or it is refused with the one error that engines expect."""
@@ -301,8 +302,10 @@ def detailed(size: tuple[int, int]) -> Image.Image:
     return Image.fromarray(np.rint(127 + 100 * np.stack(waves, axis=-1)).astype(np.uint8))
 
 
-@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "P", "I;16"])
-@pytest.mark.parametrize("wanted", [(100, 60), (399, 239), (120, 200), (25, 15), (500, 90)])
+@pytest.mark.parametrize(
+    ("mode", "wanted"),
+    once_each(["RGB", "RGBA", "L", "P", "I;16"], [(100, 60), (399, 239), (120, 200), (25, 15), (500, 90)]),
+)
 def test_large_pictures_may_come_smaller(mode: str, wanted: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked for at least a size, a picture comes reduced as a whole, never below that size, and looks the same."""
     monkeypatch.setattr(open_pictures, "STRIP_PIXELS", 5000)  # So that even a small picture has several strips.

@@ -18,6 +18,7 @@ from reelbook.service.engines.open_pictures import open_picture
 from reelbook.service.engines.png_decoder import plain
 from reelbook.service.engines.protocol import PictureError
 from reelbook.service.engines.write_provenance import Provenance
+from tests.support import examples
 
 SIZE = (61, 40)
 
@@ -117,7 +118,7 @@ def test_damage_behind_right_checksums_is_left_to_pillow(data: bytes) -> None:
     assert plain(data, SIZE) is None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40, 150), deadline=None)
 @given(
     place=st.integers(0, len(encoded(noise())) - 1),
     damage=st.sampled_from(["cut", "flip", "drop", "zero"]),

@@ -20,6 +20,7 @@ from reelbook.models.smart_resize import Size, SmartResize, preset_for
 from reelbook.service.engines.protocol import EngineTask, Log, OutputFile, PictureError, Progress
 from reelbook.service.engines.recompose import recompose
 from reelbook.service.engines.recompose.scenes import scene
+from tests.support import deep
 
 URL = "https://example.org/picture.png"
 
@@ -65,13 +66,14 @@ def boat() -> Image.Image:
     return scene("boat", height=180).picture
 
 
-def test_every_size_is_met_to_the_pixel(tmp_path: Path) -> None:
-    """Thirty sizes drawn at random, up to 4 megapixels, and the results have exactly these pixels."""
+@pytest.mark.parametrize(("count", "pixels"), [(12, 500_000), *deep((30, 4_000_000))])
+def test_every_size_is_met_to_the_pixel(tmp_path: Path, count: int, pixels: int) -> None:
+    """Sizes drawn at random, up to half a megapixel or four, and the results have exactly these pixels."""
     draw = np.random.default_rng(30)
     sizes: list[tuple[int, int]] = []
-    while len(sizes) < 30:
+    while len(sizes) < count:
         width, height = (int(side) for side in np.exp(draw.uniform(np.log(16), np.log(5000), 2)))
-        if width * height <= 4_000_000 and preset_for(Size(width, height)):
+        if width * height <= pixels and preset_for(Size(width, height)):
             sizes.append((width, height))
 
     paths = made(job(tmp_path, encoded(scene("car", height=240).picture), sizes, output_format="jpeg"))
@@ -79,7 +81,7 @@ def test_every_size_is_met_to_the_pixel(tmp_path: Path) -> None:
     assert [seen(path).size for path in paths] == sizes
 
 
-@pytest.mark.parametrize("size", [(6336, 2688), (5504, 3072)])
+@pytest.mark.parametrize("size", [(6336, 2688), *deep(((5504, 3072),))])
 def test_the_largest_canvases_are_met_to_the_pixel(tmp_path: Path, size: tuple[int, int]) -> None:
     """Seventeen megapixels come from a small picture, decoded whole."""
     paths = made(job(tmp_path, encoded(scene("sign", height=240).picture), [size], output_format="jpeg"))
@@ -209,7 +211,7 @@ SOURCES: dict[str, Callable[[Image.Image], bytes]] = {
 @pytest.mark.parametrize("kind", SOURCES)
 def test_sources_of_every_kind_are_recomposed(tmp_path: Path, boat: Image.Image, kind: str) -> None:
     """Whatever Pillow opens can be resized to every shape, upright, wide and tiny."""
-    sizes = [(90, 160), (160, 90), (364, 45), (16, 16), (16, 900)]
+    sizes = [(90, 160), (364, 45), (16, 16)]
 
     paths = made(job(tmp_path, SOURCES[kind](boat), sizes, output_format="webp"))
 
@@ -228,7 +230,7 @@ import hashlib, os, sys
 from pathlib import Path
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-sys.path.insert(0, sys.argv[3])
+sys.path[:0] = [sys.argv[3], str(Path(sys.argv[3]).parents[2])]
 from test_recompose import job, made
 picture = Path(sys.argv[1]).read_bytes()
 for path in made(job(Path(sys.argv[2]), picture, ["300x600", "364x45"], num_images_per_size=2)):
@@ -248,13 +250,13 @@ def test_the_same_seed_makes_the_same_bytes_on_any_number_of_cores(tmp_path: Pat
     ).stdout.split()
     sizes = ["300x600", "364x45"]
     here = made(job(tmp_path / "here", source.read_bytes(), sizes, num_images_per_size=2))
-    other = made(job(tmp_path / "other", source.read_bytes(), sizes, num_images_per_size=2, seed=8))
+    other = made(job(tmp_path / "other", source.read_bytes(), sizes[1:], seed=8))
 
     assert [hashlib.sha256(path.read_bytes()).hexdigest() for path in here] == there
-    assert seen(here[2]).tobytes() != seen(other[2]).tobytes()
+    assert seen(here[2]).tobytes() != seen(other[0]).tobytes()
 
 
-@pytest.mark.parametrize("name", ["house", "product"])
+@pytest.mark.parametrize("name", ["house", *deep(("product",))])
 def test_variants_differ_to_the_eye(tmp_path: Path, name: str) -> None:
     """Any two of four variants are further apart than a blur, in every shape."""
     picture = encoded(scene(name, height=240).picture)

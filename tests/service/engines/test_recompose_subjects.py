@@ -13,6 +13,7 @@ from reelbook.service.engines.recompose.deform import bent
 from reelbook.service.engines.recompose.importance import analyse
 from reelbook.service.engines.recompose.scenes import NAMES, Scene, scene
 from reelbook.service.engines.recompose.wishes import parse_prompt
+from tests.support import deep
 
 SHAPES = ((540, 540), (540, 960), (300, 600), (728, 90))
 KEPT, BENT = 0.95, 1.12
@@ -55,7 +56,7 @@ def pixels_worth(made: Composition, subject: Image.Image) -> float:
     return 1.5 / min(right - left, bottom - top)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, *deep((1,))])
 @pytest.mark.parametrize("name", NAMES)
 def test_the_subject_stays_whole_and_in_shape(name: str, seed: int) -> None:
     """In a square, two upright shapes and a banner: 95% of each subject's box, its proportions within 12%."""

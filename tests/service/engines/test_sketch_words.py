@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.service.engines.protocol import EngineTask
-from reelbook.service.engines.sketch import stage
+from reelbook.service.engines.sketch import sky, stage
 from reelbook.service.engines.sketch.engine import finished_painter
 from reelbook.service.engines.sketch.figures import FIGURES
 from reelbook.service.engines.sketch.homes import HOME
 from reelbook.service.engines.sketch.lexicon import MAX_FIGURES, scene_of
+from reelbook.service.engines.sketch.noise import cloudy
 from reelbook.service.engines.sketch.nouns import ACTORS
 from reelbook.service.engines.sketch.vocabulary import PLACES
 
@@ -228,8 +229,13 @@ def test_every_noun_has_a_figure_and_a_home() -> None:
 
 @pytest.fixture
 def thumbnails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is painted at a sixteenth of the usual size: enough to see that it can be."""
+    """Everything is painted at a sixteenth of the usual size, under the same clouds: enough to see that it can be."""
     monkeypatch.setattr(stage, "PAINTED", 200 * 112)
+    monkeypatch.setattr(sky, "cloudy", lambda key, slope: cloudy("one for all", slope))
+
+
+QUICK = {"num_frames": 9, "first_pass_num_inference_steps": 2, "second_pass_num_inference_steps": 2, "second_pass_skip_initial_steps": 1}  # fmt: skip
+"""As short as a clip may be, and hardly sampled; what is painted does not depend on it."""
 
 
 @pytest.mark.usefixtures("thumbnails")
@@ -238,7 +244,7 @@ def test_every_figure_can_be_painted_and_is_seen() -> None:
     unseen = []
     for kind, words in ACTORS.items():
         prompt = f"a {words.split()[0].replace('-', ' ')} in a meadow"
-        difference = np.abs(painted(prompt, 24) - painted(prompt, 24, negative_prompt=kind)).max(axis=2)
+        difference = np.abs(painted(prompt, 8, **QUICK) - painted(prompt, 8, negative_prompt=kind, **QUICK)).max(axis=2)
         if (difference > 24).sum() < 20:
             unseen.append(kind)
 
@@ -248,7 +254,7 @@ def test_every_figure_can_be_painted_and_is_seen() -> None:
 @pytest.mark.usefixtures("thumbnails")
 def test_every_place_can_be_painted_and_looks_different() -> None:
     """No two places give the same picture."""
-    frames = {name: painted(f"{name}", 24) for name in PLACES}
+    frames = {name: painted(name, 8, **QUICK) for name in PLACES}
 
     names = list(frames)
     alike = [
