@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from reelbook.service.accounts import NewAccount
 from reelbook.service.server import Server, bind_socket
 from reelbook.service.service_settings import Settings
 from reelbook.session import session
+from reelbook.transport import http
 from tests.support import KEY, Serve, Served, as_data_uri, png
 
 # How long one example takes is a fact about the machine; claims about time have tests of their own.
@@ -105,6 +107,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     server.service.accounts.open([NewAccount("default", KEY)])
     with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
         yield Served(server, http)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients that a test opens repeat failed calls as often as ever, and hardly pause in between."""
+    monkeypatch.setattr(http, "RetryPolicy", partial(http.RetryPolicy, backoff_seconds=0.005))
 
 
 @pytest.fixture(scope="session")
