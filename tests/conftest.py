@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
@@ -24,6 +25,10 @@ from tests.support import KEY, Serve, Served, as_data_uri, png
 # How long one example takes is a fact about the machine; claims about time have tests of their own.
 settings.register_profile("reelbook", deadline=None)
 settings.load_profile("reelbook")
+
+
+# jsonschema, which nbformat brings along, would read a grammar of addresses for two seconds, and nothing here asks for one.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 
 # A shell that puts a command into the background has it ignore interrupts, and then no test could interrupt anything.
