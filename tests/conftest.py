@@ -28,7 +28,7 @@ settings.load_profile("reelbook")
 
 
 # jsonschema, which nbformat brings along, would read a grammar of addresses for two seconds, and nothing here asks for one.
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 
 # A shell that puts a command into the background has it ignore interrupts, and then no test could interrupt anything.
