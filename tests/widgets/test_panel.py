@@ -76,7 +76,8 @@ def test_a_page_can_ask_for_nothing_else(job: SweepJob) -> None:
     panel = job.panel
     until(panel, "running")
 
-    for content in ({"do": "wait"}, {"do": "__init__"}, {"do": ["cancel"]}, {"do": None}, {}, [], "cancel", None, 5):
+    odd: list[Any] = [{"do": "wait"}, {"do": "__init__"}, {"do": ["cancel"]}, {"do": None}, {}, [], "cancel", None, 5]
+    for content in odd:
         press(panel, content)
         assert job.progress.state == "running", content
 
