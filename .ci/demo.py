@@ -1,4 +1,4 @@
-"""Run the first notebook as a newcomer would, print its table, and write it as one page that needs nothing else."""
+"""Run the first notebook as a newcomer would, print its table, and write it as one page that needs nothing else, beside the notebook."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def main(target: Path) -> None:
     notebook = executed(nbformat.read(NOTEBOOK, as_version=4), library)
     print(f"\n{table_of(notebook)}\n")
     target.write_text(page(notebook), encoding="utf-8")
+    nbformat.write(notebook, target.with_suffix(".ipynb"))
     took, size = time.perf_counter() - began, target.stat().st_size
     print(f"Wrote {target} ({size / 1e6:.1f} MB, complete in itself) after {took:.0f} s. Open it in a browser.")
 

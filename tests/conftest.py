@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,17 @@ from reelbook.service.accounts import NewAccount
 from reelbook.service.server import Server, bind_socket
 from reelbook.service.service_settings import Settings
 from reelbook.session import session
+from reelbook.transport import http
 from tests.support import KEY, Serve, Served, as_data_uri, png
 
 # How long one example takes is a fact about the machine; claims about time have tests of their own.
 settings.register_profile("reelbook", deadline=None, max_examples=40)
 settings.register_profile("deep", deadline=None)
 settings.load_profile("reelbook")
+
+
+# jsonschema, which nbformat brings along, would read a grammar of addresses for two seconds, and nothing here asks for one.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 
 # A shell that puts a command into the background has it ignore interrupts, and then no test could interrupt anything.
@@ -125,6 +132,12 @@ def _running(settings: Settings) -> Iterator[Served]:
     server.service.accounts.open([NewAccount("default", KEY)])
     with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
         yield Served(server, http)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients that a test opens repeat failed calls as often as ever, and hardly pause in between."""
+    monkeypatch.setattr(http, "RetryPolicy", partial(http.RetryPolicy, backoff_seconds=0.005))
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ import pytest
 import reelbook
 from reelbook import cli, doctor
 from reelbook.models.catalog import CATALOG
+from reelbook.session import session
 
 TEXT_TO_VIDEO = "svc/text-to-video-13b-distilled"
 
@@ -188,16 +189,22 @@ class TestRun:
         assert again.stdout == done.stdout
         assert "53 credits (charged), paid earlier; nothing now, request " in again.stderr
 
-    def test_a_service_that_is_not_there_is_one_clear_sentence(self, tmp_path: Path, dot: str) -> None:
+    def test_a_service_that_is_not_there_is_one_clear_sentence(
+        self, tmp_path: Path, dot: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], impatient: None
+    ) -> None:  # fmt: skip
         """Nothing answered, nothing was charged, and no traceback."""
-        done = self.run(
-            tmp_path / "library", {"images": [dot]}, REELBOOK_URL="http://127.0.0.1:9", REELBOOK_API_KEY="k"
-        )
+        for name, value in {"LIBRARY": str(tmp_path / "library"), "URL": "http://127.0.0.1:9", "API_KEY": "k"}.items():
+            monkeypatch.setenv(f"REELBOOK_{name}", value)
 
-        assert done.returncode == 1
-        assert done.stdout == ""
-        assert done.stderr.startswith("reelbook: Nothing answered at http://127.0.0.1:9")
-        assert done.stderr.count("\n") == 1
+        status = cli.main(["run", "svc/frames-api/images-to-video", json.dumps({"images": [dot]})])
+
+        told = capsys.readouterr()
+        if session.current is not None:
+            session.current.close()
+        assert status == 1
+        assert told.out == ""
+        assert told.err.startswith("reelbook: Nothing answered at http://127.0.0.1:9")
+        assert told.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(("second", "status", "mark"), [(True, 0, "ok "), (False, 1, "BAD")])

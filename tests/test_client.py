@@ -16,7 +16,7 @@ import reelbook as rb
 from reelbook import errors
 from reelbook.service.accounts import NewAccount
 from reelbook.session import session
-from tests.support import KEY, Serve, as_data_uri, png
+from tests.support import KEY, Serve, Served, as_data_uri, png
 
 TINY = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "seed": 7}
 
@@ -151,18 +151,16 @@ def test_a_hosted_service_that_shows_only_the_specification_is_enough(serve: Ser
     ],
 )
 def test_an_address_that_is_none_or_that_nobody_answers_is_a_clear_error(
-    tmp_path: Path, address: str, kind: type[Exception]
+    tmp_path: Path, address: str, kind: type[Exception], impatient: None
 ) -> None:
     """Told at connect or at the first call, in a sentence."""
     with pytest.raises(kind, match="address"), rb.connect(address, api_key="k", library=tmp_path) as client:
         client.estimate(rb.TextToVideo(prompt="x"))
 
 
-def test_an_unknown_key_is_told(serve: Serve, tmp_path: Path) -> None:
+def test_an_unknown_key_is_told(shared: Served, tmp_path: Path) -> None:
     """401 becomes Unauthorized, and no repr shows the key."""
-    served = serve()
-
-    with rb.connect(served.base_url, api_key="canary-key", library=tmp_path) as client:
+    with rb.connect(shared.base_url, api_key="canary-key", library=tmp_path) as client:
         with pytest.raises(errors.Unauthorized):
             client.account()
         assert "canary-key" not in repr(client) + repr(vars(client))
@@ -234,7 +232,7 @@ def test_a_plain_script_ends_by_itself_and_leaves_no_process(tmp_path: Path) -> 
     script = tmp_path / "script.py"
     script.write_text(
         "import reelbook as rb\n"
-        "run = rb.run(rb.TextToVideo(prompt='a boat', num_frames=9, resolution='480p', seed=1))\n"
+        "run = rb.run(rb.TextToVideo(prompt='a boat', num_frames=9, resolution='480p', aspect_ratio='1:1', seed=1))\n"
         "print(run.video.path.exists(), list(rb.connect()._embedded._server.service.workers.pids.values()))\n",
         encoding="utf-8",
     )
@@ -255,13 +253,13 @@ def test_when_the_owner_of_the_service_goes_the_next_call_of_another_kernel_star
     )  # fmt: skip
     assert owner.stdout is not None
     with owner, _joined(owner.stdout.readline().strip(), tmp_path) as client:
-        run = client.start(rb.TextToVideo(prompt="a calm sea", num_frames=97, resolution="480p", seed=3))
+        run = client.start(rb.TextToVideo(prompt="a calm sea", num_frames=49, resolution="480p", seed=3))
         owner.kill()
         owner.wait()
 
         run.wait(60)
 
-        assert run.video.probe.frames == 97
+        assert run.video.probe.frames == 49
         assert client.account()["credits_spent"] == 53
 
 

@@ -106,7 +106,7 @@ def test_a_run_that_is_awaited_can_be_given_up_and_waited_for_again(environment:
     """A timeout of asyncio ends the waiting only, in words that say so."""
     script = (
         BEGIN + "async def main():\n"
-        "    run = rb.start(rb.TextToVideo(prompt='a boat', num_frames=9, resolution='480p', seed=1))\n"
+        "    run = rb.start(rb.TextToVideo(prompt='a boat', num_frames=9, resolution='480p', aspect_ratio='1:1', seed=1))\n"
         "    try:\n"
         "        async with asyncio.timeout(0.01): await run\n"
         "    except TimeoutError as error: print('goes on at the service' in str(error.__cause__))\n"

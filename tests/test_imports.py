@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -49,14 +50,23 @@ def imports() -> list[tuple[str, str, Path]]:
     for path in ROOT.rglob("*.py"):
         parts = path.relative_to(ROOT).with_suffix("").parts
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        for_types = {id(inner) for node in ast.walk(tree) if _is_for_types(node) for inner in ast.walk(node)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.level and id(node) not in for_types:
+        for node in _imports_below(tree):
+            if node.level:
                 package = parts[: len(parts) - node.level]
                 target = (*package, *(node.module or "").split(".")) if node.module else package
                 names = [target[0]] if target and target[0] else [alias.name for alias in node.names]
                 found += [(parts[0], name, path) for name in names if name != parts[0]]
     return found
+
+
+def _imports_below(node: ast.AST) -> Iterator[ast.ImportFrom]:
+    """Those among the statements of a block and of the blocks inside it; no expression has any."""
+    for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for one in getattr(node, block, ()):
+            if isinstance(one, ast.ImportFrom):
+                yield one
+            elif not _is_for_types(one):
+                yield from _imports_below(one)
 
 
 def _is_for_types(node: ast.AST) -> bool:

@@ -13,17 +13,16 @@ import reelbook as rb
 from reelbook.storage.ledger.crash_recovery import make_acceptance
 from reelbook.storage.library_folder import library_folder
 from tests.storage.made import Made
-from tests.support import KEY, Serve, png
+from tests.support import KEY, Served, png
 from tests.transport.variants import Hosted, Reply
 
 DOT = rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16), frames=1)])
 BOAT = rb.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1", seed=7)
 
 
-def test_the_library_of_the_open_client_is_the_library(serve: Serve, tmp_path: Path) -> None:
+def test_the_library_of_the_open_client_is_the_library(shared: Served, tmp_path: Path) -> None:
     """What was run is in its table, and can be looked into without any client."""
-    served = serve()
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(shared.base_url, api_key=KEY, library=tmp_path / "library") as client:
         run = client.run(DOT)
         frame = rb.library().frame
     later = rb.library(tmp_path / "library").frame
@@ -78,10 +77,9 @@ def test_the_table_of_a_library_has_its_files_in_a_fresh_interpreter(tmp_path: P
     assert (done.stdout.strip(), done.stderr) == (str(made.path_of(1)), "")
 
 
-def test_a_saved_file_tells_its_input_and_what_it_cost(serve: Serve, tmp_path: Path) -> None:
+def test_a_saved_file_tells_its_input_and_what_it_cost(shared: Served, tmp_path: Path) -> None:
     """Read back from the copy alone, ready to be run again."""
-    served = serve()
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(shared.base_url, api_key=KEY, library=tmp_path / "library") as client:
         run = client.run(BOAT)
         found = rb.provenance(run.video.save(tmp_path / "boat.mp4"))
         again = client.run(found.input) if found.input else None

@@ -14,18 +14,29 @@ import pytest
 import reelbook as rb
 from reelbook.api import table_accessor
 from reelbook.sweeps.results import table_files
-from tests.support import KEY, Serve, png
+from tests.support import KEY, Served, png
 
 SHOW = rb.ImagesToVideo(images=[rb.Frame(url=png(32, 16), frames=6)])
 
 
-@pytest.fixture
-def table(serve: Serve, tmp_path: Path) -> Iterator[pd.DataFrame]:
+@pytest.fixture(scope="module")
+def connected(shared: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[rb.Client]:
+    """One library for all tests: what was made is only looked at."""
+    with rb.connect(shared.base_url, api_key=KEY, library=tmp_path_factory.mktemp("reel") / "library") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def made(connected: rb.Client) -> pd.DataFrame:
     """Six runs of two rates and three lengths, one of which cannot be."""
-    served = serve()
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library"):
-        plan = rb.sweep(SHOW, {"images[0].frames": [6, 12, -1]}, fps=[6.0, 12.0])
-        yield plan.run(budget=plan.credits, progress=False)
+    plan = rb.sweep(SHOW, {"images[0].frames": [6, 12, -1]}, fps=[6.0, 12.0])
+    return plan.run(budget=plan.credits, progress=False)
+
+
+@pytest.fixture
+def table(made: pd.DataFrame) -> pd.DataFrame:
+    """A copy of the table for each test."""
+    return made.copy()
 
 
 def test_each_file_has_a_row(table: pd.DataFrame) -> None:
@@ -38,12 +49,10 @@ def test_each_file_has_a_row(table: pd.DataFrame) -> None:
     assert list(outputs.index.names) == ["run", "file"]
 
 
-def test_several_pictures_of_one_run_have_a_row_each(serve: Serve, tmp_path: Path) -> None:
+def test_several_pictures_of_one_run_have_a_row_each(connected: rb.Client) -> None:
     """In the order of the sizes that were asked for."""
-    served = serve()
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library"):
-        plan = rb.sweep(rb.SmartResize(image_url=png(64, 32), target_sizes=["32x32", "48x24"]), seed=[1, 2])
-        found = plan.run(budget=22, progress=False).reel.outputs()
+    plan = rb.sweep(rb.SmartResize(image_url=png(64, 32), target_sizes=["32x32", "48x24"]), seed=[1, 2])
+    found = plan.run(budget=22, progress=False).reel.outputs()
 
     assert list(found.index) == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert set(found["kind"]) == {"image"}
@@ -151,7 +160,7 @@ def test_one_metric_can_be_named_alone_and_all_are_explained(table: pd.DataFrame
 
 
 def test_whoever_draws_is_told_how_far_measuring_is(table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without being asked to; not with `progress=False`."""
+    """Without being asked to; not with `progress=False`. No other test here measures this: what is known takes no time."""
     told: list[tuple[int, ...]] = []
 
     @contextmanager
@@ -161,8 +170,8 @@ def test_whoever_draws_is_told_how_far_measuring_is(table: pd.DataFrame, monkeyp
 
     monkeypatch.setattr(table_accessor, "watch_measuring", watch_measuring)
     with ThreadPoolExecutor(2) as threads:
-        table.reel.measure("width", executor=threads)
-        table.reel.measure("height", executor=threads, progress=False)
+        table.reel.measure("colourfulness", executor=threads)
+        table.reel.measure("sharpness", executor=threads, progress=False)
 
     assert told == [(4,), (0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
 

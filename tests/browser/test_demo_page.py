@@ -2,55 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.looks import contrast, overflow, playback, shot
+from tests.demo import Demo, run_demo
 
 pytestmark = pytest.mark.browser
 
-ROOT = Path(__file__).resolve().parents[2]
 MAX_SECONDS = 40
 
 Scheme = Literal["light", "dark"]
 
 
-@dataclass(frozen=True)
-class Demo:
-    """One run of the demo."""
-
-    page: Path
-    printed: str
-    seconds: float
-
-
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    """The demo, run as `make demo` runs it once the environment is there, with a hosted service it must not call."""
-    page = tmp_path_factory.mktemp("demo") / "first-video.html"
-    environment = {**os.environ, "REELBOOK_URL": "http://127.0.0.1:9", "REELBOOK_API_KEY": "not-to-be-used"}
-    began = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, ".ci/demo.py", str(page)],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return Demo(page, done.stdout, time.perf_counter() - began)
+    """The demo, run with a hosted service set up that it must not call."""
+    return run_demo(tmp_path_factory)
 
 
 @contextmanager

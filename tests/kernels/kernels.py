@@ -38,13 +38,14 @@ PRIVATE = ("REELBOOK_URL", "REELBOOK_API_KEY", "REELBOOK_LIBRARY", "JPY_SESSION_
 class Notebook(Kernel):
     """A kernel with all that it says to its pages, in the order in which they hear it."""
 
-    def __init__(self, version: str, folder: Path) -> None:
+    def __init__(self, version: str, folder: Path, library: Path | None = None) -> None:
+        library = library or folder / "library"
         other = environment(version)
         path = {"PYTHONPATH": str(other)} if other else {}
-        super().__init__(folder, **path, REELBOOK_LIBRARY=str(folder / "library"), JUPYTER_PREFER_ENV_PATH="1")
+        super().__init__(folder, **path, REELBOOK_LIBRARY=str(library), JUPYTER_PREFER_ENV_PATH="1")
         for name in set(PRIVATE) - {*path, "REELBOOK_LIBRARY"}:
             self._environment.pop(name, None)
-        self.version, self.library = version, folder / "library"
+        self.version, self.library = version, library
         self.models: dict[str, dict[str, Any]] = {}
         """What pages know of each widget: its traits, as they were sent last."""
         self.said_to: dict[str, list[dict[str, Any]]] = defaultdict(list)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import reelbook as rb
 from tests.kernels.environments import pins
 from tests.kernels.kernels import Notebook, Page, cell_that_waits, cell_that_works
 from tests.support import read_charges
@@ -44,26 +46,45 @@ class Place:
 
 
 PLACES = [
-    Place("6.31", awaits=False),
     Place("7.3", blocks=True),
+    Place("6.31", awaits=False),
     Place("7.3", threads=False, awaits=False),
     Place("7.4"),
     Place("7.4", threads=False),
 ]
+FULL = PLACES[0]
+"""The kernel that can do most; the others have what tells them apart, and all the rest is for `make deep`."""
+
+
+def places(*places: Place) -> pytest.MarkDecorator:
+    """A test on these kernels; those beside the first one of all belong to `make deep`."""
+    cases = [place if place is FULL else pytest.param(place, marks=pytest.mark.deep) for place in places]
+    return pytest.mark.parametrize("place", cases, ids=str, indirect=True)
+
+
+everywhere = pytest.mark.parametrize("place", PLACES, ids=str, indirect=True)
 
 # In one worker, so that no kernel is started twice.
 
 
-@pytest.fixture(scope="module", params=PLACES, ids=str)
+@pytest.fixture(scope="module")
 def place(request: pytest.FixtureRequest) -> Place:
     found: Place = request.param
     return found
 
 
 @pytest.fixture(scope="module")
-def notebook(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
-    """A kernel of this version that has the embedded service in a library of its own."""
-    with Notebook(place.version, tmp_path_factory.mktemp("kernel")) as notebook:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The library of all kernels; its service runs here, and they join it, as notebooks of one folder do."""
+    with rb.connect(library=tmp_path_factory.mktemp("library")) as client:
+        client.account()
+        yield client.library
+
+
+@pytest.fixture(scope="module")
+def notebook(place: Place, library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+    """A kernel of this version that is connected to the embedded service."""
+    with Notebook(place.version, tmp_path_factory.mktemp("kernel"), library) as notebook:
         notebook.run("import asyncio, json\nimport reelbook as rb\nclient = rb.connect()")
         yield notebook
 
@@ -128,6 +149,7 @@ def runs(page: Page) -> list[dict[str, Any]]:
     return list(page.model.get("records", []))
 
 
+@everywhere
 def test_the_kernel_is_the_one_that_is_meant(place: Place, notebook: Notebook) -> None:
     """The kernel under test is of the pinned version, not the one of the lock."""
     version = notebook.value("__import__('ipykernel').__version__")
@@ -137,6 +159,7 @@ def test_the_kernel_is_the_one_that_is_meant(place: Place, notebook: Notebook) -
     assert notebook.has_threads == (place.version != "6.31")
 
 
+@places(*PLACES)
 def test_an_edit_is_answered_with_its_number_and_price(page: Page) -> None:
     """The form says which edit it has seen, holds the value, and names the new price."""
     before = page.edit(LONG, False)
@@ -149,6 +172,7 @@ def test_an_edit_is_answered_with_its_number_and_price(page: Page) -> None:
     page.until(lambda: page.answered()["price"]["credits"] == DOUBLE or None, "the new price")
 
 
+@places(*PLACES)
 def test_typing_goes_on_while_a_cell_awaits(place: Place, notebook: Notebook, page: Page) -> None:
     """Each letter is answered while the cell awaits, where the kernel can; else after it, and nothing is lost."""
     with cell_that_waits(notebook, "awaiting"):
@@ -160,6 +184,7 @@ def test_typing_goes_on_while_a_cell_awaits(place: Place, notebook: Notebook, pa
     assert notebook.value("form.value.prompt") == "a whale under the ice"
 
 
+@places(*PLACES)
 def test_fifty_edits_do_not_jam_a_form(notebook: Notebook, page: Page) -> None:
     """Sent while a cell awaits, they are all there after it, and the form goes on answering."""
     with cell_that_waits(notebook, "awaiting"):
@@ -174,6 +199,7 @@ def test_fifty_edits_do_not_jam_a_form(notebook: Notebook, page: Page) -> None:
     page.until(lambda: page.answered()["price"]["credits"] == DOUBLE or None, "the price of what stands there")
 
 
+@places(*PLACES)
 def test_a_cell_that_blocks_loses_nothing(place: Place, notebook: Notebook, page: Page) -> None:
     """While a cell keeps the kernel's first thread, edits are answered or they wait; after it they are all there."""
     page.edit("seed", 1)
@@ -189,6 +215,7 @@ def test_a_cell_that_blocks_loses_nothing(place: Place, notebook: Notebook, page
     assert page.answered()["draft"]["seed"] == 2
 
 
+@places(*PLACES)
 def test_a_run_is_cancelled_from_the_page(notebook: Notebook, page: Page) -> None:
     """Run, then Cancel: the run stands there as cancelled, and what it was charged has come back."""
     known = set(charges(notebook))
@@ -202,6 +229,7 @@ def test_a_run_is_cancelled_from_the_page(notebook: Notebook, page: Page) -> Non
     assert charges(notebook)[request] == [("reserve", PRICE), ("refund", PRICE)]
 
 
+@everywhere
 def test_a_run_is_cancelled_while_a_cell_awaits(place: Place, notebook: Notebook, page: Page) -> None:
     """Run and Cancel work at once where the kernel can, else after the cell; pressed twice, they do it once."""
     known = set(charges(notebook))
@@ -221,7 +249,7 @@ def test_a_run_is_cancelled_while_a_cell_awaits(place: Place, notebook: Notebook
 
 
 # Elsewhere the cell would wait for the run's end, and the page for the cell's.
-@pytest.mark.parametrize("place", [place for place in PLACES if place.awaits], ids=str, indirect=True)
+@places(*[place for place in PLACES if place.awaits])
 def test_a_cell_that_awaits_a_run_hears_that_it_was_cancelled(notebook: Notebook, page: Page) -> None:
     """The cell awaits the very run that the page cancels: it goes on at once, and learns why."""
     run = started(page)
@@ -246,6 +274,7 @@ def shows_what_it_holds(notebook: Notebook, page: Page) -> bool:
     return any(page.model["state"] == notebook.value("form.state") for _ in range(20))
 
 
+@places(*PLACES)
 def test_edits_from_page_and_python_at_the_same_time(notebook: Notebook, page: Page) -> None:
     """While a cell sets some values and the page others, on another thread where there is one, each stays as set last."""
     work = """
@@ -266,6 +295,7 @@ for number in range(100):
     assert shows_what_it_holds(notebook, page)
 
 
+@places(*PLACES)
 def test_whole_inputs_from_python_and_edits_at_the_same_time(notebook: Notebook, page: Page) -> None:
     """`form.value = …` in a cell, again and again, while the page edits: the form stays whole, and shows what it holds."""
     work = """
@@ -284,6 +314,7 @@ for number in range(50):
     assert page.model["state"]["ready"]
 
 
+@places(*PLACES)
 def test_a_late_edit_does_not_undo_a_newer_one(place: Place, notebook: Notebook, page: Page) -> None:
     """A kernel may handle messages of one page on two threads; what was typed last stays, whatever is handled last."""
     page.edit("prompt", "newest")
@@ -297,7 +328,7 @@ def test_a_late_edit_does_not_undo_a_newer_one(place: Place, notebook: Notebook,
     assert page.answered()["draft"]["prompt"] == "newer still"
 
 
-@pytest.mark.parametrize("place", [place for place in PLACES if place.has_threads], ids=str, indirect=True)
+@places(*[place for place in PLACES if place.has_threads])
 def test_an_edit_that_was_overtaken_does_not_undo_a_newer_one(notebook: Notebook, page: Page) -> None:
     """One edit waits behind a cell that blocks, the next one is handled on the page's own thread: the next one stays."""
     with cell_that_waits(notebook, "blocking"):
@@ -312,6 +343,7 @@ def test_an_edit_that_was_overtaken_does_not_undo_a_newer_one(notebook: Notebook
     assert {"prompt": "newest", "seed": 9, "frame_rate": 30}.items() <= page.answered()["draft"].items()
 
 
+@places(*PLACES)
 def test_a_page_that_is_opened_again_gets_answers(place: Place, notebook: Notebook, page: Page) -> None:
     """The thread of a page goes with it; the next page has another one, and the form answers there."""
     page.edit("seed", 5)
@@ -326,6 +358,7 @@ def test_a_page_that_is_opened_again_gets_answers(place: Place, notebook: Notebo
     again.close()
 
 
+@everywhere
 def test_no_kernel_complains(notebook: Notebook) -> None:
     """All that the tests above did raised no error in a kernel, made it warn of nothing, and lost it no message."""
     notebook.settle()

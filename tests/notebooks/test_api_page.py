@@ -1,7 +1,7 @@
 """What the page of all calls shows, typed into a real notebook and run from top to bottom, with nobody looking at it.
 
 The cells below are those of the page, block by block. What it leaves to the reader is filled in: addresses, texts, a
-DataFrame; and the clips of the sweep are short, so that it is over soon.
+DataFrame; and the clips are short and the sweep is small, so that it is over soon.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CONNECT = [
     "client.base_url, client.account(), client.models()",
 ]
 ONE_RUN = [
-    'boat = rb.TextToVideo(prompt="a paper boat on a rainy street", num_frames=49, seed=7, resolution="480p")',
+    'boat = rb.TextToVideo(prompt="a paper boat on a rainy street", num_frames=25, seed=7, resolution="480p")',
     "rb.estimate(boat)",
     "run = rb.run(boat)",
     "run",
@@ -36,7 +36,7 @@ ONE_RUN = [
     'later.wait(timeout=60)\nprint(later.status, rb.attach(later.request_id, model="svc/text-to-video-13b-distilled").wait().status)',
 ]
 A_SWEEP = [
-    'plan = rb.sweep(boat, seed=range(4), num_frames=[9, 10, 11], aspect_ratio=["16:9", "1:1"])',
+    'plan = rb.sweep(boat, seed=range(2), num_frames=[9, 10, 11], aspect_ratio=["16:9", "1:1"])',
     "plan",
     "plan.frame",
     "len(plan), plan.credits, plan.credits_due",
@@ -46,9 +46,9 @@ A_SWEEP = [
     """other = two
 fewer = plan.where(lambda r: r.num_frames < 11 or r.resolution == "720p")
 len(fewer), len(plan.repeated(3)), len(plan[:5]), len(plan + other), len(plan.shuffled(seed=0))""",
-    "table = plan.run(budget=1300)",
+    "table = plan.run(budget=650)",
     "table",
-    "job = plan.start(budget=1300)\njob",
+    "job = plan.start(budget=650)\njob",
     "job.panel; job.frame; job.pause(); job.resume()\nagain = await job",
     "print(len(again), list(again.status.unique()), (again.request_id == table.request_id).all())",
     'table.groupby("num_frames").credits.sum()',
@@ -118,20 +118,20 @@ def test_what_the_page_says_of_a_run_is_so(notebook: NotebookNode) -> None:
     """The clip has its price, its seed and its frames; awaited, waited for and attached to, the other one is completed."""
     assert "53" in texts(notebook, "rb.estimate(boat)")
     assert texts(notebook, "run.output.seed").startswith("(7,\n 53,\n {'queued': ")
-    assert texts(notebook, "run.video.path").startswith("(49, ")
+    assert texts(notebook, "run.video.path").startswith("(25, ")
     assert texts(notebook, "later.wait") == "completed completed"
 
 
 def test_what_the_page_says_of_a_sweep_is_so(notebook: NotebookNode) -> None:
-    """24 runs for 1,272 credits, nothing of it paid before; awaited a second time, the same runs, at no cost."""
+    """12 runs for 636 credits, nothing of it paid before; awaited a second time, the same runs, at no cost."""
     table = texts(notebook, "table.groupby")
 
-    assert texts(notebook, "len(plan), plan.credits") == "(24, 1272, 1272)"
+    assert texts(notebook, "len(plan), plan.credits") == "(12, 636, 636)"
     assert texts(notebook, "two = ") == "4"
     assert texts(notebook, "forty = ").startswith("(40, ")
-    assert texts(notebook, "other = two") == "(16, 72, 5, 28, 24)"
-    assert texts(notebook, "print(len(again)") == "24 ['completed'] True"
-    assert [line.split()[-1] for line in table.splitlines()[1:4]] == ["424", "424", "424"]
+    assert texts(notebook, "other = two") == "(8, 36, 5, 16, 12)"
+    assert texts(notebook, "print(len(again)") == "12 ['completed'] True"
+    assert [line.split()[-1] for line in table.splitlines()[1:4]] == ["212", "212", "212"]
     assert texts(notebook, "notified = []") == "[True] ['completed', 'completed'] [1, 1]"
     assert texts(notebook, 'table.to_parquet("table.parquet")') == "True"
 
@@ -141,16 +141,16 @@ def test_the_saved_notebook_has_the_panel_without_any_widget(notebook: NotebookN
     (panel,) = bundles(notebook, "table = plan.run")
 
     assert set(panel) == {"text/html", "text/plain"}
-    assert panel["text/plain"].startswith("24 of 24 · 24 completed")
-    assert "1,272 of 1,300 credits spent" in panel["text/plain"]
+    assert panel["text/plain"].startswith("12 of 12 · 12 completed")
+    assert "636 of 650 credits spent" in panel["text/plain"]
     # The script comes last, and only plays what the posters show.
     html, _, script = panel["text/html"].partition("<script")
-    assert "24 of 24" in html
+    assert "12 of 12" in html
     assert html.count("<img ") >= 12
     assert script.partition("</script>")[2].replace("</div>", "") == ""
     job = [one for one in bundles(notebook, "job = plan.start") if one.get("text/plain")]
     assert job
-    assert [one["text/plain"] for one in job if "24 of 24" not in one["text/plain"] or not one["text/html"]] == []
+    assert [one["text/plain"] for one in job if "12 of 12" not in one["text/plain"] or not one["text/html"]] == []
     others = [cell for cell in notebook.cells if cell.source not in FORMS]
     assert [kind for cell in others for output in cell.outputs for kind in output.get("data", {}) if "widget" in kind] == []  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +14,9 @@ import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+
+import reelbook as rb
+from tests.demo import run_demo
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -31,18 +34,18 @@ def stored(path: Path) -> NotebookNode:
     return notebook
 
 
-def executed(path: Path, library: Path) -> NotebookNode:
-    """The notebook with its outputs, run in a kernel of this environment on a library of its own."""
+def executed(path: Path, library: Path, folder: Path) -> NotebookNode:
+    """The notebook with its outputs, run in a kernel of this environment in this folder."""
     notebook = stored(path)
     with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
         patch.setenv("REELBOOK_LIBRARY", str(library))
         patch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
-        patch.setenv("JUPYTER_RUNTIME_DIR", str(library.parent / "runtime"))
-        patch.setenv("IPYTHONDIR", str(library.parent / "ipython"))
+        patch.setenv("JUPYTER_RUNTIME_DIR", str(folder / "runtime"))
+        patch.setenv("IPYTHONDIR", str(folder / "ipython"))
         for name in ("REELBOOK_URL", "REELBOOK_API_KEY"):
             patch.delenv(name, raising=False)
         client = NotebookClient(
-            notebook, timeout=90, kernel_name="python3", resources={"metadata": {"path": str(library.parent)}},
+            notebook, timeout=90, kernel_name="python3", resources={"metadata": {"path": str(folder)}},
             extra_arguments=["--log-level=40"],
         )  # fmt: skip
         runner.run(client.async_execute())
@@ -50,12 +53,22 @@ def executed(path: Path, library: Path) -> NotebookNode:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs a notebook, each only once for all tests that look at it."""
+def common(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A library whose embedded service is running already, as where several notebooks of one folder are open."""
+    with rb.connect(library=tmp_path_factory.mktemp("common") / "library") as client:
+        client.account()
+        yield client.library
+
+
+@pytest.fixture(scope="module")
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs a notebook, each only once for all tests that look at it; the first one as `make demo` does."""
 
     @cache
     def once(path: Path) -> NotebookNode:
-        return executed(path, tmp_path_factory.mktemp(path.stem) / "library")
+        if path == FIRST:
+            return stored(run_demo(tmp_path_factory).notebook)
+        return executed(path, request.getfixturevalue("common"), tmp_path_factory.mktemp(path.stem))
 
     return once
 

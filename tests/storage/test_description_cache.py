@@ -66,7 +66,7 @@ def test_a_model_that_nobody_here_knew_is_run_like_any_other(hosted: Hosted, tmp
     }
 
 
-def test_a_description_is_asked_for_once_a_day(hosted: Hosted, tmp_path: Path) -> None:
+def test_a_description_is_asked_for_once_a_day(hosted: Hosted, tmp_path: Path, impatient: None) -> None:
     """Kept in the library, read by the next client too, asked for again when it is old, and used when nobody answers."""
     path = "/models/openapi.json"
     for _ in range(2):

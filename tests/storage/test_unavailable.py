@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +13,15 @@ import pytest
 import reelbook as rb
 from reelbook.errors import LibraryError
 from reelbook.runs.submission import ClientContext
+from reelbook.service.accounts import NewAccount
+from reelbook.service.server import Server, bind_socket
+from reelbook.service.service_settings import Settings
 from reelbook.storage.ledger import claims, connection, crash_recovery, second_copy, transitions, writer
 from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.transitions import State
 from reelbook.storage.ledger.unavailable import LibraryGone
 from reelbook.storage.ledger.writer import Ledger
-from tests.support import KEY, Serve, as_data_uri, png
+from tests.support import as_data_uri, png, read_charges
 
 Away = Callable[[Path], None]
 
@@ -112,12 +115,24 @@ def test_another_library_gets_nothing_of_this_one(tmp_path: Path) -> None:
     again.close()
 
 
-@pytest.mark.parametrize("case", ["moved", "deleted", "another library in its place"])
+SWEPT = ["moved", "deleted", "another library in its place"]
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A service that knows no keys of repetition, with an account for each case: what is sent twice is paid twice."""
+    server = Server(Settings(data=tmp_path_factory.mktemp("bare"), spec_only=True), bind_socket("127.0.0.1", 0))
+    server.service.accounts.open([NewAccount(case, f"key-{number}") for number, case in enumerate(SWEPT)])
+    with server:
+        yield server
+
+
+@pytest.mark.parametrize("case", SWEPT)
 def test_a_sweep_ends(
-    serve: Serve, tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    bare: Server, tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It says why and where the requests are; once there is a library again, no run is paid for twice."""
-    served, folder = serve(spec_only=True), tmp_path / "library"
+    folder, key = tmp_path / "library", f"key-{SWEPT.index(case)}"
     monkeypatch.setattr(writer, "GONE_SECONDS", 0.3)
     monkeypatch.setattr("reelbook.runs.submission.RECORD_RETRY_SECONDS", 0.1)
     plan = rb.sweep(rb.ImagesToVideo(images=[as_data_uri(png(16, 16))]), fps=[1, 2, 3])
@@ -131,7 +146,7 @@ def test_a_sweep_ends(
             AWAY[case](folder)
         await record(context, work, **others)  # type: ignore[arg-type]
 
-    with monkeypatch.context() as patch, rb.connect(served.base_url, api_key=KEY, library=folder):
+    with monkeypatch.context() as patch, rb.connect(bare.base_url, api_key=key, library=folder):
         patch.setattr(ClientContext, "record", taken_away)
         with pytest.raises(LibraryGone) as ended:
             plan.run(budget=plan.credits)
@@ -149,9 +164,10 @@ def test_a_sweep_ends(
     back.rename(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        client = rb.connect(served.base_url, api_key=KEY, library=folder)
+        client = rb.connect(bare.base_url, api_key=key, library=folder)
     with client:
         plan.run(budget=plan.credits)
 
-    assert sum(line["kind"] == "reserve" for line in served.charges()) == 3
+    paid_for = [line for line in read_charges(bare.service.settings.data) if line["account"] == case]
+    assert sum(line["kind"] == "reserve" for line in paid_for) == 3
     assert (folder / connection.NAME).exists()

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -314,10 +313,3 @@ def samples(name: str, count: int = 30) -> tuple[dict[str, Any], ...]:
 
     gather()
     return tuple(sorted(found, key=lambda values: (len(values), len(repr(values)))))
-
-
-def fields() -> Iterator[Any]:
-    """Every field of every kind, as parameters of a test."""
-    for name, schema in SCHEMAS.items():
-        for field in schema["properties"]:
-            yield pytest.param(name, field, id=f"{name}-{field.encode('ascii', 'backslashreplace').decode()[:30]}")

@@ -12,6 +12,7 @@ import pytest
 import reelbook as rb
 from reelbook.widgets.forms.fields.earlier_prompts import MAX_TEXT_LENGTH, MAX_TEXTS, find_earlier_texts
 from reelbook.widgets.forms.form import Form
+from tests.storage.made import Made
 
 WAIT = 20.0
 
@@ -28,9 +29,11 @@ def test_the_prompts_of_the_library_are_offered_the_newest_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each once, whichever model it was for; those of other fields are not among them."""
+    made = Made(tmp_path / "library")
+    for prompt in ("a kite", "a boat <b>", "a kite"):
+        made.stored(rb.TextToVideo(prompt=prompt, negative_prompt="blur"))
+    made.close()
     with rb.connect(library=tmp_path / "library"):
-        for prompt in ("a kite", "a boat <b>", "a kite"):
-            rb.run(rb.TextToVideo(prompt=prompt, negative_prompt="blur", num_frames=9, resolution="480p"), fresh=True)
         form = rb.form(rb.ImageToVideo)
 
         told = asked(form, monkeypatch, {"do": "prompts", "name": "prompt"})

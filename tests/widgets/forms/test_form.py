@@ -120,7 +120,7 @@ def test_columns_of_a_table_are_not_the_fields_of_their_names() -> None:
 def test_a_row_brings_its_pictures_back(tmp_path: Path) -> None:
     """From the table of a sweep and from the library alike: pictures go by their content, also those inside of a list."""
     two = [png(16, 16), rb.Frame(url=png(16, 16, "brown"), frames=3)]
-    bases = (rb.ImagesToVideo(images=two), rb.ImageToVideo(image_url=png(256, 256), prompt="a boat"))
+    bases = (rb.ImagesToVideo(images=two), rb.SmartResize(image_url=png(64, 64), target_sizes=["16x16"]))
     with rb.connect(library=tmp_path / "library"):
         for base in bases:
             table = rb.sweep(base).run(budget=1000, progress=False)

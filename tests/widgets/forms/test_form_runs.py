@@ -25,7 +25,7 @@ from reelbook.widgets.forms.running import form_runs, run_clips, run_history, ru
 from reelbook.widgets.forms.running.form_runs import MAX_ENTRIES, FormRuns
 from reelbook.widgets.forms.running.run_presses import ENDED, GOING, SAME, TWICE
 from tests.display.stand_in import StandIn
-from tests.support import KEY, Serve, png, read_charges
+from tests.support import Served, png, read_charges
 from tests.sweeps.dots import BOAT, PRICE, RUN, Scripted
 from tests.transport.variants import Hosted, Reply
 
@@ -111,6 +111,11 @@ def is_over(run: Shown) -> bool:
 def stitch(speed: float) -> rb.ImagesToVideo:
     """Two pictures in a row: the quickest run there is, and a pure one."""
     return rb.ImagesToVideo(images=[png(16, 16), png(16, 16, "brown")], fps=speed)
+
+
+def resize(prompt: str) -> rb.SmartResize:
+    """The quickest run that gives another result each time, for it has no seed."""
+    return rb.SmartResize(image_url=png(16, 16), target_sizes=["16x16"], prompt=prompt)
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +210,7 @@ def test_two_clicks_while_it_is_being_sent_pay_once(
         gate.wait(WAIT)
         return client.start(value)
 
-    form = paper(rb.TextToVideo(prompt="clicked often", num_frames=9, resolution="480p"), start=start)
+    form = paper(resize("clicked often"), start=start)
     charged = len(paid(folder))
 
     for _ in range(20):
@@ -223,7 +228,7 @@ def test_a_double_click_pays_once_also_where_the_service_is_quick(
     paper: Callable[..., Paper], client: Client, folder: Path
 ) -> None:
     """The service has the run before the second half of the click comes; it counts as one all the same."""
-    form = paper(rb.TextToVideo(prompt="clicked twice", num_frames=9, resolution="480p"))
+    form = paper(resize("clicked twice"))
     charged = len(paid(folder))
 
     form.press("run")
@@ -237,7 +242,7 @@ def test_a_double_click_pays_once_also_where_the_service_is_quick(
 
 def test_two_deliberate_clicks_pay_twice(paper: Callable[..., Paper], folder: Path, at_once: None) -> None:
     """Without a seed a second click wants a second clip: the guard against double clicks does not stop it."""
-    form = paper(rb.TextToVideo(prompt="wanted twice", num_frames=9, resolution="480p"))
+    form = paper(resize("wanted twice"))
     charged = len(paid(folder))
 
     form.run()
@@ -281,7 +286,7 @@ def test_a_press_just_after_the_end_is_asked_about(
 ) -> None:
     """A quick service is done before the second press comes, which was meant for the first run; a later one is not asked."""
     monkeypatch.setattr(run_presses, "DOUBLE_SECONDS", 0.0)
-    form = paper(rb.TextToVideo(prompt="ended just now", num_frames=9, resolution="480p"))
+    form = paper(resize("ended just now"))
     form.run()
     charged = len(paid(folder))
 
@@ -319,7 +324,7 @@ def test_the_same_seed_is_not_sent_again_while_it_runs(
 
 def test_a_held_key_never_pays_twice(paper: Callable[..., Paper], folder: Path) -> None:
     """Enter repeats thirty times a second, and takes no offer that nobody could have read."""
-    form = paper(rb.TextToVideo(prompt="held down", num_frames=9, resolution="480p"))
+    form = paper(resize("held down"))
     charged = len(paid(folder))
 
     for _ in range(60):
@@ -400,11 +405,11 @@ def test_a_run_that_fails_says_why_and_what_to_change(paper: Callable[..., Paper
 
 
 def test_no_credits_is_an_entry_with_words(
-    paper: Callable[..., Paper], serve: Serve, tmp_path: Path, at_once: None
+    paper: Callable[..., Paper], shared: Served, tmp_path: Path, at_once: None
 ) -> None:
     """The service says no: the entry says so, and what to do; the next click tries again."""
-    served = serve(accounts=[NewAccount("poor", KEY, budget=PRICE - 1)])
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as poor:
+    shared.server.service.accounts.open([NewAccount("poor", "key-of-the-poor", budget=PRICE - 1)])
+    with rb.connect(shared.base_url, api_key="key-of-the-poor", library=tmp_path / "library") as poor:
         form = paper(stitch(1.0), start=poor.start)
 
         run = form.run()
@@ -413,11 +418,11 @@ def test_no_credits_is_an_entry_with_words(
 
     assert (run["status"], run["line"]) == ("failed", "not accepted")
     assert "Add credits" in run["error"]
-    assert served.charges() == []
+    assert [line for line in shared.charges() if line["account"] == "poor"] == []
     assert form.running.runs == ()
 
 
-def test_nobody_there_is_an_entry_with_words(paper: Callable[..., Paper], tmp_path: Path) -> None:
+def test_nobody_there_is_an_entry_with_words(paper: Callable[..., Paper], tmp_path: Path, impatient: None) -> None:
     """Nothing answers: not sent, and nothing paid."""
     with Hosted() as hosted:
         address = hosted.base_url
@@ -586,7 +591,7 @@ def test_its_inputs_come_back_into_the_form(paper: Callable[..., Paper], at_once
 
 def test_it_tells_what_was_asked_and_answered(paper: Callable[..., Paper]) -> None:
     """The facts of the result, and the code that gets it again with the seed that was drawn."""
-    form = paper(rb.TextToVideo(prompt="a kite", num_frames=9, resolution="480p"))
+    form = paper(rb.TextToVideo(prompt="a kite", num_frames=9, resolution="480p", aspect_ratio="1:1"))
     run = form.run()
     seed = form.running.runs[0].output.seed
 
@@ -604,7 +609,9 @@ def test_it_tells_what_was_asked_and_answered(paper: Callable[..., Paper]) -> No
 
 def test_an_expanded_prompt_is_shown(paper: Callable[..., Paper]) -> None:
     """What the service made of the words is part of the result."""
-    form = paper(rb.TextToVideo(prompt="a cat", expand_prompt=True, num_frames=9, resolution="480p", seed=3))
+    form = paper(
+        rb.TextToVideo(prompt="a cat", expand_prompt=True, num_frames=9, resolution="480p", aspect_ratio="1:1", seed=3)
+    )
 
     run = form.run()
 
@@ -667,24 +674,25 @@ def test_a_clip_that_is_too_large_or_gone_is_told_in_words(
     assert all(parts == [] for _, parts in form.sent)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [{}, {"run": None}, {"run": 1}, {"run": ["1"]}, {"run": "2"}, {"run": "1", "file": -1}, {"run": "1", "file": True},
-     {"run": "1", "file": 10**30, "longest": 9}, {"run": "1", "file": "0", "longest": 320}, {"run": {"key": "1"}}],
-)  # fmt: skip
-def test_a_message_that_makes_no_sense_does_nothing(paper: Callable[..., Paper], content: dict[str, Any]) -> None:
+SENSELESS: list[dict[str, Any]] = [
+    {}, {"run": None}, {"run": 1}, {"run": ["1"]}, {"run": "2"}, {"run": "1", "file": -1}, {"run": "1", "file": True},
+    {"run": "1", "file": 10**30, "longest": 9}, {"run": "1", "file": "0", "longest": 320}, {"run": {"key": "1"}},
+]  # fmt: skip
+
+
+def test_a_message_that_makes_no_sense_does_nothing(paper: Callable[..., Paper]) -> None:
     """A page is data from outside: nothing is sent, filled, cancelled or raised."""
     one = StandIn(status="IN_PROGRESS", progress=(0.5, "x"), input=BOAT)
     form = paper(BOAT, start=lambda value: one)
     form.press("run")
     form.until(lambda paper: bool(paper.records) and "cancel" in paper.records[0]["can"])
 
-    for do in ("poster", "bring", *(() if content.get("run") == "1" else ("cancel", "log", "use", "facts"))):
-        form.press(do, **content)
+    for content in SENSELESS:
+        for do in ("poster", "bring", *(() if content.get("run") == "1" else ("cancel", "log", "use", "facts"))):
+            form.press(do, **content)
+        assert [content, *(sent for sent, _ in form.sent if "words" not in sent)] == [content]
+        assert form.filled == [], content
     one.status = "failed"
-
-    assert [content for content, _ in form.sent if "words" not in content] == []
-    assert form.filled == []
 
 
 def test_the_page_keeps_the_newest_and_counts_the_others(paper: Callable[..., Paper], at_once: None) -> None:

@@ -18,11 +18,10 @@ from ipywidgets.widgets.widget import _instances
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.errors import ReelbookError
-from reelbook.service.accounts import NewAccount
 from reelbook.session import Session
-from reelbook.widgets.studio.earlier_runs import PAGE
+from reelbook.widgets.studio import earlier_runs, gallery
 from reelbook.widgets.studio.studio import Studio
-from tests.support import KEY, Serve, png
+from tests.support import Served, png
 
 WAIT = 30.0
 TEXT, IMAGE = rb.TextToVideo.endpoint_id, rb.ImageToVideo.endpoint_id
@@ -225,16 +224,17 @@ def test_costs_and_credits_are_those_of_the_service(client: Client, opened: Call
     assert repr(page.studio) == "<Studio: Smart resize. This session: 64 credits in 2 runs.>"
 
 
-def test_an_account_that_cannot_be_asked_is_told(serve: Serve, tmp_path: Path, opened: Callable[..., Watched]) -> None:
+def test_an_account_that_cannot_be_asked_is_told(
+    shared: Served, tmp_path: Path, opened: Callable[..., Watched]
+) -> None:
     """The reason stands in the place of the credits, and the key stands nowhere."""
-    server = serve(accounts=[NewAccount("jane", KEY)])
-    with rb.connect(server.base_url, api_key="another-key-1234", library=tmp_path / "library"):
+    with rb.connect(shared.base_url, api_key="another-key-1234", library=tmp_path / "library"):
         page = opened()
         page.until(lambda: "trouble" in page.head.account)
 
         told = json.dumps(page.head.get_state(), default=str)
 
-    assert page.head.account["service"] == server.base_url
+    assert page.head.account["service"] == shared.base_url
     assert "could not be asked" in page.head.account["trouble"]
     assert "another-key" not in told
 
@@ -300,9 +300,14 @@ def test_inputs_of_a_card_come_back_into_the_form_of_their_model(
     assert page.studio.value.fps == 5.0
 
 
-def test_earlier_runs_come_a_page_at_a_time(client: Client, opened: Callable[..., Watched]) -> None:
+def test_earlier_runs_come_a_page_at_a_time(
+    client: Client, opened: Callable[..., Watched], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without those that the studio shows; they can be searched by words and by model."""
-    runs = [client.start(stitch(10.0 + number)) for number in range(PAGE + 2)]
+    page_size = 8
+    for module in (earlier_runs, gallery):
+        monkeypatch.setattr(module, "PAGE", page_size)
+    runs = [client.start(stitch(10.0 + number)) for number in range(page_size + 2)]
     for run in runs:
         run.wait()
     page = opened()
@@ -310,17 +315,17 @@ def test_earlier_runs_come_a_page_at_a_time(client: Client, opened: Callable[...
 
     page.tell(page.gallery, do="earlier", turn=1, text="", model=rb.ImagesToVideo.endpoint_id, **{"from": 0})
     first = page.answer("earlier")
-    page.tell(page.gallery, do="earlier", turn=2, text="", model=rb.ImagesToVideo.endpoint_id, **{"from": PAGE})
+    page.tell(page.gallery, do="earlier", turn=2, text="", model=rb.ImagesToVideo.endpoint_id, **{"from": page_size})
     second = page.answer("earlier")
     page.tell(page.gallery, do="earlier", turn=3, text="no such words", model="", **{"from": 0})
     nothing = page.answer("earlier")
     page.tell(page.gallery, do="facts", run=first["cards"][0]["key"])
 
     assert own["status"] == "from library"
-    assert len(first["cards"]) == PAGE
+    assert len(first["cards"]) == page_size
     assert first["more"] is True
-    assert (second["from"], second["more"]) == (PAGE, False)
-    assert first["total"] == PAGE + len(second["cards"])
+    assert (second["from"], second["more"]) == (page_size, False)
+    assert first["total"] == page_size + len(second["cards"])
     assert len({card["key"] for card in [*first["cards"], *second["cards"]]}) == first["total"]
     assert {card["status"] for card in first["cards"]} == {"completed"}
     assert (nothing["cards"], nothing["total"]) == ([], 0)
