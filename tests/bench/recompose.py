@@ -18,8 +18,8 @@ from pathlib import Path
 from reelbook.models.smart_resize import SmartResize
 from reelbook.service.engines.protocol import EngineTask, Progress
 from reelbook.service.engines.recompose import recompose
-from reelbook.service.engines.recompose.scenes import NAMES, scene
 from tests.bench.results import record
+from tests.tools.scenes import NAMES, scene
 
 URL = "https://example.org/picture.jpg"
 SIZES = ("1080x1920", "1080x1080", "300x600", "728x90")

@@ -19,8 +19,8 @@ from PIL import Image
 from reelbook.models.smart_resize import Size, SmartResize, preset_for
 from reelbook.service.engines.protocol import EngineTask, Log, OutputFile, PictureError, Progress
 from reelbook.service.engines.recompose import recompose
-from reelbook.service.engines.recompose.scenes import scene
 from tests.support import deep
+from tests.tools.scenes import scene
 
 URL = "https://example.org/picture.png"
 

@@ -15,8 +15,8 @@ from reelbook.service.engines.recompose.deform import Strips, bent
 from reelbook.service.engines.recompose.extend import extended
 from reelbook.service.engines.recompose.leeway import Leeway, strip_sizes
 from reelbook.service.engines.recompose.long_step import reporting
-from reelbook.service.engines.recompose.scenes import scene
 from reelbook.service.engines.recompose.texture import texture
+from tests.tools.scenes import scene
 
 NOTHING = np.zeros((4, 4), np.float32)
 

@@ -11,9 +11,9 @@ from reelbook.service.engines.recompose.analysed_picture import AnalysedPicture
 from reelbook.service.engines.recompose.composition import Composition
 from reelbook.service.engines.recompose.deform import bent
 from reelbook.service.engines.recompose.importance import analyse
-from reelbook.service.engines.recompose.scenes import NAMES, Scene, scene
 from reelbook.service.engines.recompose.wishes import parse_prompt
 from tests.support import deep
+from tests.tools.scenes import NAMES, Scene, scene
 
 SHAPES = ((540, 540), (540, 960), (300, 600), (728, 90))
 KEPT, BENT = 0.95, 1.12

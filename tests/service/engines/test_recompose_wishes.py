@@ -10,8 +10,8 @@ from PIL import Image, ImageDraw
 
 from reelbook.service.engines.recompose.analysed_picture import AnalysedPicture
 from reelbook.service.engines.recompose.composition import Composition
-from reelbook.service.engines.recompose.scenes import scene
 from reelbook.service.engines.recompose.wishes import parse_prompt
+from tests.tools.scenes import scene
 
 
 def composition(picture: Image.Image, shape: tuple[int, int], prompt: str) -> Composition:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ...models.catalog import CATALOG
@@ -154,7 +154,8 @@ def _storable(values: Any) -> Any:
     return build_column(list(values)).array if is_beyond_64_bits else values
 
 
-def _expected_columns(endpoint_id: str) -> dict[str, Schema]:
+@cache
+def _expected_columns(endpoint_id: str) -> Mapping[str, Schema]:
     """The output columns of a model of the catalog, with their schemas."""
     row = next((row for row in CATALOG if row.id == endpoint_id), None)
     if row is None:

@@ -1,6 +1,6 @@
 """A contact sheet of the engine for visual review: many prompts, three frames each.
 
-python -m reelbook.service.engines.sketch.sketch_sheet OUT.jpg [PROMPT …]
+python -m tests.tools.sketch_sheet OUT.jpg [PROMPT …]
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-from ....models.text_to_video import TextToVideo
-from ..protocol import EngineTask
-from .engine import finished_painter
+from reelbook.models.text_to_video import TextToVideo
+from reelbook.service.engines.protocol import EngineTask
+from reelbook.service.engines.sketch.engine import finished_painter
 
 PROMPTS = (
     "a red sailing boat on the sea at sunset, gulls overhead",

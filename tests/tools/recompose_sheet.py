@@ -1,6 +1,6 @@
 """A contact sheet: every drawn scene in four shapes, for visual review.
 
-python -m reelbook.service.engines.recompose.recompose_sheet OUT.jpg
+python -m tests.tools.recompose_sheet OUT.jpg
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from pathlib import Path
 
 from PIL import Image
 
-from .analysed_picture import AnalysedPicture
-from .scenes import NAMES, scene
-from .wishes import parse_prompt
+from reelbook.service.engines.recompose.analysed_picture import AnalysedPicture
+from reelbook.service.engines.recompose.wishes import parse_prompt
+from tests.tools.scenes import NAMES, scene
 
 SHAPES = ((1080, 1080), (1080, 1920), (300, 600), (728, 90))
 HEIGHT, BANNER, GAP, GROUND = 200, 640, 12, (124, 124, 124)
