@@ -32,7 +32,8 @@ WATCH = """() => {
     const text = output.innerText.trim();
     if (text && !window.seen.includes(text)) window.seen.push(text);
   });
-  new MutationObserver(look).observe(document.body, {childList: true, subtree: true, characterData: true});
+  window.looking = new MutationObserver(look);
+  window.looking.observe(document.body, {childList: true, subtree: true, characterData: true});
 }"""
 
 BEFORE_PLAY = """async video => {
@@ -74,6 +75,7 @@ def showing(lab: Lab, chromium: Browser) -> Iterator[Showing]:
         notebook.run_all()
         notebook.save()
         before_play = notebook.page.locator("video").first.evaluate(BEFORE_PLAY)
+        notebook.page.evaluate("window.looking.disconnect()")
         yield Showing(notebook, notebook.page.evaluate("window.seen"), before_play, list(notebook.complaints))
 
 
@@ -164,7 +166,7 @@ def reopened(showing: Showing, lab: Lab, chromium: Browser) -> Iterator[OpenNote
     saved.metadata.language_info = {"name": "elsewhere"}
     path = lab.root / "received.ipynb"
     nbformat.write(saved, path)  # type: ignore[no-untyped-call]
-    with OpenNotebook(lab, chromium, path, height=TALL) as notebook:
+    with OpenNotebook(lab, chromium, path, height=TALL, sort="received") as notebook:
         yield notebook.open_without_kernel()
 
 

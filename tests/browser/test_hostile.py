@@ -240,7 +240,7 @@ def shown(
     book.cells = [nbformat.v4.new_code_cell(text) for text in cells]  # type: ignore[no-untyped-call]
     path = lab.root / "hostile.ipynb"
     nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    with OpenNotebook(lab, chromium, path, height=1400) as notebook:
+    with OpenNotebook(lab, chromium, path, height=1400, sort="own") as notebook:
         watched = Watched(notebook.page)
         notebook.page.add_init_script(TRAP)
         notebook.page.on("dialog", watched.dismiss)
