@@ -145,10 +145,13 @@ def test_what_is_wrong_in_an_entry_is_told_once(forms: Forms) -> None:
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_every_form_is_for_everybody(forms: Forms, theme: str) -> None:
-    """Nothing grave for axe, no faint word, with everything unfolded that can be."""
+    """Nothing grave for axe, no faint word, with everything unfolded that can be.
+
+    The form in a narrow window is shown to axe in the light theme.
+    """
     forms.notebook.use_theme(f"JupyterLab {theme}")
     try:
-        found = [*findings(forms.page, ".rbf"), *faint(forms.page, ".rbf")]
+        found = [*(findings(forms.page, ".rbf") if theme == "Dark" else ()), *faint(forms.page, ".rbf")]
         for name in TITLES:
             shot(forms[name], f"form-{name}-{theme.lower()}")
     finally:
@@ -158,7 +161,7 @@ def test_every_form_is_for_everybody(forms: Forms, theme: str) -> None:
 
 
 # A window of 320 pixels, of which Lab leaves 216 to an output; and one of 1280 that is enlarged to 200 %, which is one of 640.
-@pytest.mark.parametrize(("width", "size"), [(320, "narrow"), (640, "large")])
+@pytest.mark.parametrize(("width", "size"), [(320, "narrow"), *deep((640, "large"))])
 def test_every_form_fits_a_narrow_window(forms: Forms, width: int, size: str) -> None:
     """Nothing sticks out or is cut off sideways, and every control is still reached by Tab."""
     page = forms.page

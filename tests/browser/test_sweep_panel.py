@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 PLAN = """\
 import reelbook as rb
 client = rb.connect(library={library!r})
-plan = rb.sweep(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=49, resolution="480p"), seed=range(14))"""
+plan = rb.sweep(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=25, resolution="480p"), seed=range(14))"""
 START = """\
 job = plan.start(concurrency=2, order="as given")
 job"""
