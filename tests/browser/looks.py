@@ -37,7 +37,7 @@ CONTRAST = """element => {
 }"""
 
 IS_PICTURED = "REELBOOK_SCREENSHOTS" in os.environ
-"""Whether pictures are taken. They take a third of the time, and no test looks at them."""
+"""Whether pictures are taken, and in both themes. They take a third of the time, and no test looks at them."""
 SCREENSHOTS = Path(__file__).resolve().parents[2] / "build" / "screenshots"
 
 OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
