@@ -1,10 +1,11 @@
-"""Fixtures of the browser tests: one Chromium for each module, one JupyterLab for all."""
+"""Fixtures of the browser tests: one Chromium and one JupyterLab for all of them."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -39,15 +40,44 @@ def chromium_path() -> Path:
     return path
 
 
+class _Started:
+    """Chromium, from the first test that wants it to the last test of this folder."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._browser: Browser | None = None
+
+    def browser(self) -> Browser:
+        if self._browser is None:
+            path = chromium_path()
+            playwright = self._stack.enter_context(sync_playwright())
+            self._browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+            self._stack.callback(self._browser.close)
+        return self._browser
+
+    def stop(self) -> None:
+        self._browser = None
+        self._stack.close()
+
+
+_started = _Started()
+
+
 # Not for the whole session: while Playwright lives, its thread counts as one with a running event loop,
-# and tests of other modules may want to run their own.
+# and tests of other folders may want to run their own.
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Generator[None]:
+    """Stop Chromium when the next test is not one of this folder."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or Path(__file__).parent not in nextitem.path.parents:
+            _started.stop()
+
+
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    path = chromium_path()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
+def chromium() -> Browser:
+    return _started.browser()
 
 
 @pytest.fixture(scope="session")

@@ -13,9 +13,9 @@ import time
 import urllib.request
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
-from playwright.sync_api import Browser, ConsoleMessage, Page
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page
 from playwright.sync_api import TimeoutError as PageTimeout
 
 # How far the notebook is from the window's right and lower edges: the same in a window of every size.
@@ -23,6 +23,23 @@ MARGINS = """(() => {
   const box = document.querySelector('.jp-NotebookPanel').getBoundingClientRect();
   return [Math.round(innerWidth - box.right), Math.round(innerHeight - box.bottom)].join();
 })()"""
+
+# Takes the notebook off the page and ends its kernel; tells whether the page is as it was before any notebook.
+CLEAR = """async () => {
+  const panel = window.jupyterapp.shell.currentWidget;
+  const ended = panel.sessionContext.shutdown().catch(() => null);
+  // What is not saved is not asked about.
+  panel.context.model.dirty = false;
+  panel.dispose();
+  await ended;
+  await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+  return !document.querySelector('.jp-NotebookPanel, .jp-Dialog');
+}"""
+IS_ON = """path => {
+  const panel = window.jupyterapp.shell.currentWidget;
+  return panel?.context?.path === path && panel.context.isReady && !!document.querySelector('.jp-Notebook .jp-Cell');
+}"""
+LIGHT = "JupyterLab Light"
 
 START_SECONDS = 60.0
 PAUSE_SECONDS = 0.1
@@ -50,6 +67,8 @@ class Lab:
         self._token = secrets.token_hex(16)
         self.base_url = f"http://127.0.0.1:{_free_port()}"
         self._log = folder / "server.log"
+        self.pages: dict[str, Page] = {}
+        """Pages that are loaded and have no notebook, by their sort."""
 
     def __enter__(self) -> Self:
         with self._log.open("wb") as log:
@@ -136,15 +155,32 @@ class Lab:
 
 
 class OpenNotebook:
-    """A notebook on the screen."""
+    """A notebook on the screen.
 
-    def __init__(self, lab: Lab, browser: Browser, notebook: Path, *, width: int = 1200, height: int = 1000) -> None:
-        self.lab, self.path = lab, notebook
-        self.page: Page = browser.new_page(viewport={"width": width, "height": height})
+    Lab takes five seconds to load, so that notebooks follow one another on one page, which each leaves without itself and
+    its kernel. Those of a sort other than the common one have a page of that sort: `received` never sees a notebook that is
+    trusted, whose scripts and styles could help the next. With `own`, nobody had the page before, and nobody will.
+    """
+
+    def __init__(
+        self,
+        lab: Lab,
+        browser: Browser,
+        notebook: Path,
+        *,
+        width: int = 1200,
+        height: int = 1000,
+        sort: Literal["common", "received", "own"] = "common",
+    ) -> None:
+        self.lab, self.path, self._sort = lab, notebook, sort
+        kept = lab.pages.pop(sort, None)
+        self._is_loaded = kept is not None and not kept.is_closed()
+        self.page: Page = kept if kept and self._is_loaded else browser.new_page()
+        self.page.set_viewport_size({"width": width, "height": height})
         self.page.set_default_timeout(30_000)
         self.complaints: list[str] = []
         self.page.on("console", self._note)
-        self.page.on("pageerror", lambda error: self.complaints.append(f"uncaught: {error}"))
+        self.page.on("pageerror", self._note_uncaught)
 
     def __enter__(self) -> Self:
         return self
@@ -152,13 +188,19 @@ class OpenNotebook:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.page.close()
+        if kind is None and self._sort != "own" and self._sort not in self.lab.pages and self.page.evaluate(CLEAR):
+            self.page.remove_listener("console", self._note)
+            self.page.remove_listener("pageerror", self._note_uncaught)
+            self.lab.pages[self._sort] = self.page
+        else:
+            self.page.close()
 
     def open(self) -> Self:
         """Load the page and wait for its kernel. A launch that hangs, which is Jupyter's, is tried once more."""
         try:
             return self._opened()
         except (PageTimeout, AssertionError):
+            self._is_loaded = False
             return self._opened()
 
     def open_without_kernel(self) -> Self:
@@ -230,8 +272,17 @@ class OpenNotebook:
         return self
 
     def _load(self) -> None:
-        self.page.goto(self.lab.address(self.path))
-        self.page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+        if self._is_loaded:
+            if self.page.evaluate("document.body.dataset.jpThemeName") != LIGHT:
+                self.use_theme(LIGHT)
+            self.command("docmanager:open", {"path": str(self.path.relative_to(self.lab.root))})
+        else:
+            self.page.goto(self.lab.address(self.path))
+            self._is_loaded = True
+        self.page.wait_for_function(IS_ON, arg=str(self.path.relative_to(self.lab.root)))
+
+    def _note_uncaught(self, error: Error) -> None:
+        self.complaints.append(f"uncaught: {error}")
 
     def _note(self, message: ConsoleMessage) -> None:
         if message.type == "error":

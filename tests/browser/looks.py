@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ CONTRAST = """element => {
   return (bright + 0.05) / (dark + 0.05);
 }"""
 
+IS_PICTURED = "REELBOOK_SCREENSHOTS" in os.environ
+"""Whether pictures are taken, and in both themes. They take a third of the time, and no test looks at them."""
 SCREENSHOTS = Path(__file__).resolve().parents[2] / "build" / "screenshots"
 
 OVERFLOW = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -68,7 +71,14 @@ def playback(video: Locator) -> dict[str, Any]:
     return dict(video.evaluate(PLAYBACK))
 
 
-def shot(page: Page, name: str, *, whole: bool = False) -> None:
-    """A picture of the window, or of the whole page, kept for people to look at."""
+def shot(what: Page | Locator, name: str, *, whole: bool = False) -> None:
+    """A picture of the window, of the whole page, or of a part of it, kept for people to look at, where they want any."""
+    if not IS_PICTURED:
+        return
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=whole)
+    path = SCREENSHOTS / f"{name}.png"
+    if isinstance(what, Page):
+        what.screenshot(path=path, full_page=whole)
+    else:
+        what.evaluate("part => part.scrollIntoView()")
+        what.screenshot(path=path)

@@ -23,8 +23,8 @@ import reelbook as rb
 from reelbook.media.local_file import LocalFile
 from reelbook.models.service_file import File
 client = rb.connect(library={library!r})
-boat = rb.TextToVideo(prompt={prompt!r}, num_frames=25, resolution="480p", seed=7)"""
-SWEEP = "plan = rb.sweep(boat.revised(seed=None), seed=range(12), num_frames=[9, 17])"
+boat = rb.TextToVideo(prompt={prompt!r}, num_frames=17, resolution="480p", seed=7)"""
+SWEEP = "plan = rb.sweep(boat.revised(seed=None), seed=range(12), num_frames=[9, 10])"
 
 CELLS: Mapping[str, str] = {
     "setup": SETUP,
@@ -60,13 +60,13 @@ lost""",
 MATRIX = ("run", "video", "picture", "failed", "plan", "sweep", "table", "panel", "library", "sheet")
 """The rows of the matrix; `report` is a page of its own."""
 WORDS: Mapping[str, tuple[str, ...]] = {
-    "run": (PROMPT, "seed 7", "25 frames at 24/s", "53 credits"),
-    "video": (PROMPT, "seed 7", "25 frames at 24/s", "53 credits"),
+    "run": (PROMPT, "seed 7", "17 frames at 24/s", "53 credits"),
+    "video": (PROMPT, "seed 7", "17 frames at 24/s", "53 credits"),
     "picture": ("kB",),
     "failed": ("failed", "could not be", "none.png"),
-    "plan": ("24 runs", "num_frames", "9, 17", "credits"),
+    "plan": ("24 runs", "num_frames", "9, 10", "credits"),
     "sweep": ("24 of 24", "24 completed"),
-    "table": ("24 runs", "24 completed", "num_frames", "17", "53"),
+    "table": ("24 runs", "24 completed", "num_frames", "10", "53"),
     "panel": ("24 of 24",),
     "library": ("runs", "credits", PROMPT[:20]),
     "sheet": (),

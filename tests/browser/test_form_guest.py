@@ -95,13 +95,6 @@ def filled(forms: Forms) -> None:
     expect(forms["reel"].locator("video")).to_be_visible()
 
 
-def pictured(form: Locator, name: str) -> None:
-    """A picture of one form alone, for people to look at."""
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    form.evaluate("form => form.scrollIntoView()")
-    form.screenshot(path=SCREENSHOTS / f"{name}.png")
-
-
 def reached(forms: Forms, name: str) -> list[str]:
     """What Tab does not lead to within a form, and what has the focus there without showing it."""
     root = f".rbf[aria-label='{TITLES[name]}']"
@@ -152,12 +145,15 @@ def test_what_is_wrong_in_an_entry_is_told_once(forms: Forms) -> None:
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_every_form_is_for_everybody(forms: Forms, theme: str) -> None:
-    """Nothing grave for axe, no faint word, with everything unfolded that can be."""
+    """Nothing grave for axe, no faint word, with everything unfolded that can be.
+
+    The form in a narrow window is shown to axe in the light theme.
+    """
     forms.notebook.use_theme(f"JupyterLab {theme}")
     try:
-        found = [*findings(forms.page, ".rbf"), *faint(forms.page, ".rbf")]
+        found = [*(findings(forms.page, ".rbf") if theme == "Dark" else ()), *faint(forms.page, ".rbf")]
         for name in TITLES:
-            pictured(forms[name], f"form-{name}-{theme.lower()}")
+            shot(forms[name], f"form-{name}-{theme.lower()}")
     finally:
         forms.notebook.use_theme("JupyterLab Light")
 
@@ -165,7 +161,7 @@ def test_every_form_is_for_everybody(forms: Forms, theme: str) -> None:
 
 
 # A window of 320 pixels, of which Lab leaves 216 to an output; and one of 1280 that is enlarged to 200 %, which is one of 640.
-@pytest.mark.parametrize(("width", "size"), [(320, "narrow"), (640, "large")])
+@pytest.mark.parametrize(("width", "size"), [(320, "narrow"), *deep((640, "large"))])
 def test_every_form_fits_a_narrow_window(forms: Forms, width: int, size: str) -> None:
     """Nothing sticks out or is cut off sideways, and every control is still reached by Tab."""
     page = forms.page
@@ -178,7 +174,7 @@ def test_every_form_fits_a_narrow_window(forms: Forms, width: int, size: str) ->
         lost = [reached(forms, name) for name in TITLES]
         grave = findings(page, ".rbf")
         for name in TITLES:
-            pictured(forms[name], f"form-{name}-{size}")
+            shot(forms[name], f"form-{name}-{size}")
     finally:
         forms.notebook.resize(1200, 3000)
 
@@ -259,6 +255,7 @@ def test_twenty_forms_are_as_quick_as_one(forms: Forms) -> None:
     expect(page.locator(".rbf")).to_have_count(4)
     left = forms.ask(OPEN)
 
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     Path(SCREENSHOTS / "form-twenty.json").write_text(json.dumps({"alone": alone, "several": several}))
     assert several <= 2 * alone + 150
     assert len(own) == MANY

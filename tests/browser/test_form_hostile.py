@@ -24,7 +24,7 @@ pytestmark = pytest.mark.browser
 
 WHOLE = [text.encode("utf-8", "replace").decode() for text in TEXTS]
 """A description is JSON in UTF-8, which has no halves of signs."""
-AT_ONCE, MAX_LETTERS = 90, 2000
+MAX_LETTERS = 2000
 OWN = {"<textarea>", "<optgroup>"}
 """What forms have and displays do not."""
 
@@ -135,11 +135,13 @@ def page_with(packed: bytes, told: dict[str, Any], *, draws: str = "renderForm")
     )
 
 
-PARTS = [WHOLE[start : start + 2 * AT_ONCE : 2] for start in range(0, len(WHOLE), 2 * AT_ONCE)]
+PARTS = [WHOLE[::4], WHOLE[2::4]]
 """Every second of the texts, as many at a time as a model has fields: all ways into a page are those of other displays."""
+SOME = [pytest.param(part, id=str(number), marks=[pytest.mark.deep] * number) for number, part in enumerate(PARTS)]
+"""The second of them for `make deep`."""
 
 
-@pytest.mark.parametrize("texts", PARTS, ids=range(len(PARTS)))
+@pytest.mark.parametrize("texts", SOME)
 def test_nothing_in_a_description_runs_in_its_form(chromium: Browser, texts: list[str]) -> None:
     """As its title, names, help, choices, defaults, problems, prices and runs; pressed, unfolded and typed into everywhere."""
     form = Form(kind_of(texts), session=Session())
@@ -167,7 +169,7 @@ def test_nothing_in_a_description_runs_in_its_form(chromium: Browser, texts: lis
     assert sent > len(texts)
 
 
-@pytest.mark.parametrize("texts", PARTS, ids=range(len(PARTS)))
+@pytest.mark.parametrize("texts", SOME)
 def test_nothing_runs_in_the_picture_that_stays(chromium: Browser, texts: list[str]) -> None:
     """A saved notebook shows what was typed, and what was wrong with it, without running any of it."""
     form = Form(kind_of(texts), session=Session())
@@ -201,9 +203,10 @@ def test_nothing_runs_in_the_picture_that_stays(chromium: Browser, texts: list[s
 
 
 @pytest.mark.parametrize("part", ["head", "gallery"])
-@pytest.mark.parametrize("texts", [[text[:MAX_LETTERS] for text in texts] for texts in PARTS], ids=range(len(PARTS)))
+@pytest.mark.parametrize("texts", SOME)
 def test_nothing_runs_in_a_studio(chromium: Browser, texts: list[str], part: str) -> None:
     """Names of models, accounts, costs, cards, what is shown large, and what is wrong: all of it a stranger's."""
+    texts = [text[:MAX_LETTERS] for text in texts]
     told = {
         "part": part, "chosen": texts[0], "carried": texts[1], "cost": texts[2], "twin": texts[3], "script_key": "",
         "account": {"service": texts[4], "credits": texts[5], "offers": texts[6], "trouble": texts[7]},

@@ -21,6 +21,7 @@ from reelbook.display.theme import render_script, render_style
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.shown import NAMES, SELDOM, Bundle, Media, hostile_table, media_in, outputs
 from tests.hostile import PAYLOADS, TEXTS
+from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
@@ -38,7 +39,11 @@ SHORT = (
     *[payload.text for payload in _BRIEF if payload.can_act][::8],
     *(payload.text for payload in _BRIEF if not payload.can_act),
 )
-"""Those for Lab, which sets each text as Markdown and TeX would be set: of those that act in any page, every eighth."""
+"""Those for Lab, which sets each text as Markdown and TeX would be set: of those that act in any page, every eighth.
+
+Of these every third, and all with `make deep`."""
+EVERY = 4
+"""A display shows every fourth of the texts; with `make deep`, all."""
 FORMULA = "mjx-container"
 # Lab itself makes links of addresses in errors, of `data:` too; a browser follows none of those.
 LINKS = """() => [...document.querySelectorAll('.jp-OutputArea-output[data-mime-type="text/html"] a, .jp-OutputArea-output a[href^="javascript"]')].map(link => String(link.href.baseVal ?? link.href))
@@ -155,35 +160,39 @@ def test_there_are_many_of_them() -> None:
     assert len(set(TEXTS)) == len(TEXTS) >= 150
 
 
-def test_the_texts_do_run_and_load_where_nobody_escapes_them(chromium: Browser) -> None:
+@pytest.mark.parametrize("step", [EVERY, *deep((1,))])
+def test_the_texts_do_run_and_load_where_nobody_escapes_them(chromium: Browser, step: int) -> None:
     """The control: put into a page as they are, most of them act. Without this the tests below would prove nothing."""
-    frames = "".join(
-        f'<iframe srcdoc="{html_module.escape(payload.raw)}"></iframe>' for payload in PAYLOADS if payload.can_act
-    )
+    acting = [payload for payload in PAYLOADS if payload.can_act][::step]
+    frames = "".join(f'<iframe srcdoc="{html_module.escape(payload.raw)}"></iframe>' for payload in acting)
 
     with page_of(chromium, f"<!doctype html><meta charset=utf-8>{frames}", wait="commit") as watched:
-        watched.page.wait_for_function("window.fired.length >= 100")
+        watched.page.wait_for_function(f"window.fired.length >= {100 // step}")
         watched.page.evaluate(
             "for (const frame of document.querySelectorAll('iframe'))"
             " try { for (const link of frame.contentDocument.querySelectorAll('a')) link.click(); } catch {}"
         )
-        watched.page.wait_for_function("window.fired.length >= 105")
+        watched.page.wait_for_function(f"window.fired.length >= {105 // step}")
         fired = set(watched.fired)
         loaded = {int(number) for address in watched.asked for number in re.findall(r"/h(\d+)", address)}
 
-    assert len(fired) >= 100
-    assert len(loaded) >= 40
+    assert len(fired) >= 100 // step
+    assert len(loaded) >= 40 // step
     assert watched.dialogs
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_runs_and_nothing_is_loaded(chromium: Browser, media: Media, name: str) -> None:
-    """With our scripts at work, and after a reader has pressed and unfolded whatever there is."""
-    bundles = outputs(name, media, TEXTS)
+@pytest.mark.parametrize(("name", "step"), [*((name, EVERY) for name in NAMES), *deep(*((name, 1) for name in NAMES))])
+def test_nothing_runs_and_nothing_is_loaded(chromium: Browser, media: Media, name: str, step: int) -> None:
+    """With our scripts at work, and after a reader has pressed and unfolded whatever there is.
+
+    Each display has some of the texts, beginning with another one, so that each text is in four displays at least.
+    """
+    texts = TEXTS if name in SELDOM else TEXTS[NAMES.index(name) % step :: step]
+    bundles = outputs(name, media, texts)
     content = joined(str(bundle["text/html"]) for bundle in bundles)
 
     with page_of(chromium, content) as watched:
-        told = found_again(watched, TEXTS[:: SELDOM.get(name, 1)])
+        told = found_again(watched, texts[:: SELDOM.get(name, 1)])
         watched.page.evaluate(USE)
         foreign = watched.page.evaluate(FOREIGN)
         fired = watched.fired
@@ -224,23 +233,24 @@ def test_a_table_of_pandas_stays_as_pandas_has_it(chromium: Browser, media: Medi
 
 @pytest.fixture(scope="module")
 def shown(
-    lab: Lab, chromium: Browser, media: Media, tmp_path_factory: pytest.TempPathFactory
+    lab: Lab, chromium: Browser, media: Media, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
 ) -> Iterator[tuple[OpenNotebook, Watched]]:
     """A notebook in a real JupyterLab that trusts it: one output for each display, and errors with such words."""
+    texts = SHORT if pytestconfig.getoption("--deep") else SHORT[::3]
     book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
     book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     place = tmp_path_factory.mktemp("hostile") / "displays.json"
-    place.write_text(json.dumps([in_one(name, outputs(name, media, SHORT)) for name in NAMES]))
+    place.write_text(json.dumps([in_one(name, outputs(name, media, texts)) for name in NAMES]))
     cells = [
         f"import json, pathlib\nbundles = json.loads(pathlib.Path({str(place)!r}).read_text())",
         "for bundle in bundles:\n    display(bundle, raw=True)",
-        f"from reelbook.errors import RunFailed\nimport reelbook as rb\nraise RunFailed(*[{' '.join(SHORT)!r}] * 3)",
+        f"from reelbook.errors import RunFailed\nimport reelbook as rb\nraise RunFailed(*[{' '.join(texts)!r}] * 3)",
         f"from IPython.display import HTML\nHTML({f'<p id=rb-control>$a+b$ {PAYLOADS[19].text}</p>'!r})",
     ]
     book.cells = [nbformat.v4.new_code_cell(text) for text in cells]  # type: ignore[no-untyped-call]
     path = lab.root / "hostile.ipynb"
     nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    with OpenNotebook(lab, chromium, path, height=1400) as notebook:
+    with OpenNotebook(lab, chromium, path, height=1400, sort="own") as notebook:
         watched = Watched(notebook.page)
         notebook.page.add_init_script(TRAP)
         notebook.page.on("dialog", watched.dismiss)

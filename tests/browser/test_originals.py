@@ -95,7 +95,7 @@ def test_the_original_plays_and_is_saved_while_there_is_a_kernel(lab: Lab, chrom
     saved.metadata.kernelspec = {"name": "elsewhere", "display_name": "Elsewhere", "language": "elsewhere"}
     saved.metadata.language_info = {"name": "elsewhere"}
     nbformat.write(saved, received)  # type: ignore[no-untyped-call]
-    with OpenNotebook(lab, chromium, received, height=1800) as notebook:
+    with OpenNotebook(lab, chromium, received, height=1800, sort="received") as notebook:
         page = notebook.open_without_kernel().page
         page.locator("figcaption").first.wait_for()
         shot(page, "originals-lab-received")

@@ -92,7 +92,7 @@ def test_nothing_saved_needs_a_kernel(executed: Executed) -> None:
 
 def test_reopened_without_trust_and_without_a_kernel(executed: Executed, lab: Lab, chromium: Browser) -> None:
     """Scripts and style sheets are gone; clips play, and words and pictures stay."""
-    with OpenNotebook(lab, chromium, survival.received(executed, lab), height=TALL) as notebook:
+    with OpenNotebook(lab, chromium, survival.received(executed, lab), height=TALL, sort="received") as notebook:
         notebook.open_without_kernel()
         notebook.page.locator("figure").first.wait_for()
         view = survival.look(notebook.page)

@@ -12,20 +12,74 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.lab import Lab, OpenNotebook
-from tests.browser.looks import contrast, shot
+from tests.browser.looks import IS_PICTURED, contrast, shot
 
 pytestmark = pytest.mark.browser
 
 PLAN = """\
 import reelbook as rb
 client = rb.connect(library={library!r})
-plan = rb.sweep(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=49, resolution="480p"), seed=range(14))"""
+plan = rb.sweep(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=25, resolution="480p"), seed=range(14))"""
 START = """\
 job = plan.start(concurrency=2, order="as given")
 job"""
 BUTTONS = "[role=group][aria-label=sweep] button"
 HELD = 3
 """So many clips are made before the pause."""
+
+
+# Before the others, which have the page of notebooks for themselves from then on.
+LONG = """\
+import reelbook as rb
+client = rb.connect(library={library!r})
+plan = rb.sweep(rb.TextToVideo(prompt="a paper boat", num_frames=1441, resolution="480p"), seed=range(9))
+job = plan.start(budget=plan.credits, concurrency=9)
+job"""
+
+
+def test_what_queues_is_cancelled_from_the_panel_and_a_restart_is_said(
+    lab: Lab, chromium: Browser, tmp_path: Path
+) -> None:
+    """The button says what comes back; after a restart the buttons are gone, and the panel says how to go on."""
+    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    first = LONG.format(library=str(tmp_path / "library"))
+    book.cells = [nbformat.v4.new_code_cell(text) for text in (first, first.replace("range(9)", "range(20, 29)"))]  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = lab.root / "cancelled.ipynb"
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    with OpenNotebook(lab, chromium, path, height=900) as notebook:
+        page = notebook.open().page
+        buttons, stands = page.locator(BUTTONS), page.locator(".rb:has([role=progressbar])")
+        notebook.command("notebook:run-cell-and-select-next")
+        expect(stands).to_contain_text("running", timeout=60_000)
+        expect(stands).to_contain_text("waiting")
+        buttons.nth(1).click()
+        expect(buttons).to_have_text([re.compile(r"Cancel \d+ queued · [\d,]+ credits back")], timeout=30_000)
+        wanted = buttons.inner_text()
+        shot(page, "panel-queued")
+        buttons.click()
+        said = page.locator("[role=group][aria-label=sweep] [role=status]")
+        expect(said).to_contain_text("credits come back", timeout=30_000)
+        became = said.inner_text()
+        shot(page, "panel-queue-cancelled")
+
+        notebook.command("notebook:run-cell-and-select-next")
+        expect(buttons).to_have_text(["Pause", "Cancel"], timeout=60_000)
+        expect(stands.last).to_contain_text("waiting", timeout=60_000)
+        page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+        expect(said.last).to_contain_text("Run its cells again to go on", timeout=60_000)
+        for theme in ("Light", "Dark") if IS_PICTURED else ():
+            notebook.use_theme(f"JupyterLab {theme}")
+            shot(page, f"panel-restarted-{theme.lower()}")
+        notebook.resize(480, 900)
+        shot(page, "panel-restarted-narrow")
+
+        count, back = re.fullmatch(r"Cancel (\d+) queued · ([\d,]+) credits back", wanted).groups()  # type: ignore[union-attr]
+        assert became.startswith(f"{count} runs are cancelled, {back} credits come back.")
+        assert buttons.count() == 0
+        assert "If the kernel has ended since" in stands.last.inner_text()
+        # Lab itself complains of the comms of the kernel that is gone.
+        assert [one for one in notebook.complaints if not one.startswith("Comm not found")] == []
 
 
 @pytest.fixture(scope="module")
@@ -107,56 +161,3 @@ def test_what_is_saved_needs_no_widget(sweeping: OpenNotebook) -> None:
     assert "of 14" in text
     assert "data:image/jpeg" in text
     assert len(Path(sweeping.path).read_bytes()) < 300_000
-
-
-LONG = """\
-import reelbook as rb
-client = rb.connect(library={library!r})
-plan = rb.sweep(rb.TextToVideo(prompt="a paper boat", num_frames=1441, resolution="480p"), seed=range(9))
-job = plan.start(budget=plan.credits, concurrency=9)
-job"""
-
-
-def test_what_queues_is_cancelled_from_the_panel_and_a_restart_is_said(
-    lab: Lab, chromium: Browser, tmp_path: Path
-) -> None:
-    """The button says what comes back; after a restart the buttons are gone, and the panel says how to go on."""
-    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
-    first = LONG.format(library=str(tmp_path / "library"))
-    book.cells = [nbformat.v4.new_code_cell(text) for text in (first, first.replace("range(9)", "range(20, 29)"))]  # type: ignore[no-untyped-call]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = lab.root / "cancelled.ipynb"
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    with OpenNotebook(lab, chromium, path, height=900) as notebook:
-        page = notebook.open().page
-        buttons, stands = page.locator(BUTTONS), page.locator(".rb:has([role=progressbar])")
-        notebook.command("notebook:run-cell-and-select-next")
-        expect(stands).to_contain_text("running", timeout=60_000)
-        expect(stands).to_contain_text("waiting")
-        buttons.nth(1).click()
-        expect(buttons).to_have_text([re.compile(r"Cancel \d+ queued · [\d,]+ credits back")], timeout=30_000)
-        wanted = buttons.inner_text()
-        shot(page, "panel-queued")
-        buttons.click()
-        said = page.locator("[role=group][aria-label=sweep] [role=status]")
-        expect(said).to_contain_text("credits come back", timeout=30_000)
-        became = said.inner_text()
-        shot(page, "panel-queue-cancelled")
-
-        notebook.command("notebook:run-cell-and-select-next")
-        expect(buttons).to_have_text(["Pause", "Cancel"], timeout=60_000)
-        expect(stands.last).to_contain_text("waiting", timeout=60_000)
-        page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
-        expect(said.last).to_contain_text("Run its cells again to go on", timeout=60_000)
-        for theme in ("Light", "Dark"):
-            notebook.use_theme(f"JupyterLab {theme}")
-            shot(page, f"panel-restarted-{theme.lower()}")
-        notebook.resize(480, 900)
-        shot(page, "panel-restarted-narrow")
-
-        count, back = re.fullmatch(r"Cancel (\d+) queued · ([\d,]+) credits back", wanted).groups()  # type: ignore[union-attr]
-        assert became.startswith(f"{count} runs are cancelled, {back} credits come back.")
-        assert buttons.count() == 0
-        assert "If the kernel has ended since" in stands.last.inner_text()
-        # Lab itself complains of the comms of the kernel that is gone.
-        assert [one for one in notebook.complaints if not one.startswith("Comm not found")] == []

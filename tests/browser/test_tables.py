@@ -737,7 +737,7 @@ def test_in_a_notebook_clips_come_from_the_kernel(lab: Lab, chromium: Browser, c
     saved.metadata.language_info = {"name": "elsewhere"}
     received = lab.root / "received-table.ipynb"
     nbformat.write(saved, received)  # type: ignore[no-untyped-call]
-    with OpenNotebook(lab, chromium, received) as notebook:
+    with OpenNotebook(lab, chromium, received, sort="received") as notebook:
         page = notebook.open_without_kernel().page
         page.locator(".rb-table tbody tr").nth(23).wait_for()
         shot(page, "table-lab-reopened")
