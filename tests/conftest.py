@@ -47,6 +47,12 @@ class ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types.
         module = str(super()._split_scope(nodeid))
         return TOGETHER.get(module, module)
 
+    def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
+        # Asked after each test: counting modules that are done would take a minute of thousands of tests.
+        for module in [module for module, tests in workload.items() if all(tests.values())]:
+            del workload[module]
+        return int(super()._pending_of(workload))
+
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
     """In place of `--dist loadfile`."""

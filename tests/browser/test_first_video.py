@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import contrast, playback, shot
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.deep]
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "01-first-video.ipynb"
 TALL = 2500

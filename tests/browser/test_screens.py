@@ -147,6 +147,7 @@ def test_pressing_run_changes_what_is_in_view(laptop: OpenNotebook) -> None:
     page.locator("[data-field=num_frames] input[type=text]").first.fill("9")
 
 
+@pytest.mark.deep
 def test_in_one_column_the_result_comes_into_view(laptop: OpenNotebook) -> None:
     """Below 900 pixels it is scrolled to when it begins; not for somebody who has gone on to something else."""
     page = laptop.page
@@ -192,6 +193,7 @@ def test_a_form_on_a_laptop(laptop: OpenNotebook) -> None:
     assert filled == ["rbf-sweep-plan"]
 
 
+@pytest.mark.deep
 def test_a_studio_on_a_laptop(laptop: OpenNotebook) -> None:
     """Three runs in the gallery, one of them large, and those of before."""
     page = laptop.page
@@ -218,6 +220,7 @@ def cell(page: Page, name: str) -> Locator:
     return page.locator(".jp-Cell").nth(2 + list(OTHERS).index(name)).locator(".jp-Cell-outputWrapper")
 
 
+@pytest.mark.deep
 def test_a_day_with_a_sweep_on_a_laptop(laptop: OpenNotebook) -> None:
     """The panel, the table, the sheet, the library and a gallery, one after the other."""
     page = laptop.page
@@ -241,6 +244,7 @@ def test_a_day_with_a_sweep_on_a_laptop(laptop: OpenNotebook) -> None:
     laptop.use_theme("JupyterLab Light")
 
 
+@pytest.mark.deep
 def test_every_poster_plays(laptop: OpenNotebook) -> None:
     """Of a sweep with what it took from the library, of a library and of a gallery: the original, large."""
     page = laptop.page

@@ -65,6 +65,7 @@ def see(page: Page, name: str) -> None:
     shot(page, name)
 
 
+@pytest.mark.deep
 def test_a_model_is_chosen_by_keyboard_and_its_form_comes_back(studio: OpenNotebook) -> None:
     """The prompt goes along to image-to-video; the form before comes back as it was; an unknown id is told in words."""
     page = studio.page

@@ -265,7 +265,8 @@ def test_interrupts_at_any_moment(bench: Bench, times: int, runs: int) -> None:
         bench.kernel.interrupt()
         ended = cell.ended()
         bench.drained()
-        assert ended.error == "Interrupted"
+        # The cell's own print may be what was interrupted.
+        assert ended.error in ("Interrupted", "KeyboardInterrupt")
         assert ended.seconds <= PROMPT_SECONDS
         assert len(bench.paid()) == len(bench.states()) - bench.states().count("planned")
 

@@ -296,7 +296,8 @@ def test_on_a_faulty_network_nothing_is_paid_twice_and_nothing_paid_is_lost(
     # The network was as bad as promised.
     damaged = [one for one in passed if one.fault != SOUND]
     assert len(passed) >= requests
-    assert 0.9 / SHARE <= len(damaged) / len(passed) <= 1.1 / SHARE
+    slack = 0.1 if requests >= 500 else 0.4  # Three standard deviations of so few.
+    assert (1 - slack) / SHARE <= len(damaged) / len(passed) <= (1 + slack) / SHARE
     assert len({one.fault for one in damaged if one.route == "run"}) >= min(18, runs // 6)
     assert watch.lost["the connection was refused"]
     # Nothing was paid twice, and only what cannot be known is uncertain.

@@ -18,7 +18,6 @@ from reelbook.client import Client
 from reelbook.display.update_clock import UPDATE_SECONDS, updater
 from reelbook.errors import InvalidInput, Problem
 from reelbook.models.base import Input
-from reelbook.service.accounts import NewAccount
 from reelbook.session import Session
 from reelbook.widgets import file_messages
 from reelbook.widgets.forms.running import form_runs, run_clips, run_history, run_presses
@@ -408,8 +407,8 @@ def test_no_credits_is_an_entry_with_words(
     paper: Callable[..., Paper], shared: Served, tmp_path: Path, at_once: None
 ) -> None:
     """The service says no: the entry says so, and what to do; the next click tries again."""
-    shared.server.service.accounts.open([NewAccount("poor", "key-of-the-poor", budget=PRICE - 1)])
-    with rb.connect(shared.base_url, api_key="key-of-the-poor", library=tmp_path / "library") as poor:
+    account = shared.with_own_account(PRICE - 1)
+    with rb.connect(shared.base_url, api_key=account.key, library=tmp_path / "library") as poor:
         form = paper(stitch(1.0), start=poor.start)
 
         run = form.run()
@@ -418,7 +417,7 @@ def test_no_credits_is_an_entry_with_words(
 
     assert (run["status"], run["line"]) == ("failed", "not accepted")
     assert "Add credits" in run["error"]
-    assert [line for line in shared.charges() if line["account"] == "poor"] == []
+    assert account.charges() == []
     assert form.running.runs == ()
 
 
