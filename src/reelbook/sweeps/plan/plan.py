@@ -313,8 +313,9 @@ class Plan(NameHints):
             )  # fmt: skip
             job.has_panel = progress and self.session is not None and self.session.is_in_notebook
             try:
-                job.begin()
+                # The panel comes first: it has to tell of runs that are paid for, however soon an interrupt comes.
                 with self.session.show_progress(job) if progress and self.session is not None else nullcontext():
+                    job.begin()
                     return job.wait()
             except KeyboardInterrupt:
                 raise Interrupted(job.interrupt()) from None
