@@ -14,7 +14,7 @@ from .local_file import CONTAINERS, LocalFile
 HEAD_BYTES = 1024
 
 
-def is_video(path: Path) -> bool:
+def has_video_content(path: Path) -> bool:
     """Whether a file has a video's suffix and its content is no picture; `OSError` if it cannot be read."""
     if path.suffix.lower() not in CONTAINERS:
         return False

@@ -160,7 +160,7 @@ def _path_of(picture: Image) -> Path:
 
 def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
     """The picture in a file, and whether it is the last frame of a video."""
-    from ..media.last_frame import is_video, read_last_frame  # Not at the top: it imports the decoders.
+    from ..media.last_frame import has_video_content, read_last_frame  # Not at the top: it imports the decoders.
 
     name = format_literal(str(path), 200)
     try:
@@ -170,7 +170,7 @@ def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
         if not stat.S_ISREG(facts.st_mode):
             # Reading a pipe could block for ever.
             raise NotAPicture(f"is {name}, which is no ordinary file.")
-        of_video = is_video(path)
+        of_video = has_video_content(path)
         if facts.st_size > MAX_BYTES and not of_video:
             raise NotAPicture(_too_large(name, facts.st_size))
         content = b"" if of_video else path.read_bytes()
