@@ -20,7 +20,7 @@ from reelbook.api.sweeps import sweep
 from reelbook.client import Client
 from reelbook.models.base import Input
 from reelbook.storage.ledger import claims
-from reelbook.sweeps.execute.job import StillRunning
+from reelbook.sweeps.execute.job import StillRunning, SweepJob
 from reelbook.sweeps.execute.order import order_rows
 from reelbook.sweeps.execute.rate_limit import RateLimit
 from reelbook.transport.picture_sources import Loc, Source, read_sources
@@ -577,6 +577,26 @@ def test_a_sweep_can_be_awaited_and_tells_at_the_end(served: Served, client: Cli
     assert "12 completed" in told[0][0]
     assert seen[-1] == "done" or not seen
     assert len(seen) <= took * 4 + 3
+
+
+def test_the_wait_ends_after_the_last_drawing(served: Served, client: Client) -> None:
+    """A notebook is saved when its last cell has ended, so what listeners draw at the end is drawn by then, even slowly.
+
+    A listener that waits for the sweep itself is no deadlock.
+    """
+    drawn: list[int] = []
+    never = threading.Event()
+
+    def draw(job: SweepJob) -> None:
+        if job.is_done:
+            never.wait(0.3)
+            drawn.append(len(job.wait(5)))
+
+    job = dots(2).start(budget=2 * PRICE)
+    job.on_change(draw)
+    job.wait(60)
+
+    assert drawn == [2]
 
 
 def test_a_closed_client_ends_a_sweep_without_losing_what_is_paid(hosted: Hosted, tmp_path: Path) -> None:

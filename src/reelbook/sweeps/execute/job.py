@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 LISTENER_SECONDS = 0.25
 """Minimum interval between calls of listeners, whatever the number of runs."""
 CALL_SECONDS, ESTIMATE_SECONDS = 120.0, 10.0
+LAST_CALL_SECONDS = 2.0
+"""How long the end waits for listeners: a notebook is often saved right after, and its panel must show the end."""
 INTERRUPT_SECONDS = 0.6
 """How long an interrupt waits for the answers to sent requests."""
 
@@ -70,7 +72,8 @@ class SweepJob(NameHints):
         self._changed = threading.Event()
         self._guard = threading.Lock()
         self._ticker: threading.Thread | None = None
-        self._notifying: int | None = None
+        self._callers: list[threading.Thread] = []
+        """The threads that call listeners and `notify`."""
         self._table: pd.DataFrame | None = None
 
     def begin(self) -> None:
@@ -203,6 +206,7 @@ class SweepJob(NameHints):
             self._changed.set()
             if self._ticker is None:
                 self._ticker = threading.Thread(target=self._tick, name="reelbook-sweep-news", daemon=True)
+                self._callers.append(self._ticker)
                 self._ticker.start()
 
     def interrupt(self) -> str:
@@ -263,7 +267,8 @@ class SweepJob(NameHints):
 
     def _wait(self, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
-        over = self._done if self._notifying == threading.get_ident() else self._over
+        # A function called at the end that waits for the sweep would wait for itself.
+        over = self._done if threading.current_thread() in self._callers else self._over
         # Not the future, whose wait may return early after an interrupt.
         while not over.wait(
             TICK_SECONDS if deadline is None else max(min(TICK_SECONDS, deadline - time.monotonic()), 0)
@@ -291,9 +296,14 @@ class SweepJob(NameHints):
             self._done.wait(LISTENER_SECONDS)
 
     def _notify(self) -> None:
-        self._notifying = threading.get_ident()
+        with self._guard:
+            tickers = list(self._callers)
+            self._callers.append(threading.current_thread())
         if self._options.notify is not None:
             _call_safely(self._options.notify, self)
+        deadline = time.monotonic() + LAST_CALL_SECONDS
+        for ticker in tickers:
+            ticker.join(max(deadline - time.monotonic(), 0))
         self._over.set()
 
     def _get_outcome(self) -> pd.DataFrame:
