@@ -234,5 +234,6 @@ def _reads(order: Order, news: Connection[Any, Any]) -> None:
 def paid(served: Served) -> Counter[int]:
     """How often each clip was paid for, by the service's own charge log."""
     with closing(sqlite3.connect(served.server.service.settings.data / "service.sqlite3", timeout=30)) as db:
-        asked = {name: number_of(json.loads(text)) for name, text in db.execute("SELECT id, input FROM requests")}
+        requests = db.execute("SELECT id, input, account FROM requests").fetchall()
+    asked = {name: number_of(json.loads(text)) for name, text, account in requests if served.account in (None, account)}
     return Counter(asked[line["request_id"]] for line in served.charges() if line["kind"] == "reserve")

@@ -25,7 +25,7 @@ from tests.transport.variants import Hosted, Received, Reply
 PRICE = 53
 RUN = "/models/run"
 STITCH = rb.ImagesToVideo.endpoint_id
-SIZES = [pytest.param(40, 16, id="ci"), pytest.param(400, 100, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(600)])]  # fmt: skip
+SIZES = [pytest.param(24, 10, id="ci"), pytest.param(400, 100, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(600)])]  # fmt: skip
 SPARE = PRICE - 1
 """Left over in each budget: not enough for one more."""
 

@@ -12,7 +12,7 @@ import reelbook as rb
 from reelbook.client import Client
 from tests.faults.nursery import clip
 from tests.faults.test_disk import small_disk
-from tests.support import KEY, Serve
+from tests.support import Served
 
 SIZE, MAX_RUNS = 512 * 1024, 60
 END_SECONDS, ON_SECONDS = 30.0, 10.0
@@ -39,13 +39,13 @@ def tried(client: Client, number: int) -> tuple[str, float]:
 @pytest.mark.parametrize("left", [30_000, *(pytest.param(room, marks=pytest.mark.deep) for room in (90_000, 300_000))])
 @pytest.mark.timeout(300)
 def test_at_the_edge_of_a_full_disk_each_call_ends_and_goes_on_with_room(
-    serve: Serve, tmp_path: Path, left: int
+    shared_spec_only: Served, tmp_path: Path, left: int
 ) -> None:
     """Run after run until there is no room, one more, and the same again once a file is deleted."""
-    served = serve(spec_only=True)
+    served = shared_spec_only.with_own_account()
     with small_disk(tmp_path / "disk") as mounted:
         folder, ballast = tmp_path / "disk" / ".reelbook", tmp_path / "disk" / "ballast"
-        with rb.connect(served.base_url, api_key=KEY, library=folder) as client:
+        with rb.connect(served.base_url, api_key=served.key, library=folder) as client:
             client.run(rb.ImagesToVideo(**clip(0)))
             used = sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))
             ballast.write_bytes(bytes(SIZE - used - left if mounted else 0))

@@ -130,9 +130,8 @@ def assert_known(place: Place, process: Process) -> None:
     assert len(place.paid()) == 1
 
 
-@pytest.mark.parametrize(
-    "what", ["a run", *(pytest.param(what, marks=pytest.mark.deep) for what in ("a client in a block", "a sweep"))]
-)
+@pytest.mark.deep  # A sweep on the command line, below, is interrupted twice by `make test`, too.
+@pytest.mark.parametrize("what", ["a run", "a client in a block", "a sweep"])
 def test_a_second_interrupt_at_the_end_of_a_script_loses_no_answer(place: Place, what: str) -> None:
     """It says what the process waits for, and the answer is written down when it comes."""
     held = place.gate.hold("POST /models/run", after=True)
@@ -188,6 +187,7 @@ def test_the_third_interrupt_at_the_end_gives_up_and_says_what_is_uncertain(plac
     assert place.uncertain() == [1]
 
 
+@pytest.mark.deep  # The one below is the same with the client closed.
 def test_an_interrupt_while_python_waits_for_our_threads_is_no_traceback(place: Place) -> None:
     """Such as one that makes posters: Python waits for it before it runs what `atexit` has."""
     process = place.script(
@@ -233,7 +233,7 @@ def test_a_sweep_on_the_command_line_says_what_goes_on(place: Place, tmp_path: P
 @pytest.mark.parametrize(
     ("what", "order"),
     [
-        pytest.param("something else", signal.SIGTERM, marks=pytest.mark.deep),  # In a kernel below.
+        pytest.param("something else", signal.SIGTERM, marks=pytest.mark.deep),
         ("something else", signal.SIGHUP),
         pytest.param("a sweep", signal.SIGTERM, marks=pytest.mark.deep),
         pytest.param("a run", signal.SIGHUP, marks=pytest.mark.deep),
@@ -256,6 +256,7 @@ def test_an_order_to_end_while_something_is_paid_for_waits_for_the_answer(
     assert place.uncertain() == []
 
 
+@pytest.mark.deep  # A script and another signal, above, show the same.
 def test_an_order_to_end_in_a_kernel_that_does_something_else_loses_no_answer(place: Place, tmp_path: Path) -> None:
     """A sweep is under way in the background while a cell sleeps."""
     with Kernel(tmp_path / "kernel") as kernel:
@@ -292,7 +293,7 @@ def test_an_interrupt_after_the_last_client_was_closed_is_no_traceback(place: Pl
 
 @pytest.mark.parametrize(
     "times",
-    [pytest.param(2, id="ci"), pytest.param(200, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(2400)])],
+    [pytest.param(1, id="ci"), pytest.param(200, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(2400)])],
 )
 def test_two_interrupts_at_any_moment(place: Place, times: int) -> None:
     """Wherever they hit a script that submits one run after another: nothing uncertain, no foreign traceback, nothing paid twice."""

@@ -17,7 +17,7 @@ from reelbook.runs import follower
 from reelbook.runs.submission import Submission
 from reelbook.storage.ledger.budget import Budget
 from reelbook.util.background_loop import background
-from tests.support import Served, as_data_uri, png
+from tests.support import Served, as_data_uri, deep, png
 from tests.transport.variants import Hosted, Received, Reply, page
 
 STITCH = rb.ImagesToVideo.endpoint_id
@@ -163,7 +163,7 @@ def test_a_lost_answer_makes_a_run_uncertain_and_it_is_never_sent_again_by_itsel
     assert states(client) == [("uncertain", 0, None)]
 
 
-@pytest.mark.parametrize("code", [400, 401, 402, 403, 404, 405, 413, 415, 422])
+@pytest.mark.parametrize("code", [400, 402, 403, 422, *deep((401,), (404,), (405,), (413,), (415,))])
 def test_a_definite_refusal_leaves_the_run_free_to_be_run_again(hosted: Hosted, client: Client, code: int) -> None:
     """Nothing was paid; the same input is sent once more when it is run once more."""
     hosted.on("POST", RUN, Reply(code, {"detail": "not like this"}), {"requestId": "r1"})
@@ -205,6 +205,7 @@ def test_a_service_that_says_later_is_asked_later(
     assert waited == [3.0]
 
 
+@pytest.mark.usefixtures("impatient")
 def test_where_nobody_answers_nothing_is_written_as_sent(tmp_path: Path) -> None:
     """The run may be run again as soon as the service is back."""
     with Hosted() as hosted, rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:

@@ -69,7 +69,7 @@ def fuzzed(
 @pytest.mark.parametrize(
     ("examples", "phases", "cases"),
     [
-        (2, "fuzzing,stateful", 80),
+        (1, "fuzzing", 20),
         pytest.param(150, "coverage,fuzzing,stateful", 5000, marks=[pytest.mark.deep, pytest.mark.timeout(1800)]),
     ],
 )

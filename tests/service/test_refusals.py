@@ -436,14 +436,14 @@ def test_an_engine_that_breaks_off_is_the_service_s_fault_and_costs_nothing(
         assert served.done(STITCH, {"images": [dot]})["video"]["url"]
 
 
-def test_an_engine_error_is_told_without_its_inside(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_error_is_told_without_its_inside(shared: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """An order that a worker cannot carry out ends the run, not the worker, and shows a class name at most."""
-    served = serve(workers=1)
+    served = shared.with_own_account()
     monkeypatch.setattr(
         type(served.server.service.workers), "_find_local_paths", lambda *_: {"data:,": "/nowhere/secret"}
     )
 
-    final, result = failed(served, STITCH, {"images": ["data:,"]})
+    final, result = failed(served, STITCH, {"images": ["data:,"]}, served.key)
 
     body = check_refusal(result, "engine_error")
     assert "/nowhere" not in body["detail"]

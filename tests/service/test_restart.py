@@ -40,12 +40,12 @@ def test_a_killed_service_finishes_20_queued_jobs_after_its_next_start_and_charg
             return str(http.post("/models/run", json={"endpointId": endpoint_id, "input": input}).json()["requestId"])
 
         # The long one keeps the only worker busy, so that the others still wait when the service dies.
-        jobs = [(TEXT, submitted(TEXT, {**BUSY, "num_frames": 49}))]
+        jobs = [(TEXT, submitted(TEXT, {**BUSY, "num_frames": 25}))]
         jobs += [(STITCH, submitted(STITCH, {"images": [dot], "fps": fps})) for fps in range(1, 20)]
         waiting = http.get(f"/{STITCH}/requests/{jobs[-1][1]}/status").json()
         process.send_signal(signal.SIGKILL)
 
-    served = serve(data=tmp_path / "data")
+    served = serve(data=tmp_path / "data", workers=1)
     finals = [served.finished(endpoint_id, request_id) for endpoint_id, request_id in jobs]
     outputs = [served.result(endpoint_id, request_id) for endpoint_id, request_id in jobs]
 
@@ -105,11 +105,11 @@ def test_a_permission_counts_also_for_runs_that_a_restart_takes_up(tmp_path: Pat
     trusted = [NewAccount("trusted", KEY, permissions=("run", "unchecked"))]
     prompt = {**BUSY, "prompt": "a nude painting", "num_frames": 9, "enable_safety_checker": False}
     first = serve(data=tmp_path / "data", workers=1, accounts=trusted)
-    first.submitted(TEXT, {**BUSY, "num_frames": 49})
+    first.submitted(TEXT, {**BUSY, "num_frames": 17})
     request_id = first.submitted(TEXT, prompt)
     first.server.stop()
 
-    again = serve(data=tmp_path / "data", accounts=trusted)
+    again = serve(data=tmp_path / "data", workers=1, accounts=trusted)
     final = again.finished(TEXT, request_id)
 
     assert "error" not in final

@@ -22,6 +22,7 @@ from reelbook.storage.ledger.transitions import STEPS, Entry, State
 from reelbook.storage.run_identity import dumps, format_canonical
 from reelbook.storage.table.library_table import LAST_COLUMNS, STATUS_BY_STATE, STATUSES, build_table, get_rows
 from reelbook.storage.table.typed_columns import ColumnBuilder, build_column
+from tests.support import examples
 
 SHA = "ab" * 32
 BOAT = TextToVideo(prompt="a paper boat", seed=7)
@@ -232,7 +233,7 @@ def test_the_table_survives_parquet(tmp_path: Path) -> None:
     assert back["status"].dtype == made["status"].dtype
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(15, 60), deadline=None)
 @given(st.lists(st.dictionaries(st.text(max_size=6), VALUES, max_size=4), max_size=8))
 def test_any_inputs_make_a_table_that_can_be_kept(inputs: Sequence[dict[str, Any]]) -> None:
     """Whatever described models are asked, each run has its row, and each column can be written to a file."""

@@ -24,7 +24,7 @@ from reelbook.storage.ledger import (
 from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.transitions import Entry, State
 from reelbook.storage.ledger.writer import Ledger
-from tests.support import KEY, Serve, as_data_uri, png
+from tests.support import Served, as_data_uri, png
 
 RUNS = 12
 LEDGER, LOG = connection.NAME, second_copy.NAME
@@ -275,18 +275,18 @@ def test_the_address_of_a_service_comes_back_with_its_runs(tmp_path: Path) -> No
     assert now == name
 
 
-def test_no_run_is_paid_again(serve: Serve, tmp_path: Path) -> None:
+def test_no_run_is_paid_again(shared_spec_only: Served, tmp_path: Path) -> None:
     """With a service: the ledger of before is put back, and every result is fetched at no cost."""
-    served, folder = serve(spec_only=True), tmp_path / "library"
+    served, folder = shared_spec_only.with_own_account(), tmp_path / "library"
     requests = [rb.ImagesToVideo(images=[as_data_uri(png(16, 16))], fps=fps) for fps in (1, 2, 3)]
-    with rb.connect(served.base_url, api_key=KEY, library=folder):
+    with rb.connect(served.base_url, api_key=served.key, library=folder):
         rb.run(requests[0])
         before = (folder / LEDGER).read_bytes()
         first = [rb.run(request).request_id for request in requests]
     (folder / LEDGER).write_bytes(before)
 
     with pytest.warns(UserWarning, match="2 paid runs were put back"):
-        client = rb.connect(served.base_url, api_key=KEY, library=folder)
+        client = rb.connect(served.base_url, api_key=served.key, library=folder)
     with client:
         again = [rb.run(request).request_id for request in requests]
 

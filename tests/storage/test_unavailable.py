@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,15 +13,12 @@ import pytest
 import reelbook as rb
 from reelbook.errors import LibraryError
 from reelbook.runs.submission import ClientContext
-from reelbook.service.accounts import NewAccount
-from reelbook.service.server import Server, bind_socket
-from reelbook.service.service_settings import Settings
 from reelbook.storage.ledger import claims, connection, crash_recovery, second_copy, transitions, writer
 from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.transitions import State
 from reelbook.storage.ledger.unavailable import LibraryGone
 from reelbook.storage.ledger.writer import Ledger
-from tests.support import as_data_uri, png, read_charges
+from tests.support import Served, as_data_uri, png
 
 Away = Callable[[Path], None]
 
@@ -118,21 +115,19 @@ def test_another_library_gets_nothing_of_this_one(tmp_path: Path) -> None:
 SWEPT = ["moved", "deleted", "another library in its place"]
 
 
-@pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A service that knows no keys of repetition, with an account for each case: what is sent twice is paid twice."""
-    server = Server(Settings(data=tmp_path_factory.mktemp("bare"), spec_only=True), bind_socket("127.0.0.1", 0))
-    server.service.accounts.open([NewAccount(case, f"key-{number}") for number, case in enumerate(SWEPT)])
-    with server:
-        yield server
-
-
 @pytest.mark.parametrize("case", SWEPT)
 def test_a_sweep_ends(
-    bare: Server, tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    shared_spec_only: Served,
+    tmp_path: Path,
+    case: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It says why and where the requests are; once there is a library again, no run is paid for twice."""
-    folder, key = tmp_path / "library", f"key-{SWEPT.index(case)}"
+    """It says why and where the requests are; once there is a library again, no run is paid for twice.
+
+    The service knows no keys of repetition: what is sent twice is paid twice.
+    """
+    folder, served = tmp_path / "library", shared_spec_only.with_own_account()
     monkeypatch.setattr(writer, "GONE_SECONDS", 0.3)
     monkeypatch.setattr("reelbook.runs.submission.RECORD_RETRY_SECONDS", 0.1)
     plan = rb.sweep(rb.ImagesToVideo(images=[as_data_uri(png(16, 16))]), fps=[1, 2, 3])
@@ -146,7 +141,7 @@ def test_a_sweep_ends(
             AWAY[case](folder)
         await record(context, work, **others)  # type: ignore[arg-type]
 
-    with monkeypatch.context() as patch, rb.connect(bare.base_url, api_key=key, library=folder):
+    with monkeypatch.context() as patch, rb.connect(served.base_url, api_key=served.key, library=folder):
         patch.setattr(ClientContext, "record", taken_away)
         with pytest.raises(LibraryGone) as ended:
             plan.run(budget=plan.credits)
@@ -164,10 +159,9 @@ def test_a_sweep_ends(
     back.rename(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        client = rb.connect(bare.base_url, api_key=key, library=folder)
+        client = rb.connect(served.base_url, api_key=served.key, library=folder)
     with client:
         plan.run(budget=plan.credits)
 
-    paid_for = [line for line in read_charges(bare.service.settings.data) if line["account"] == case]
-    assert sum(line["kind"] == "reserve" for line in paid_for) == 3
+    assert sum(line["kind"] == "reserve" for line in served.charges()) == 3
     assert (folder / connection.NAME).exists()

@@ -739,6 +739,34 @@ def test_a_large_file_takes_little_memory_and_none_of_the_loop_s_time(
     assert threading.get_ident() not in threads
 
 
+def test_a_download_that_is_cancelled_while_it_takes_its_part_hands_it_back(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that locks it goes on; its file is not left open, and its lock not taken."""
+    acquire, taken = PartialDownload.acquire, list[PartialDownload]()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slowly(*arguments: Any) -> PartialDownload:
+        begun.set()
+        go_on.wait(10)
+        taken.append(acquire(*arguments))
+        return taken[-1]
+
+    async def story(host: FileHost) -> None:
+        file = File(url=host.add("/x", Document(b"content", "application/octet-stream")))
+        task = asyncio.create_task(fetched(shelf, file))
+        await asyncio.to_thread(begun.wait, 10)
+        task.cancel()
+        threading.Timer(0.05, go_on.set).start()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    monkeypatch.setattr(PartialDownload, "acquire", slowly)
+    on_host(story)
+
+    assert [part._file.closed for part in taken] == [True]
+
+
 def test_a_cancelled_download_hands_its_part_back(shelf: Shelf) -> None:
     """Broken off in the middle, it is continued by the next one, and no file of its own stays open."""
 

@@ -16,7 +16,7 @@ from reelbook.models.base import Input
 from reelbook.transport import picture_sources
 from reelbook.transport.picture_sources import read_sources
 from tests.clips import film, number_of
-from tests.support import KEY, Serve, png
+from tests.support import Served, png
 
 ANYWHERE: dict[str, Any] = {
     "a picture field": lambda path: rb.ImageToVideo(prompt="closer", image_url=path),
@@ -45,10 +45,10 @@ def test_a_path_of_a_video_is_its_last_frame(tmp_path: Path, asks: Any, kind: An
     assert number_of(clip.still(1.0)) == 8
 
 
-def test_a_clip_in_a_table_and_the_run_that_made_it_are_one_source(serve: Serve, tmp_path: Path) -> None:
+def test_a_clip_in_a_table_and_the_run_that_made_it_are_one_source(shared: Served, tmp_path: Path) -> None:
     """Neither is paid again for the other; in sweeps, too."""
-    served = serve()
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    served = shared.with_own_account()
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         table = rb.sweep(rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16), frames=3)]), fps=[5.0, 6.0]).run(
             budget=106, progress=False
         )
@@ -104,12 +104,14 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("made", "words"), WRONG.values(), ids=list(WRONG))
-def test_what_is_no_video_is_said_before_anything_is_paid(serve: Serve, tmp_path: Path, made: Any, words: str) -> None:
+def test_what_is_no_video_is_said_before_anything_is_paid(
+    shared: Served, tmp_path: Path, made: Any, words: str
+) -> None:
     """A sentence that names the field and the file."""
-    served = serve()
+    served = shared.with_own_account()
     path = made(tmp_path / "clip.mp4")
     with (
-        rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client,
+        rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client,
         pytest.raises(InvalidInput, match=words) as refused,
     ):
         client.run(rb.ImagesToVideo(images=[str(path)]))

@@ -41,9 +41,10 @@ CLIPS: dict[str, tuple[Callable[..., Input], dict[str, Any], int, Fraction]] = {
     "the fastest sketch": (TextToVideo, {"prompt": "a bird", "num_frames": 25, "frame_rate": 60, **SQUARE}, 25, Fraction(60)),
     "a move of five seconds": (ImageToVideo, {"prompt": "closer", "image_url": "a"}, 120, Fraction(24)),
     "a move of ten seconds": (ImageToVideo, {"prompt": "pan left", "image_url": "a", "duration": "10"}, 240, Fraction(24)),
-    "a stitched film": (ImagesToVideo, {"images": [{"url": "a", "frames": 1441}], "fps": 23.976}, 1441, Fraction(24000, 1001)),
+    "a stitched film": (ImagesToVideo, {"images": [{"url": "a", "frames": 301}], "fps": 23.976}, 301, Fraction(24000, 1001)),
+    "the longest hold": (ImagesToVideo, {"images": [{"url": "a", "frames": 1441}], "fps": 23.976}, 1441, Fraction(24000, 1001)),
 }  # fmt: skip
-LONG = {"the longest sketch", "a move of ten seconds"}
+LONG = {"the longest sketch", "the longest hold", "a move of ten seconds"}
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def boat() -> Image.Image:
     return scene("boat", height=180).picture
 
 
-@pytest.mark.parametrize(("count", "pixels"), [(12, 500_000), *deep((30, 4_000_000))])
+@pytest.mark.parametrize(("count", "pixels"), [(6, 300_000), *deep((30, 4_000_000))])
 def test_every_size_is_met_to_the_pixel(tmp_path: Path, count: int, pixels: int) -> None:
     """Sizes drawn at random, up to half a megapixel or four, and the results have exactly these pixels."""
     draw = np.random.default_rng(30)
@@ -211,7 +211,7 @@ SOURCES: dict[str, Callable[[Image.Image], bytes]] = {
 @pytest.mark.parametrize("kind", SOURCES)
 def test_sources_of_every_kind_are_recomposed(tmp_path: Path, boat: Image.Image, kind: str) -> None:
     """Whatever Pillow opens can be resized to every shape, upright, wide and tiny."""
-    sizes = [(90, 160), (364, 45), (16, 16)]
+    sizes = [(45, 80), (120, 16), (16, 16)]
 
     paths = made(job(tmp_path, SOURCES[kind](boat), sizes, output_format="webp"))
 

@@ -33,7 +33,7 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> Film:
         seed: int = 7,
         *,
         anew: bool = False,
-        pixels: int = 240 * 240,
+        pixels: int = 160 * 160,
         **fields: Any,
     ) -> Clip:
         request = TextToVideo(prompt=prompt, **{"resolution": "480p", "aspect_ratio": "1:1", "num_frames": 9, **fields})

@@ -178,6 +178,7 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.mark.deep  # Chromium plays what stitch makes with this writer, both ways, in test_stitch.
 @pytest.mark.browser
 @pytest.mark.parametrize("x264", [True, False], ids=["x264", "substitute"])
 def test_chromium_plays_it(tmp_path: Path, chromium: Browser, monkeypatch: pytest.MonkeyPatch, x264: bool) -> None:

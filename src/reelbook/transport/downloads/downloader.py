@@ -9,7 +9,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
@@ -103,7 +103,7 @@ class Downloader:
         try:
             if is_data_address(file.url):
                 return await asyncio.to_thread(self._store_data, file)
-            part = await asyncio.to_thread(PartialDownload.acquire, self._shelf.part, _key(request_id, file.url))
+            part = await self._acquire(_key(request_id, file.url))
             active = self._active[request_id, file.url] = ActiveDownload(part)
             try:
                 return await self._download(file, part, active)
@@ -118,6 +118,16 @@ class Downloader:
             raise DownloadFailed(request_id, _format_url(file.url), self._shelf.format_disk_error(error, 0)) from None
         except (PermanentFailure, Damaged, ReelbookError) as error:
             raise DownloadFailed(request_id, _format_url(file.url), str(error)) from None
+
+    async def _acquire(self, key: str) -> PartialDownload:
+        """Lock the part of this key, or after a cancellation hand it back: nobody else would know of it."""
+        acquiring = asyncio.ensure_future(asyncio.to_thread(PartialDownload.acquire, self._shelf.part, key))
+        try:
+            return await asyncio.shield(acquiring)
+        except asyncio.CancelledError:
+            with suppress(OSError):
+                await asyncio.to_thread((await acquiring).release)
+            raise
 
     def format_progress(self, request_id: str) -> str:
         """The progress of a run's downloads as text; empty for none."""
