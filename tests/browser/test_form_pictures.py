@@ -23,6 +23,7 @@ from reelbook.widgets.forms.pictures.form_pictures import Pictures
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.looks import shot
 from tests.clips import film
+from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
@@ -691,7 +692,7 @@ def test_the_preview_is_stepped_and_scrubbed(opened: Callable[..., Form]) -> Non
     expect(form.line).to_contain_text("3 pictures · 17 frames")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (640, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), *deep((640, "light"))])
 def test_everybody_can_use_it(opened: Callable[..., Form], width: int, scheme: str) -> None:
     """By keys alone, with a screen reader, on a narrow page, in both themes."""
     form = opened(width=width, color_scheme=scheme, reduced_motion="reduce")
