@@ -139,13 +139,21 @@ def _is_inside(url: str, path: Path) -> bool:
     return url.startswith(("data:", "blob:", path.parent.as_uri()))
 
 
-@pytest.fixture
-def told(page_path: Path, chromium: Browser) -> Iterator[Page]:
-    """The report on a wide screen, with the clips in view."""
+@pytest.fixture(scope="module")
+def common(page_path: Path, chromium: Browser) -> Iterator[tuple[Page, list[str]]]:
+    """One wide window for all tests, each of which loads the report anew."""
     with opened(chromium, page_path) as (page, noted):
-        page.locator("#clips").evaluate("section => section.scrollIntoView()")
-        until(page, "clock.clips.filter(c => c.isInView).length >= 9")
-        yield page
+        yield page, noted
+
+
+@pytest.fixture
+def told(common: tuple[Page, list[str]], page_path: Path) -> Iterator[Page]:
+    """The report on a wide screen, with the clips in view."""
+    page, noted = common
+    page.goto(page_path.as_uri())
+    page.locator("#clips").evaluate("section => section.scrollIntoView()")
+    until(page, "clock.clips.filter(c => c.isInView).length >= 9")
+    yield page
     assert noted == []
 
 
