@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect
 
 import reelbook as rb
 from reelbook.models.base import Input
@@ -89,36 +89,63 @@ def html(theme: str) -> str:
 Open = Callable[..., Page]
 
 
+class Common:
+    """A page for all tests, each of which loads it anew: a window for each would take longer than most of them."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.page = browser.new_context(accept_downloads=True).new_page()
+        self.page.set_default_timeout(WAIT * 1000)
+        self.kernel: Callable[[Any], Any] = _nobody
+        self.page.expose_function("heard", lambda content: self.kernel(content))
+
+
+def _nobody(content: Any) -> None:
+    """The kernel of pages that have none."""
+
+
+@pytest.fixture(scope="module")
+def common(chromium: Browser) -> Iterator[Common]:
+    common = Common(chromium)
+    yield common
+    common.page.context.close()
+
+
 @pytest.fixture
-def open_page(chromium: Browser) -> Iterator[Open]:
-    """Opens pages with the runs of a form; whatever a page complains of fails the test."""
-    pages: list[tuple[Page, list[str]]] = []
+def open_page(common: Common) -> Iterator[Open]:
+    """Opens the page with the runs of a form; whatever it complains of fails the test."""
+    page, complaints = common.page, list[str]()
+
+    def complain(error: Any) -> None:
+        complaints.append(str(error))
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            complaints.append(message.text)
 
     def opened(
         *, theme: str = "light", width: int = 900, runs: Any = (), kernel: Callable[[Any], Any] | None = None
     ) -> Page:
-        context = chromium.new_context(viewport={"width": width, "height": 800}, accept_downloads=True)
-        page, complaints = context.new_page(), list[str]()
-        page.set_default_timeout(WAIT * 1000)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-
         def answer(route: Route) -> None:
             route.fulfill(body=html(theme), content_type="text/html")
 
+        page.set_viewport_size({"width": width, "height": 800})
+        page.unroute_all()
         page.route("**/*", answer)
-        if kernel is not None:
-            page.expose_function("toKernel", kernel)
+        common.kernel = kernel or _nobody
         page.goto(ADDRESS)
-        pages.append((page, complaints))
+        if kernel is not None:
+            page.evaluate("() => { window.toKernel = window.heard; }")
         if runs:
             page.evaluate("runs => setRuns(runs)", list(runs))
         return page
 
+    page.on("pageerror", complain)
+    page.on("console", note)
     yield opened
-    for page, complaints in pages:
-        page.context.close()
-        assert complaints == []
+    page.remove_listener("pageerror", complain)
+    page.remove_listener("console", note)
+    common.kernel = _nobody
+    assert complaints == []
 
 
 def entry(key: int, status: str = "completed", mark: str = "●", **more: Any) -> dict[str, Any]:
