@@ -17,6 +17,7 @@ from tests.support import once_each
 
 NEAR = 4
 SIZES = [(64, 64), (640, 360), (720, 576), (1280, 720)]
+LOW_AND_HIGH: list[tuple[int, int]] = [(320, 240), (1280, 720)]
 ODD = [
     Says("BT.601 of 625 lines", 5, 1, 5, 6),
     Says("BT.2020", 9, 1, 9, 14),
@@ -36,7 +37,7 @@ WEBM = [
     pytest.param(codec, says, size, marks=() if says == SAYS[5] and (size[1] == 720 or codec == "libvpx-vp9") else pytest.mark.deep)
     for codec in ("libvpx", "libvpx-vp9")
     for says in (SAYS[0], SAYS[2], SAYS[5])
-    for size in ((320, 240), (1280, 720))
+    for size in LOW_AND_HIGH
 ]  # fmt: skip
 
 READ = """async ([source, isFilm, count]) => {
@@ -90,7 +91,7 @@ def test_a_copy_and_a_poster_look_like_the_original(
     check(page, bar_clip(tmp_path / "clip.mp4", size, says))
 
 
-@pytest.mark.parametrize(("says", "size"), once_each(ODD, [(320, 240), (1280, 720)]), ids=str)
+@pytest.mark.parametrize(("says", "size"), once_each(ODD, LOW_AND_HIGH), ids=str)
 def test_odd_tags_are_taken_as_the_browser_takes_them(
     page: Page, tmp_path: Path, says: Says, size: tuple[int, int]
 ) -> None:
