@@ -14,11 +14,15 @@ import pytest
 
 import reelbook as rb
 from reelbook import errors
-from reelbook.service.accounts import NewAccount
 from reelbook.session import session
-from tests.support import KEY, Serve, Served, as_data_uri, png
+from tests.support import Served, as_data_uri, png
 
 TINY = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "seed": 7}
+
+
+def dot(rate: int) -> rb.ImagesToVideo:
+    """The quickest run there is; another rate is another run."""
+    return rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16), frames=1)], fps=rate)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +58,7 @@ def test_a_picture_becomes_pictures_of_other_sizes(client: rb.Client) -> None:
 
 def test_a_run_can_be_started_awaited_and_picked_up_again(client: rb.Client) -> None:
     """start returns at once, await gives the run, attach finds it by its id."""
-    started = client.start(rb.TextToVideo(prompt="a kite", **TINY))
+    started = client.start(dot(1))
 
     async def awaited() -> rb.Run:
         return await started
@@ -111,14 +115,9 @@ def test_it_works_from_threads_and_inside_a_running_loop(client: rb.Client) -> N
     found: list[str] = []
 
     async def cell() -> None:
-        found.append(client.run(rb.TextToVideo(prompt="a cell", **TINY)).status)
+        found.append(client.run(dot(2)).status)
 
-    threads = [
-        threading.Thread(
-            target=lambda n=n: found.append(client.run(rb.TextToVideo(prompt=f"thread {n}", **TINY)).status)
-        )
-        for n in range(3)
-    ]
+    threads = [threading.Thread(target=lambda n=n: found.append(client.run(dot(3 + n)).status)) for n in range(3)]
     for thread in threads:
         thread.start()
     asyncio.run(cell())
@@ -128,11 +127,11 @@ def test_it_works_from_threads_and_inside_a_running_loop(client: rb.Client) -> N
     assert found == ["completed"] * 4
 
 
-def test_a_hosted_service_that_shows_only_the_specification_is_enough(serve: Serve, tmp_path: Path) -> None:
+def test_a_hosted_service_that_shows_only_the_specification_is_enough(shared_spec_only: Served, tmp_path: Path) -> None:
     """No root, no idempotency, no account, no list: the run works all the same, and the price is our assumption."""
-    served = serve(spec_only=True, accounts=[NewAccount("me", KEY)])
+    served = shared_spec_only
 
-    with rb.connect(served.base_url, api_key=KEY, library=tmp_path / "library") as client:
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         run = client.run(rb.TextToVideo(prompt="a paper boat", **TINY))
         with pytest.raises(errors.RunFailed) as caught:
             client.run(rb.SmartResize(image_url=as_data_uri(png(64, 32)[:-30]), target_sizes=["16x16"]))
@@ -253,13 +252,13 @@ def test_when_the_owner_of_the_service_goes_the_next_call_of_another_kernel_star
     )  # fmt: skip
     assert owner.stdout is not None
     with owner, _joined(owner.stdout.readline().strip(), tmp_path) as client:
-        run = client.start(rb.TextToVideo(prompt="a calm sea", num_frames=49, resolution="480p", seed=3))
+        run = client.start(rb.TextToVideo(prompt="a calm sea", num_frames=25, resolution="480p", seed=3))
         owner.kill()
         owner.wait()
 
         run.wait(60)
 
-        assert run.video.probe.frames == 49
+        assert run.video.probe.frames == 25
         assert client.account()["credits_spent"] == 53
 
 

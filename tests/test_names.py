@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,8 +43,9 @@ def identifiers(tree: ast.AST) -> Iterator[tuple[str, int]]:
                 yield node.asname or node.name, node.lineno
 
 
-def words(name: str) -> set[str]:
-    return {word.lower() for word in re.split(r"_+|(?<=[a-z0-9])(?=[A-Z])", name) if word}
+@cache
+def words(name: str) -> frozenset[str]:
+    return frozenset({word.lower() for word in re.split(r"_+|(?<=[a-z0-9])(?=[A-Z])", name) if word})
 
 
 def docstrings(tree: ast.Module) -> Iterator[tuple[str, str | None]]:

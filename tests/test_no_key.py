@@ -29,6 +29,7 @@ from nbconvert import HTMLExporter
 
 import reelbook as rb
 from reelbook.client import Client
+from reelbook.runs import follower
 from reelbook.service import worker_pool
 from reelbook.transport.downloads import downloader
 from reelbook.transport.http import RetryPolicy
@@ -190,6 +191,7 @@ def test_nothing_that_is_shown_or_kept_has_the_key(
 ) -> None:  # fmt: skip
     """Values, copies, pickles, errors, tracebacks, logs, warnings, output and files, of all that goes well or wrong."""
     monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(follower, "RESULT_SECONDS", 0.2)
     for name in (None, "httpx", "httpcore", "asyncio", "reelbook"):
         caplog.set_level(logging.DEBUG, name)
     scripted(hosted)

@@ -23,8 +23,10 @@ from reelbook.media.local_file import LocalFile
 from reelbook.media.metadata.provenance import read
 from reelbook.models.base import Input
 from reelbook.models.service_file import File
+from reelbook.runs import follower
 from reelbook.storage.recorded_marks import find_marks
 from reelbook.storage.run_identity import dumps
+from reelbook.transport.polling import tracked_run
 from tests.media.makers import TYPES, signed_file, state_of
 from tests.storage.made import Made
 from tests.support import png
@@ -65,7 +67,11 @@ class Maker:
 
 
 @pytest.fixture
-def maker(tmp_path: Path) -> Iterator[Maker]:
+def maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Maker]:
+    # Its runs are over as soon as they are asked for.
+    monkeypatch.setattr(tracked_run, "FIRST_POLL_SECONDS", 0.005)
+    monkeypatch.setattr(tracked_run, "FIRST_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(follower, "TICK_SECONDS", 0.02)
     (tmp_path / "made").mkdir()
     with Hosted() as hosted, rb.connect(hosted.base_url, api_key="a-key", library=tmp_path / "library") as client:
         yield Maker(hosted, client, tmp_path / "made")

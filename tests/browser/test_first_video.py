@@ -72,8 +72,8 @@ def showing(lab: Lab, chromium: Browser) -> Iterator[Showing]:
     """
     path = lab.root / "first-video.ipynb"
     text = NOTEBOOK.read_text(encoding="utf-8")
-    assert text.count("num_frames=49") == 1
-    path.write_text(text.replace("num_frames=49", "num_frames=9"), encoding="utf-8")
+    assert text.count("num_frames=25") == 1
+    path.write_text(text.replace("num_frames=25", "num_frames=9"), encoding="utf-8")
     with OpenNotebook(lab, chromium, path, height=TALL) as notebook:
         notebook.open()
         notebook.page.evaluate(WATCH)

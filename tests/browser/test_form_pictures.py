@@ -8,14 +8,15 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import pytest
 from PIL import Image as Pillow
 from PIL import ImageDraw
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, expect
 
 from reelbook.display import theme
 from reelbook.widgets.forms.pictures import picture_previews
@@ -23,6 +24,7 @@ from reelbook.widgets.forms.pictures.form_pictures import Pictures
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.looks import shot
 from tests.clips import film
+from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
@@ -37,6 +39,8 @@ FIELDS = [
     },
     {"name": "fps", "label": "Frames per second", "kind": "real", "min": 1, "max": 120, "default": 24},
 ]  # fmt: skip
+
+Scheme = Literal["light", "dark"]
 
 # A form of these fields alone, and a link that carries messages to this process; what the form would draw itself is left out.
 PAGE = """<!doctype html><html lang=en><meta charset=utf-8><title>Form</title>
@@ -196,11 +200,40 @@ class Form:
         return [named(content) for content in contents]
 
 
+@dataclass
+class Common:
+    """A page for all tests, each of which loads it anew: a window for each would take longer than most of them."""
+
+    page: Page
+    kernel: Kernel | None = None
+
+    def handle(self, content: dict[str, Any], buffers: list[str]) -> Any:
+        assert self.kernel is not None
+        return self.kernel.handle(content, buffers)
+
+
+@pytest.fixture(scope="module")
+def common(chromium: Browser) -> Iterator[Common]:
+    context = chromium.new_context()
+    common = Common(context.new_page())
+    common.page.set_default_timeout(10_000)
+    common.page.expose_function("kernel", common.handle)
+    yield common
+    context.close()
+
+
 @pytest.fixture
-def opened(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Form]]:
+def opened(common: Common, tmp_path: Path) -> Iterator[Callable[..., Form]]:
     """Opens the form; nothing may complain, and nothing may be asked of any server."""
-    contexts, complaints = [], list[str]()
+    page, complaints = common.page, list[str]()
     (tmp_path / "media").mkdir()
+
+    def complain(error: Any) -> None:
+        complaints.append(str(error))
+
+    def note(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            complaints.append(message.text)
 
     def serve(route: Route) -> None:
         name = route.request.url.rpartition("/")[2]
@@ -212,15 +245,10 @@ def opened(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Form]]:
             complaints.append(f"asked for {route.request.url}")
             route.abort()
 
-    def show(*, width: int = 640, height: int = 900, **context: Any) -> Form:
-        contexts.append(chromium.new_context(viewport={"width": width, "height": height}, **context))
-        page = contexts[-1].new_page()
-        page.set_default_timeout(10_000)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-        kernel = Kernel(tmp_path / "media")
-        page.expose_function("kernel", kernel.handle)
-        page.route("**/*", serve)
+    def show(*, width: int = 640, height: int = 900, scheme: Scheme = "light", is_calm: bool = False) -> Form:
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce" if is_calm else "no-preference")
+        kernel = common.kernel = Kernel(tmp_path / "media")
         page.goto("http://form.invalid/")
         sheets = [
             Path(theme.__file__).parent / "assets" / "tokens.css",
@@ -230,9 +258,13 @@ def opened(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Form]]:
         page.wait_for_function("window.controls?.images")
         return Form(page, kernel)
 
+    page.on("pageerror", complain)
+    page.on("console", note)
+    page.route("**/*", serve)
     yield show
-    for context in contexts:
-        context.close()
+    page.remove_listener("pageerror", complain)
+    page.remove_listener("console", note)
+    page.unroute("**/*", serve)
     assert complaints == []
 
 
@@ -486,7 +518,7 @@ def centre(place: Locator) -> tuple[float, float]:
 
 def test_pictures_are_ordered_by_mouse_finger_and_keys(opened: Callable[..., Form]) -> None:
     """Dragged to where the mark is, by the grip with a finger, by Alt and an arrow; Escape puts one back, Delete removes one."""
-    form = opened(has_touch=True)
+    form = opened()
     form.add(1, 2, 3, 4)
     mouse = form.page.mouse
 
@@ -504,6 +536,7 @@ def test_pictures_are_ordered_by_mouse_finger_and_keys(opened: Callable[..., For
     mouse.up()
     after_escape = form.names()
     touch = form.page.context.new_cdp_session(form.page)
+    touch.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
     start, end = centre(form.tiles.nth(3).locator(".rbf-tl-grip")), centre(form.tiles.nth(0))
     for kind, points in (
         ("touchStart", [start]),
@@ -514,6 +547,8 @@ def test_pictures_are_ordered_by_mouse_finger_and_keys(opened: Callable[..., For
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]})
     expect(form.tiles.first).to_have_attribute("aria-label", "picture 1 of 4, frame 4.png, 24 frames")
     by_finger = form.names()
+    touch.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
+    touch.detach()
     form.tiles.nth(0).focus()
     for key in ("Alt+ArrowRight", "Alt+ArrowRight", "Alt+ArrowLeft"):
         form.page.keyboard.press(key)
@@ -620,7 +655,7 @@ SAMPLES = """() => new Promise(done => {
 
 def test_the_preview_shows_each_frame_at_its_time(opened: Callable[..., Form]) -> None:
     """Every frame in order at the form's rate, each picture for exactly its frames; then it stops at the last."""
-    form = opened(reduced_motion="reduce")
+    form = opened(is_calm=True)
     urls = form.add(1, 2, 3)
     holds = [5, 1, 9]
     form.fill(fps=30, images=[{"url": url, "frames": hold} for url, hold in zip(urls, holds, strict=True)])
@@ -655,7 +690,7 @@ def corner(player: Locator) -> list[int]:
 
 def test_the_preview_is_stepped_and_scrubbed(opened: Callable[..., Form]) -> None:
     """By keys and by the slider, with the picture of each frame drawn; an address is named, for it is not loaded."""
-    form = opened(reduced_motion="reduce")
+    form = opened(is_calm=True)
     urls = form.add(1, 2)
     form.fill(
         images=[
@@ -691,10 +726,10 @@ def test_the_preview_is_stepped_and_scrubbed(opened: Callable[..., Form]) -> Non
     expect(form.line).to_contain_text("3 pictures · 17 frames")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (640, "light")])
-def test_everybody_can_use_it(opened: Callable[..., Form], width: int, scheme: str) -> None:
+@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), *deep((640, "light"))])
+def test_everybody_can_use_it(opened: Callable[..., Form], width: int, scheme: Scheme) -> None:
     """By keys alone, with a screen reader, on a narrow page, in both themes."""
-    form = opened(width=width, color_scheme=scheme, reduced_motion="reduce")
+    form = opened(width=width, scheme=scheme, is_calm=True)
     form.image.locator("input[type=file]").set_input_files(file("a boat with quite a long name, and on.png", drawn()))
     form.add(1, 2, 3)
     form.line.get_by_role("button", name="Addresses").click()

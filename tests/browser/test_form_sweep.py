@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 START = """\
 import reelbook as rb
 client = rb.connect(library={library!r})
-form = rb.form(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=9, resolution="480p"))
+form = rb.form(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=9, resolution="480p", aspect_ratio="1:1"))
 form"""
 TABLE = "len(form.jobs), set(form.jobs[-1].frame.status), len(form.jobs[-1].frame)"
 ROOT, MADE = ".rbf-sweep", ".rbf-sweep-jobs"
@@ -60,6 +60,10 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     values = page.get_by_role("textbox", name="Values of Seed")
     expect(values).to_have_value("0-3")
     expect(line).to_contain_text("4 runs · 212 credits (exact)")
+    values.focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("0, 1")
+    expect(line).to_contain_text("2 runs · 106 credits (exact)")
     page.get_by_role("button", name="Add a field").focus()
     page.keyboard.press("Enter")
     choose(page, "Number")
@@ -75,23 +79,23 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     shot(page, "sweep-wrong")
     page.keyboard.press("Control+A")
     page.keyboard.type("9, 10")
-    expect(line).to_contain_text("8 runs · 424 credits (exact)")
-    expect(run).to_have_text("Run 8 · 424 credits")
+    expect(line).to_contain_text("4 runs · 212 credits (exact)")
+    expect(run).to_have_text("Run 4 · 212 credits")
     page.locator(".rbf-sweep-first > summary").focus()
     page.keyboard.press("Enter")
-    expect(page.locator(".rbf-sweep-table tbody tr")).to_have_count(8)
+    expect(page.locator(".rbf-sweep-table tbody tr")).to_have_count(4)
     spend = page.get_by_label("Spend at most")
-    spend.fill("318")
-    expect(run).to_have_text("Run 8 · at most 318 credits")
-    expect(page.locator(".rbf-sweep-why")).to_contain_text("It stops before more than 318 credits are spent")
+    spend.fill("159")
+    expect(run).to_have_text("Run 4 · at most 159 credits")
+    expect(page.locator(".rbf-sweep-why")).to_contain_text("It stops before more than 159 credits are spent")
     spend.fill("10")
     expect(page.locator(".rbf-sweep-why")).to_contain_text("One run costs about 53 credits")
     spend.fill("")
     expect(run).to_be_disabled()
-    expect(run).to_have_text("Run 8")
+    expect(run).to_have_text("Run 4")
     page.keyboard.press("Tab")
-    expect(spend).to_have_value("424")
-    expect(run).to_have_text("Run 8 · 424 credits")
+    expect(spend).to_have_value("212")
+    expect(run).to_have_text("Run 4 · 212 credits")
     spend.focus()
     page.keyboard.press("Tab")
     expect(run).to_be_focused()
@@ -101,20 +105,20 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     page.keyboard.press("Enter")
     expect(run).to_be_focused()
     expect(page.locator(".rbf-sweep-state")).to_contain_text("completed", timeout=60_000)
-    expect(page.locator(".rbf-sweep-panel")).to_contain_text("8 of 8")
+    expect(page.locator(".rbf-sweep-panel")).to_contain_text("4 of 4")
     page.locator(".rbf-sweep-sheet").scroll_into_view_if_needed()
     expect(page.locator(".rbf-sweep-picture:visible")).to_have_count(1, timeout=30_000)
     expect(line).to_contain_text("all paid earlier; nothing now")
-    expect(run).to_have_text("Show 8 from the library")
+    expect(run).to_have_text("Show 4 from the library")
     page.locator(".rbf-sweep-job").get_by_role("button", name="Copy code").click()
     code = page.locator(".rbf-sweep-job .rbf-code").input_value()
     page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
     sweeping.command("notebook:run-cell")
 
     expect(page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output").last).to_contain_text(
-        "(1, {'completed'}, 8)", timeout=30_000
+        "(1, {'completed'}, 4)", timeout=30_000
     )
-    assert "num_frames=[9, 10],\n).run(budget=424)" in code
+    assert "num_frames=[9, 10],\n).run(budget=212)" in code
     assert page.locator(".rbf-sweep-older li").count() == 0
     assert sweeping.cell_errors() == []
     assert sweeping.complaints == []
@@ -125,7 +129,7 @@ def test_a_sweep_is_for_everybody(sweeping: OpenNotebook) -> None:
     page = sweeping.page
     page.get_by_role("button", name="Add a field").click()
     page.get_by_label("Field to vary").last.select_option("resolution")
-    expect(page.locator(".rbf-sweep-line")).to_contain_text("16 runs")
+    expect(page.locator(".rbf-sweep-line")).to_contain_text("8 runs")
     page.locator(ROOT).scroll_into_view_if_needed()
 
     grave = [found for part in (ROOT, MADE) for found in (*findings(page, part), *faint(page, part))]
@@ -173,6 +177,6 @@ def test_other_parts_of_the_form_lead_to_it(sweeping: OpenNotebook) -> None:
     sweeping.command("notebook:run-cell")
     second = page.locator(".jp-Cell").nth(1).locator(".rbf-form")
     expect(second.get_by_role("textbox", name="Values of Seed")).to_have_value("40, 41, 42, 43", timeout=30_000)
-    expect(second.locator(".rbf-sweep-panel")).to_contain_text("8 of 8")
+    expect(second.locator(".rbf-sweep-panel")).to_contain_text("4 of 4")
 
     assert sweeping.complaints == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -55,16 +56,22 @@ def is_original(page: Page, count: int) -> None:
     )
 
 
-def test_the_original_plays_and_is_saved_while_there_is_a_kernel(lab: Lab, chromium: Browser) -> None:
-    """Without one the figures are previews again, as they are for whoever gets the notebook."""
-    folder = lab.root / "originals"
+def made(lab: Lab, name: str) -> tuple[Path, Path]:
+    """A notebook in a folder of its own that shows a clip and a picture; and the clip."""
+    folder = lab.root / name
     folder.mkdir()
-    clip = film(folder / "clip.mp4", size=(1280, 720), noise=12).path
+    clip = film(folder / "clip.mp4", frames=12, size=(1280, 720), noise=12).path
     grain(900, 700).save(folder / "picture.png")
-    path = folder / "originals.ipynb"
+    path = folder / f"{name}.ipynb"
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SHOW)])  # type: ignore[no-untyped-call]
     book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    return path, clip
+
+
+def test_the_original_plays_and_is_saved_while_there_is_a_kernel(lab: Lab, chromium: Browser) -> None:
+    """Without one the figures are previews again."""
+    path, clip = made(lab, "originals")
 
     with OpenNotebook(lab, chromium, path, height=1800) as notebook:
         page = notebook.open().page
@@ -76,7 +83,7 @@ def test_the_original_plays_and_is_saved_while_there_is_a_kernel(lab: Lab, chrom
         assert notebook.cell_errors() == []
         assert [one["size"] for one in found] == [[1280, 720], [900, 700]]
         assert [one["save"] for one in found] == ["Save", "Save"]
-        for one, file in zip(found, (clip, folder / "picture.png"), strict=True):
+        for one, file in zip(found, (clip, path.parent / "picture.png"), strict=True):
             assert base64.b64decode(one["bytes"]) == file.read_bytes()
             assert one["name"].endswith(file.suffix)
             assert "_preview" not in one["name"]
@@ -89,7 +96,18 @@ def test_the_original_plays_and_is_saved_while_there_is_a_kernel(lab: Lab, chrom
         page.wait_for_function(PREVIEWED)
         check_preview(shown(page))
 
-    received = folder / "received.ipynb"
+
+@pytest.mark.deep
+def test_whoever_gets_the_notebook_has_previews(lab: Lab, chromium: Browser) -> None:
+    """Saved with a kernel, opened elsewhere without one; every saved notebook is looked at so in `test_survival.py`."""
+    path, _ = made(lab, "given")
+    with OpenNotebook(lab, chromium, path, height=1800) as notebook:
+        page = notebook.open().page
+        notebook.run_all()
+        is_original(page, 2)
+        notebook.save()
+
+    received = path.parent / "received.ipynb"
     saved = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     assert "application/vnd.jupyter.widget-view+json" not in str(saved.cells)
     saved.metadata.kernelspec = {"name": "elsewhere", "display_name": "Elsewhere", "language": "elsewhere"}

@@ -7,7 +7,7 @@ other pages do not, and kernels differ in what they do meanwhile.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,21 +48,24 @@ class Place:
 PLACES = [
     Place("7.3", blocks=True),
     Place("6.31", awaits=False),
+    Place("7.4", threads=False),
     Place("7.3", threads=False, awaits=False),
     Place("7.4"),
-    Place("7.4", threads=False),
 ]
 FULL = PLACES[0]
 """The kernel that can do most; the others have what tells them apart, and all the rest is for `make deep`."""
+VERSIONS = PLACES[:3]
+"""Each version once, and both kinds of pages."""
 
 
-def places(*places: Place) -> pytest.MarkDecorator:
-    """A test on these kernels; those beside the first one of all belong to `make deep`."""
-    cases = [place if place is FULL else pytest.param(place, marks=pytest.mark.deep) for place in places]
+def places(*places: Place, always: Sequence[Place] = (FULL,)) -> pytest.MarkDecorator:
+    """A test on these kernels; all but some of them belong to `make deep`."""
+    cases = [place if place in always else pytest.param(place, marks=pytest.mark.deep) for place in places]
     return pytest.mark.parametrize("place", cases, ids=str, indirect=True)
 
 
-everywhere = pytest.mark.parametrize("place", PLACES, ids=str, indirect=True)
+everywhere = places(*PLACES, always=VERSIONS)
+
 
 # In one worker, so that no kernel is started twice.
 

@@ -25,18 +25,18 @@ CONNECT = [
     "client.base_url, client.account(), client.models()",
 ]
 ONE_RUN = [
-    'boat = rb.TextToVideo(prompt="a paper boat on a rainy street", num_frames=25, seed=7, resolution="480p")',
+    'boat = rb.TextToVideo(prompt="a paper boat on a rainy street", num_frames=9, seed=7, resolution="480p", aspect_ratio="1:1")',
     "rb.estimate(boat)",
     "run = rb.run(boat)",
     "run",
     "run.output.seed, run.credits, run.timings, run.logs, run.request_id",
     'run.video.path; len(list(run.video.frames())), run.video.save("boat.mp4"), run.video.still(0.5)',
-    "boat = boat.revised(num_frames=9, enable_detail_pass=False)\nlater = rb.start(boat.revised(seed=8))",
+    "boat = boat.revised(num_frames=10, enable_detail_pass=False)\nlater = rb.start(boat.revised(seed=8))",
     "await later",
     'later.wait(timeout=60)\nprint(later.status, rb.attach(later.request_id, model="svc/text-to-video-13b-distilled").wait().status)',
 ]
 A_SWEEP = [
-    'plan = rb.sweep(boat, seed=range(2), num_frames=[9, 10, 11], aspect_ratio=["16:9", "1:1"])',
+    'plan = rb.sweep(boat, seed=range(2), num_frames=[9, 10], aspect_ratio=["16:9", "1:1"])',
     "plan",
     "plan.frame",
     "len(plan), plan.credits, plan.credits_due",
@@ -44,11 +44,11 @@ A_SWEEP = [
     "forty = rb.sweep(boat, rb.sampled(40, num_frames=(9, 257), temporal_adain_factor=(0, 1)))\nlen(forty), forty.credits",
     'import pandas as pd\ndf = pd.DataFrame({"seed": [1, 2, 3], "num_frames": [9, 17, 25]})\nrb.sweep(boat, df).axes',
     """other = two
-fewer = plan.where(lambda r: r.num_frames < 11 or r.resolution == "720p")
+fewer = plan.where(lambda r: r.num_frames < 10 or r.resolution == "720p")
 len(fewer), len(plan.repeated(3)), len(plan[:5]), len(plan + other), len(plan.shuffled(seed=0))""",
-    "table = plan.run(budget=650)",
+    "table = plan.run(budget=430)",
     "table",
-    "job = plan.start(budget=650)\njob",
+    "job = plan.start(budget=430)\njob",
     "job.panel; job.frame; job.pause(); job.resume()\nagain = await job",
     "print(len(again), list(again.status.unique()), (again.request_id == table.request_id).all())",
     'table.groupby("num_frames").credits.sum()',
@@ -118,20 +118,20 @@ def test_what_the_page_says_of_a_run_is_so(notebook: NotebookNode) -> None:
     """The clip has its price, its seed and its frames; awaited, waited for and attached to, the other one is completed."""
     assert "53" in texts(notebook, "rb.estimate(boat)")
     assert texts(notebook, "run.output.seed").startswith("(7,\n 53,\n {'queued': ")
-    assert texts(notebook, "run.video.path").startswith("(25, ")
+    assert texts(notebook, "run.video.path").startswith("(9, ")
     assert texts(notebook, "later.wait") == "completed completed"
 
 
 def test_what_the_page_says_of_a_sweep_is_so(notebook: NotebookNode) -> None:
-    """12 runs for 636 credits, nothing of it paid before; awaited a second time, the same runs, at no cost."""
+    """8 runs for 424 credits, nothing of it paid before; awaited a second time, the same runs, at no cost."""
     table = texts(notebook, "table.groupby")
 
-    assert texts(notebook, "len(plan), plan.credits") == "(12, 636, 636)"
+    assert texts(notebook, "len(plan), plan.credits") == "(8, 424, 424)"
     assert texts(notebook, "two = ") == "4"
     assert texts(notebook, "forty = ").startswith("(40, ")
-    assert texts(notebook, "other = two") == "(8, 36, 5, 16, 12)"
-    assert texts(notebook, "print(len(again)") == "12 ['completed'] True"
-    assert [line.split()[-1] for line in table.splitlines()[1:4]] == ["212", "212", "212"]
+    assert texts(notebook, "other = two") == "(4, 24, 5, 12, 8)"
+    assert texts(notebook, "print(len(again)") == "8 ['completed'] True"
+    assert [line.split()[-1] for line in table.splitlines()[1:3]] == ["212", "212"]
     assert texts(notebook, "notified = []") == "[True] ['completed', 'completed'] [1, 1]"
     assert texts(notebook, 'table.to_parquet("table.parquet")') == "True"
 
@@ -141,16 +141,16 @@ def test_the_saved_notebook_has_the_panel_without_any_widget(notebook: NotebookN
     (panel,) = bundles(notebook, "table = plan.run")
 
     assert set(panel) == {"text/html", "text/plain"}
-    assert panel["text/plain"].startswith("12 of 12 · 12 completed")
-    assert "636 of 650 credits spent" in panel["text/plain"]
+    assert panel["text/plain"].startswith("8 of 8 · 8 completed")
+    assert "424 of 430 credits spent" in panel["text/plain"]
     # The script comes last, and only plays what the posters show.
     html, _, script = panel["text/html"].partition("<script")
-    assert "12 of 12" in html
-    assert html.count("<img ") >= 12
+    assert "8 of 8" in html
+    assert html.count("<img ") >= 8
     assert script.partition("</script>")[2].replace("</div>", "") == ""
     job = [one for one in bundles(notebook, "job = plan.start") if one.get("text/plain")]
     assert job
-    assert [one["text/plain"] for one in job if "12 of 12" not in one["text/plain"] or not one["text/html"]] == []
+    assert [one["text/plain"] for one in job if "8 of 8" not in one["text/plain"] or not one["text/html"]] == []
     others = [cell for cell in notebook.cells if cell.source not in FORMS]
     assert [kind for cell in others for output in cell.outputs for kind in output.get("data", {}) if "widget" in kind] == []  # fmt: skip
 

@@ -156,7 +156,7 @@ class TestFirst:
         rows = [line.split() for line in table.splitlines()]
         assert [row[-3:] for row in rows if "completed" in row] == [["completed", "53", "charged"]] * 3
         assert 'class="dataframe"' in outputs(first, "text/html")[-1]
-        assert [seed for seed in ("7", "8", "9") if re.search(rf"sunset +{seed} +49 +{seed}\b", table)] == [
+        assert [seed for seed in ("7", "8", "9") if re.search(rf"sunset +{seed} +25 +{seed}\b", table)] == [
             "7",
             "8",
             "9",
@@ -186,4 +186,4 @@ class TestFirst:
         """Saved with all outputs, two clips among them, it has at most 1 MB."""
         size = len(nbformat.writes(first).encode())  # type: ignore[no-untyped-call]
 
-        assert 100_000 < size <= LARGEST, f"{size:,} bytes"
+        assert 60_000 < size <= LARGEST, f"{size:,} bytes"
