@@ -86,6 +86,7 @@ def test_a_form_is_filled_by_keyboard_run_and_plays(filling: OpenNotebook) -> No
     expect(run).to_be_disabled()
     assert "required" in page.locator(".rbf-why").inner_text()
     expect(page.locator(".rbf-empty")).to_have_text("Results appear here.")
+    page.locator("[data-field=resolution]").get_by_role("radio", name="480p").check()
 
     page.get_by_role("textbox", name="Prompt").focus()
     page.keyboard.type(PROMPT)
