@@ -130,16 +130,26 @@ class Watched:
 
 @pytest.fixture(scope="module")
 def tab(chromium: Browser) -> Iterator[Page]:
-    """A page that marks what runs in it: one test after the other fills it anew, and takes no process of its own."""
+    """A page that one test after the other fills anew: a process of its own for each would take most of their time."""
+    tab = marking(chromium)
+    yield tab
+    tab.context.close()
+
+
+def marking(chromium: Browser) -> Page:
+    """A page that marks what runs in it."""
     context = chromium.new_context(viewport={"width": 1200, "height": 900})
     context.add_init_script(TRAP)
-    yield context.new_page()
-    context.close()
+    return context.new_page()
 
 
 @contextmanager
-def page_of(tab: Page, content: str, *, wait: str = "load") -> Iterator[Watched]:
-    """A page with this content and nothing behind it: every other address is noted, and refused."""
+def page_of(where: Page | Browser, content: str, *, wait: str = "load") -> Iterator[Watched]:
+    """A page with this content and nothing behind it: every other address is noted, and refused.
+
+    It is that page, filled anew, or in a browser one of its own.
+    """
+    tab = marking(where) if isinstance(where, Browser) else where
     context, watched = tab.context, Watched(tab)
 
     def route(request: Route) -> None:
@@ -160,6 +170,8 @@ def page_of(tab: Page, content: str, *, wait: str = "load") -> Iterator[Watched]
             popup.close()
         context.unroute("**/*", route)
         tab.remove_listener("dialog", watched.dismiss)
+        if tab is not where:
+            context.close()
 
 
 @pytest.fixture(scope="module")
