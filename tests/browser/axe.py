@@ -74,13 +74,17 @@ class Finding:
     places: tuple[str, ...]
 
 
-def findings(page: Page, roots: str) -> list[Finding]:
-    """The grave findings of axe-core within these elements; what else is on the page is not ours."""
+def findings(page: Page, roots: str, *, colours: bool = True) -> list[Finding]:
+    """The grave findings of axe-core within these elements; what else is on the page is not ours.
+
+    Where `faint` is asked as well, axe need not look at colours, which takes it most of its time.
+    """
     page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
     told: list[dict[str, Any]] = page.evaluate(
-        "roots => axe.run({include: [...document.querySelectorAll(roots)]}, {resultTypes: ['violations'], elementRef: false})"
+        "([roots, enabled]) => axe.run({include: [...document.querySelectorAll(roots)]},"
+        " {resultTypes: ['violations'], elementRef: false, selectors: false, rules: {'color-contrast': {enabled}}})"
         ".then(result => result.violations.map(v => ({rule: v.id, impact: v.impact, places: v.nodes.map(n => n.html.slice(0, 120))})))",
-        roots,
+        [roots, colours],
     )
     return [Finding(one["rule"], one["impact"], tuple(one["places"][:4])) for one in told if one["impact"] in GRAVE]
 

@@ -36,7 +36,7 @@ CLEAR = """async () => {
   return !document.querySelector('.jp-NotebookPanel, .jp-Dialog');
 }"""
 IS_ON = """path => {
-  const panel = window.jupyterapp.shell.currentWidget;
+  const panel = window.jupyterapp?.shell.currentWidget;
   return panel?.context?.path === path && panel.context.isReady && !!document.querySelector('.jp-Notebook .jp-Cell');
 }"""
 LIGHT = "JupyterLab Light"

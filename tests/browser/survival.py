@@ -12,11 +12,14 @@ import nbformat
 from playwright.sync_api import Browser, Page
 
 from tests.browser.lab import Lab, OpenNotebook
+from tests.support import examples
 
 TALL = 12_000
 """So high that Lab draws every cell: it leaves out what is far from being seen."""
 
 PROMPT = "a paper boat on a calm lake at sunset"
+RUNS = examples(12, 24)
+"""How many the sweep has; its size on disk is measured with all of them by `make deep`, and with half of them otherwise."""
 SETUP = """\
 import pathlib, warnings
 import reelbook as rb
@@ -24,7 +27,7 @@ from reelbook.media.local_file import LocalFile
 from reelbook.models.service_file import File
 client = rb.connect(library={library!r})
 boat = rb.TextToVideo(prompt={prompt!r}, num_frames=17, resolution="480p", seed=7)"""
-SWEEP = "plan = rb.sweep(boat.revised(seed=None), seed=range(12), num_frames=[9, 10])"
+SWEEP = f"plan = rb.sweep(boat.revised(seed=None), seed=range({RUNS // 2}), num_frames=[9, 10])"
 
 CELLS: Mapping[str, str] = {
     "setup": SETUP,
@@ -64,10 +67,10 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "video": (PROMPT, "seed 7", "17 frames at 24/s", "53 credits"),
     "picture": ("kB",),
     "failed": ("failed", "could not be", "none.png"),
-    "plan": ("24 runs", "num_frames", "9, 10", "credits"),
-    "sweep": ("24 of 24", "24 completed"),
-    "table": ("24 runs", "24 completed", "num_frames", "10", "53"),
-    "panel": ("24 of 24",),
+    "plan": (f"{RUNS} runs", "num_frames", "9, 10", "credits"),
+    "sweep": (f"{RUNS} of {RUNS}", f"{RUNS} completed"),
+    "table": (f"{RUNS} runs", f"{RUNS} completed", "num_frames", "10", "53"),
+    "panel": (f"{RUNS} of {RUNS}",),
     "library": ("runs", "credits", PROMPT[:20]),
     "sheet": (),
 }
@@ -150,6 +153,19 @@ class Executed:
         return [output for output in cell.outputs if output.output_type in ("display_data", "execute_result")]
 
 
+def check(view: View, *, players: bool) -> None:
+    """Every row has its words and pictures; nothing is broken; players are there or are not missed."""
+    lacking = {name: lacks for name in WORDS if (lacks := view[name].lacks(name))}
+    too_few = {name: view[name].pictures for name, least in PICTURES.items() if view[name].pictures < least}
+    broken = {name: view[name].broken for name in MATRIX if view[name].broken}
+    assert lacking == {}
+    assert too_few == {}
+    assert broken == {}
+    if players:
+        assert all(one["poster"] and one["width"] > 200 for name in PLAYERS for one in view[name].players)
+        assert [len(view[name].players) for name in PLAYERS] == [1, 1]
+
+
 _executed: dict[Path, Executed] = {}
 
 
@@ -169,9 +185,11 @@ def _run(lab: Lab, chromium: Browser, path: Path) -> Executed:
     ]
     book.cells = [nbformat.v4.new_code_cell(text) for text in sources]  # type: ignore[no-untyped-call]
     nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    with OpenNotebook(lab, chromium, path, height=TALL) as notebook:
+    with OpenNotebook(lab, chromium, path) as notebook:
         notebook.open()
         notebook.run_all(within=100)
+        # Only now: a high page would be painted with every step of what goes on in it.
+        notebook.resize(1200, TALL)
         live = look(notebook.page)
         notebook.save()
         return Executed(path, live, list(notebook.complaints), notebook.cell_errors())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.axe import beyond, faint, findings
 from tests.browser.lab import Lab, OpenNotebook
-from tests.browser.looks import shot
+from tests.browser.looks import in_view, shot
+from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
@@ -43,6 +45,13 @@ MOVED = """async () => {
   return boxes.map(({field}, n) => [field.dataset.field, after[n] - before[n]]).filter(([, by]) => by);
 }"""
 
+# In which part of the form the buttons stand whose ground is their border's colour.
+FILLED = """() => [...document.querySelectorAll('.rbf-primary')].filter((one) => {
+  const {backgroundColor, borderColor} = getComputedStyle(one);
+  return one.offsetWidth && backgroundColor === borderColor;
+}).map((one) => one.closest('.rbf-sweep-plan, .rbf-foot').className)"""
+RUN = ".rbf-foot .rbf-primary"
+
 
 @pytest.fixture(scope="module")
 def filling(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenNotebook]:
@@ -65,6 +74,10 @@ def cells(page: Page) -> int:
     return int(page.evaluate("window.jupyterapp.shell.currentWidget.content.model.cells.length"))
 
 
+def scrolled(page: Page) -> float:
+    return float(page.evaluate("document.querySelector('.jp-WindowedPanel-outer').scrollTop"))
+
+
 def test_a_form_is_filled_by_keyboard_run_and_plays(filling: OpenNotebook) -> None:
     """From the prompt on by keys alone; a bad value stops it in words; what is typed is no command for the notebook."""
     page = filling.page
@@ -72,6 +85,8 @@ def test_a_form_is_filled_by_keyboard_run_and_plays(filling: OpenNotebook) -> No
     expect(run).to_have_text("Run · 53 credits")
     expect(run).to_be_disabled()
     assert "required" in page.locator(".rbf-why").inner_text()
+    expect(page.locator(".rbf-empty")).to_have_text("Results appear here.")
+    page.locator("[data-field=resolution]").get_by_role("radio", name="480p").check()
 
     page.get_by_role("textbox", name="Prompt").focus()
     page.keyboard.type(PROMPT)
@@ -123,12 +138,40 @@ def test_a_price_that_nobody_has_seen_is_not_paid(filling: OpenNotebook) -> None
     expect(page.locator(".rbf-foot .rbf-primary")).to_have_text("Run · 53 credits")
 
 
+def test_pressing_run_changes_what_is_in_view(filling: OpenNotebook) -> None:
+    """On a laptop: the result begins beside the inputs, the button says how far it is, and nothing is moved for it."""
+    page = filling.page
+    run = page.locator(RUN).first
+    filling.resize(1280, 800)
+    page.locator("[data-field=num_frames] input[type=text]").first.fill("25")
+    expect(run).to_have_text("Run · 53 credits")
+    expect(run).to_be_enabled()
+
+    run.evaluate("button => button.scrollIntoView({block: 'end'})")
+    run.click()
+    at = scrolled(page)
+    expect(run).to_contain_text(re.compile(r"^(Running|Waiting) · "))
+    shot(page, "laptop-run-pressed")
+    seen = in_view(page, ".rbf-run-state"), in_view(page, RUN)
+    expect(page.locator(".rbf-run-state")).to_contain_text("completed", timeout=60_000)
+    expect(run).to_have_text("Run · 53 credits")
+    expect(page.locator(".rbf-run-media video, .rbf-clip-still[src]").first).to_be_visible()
+    shot(page, "laptop-run-done")
+
+    assert seen == (True, True)
+    assert in_view(page, ".rbf-run-media")
+    assert scrolled(page) == at
+    assert filling.complaints == []
+    page.locator("[data-field=num_frames] input[type=text]").first.fill("9")
+    filling.resize(1200, 1400)
+
+
 def test_a_form_is_for_everybody(filling: OpenNotebook) -> None:
     """Nothing grave for axe, no faint word, light or dark; nothing sticks out of a narrow page."""
     page = filling.page
     page.locator(".rbf-fold > summary").click()
 
-    light = [*findings(page, ".rbf"), *faint(page, ".rbf")]
+    light = [*findings(page, ".rbf", colours=False), *faint(page, ".rbf")]
     filling.use_theme("JupyterLab Dark")
     dark = faint(page, ".rbf")
     shot(page, "form-dark")
@@ -167,7 +210,7 @@ def test_what_is_saved_shows_the_values(filling: OpenNotebook) -> None:
     assert filling.cell_errors() == []
 
 
-@pytest.mark.parametrize("width", [320, 800, 1400])
+@pytest.mark.parametrize("width", [320, 1400, *deep((800,))])
 def test_nothing_moves_under_who_is_typing(filling: OpenNotebook, width: int) -> None:
     """That a field is changed, and can be reset, is told where there was room for it before."""
     page = filling.page
@@ -231,6 +274,7 @@ def test_a_kernel_that_has_ended_is_not_waited_for(filling: OpenNotebook) -> Non
     page.get_by_role("button", name="Sweep…").click()
     page.get_by_label("Field to vary").select_option("Seed")
     expect(page.locator(".rbf-sweep-line")).to_contain_text("4 runs")
+    filled = page.evaluate(FILLED)
     page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     expect(page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first).to_be_attached(timeout=30_000)
 
@@ -249,5 +293,6 @@ def test_a_kernel_that_has_ended_is_not_waited_for(filling: OpenNotebook) -> Non
     expect(page.locator(".rbf-sweep-why")).to_have_text("")
     shot(page, "form-ended")
 
+    assert filled == ["rbf-sweep-plan"]
     assert said.count() == 1
     assert not [words for words in filling.complaints if "uncaught" in words]

@@ -41,15 +41,15 @@ SHORT = (
 )
 """Those for Lab, which sets each text as Markdown and TeX would be set: of those that act in any page, every eighth.
 
-Of these every third, and all with `make deep`."""
-EVERY = 4
-"""A display shows every fourth of the texts; with `make deep`, all."""
+A display has every fifth of these, each beginning with another one; and all with `make deep`."""
+EVERY = 8
+"""A display shows every eighth of the texts; with `make deep`, all."""
 FORMULA = "mjx-container"
 # Lab itself makes links of addresses in errors, of `data:` too; a browser follows none of those.
 LINKS = """() => [...document.querySelectorAll('.jp-OutputArea-output[data-mime-type="text/html"] a, .jp-OutputArea-output a[href^="javascript"]')].map(link => String(link.href.baseVal ?? link.href))
   .filter(address => /^\\s*(javascript:|vbscript:|data:(?!image|video))/i.test(address))"""
-LET_IN = 0.97
-"""So many of the texts are found again in what is shown; the others are blank, or a name that stands for nothing."""
+LET_IN = 0.96
+"""So many of the texts are found again in what is shown; the others are blank, cut off, or a name that stands for nothing."""
 
 # Only the page itself counts, whoever in it sets the mark.
 TRAP = """if (window === top) {
@@ -128,12 +128,29 @@ class Watched:
         return str(self.page.evaluate(WORDS))
 
 
-@contextmanager
-def page_of(chromium: Browser, content: str, *, wait: str = "load") -> Iterator[Watched]:
-    """A page with this content and nothing behind it: every other address is noted, and refused."""
+@pytest.fixture(scope="module")
+def tab(chromium: Browser) -> Iterator[Page]:
+    """A page that one test after the other fills anew: a process of its own for each would take most of their time."""
+    tab = marking(chromium)
+    yield tab
+    tab.context.close()
+
+
+def marking(chromium: Browser) -> Page:
+    """A page that marks what runs in it."""
     context = chromium.new_context(viewport={"width": 1200, "height": 900})
     context.add_init_script(TRAP)
-    watched = Watched(context.new_page())
+    return context.new_page()
+
+
+@contextmanager
+def page_of(where: Page | Browser, content: str, *, wait: str = "load") -> Iterator[Watched]:
+    """A page with this content and nothing behind it: every other address is noted, and refused.
+
+    It is that page, filled anew, or in a browser one of its own.
+    """
+    tab = marking(where) if isinstance(where, Browser) else where
+    context, watched = tab.context, Watched(tab)
 
     def route(request: Route) -> None:
         if request.request.url == HOME:
@@ -143,10 +160,18 @@ def page_of(chromium: Browser, content: str, *, wait: str = "load") -> Iterator[
         request.abort()
 
     context.route("**/*", route)
-    watched.page.on("dialog", watched.dismiss)
-    watched.page.goto(HOME, wait_until=wait)  # type: ignore[arg-type]
-    yield watched
-    context.close()
+    tab.on("dialog", watched.dismiss)
+    try:
+        tab.goto(HOME, wait_until=wait)  # type: ignore[arg-type]
+        yield watched
+    finally:
+        tab.goto("about:blank")
+        for popup in context.pages[1:]:
+            popup.close()
+        context.unroute("**/*", route)
+        tab.remove_listener("dialog", watched.dismiss)
+        if tab is not where:
+            context.close()
 
 
 @pytest.fixture(scope="module")
@@ -161,12 +186,12 @@ def test_there_are_many_of_them() -> None:
 
 
 @pytest.mark.parametrize("step", [EVERY, *deep((1,))])
-def test_the_texts_do_run_and_load_where_nobody_escapes_them(chromium: Browser, step: int) -> None:
+def test_the_texts_do_run_and_load_where_nobody_escapes_them(tab: Page, step: int) -> None:
     """The control: put into a page as they are, most of them act. Without this the tests below would prove nothing."""
     acting = [payload for payload in PAYLOADS if payload.can_act][::step]
     frames = "".join(f'<iframe srcdoc="{html_module.escape(payload.raw)}"></iframe>' for payload in acting)
 
-    with page_of(chromium, f"<!doctype html><meta charset=utf-8>{frames}", wait="commit") as watched:
+    with page_of(tab, f"<!doctype html><meta charset=utf-8>{frames}", wait="commit") as watched:
         watched.page.wait_for_function(f"window.fired.length >= {100 // step}")
         watched.page.evaluate(
             "for (const frame of document.querySelectorAll('iframe'))"
@@ -182,16 +207,16 @@ def test_the_texts_do_run_and_load_where_nobody_escapes_them(chromium: Browser, 
 
 
 @pytest.mark.parametrize(("name", "step"), [*((name, EVERY) for name in NAMES), *deep(*((name, 1) for name in NAMES))])
-def test_nothing_runs_and_nothing_is_loaded(chromium: Browser, media: Media, name: str, step: int) -> None:
+def test_nothing_runs_and_nothing_is_loaded(tab: Page, media: Media, name: str, step: int) -> None:
     """With our scripts at work, and after a reader has pressed and unfolded whatever there is.
 
-    Each display has some of the texts, beginning with another one, so that each text is in four displays at least.
+    Each display has some of the texts, beginning with another one, so that each text is in a display at least.
     """
-    texts = TEXTS if name in SELDOM else TEXTS[NAMES.index(name) % step :: step]
+    texts = TEXTS[:: 1 if step == 1 else 2] if name in SELDOM else TEXTS[NAMES.index(name) % step :: step]
     bundles = outputs(name, media, texts)
     content = joined(str(bundle["text/html"]) for bundle in bundles)
 
-    with page_of(chromium, content) as watched:
+    with page_of(tab, content) as watched:
         told = found_again(watched, texts[:: SELDOM.get(name, 1)])
         watched.page.evaluate(USE)
         foreign = watched.page.evaluate(FOREIGN)
@@ -205,12 +230,13 @@ def test_nothing_runs_and_nothing_is_loaded(chromium: Browser, media: Media, nam
     assert told >= LET_IN
 
 
-def test_a_report_runs_and_loads_nothing(chromium: Browser, media: Media, tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [EVERY, *deep((1,))])
+def test_a_report_runs_and_loads_nothing(tab: Page, media: Media, tmp_path: Path, step: int) -> None:
     """A page of its own, written from a table in which every word is a stranger's, with its title."""
-    table = hostile_table(media, TEXTS)
+    table = hostile_table(media, TEXTS[::step])
     page = table.reel.report(tmp_path / "report.html", title=TEXTS[0])
 
-    with page_of(chromium, page.read_text(encoding="utf-8")) as watched:
+    with page_of(tab, page.read_text(encoding="utf-8")) as watched:
         watched.page.evaluate(USE)
         foreign = watched.page.evaluate(FOREIGN)
         fired = watched.fired
@@ -221,9 +247,9 @@ def test_a_report_runs_and_loads_nothing(chromium: Browser, media: Media, tmp_pa
     assert watched.dialogs == []
 
 
-def test_a_table_of_pandas_stays_as_pandas_has_it(chromium: Browser, media: Media) -> None:
+def test_a_table_of_pandas_stays_as_pandas_has_it(tab: Page, media: Media) -> None:
     """What a plain table shows is escaped by pandas, whose own mistakes would be ours in the reader's eyes."""
-    with page_of(chromium, hostile_table(media, TEXTS).to_html()) as watched:
+    with page_of(tab, hostile_table(media, TEXTS).to_html()) as watched:
         watched.page.evaluate(USE)
         fired = watched.fired
 
@@ -236,15 +262,17 @@ def shown(
     lab: Lab, chromium: Browser, media: Media, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
 ) -> Iterator[tuple[OpenNotebook, Watched]]:
     """A notebook in a real JupyterLab that trusts it: one output for each display, and errors with such words."""
-    texts = SHORT if pytestconfig.getoption("--deep") else SHORT[::3]
+    step = 1 if pytestconfig.getoption("--deep") else 5
     book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
     book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     place = tmp_path_factory.mktemp("hostile") / "displays.json"
-    place.write_text(json.dumps([in_one(name, outputs(name, media, texts)) for name in NAMES]))
+    place.write_text(
+        json.dumps([in_one(name, outputs(name, media, SHORT[at % step :: step])) for at, name in enumerate(NAMES)])
+    )
     cells = [
         f"import json, pathlib\nbundles = json.loads(pathlib.Path({str(place)!r}).read_text())",
         "for bundle in bundles:\n    display(bundle, raw=True)",
-        f"from reelbook.errors import RunFailed\nimport reelbook as rb\nraise RunFailed(*[{' '.join(texts)!r}] * 3)",
+        f"from reelbook.errors import RunFailed\nimport reelbook as rb\nraise RunFailed(*[{' '.join(SHORT[::step])!r}] * 3)",
         f"from IPython.display import HTML\nHTML({f'<p id=rb-control>$a+b$ {PAYLOADS[19].text}</p>'!r})",
     ]
     book.cells = [nbformat.v4.new_code_cell(text) for text in cells]  # type: ignore[no-untyped-call]

@@ -21,12 +21,9 @@ import reelbook as rb
 client = rb.connect(library={library!r})
 plan = rb.sweep(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=25, resolution="480p"), seed=range(14))"""
 START = """\
-job = plan.start(concurrency=2, order="as given")
+job = plan.start(concurrency=1, order="as given")
 job"""
 BUTTONS = "[role=group][aria-label=sweep] button"
-HELD = 3
-"""So many clips are made before the pause."""
-
 
 # Before the others, which have the page of notebooks for themselves from then on.
 LONG = """\
