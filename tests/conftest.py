@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler.loadfile import LoadFileScheduling
 
+from reelbook.display import update_clock
 from reelbook.service.accounts import NewAccount
 from reelbook.service.server import Server, bind_socket
 from reelbook.service.service_settings import Settings
@@ -144,6 +145,12 @@ def _running(settings: Settings) -> Iterator[Served]:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients that a test opens repeat failed calls as often as ever, and hardly pause in between."""
     monkeypatch.setattr(http, "RetryPolicy", partial(http.RetryPolicy, backoff_seconds=0.005))
+
+
+@pytest.fixture
+def quick_updates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outputs that keep up are told each hundredth of a second, where how often they are told is not the question."""
+    monkeypatch.setattr(update_clock, "UPDATE_SECONDS", 0.01)
 
 
 @pytest.fixture(scope="session")
