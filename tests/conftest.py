@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler.loadfile import LoadFileScheduling
 
+from reelbook.display import update_clock
 from reelbook.service.accounts import NewAccount
 from reelbook.service.server import Server, bind_socket
 from reelbook.service.service_settings import Settings
@@ -67,6 +69,17 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before the first module asks how many examples there are to be."""
     if config.getoption("--deep"):
         settings.load_profile("deep")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Leave what is loaded for all tests out of every later search for garbage: half a million objects, all of them in use."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 SLOW_FIRST = ("browser", "notebooks", "faults", "kernels", "sweeps", "service")
@@ -144,6 +157,12 @@ def _running(settings: Settings) -> Iterator[Served]:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients that a test opens repeat failed calls as often as ever, and hardly pause in between."""
     monkeypatch.setattr(http, "RetryPolicy", partial(http.RetryPolicy, backoff_seconds=0.005))
+
+
+@pytest.fixture
+def quick_updates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outputs that keep up are told each hundredth of a second, where how often they are told is not the question."""
+    monkeypatch.setattr(update_clock, "UPDATE_SECONDS", 0.01)
 
 
 @pytest.fixture(scope="session")

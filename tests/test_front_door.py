@@ -66,7 +66,7 @@ def test_importing_takes_a_third_of_the_time_of_httpx_at_most() -> None:
     """Beside `import httpx`, in turns, the import is quick: at most 0.3 of its time."""
     took: dict[str, list[float]] = {"reelbook": [], "httpx": [], "sys": []}
 
-    for _ in range(5):
+    for _ in range(3):
         for module, times in took.items():
             began = time.perf_counter()
             in_a_fresh_python(f"import {module}")

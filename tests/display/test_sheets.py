@@ -463,9 +463,9 @@ def test_a_notebook_keeps_a_sheet_in_few_bytes(tmp_path: Path) -> None:
 
 
 def test_a_notebook_keeps_a_sheet_of_noisy_clips_in_300_kb(tmp_path: Path) -> None:
-    """However grainy 24 runs are; it stays at least 1000 pixels wide, and what is saved stays whole."""
+    """However grainy 12 runs are; it stays at least 1000 pixels wide, and what is saved stays whole."""
     clip = film(tmp_path / "clip.mp4", frames=6, size=(320, 180), noise=120).path
-    drawn = draw_sheet(table_of(*[clip] * 24))
+    drawn = draw_sheet(table_of(*[clip] * 12))
 
     bundle = DisplayFormatter().format(drawn)[0]  # type: ignore[no-untyped-call]  # IPython is untyped here
     shown = in_html(bundle["text/html"], "image/jpeg")[0]

@@ -89,9 +89,9 @@ def animation(path: Path, frames: int) -> Path:
 
 
 def film(path: Path, size: tuple[int, int]) -> Path:
-    """A clip of three very large frames."""
+    """A clip of three very large frames, each by itself, which is ten times as quick to write."""
     with av.open(str(path), "w", format="mp4") as container:
-        stream = container.add_stream("libx264", rate=24, options={"preset": "ultrafast"})
+        stream = container.add_stream("libx264", rate=24, options={"preset": "ultrafast", "g": "1"})
         stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
         stream.codec_context.thread_count = 1
         frame = av.VideoFrame(*size, "yuv420p")

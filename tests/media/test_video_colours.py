@@ -17,6 +17,7 @@ from reelbook.media.posters import get_poster, make_thumbnail
 from reelbook.media.previews import get_preview
 from tests.clips import at
 from tests.media.bars import COLOURS, SAYS, Says, bar_clip, bar_values, bars
+from tests.support import once_each
 
 NEAR = 4
 """How far a channel may be off, of 255."""
@@ -40,8 +41,7 @@ def tags(path: Path) -> tuple[int, ...]:
     return decoded(path)[1]
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("says", SAYS, ids=str)
+@pytest.mark.parametrize(("says", "size"), once_each(SAYS, SIZES), ids=str)
 class TestOfAClip:
     def test_stills_are_the_colours_that_were_put_in(self, tmp_path: Path, says: Says, size: tuple[int, int]) -> None:
         """Poster, thumbnail, strip, frames of a sheet, and the frames of `video.frames()` and `still()`."""

@@ -25,7 +25,7 @@ from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from tests.models.inputs import nearly
 from tests.spec import tables
-from tests.support import examples
+from tests.support import examples, once_each
 
 MESSAGES: list[tuple[type[Input], dict[str, Any], str]] = [
     (TextToVideo, {"num_frames": 5}, "`num_frames` = 5 is outside 9 to 1441. The nearest allowed value is 9."),
@@ -260,8 +260,12 @@ HOSTILE: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("hostile", list(HOSTILE.values()), ids=list(HOSTILE))
-@pytest.mark.parametrize("row", CATALOG, ids=lambda row: row.input.__name__)
+def named(case: Any) -> str:
+    """What a case of the next test is called: by its model and its value."""
+    return str(next((name for name, make in HOSTILE.items() if make is case), None) or case.input.__name__)
+
+
+@pytest.mark.parametrize(("row", "hostile"), once_each(CATALOG, list(HOSTILE.values())), ids=named)
 def test_a_hostile_value_is_refused_in_a_short_sentence_and_soon(row: Any, hostile: Callable[[], Any]) -> None:
     """Whatever comes for whichever field: it is taken, or InvalidInput is raised, with few words, and can be pickled."""
     model = tables.model(row.id)

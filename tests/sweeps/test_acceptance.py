@@ -183,7 +183,7 @@ RATE, SECOND = 4, 0.95
 """Updates, and the second in which they are counted: a little less than one, because the wire itself is not even."""
 
 
-@pytest.mark.parametrize(("many", "few"), [(48, 32), *deep((150, 50))])
+@pytest.mark.parametrize(("many", "few"), [(36, 20), *deep((150, 50))])
 def test_the_panel_of_many_instant_runs_is_updated_four_times_a_second_at_most(
     served: Served, tmp_path: Path, many: int, few: int
 ) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from reelbook.api import table_accessor  # noqa: F401  # Hangs `table.reel` into pandas.
 from reelbook.sweeps.results import cost
 from reelbook.sweeps.results.cost import COLUMNS, Costs, make_costs
+from tests.support import examples
 
 # What was asked, how it went, credits, who says so, the price told, frames at 24 per second.
 RUNS: list[tuple[str, str, int | None, str | None, int | None, int]] = [
@@ -118,7 +119,7 @@ def test_lists_can_be_grouped_by() -> None:
     assert costs.index[0] == '["a"]'
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(10, 40), deadline=None)
 @given(
     st.lists(
         st.tuples(

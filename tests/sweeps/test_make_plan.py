@@ -32,10 +32,11 @@ from reelbook.sweeps.plan.sampling import sampled
 from reelbook.sweeps.plan.sweep_call import sweep
 from reelbook.sweeps.sweep_errors import MAX_RUNS
 from tests.models.described_inputs import with_fields
+from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(15, 60))
 @given(axes=AXES)
 def test_a_grid_has_every_combination_validated(axes: dict[str, list[Any]]) -> None:
     """As many runs as the product, the last axis fastest, each exactly what `revised` makes of it or refuses."""
@@ -56,7 +57,7 @@ def _revised(changes: dict[str, Any]) -> tuple[Input | None, str | None]:
         return None, " ".join(problem.message for problem in error.problems)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(10, 30))
 @given(axes=AXES)
 def test_the_same_sweep_is_the_same_plan(axes: dict[str, list[Any]]) -> None:
     """Written twice, it has the same runs in the same order."""

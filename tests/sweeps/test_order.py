@@ -17,13 +17,14 @@ from reelbook.sweeps.execute.rate_limit import GIVE_UP_SECONDS, Backoff, RateLim
 from reelbook.sweeps.execute.run_options import make_options, parse_rate
 from reelbook.sweeps.plan.axes import zipped
 from reelbook.sweeps.plan.sweep_call import sweep
+from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT
 
 FRAMES, SEEDS = [49, 97, 121, 145, 169, 193], list(range(6))
 SIZES = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 2))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(15, 60))
 @given(sizes=SIZES, cut=st.floats(0, 1))
 def test_a_grid_stopped_anywhere_is_balanced(sizes: tuple[int, int, int], cut: float) -> None:
     """No value of an axis was tried much more often than another one of the same axis."""
@@ -59,7 +60,7 @@ def test_a_half_of_a_two_level_design_has_every_pair_of_values() -> None:
         assert {(row[one], row[other]) for row in half} == set(product(plan.axes[one], plan.axes[other]))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(10, 40))
 @given(axes=AXES, takes=st.integers(1, 3))
 def test_every_order_has_every_row_once_and_stays_the_same(axes: dict[str, list[Any]], takes: int) -> None:
     """Also with impossible rows, and with takes."""

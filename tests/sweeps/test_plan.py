@@ -20,10 +20,11 @@ from reelbook.sweeps.plan.plan_summary import format_facts, summarise
 from reelbook.sweeps.plan.prompt_templates import template
 from reelbook.sweeps.plan.sweep_call import sweep
 from tests.models.described_inputs import with_fields
+from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(10, 40))
 @given(axes=AXES, cut=st.integers(-5, 70), step=st.integers(1, 3))
 def test_slices_together_are_the_whole(axes: dict[str, list[Any]], cut: int, step: int) -> None:
     """Whatever is cut off and added again, in two parts or as every n-th run."""
@@ -40,7 +41,7 @@ def test_slices_together_are_the_whole(axes: dict[str, list[Any]], cut: int, ste
     assert [row.number for row in plan[cut:]] == list(range(len(plan[cut:])))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(10, 40))
 @given(axes=AXES, seed=st.integers())
 def test_a_shuffled_plan_has_the_same_runs(axes: dict[str, list[Any]], seed: int) -> None:
     """In the same new order for the same seed; the price stays."""

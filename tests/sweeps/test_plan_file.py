@@ -27,6 +27,7 @@ from reelbook.sweeps.plan.sweep_call import sweep
 from reelbook.sweeps.plan.toml_text import format_toml, parse_value
 from tests.models.described_inputs import with_fields
 from tests.models.inputs import IMAGE_TO_VIDEO, SMART_RESIZE, TEXT_TO_VIDEO
+from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT
 
 VALUES = st.recursive(
@@ -43,7 +44,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(37, 150))
 @given(value=VALUES)
 def test_any_value_survives_toml(value: Any) -> None:
     """None included, which TOML lacks, and tables that look like our word for it."""
@@ -52,7 +53,7 @@ def test_any_value_survives_toml(value: Any) -> None:
     assert parse_value(read) == value
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(10, 40))
 @given(axes=AXES, cut=st.integers(0, 9))
 def test_a_grid_survives_its_file(axes: dict[str, list[Any]], cut: int) -> None:
     """As its axes, and the same cut, shuffled and repeated; as its rows where a function had a say."""
@@ -68,7 +69,7 @@ def test_a_grid_survives_its_file(axes: dict[str, list[Any]], cut: int) -> None:
         assert parse_plan(changed.to_toml()) == changed
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(10, 30))
 @given(
     base=TEXT_TO_VIDEO | IMAGE_TO_VIDEO | SMART_RESIZE,
     cells=st.lists(st.text(st.characters(codec="utf-8")), min_size=1, max_size=3),

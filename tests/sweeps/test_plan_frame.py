@@ -15,12 +15,13 @@ from reelbook.sweeps.plan.plan_frame import get_columns
 from reelbook.sweeps.plan.prompt_templates import template
 from reelbook.sweeps.plan.sweep_call import sweep
 from tests.models.described_inputs import with_fields
+from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT
 
 TYPES = sweep(BOAT, num_frames=[49]).frame.dtypes.astype(str).to_dict()
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(10, 40))
 @given(axes=AXES)
 def test_the_table_agrees_with_the_plan_row_by_row(axes: dict[str, list[Any]]) -> None:
     """Every field of a possible run, its take, its price and its problem."""

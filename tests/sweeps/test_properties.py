@@ -28,13 +28,14 @@ from reelbook.sweeps.plan.prompt_templates import template
 from reelbook.sweeps.plan.sampling import sampled
 from reelbook.sweeps.plan.sweep_call import sweep
 from reelbook.sweeps.results.result_frame import build_frame
+from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT, VALUES
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=3)
 NAMES = ["seed", "num_frames", "temporal_adain_factor"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(10, 40), deadline=None)
 @given(
     axes=AXES, words=st.tuples(WORDS, WORDS), draws=st.integers(1, 5), takes=st.integers(1, 3), length=st.integers(1, 3)
 )
@@ -55,7 +56,7 @@ def test_a_sweep_has_as_many_runs_as_its_parts_multiply_to(
     assert plan.credits == sum(row.credits or 0 for row in plan.distinct)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(15, 60), deadline=None)
 @given(lengths=st.lists(st.integers(1, 9), min_size=2, max_size=3))
 def test_zipped_axes_have_to_be_of_one_length_and_the_error_tells_each(lengths: list[int]) -> None:
     """Of the same length they make so many runs; otherwise the sentence has every name with its number."""
@@ -70,7 +71,7 @@ def test_zipped_axes_have_to_be_of_one_length_and_the_error_tells_each(lengths: 
     assert all(f"`{name}` has {len(values)}" in str(caught.value) for name, values in axes.items())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(10, 40), deadline=None)
 @given(
     low=st.integers(9, 1441),
     high=st.integers(9, 1441),
@@ -115,7 +116,7 @@ def _exact(column: pd.Series[Any]) -> list[int | None]:
     return [None if pd.isna(value) else int(value) for value in column]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(10, 40), deadline=None)
 @given(
     axes=AXES,
     takes=st.integers(1, 2),
@@ -139,7 +140,7 @@ def test_the_plan_and_the_table_of_results_agree_row_by_row(
     assert (table["input_json"].isna() == impossible).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(7, 30), deadline=None)
 @given(
     axes=AXES,
     cells=st.lists(st.fixed_dictionaries({"note": st.text("xyz", max_size=3)}), min_size=1, max_size=3),
@@ -170,7 +171,7 @@ def _table(plan: Plan, statuses: list[str]) -> pd.DataFrame:
     return build_frame(plan, standings, [None] * len(plan), {})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(10, 40), deadline=None)
 @given(axes=AXES, cuts=st.lists(st.integers(0, 64), max_size=4))
 def test_slices_at_any_cuts_together_are_the_whole_and_so_are_their_tables(
     axes: dict[str, list[Any]], cuts: list[int]

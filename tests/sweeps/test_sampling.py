@@ -14,12 +14,13 @@ from reelbook.models.described.input_class import describe
 from reelbook.sweeps.plan.sampling import Method, sampled
 from reelbook.sweeps.plan.sweep_call import sweep
 from tests.models.described_inputs import with_fields
+from tests.support import examples
 from tests.sweeps.axes import BOAT
 
 METHODS: st.SearchStrategy[Method] = st.sampled_from(["latin", "sobol"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(10, 40), deadline=None)
 @given(
     n=st.integers(1, 40),
     frames=st.tuples(st.integers(9, 1441), st.integers(9, 1441)).map(sorted).map(tuple),

@@ -101,7 +101,7 @@ def test_little_waits_at_the_service_however_many_there_are(hosted: Hosted, clie
     job = plan.start(budget=plan.credits, concurrency=64)
 
     line.until_sent(AT_WORK + MIN_AHEAD)
-    threading.Event().wait(1.0)  # One run in a second is no reason to send more.
+    threading.Event().wait(0.3)  # That two are worked on, and none has ended, is no reason to send more.
     line.end(1)
     line.until_sent(AT_WORK + MIN_AHEAD + 1)
     before = line.most_waiting

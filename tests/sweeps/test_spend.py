@@ -98,6 +98,7 @@ def test_one_of_two_limits_is_enough_for_a_hosted_service(served: Served, client
     assert len(reserved(served)) == 2
 
 
+@pytest.mark.deep
 def test_without_the_claim_too_much_would_be_spent(
     served: Served, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,8 @@ from reelbook.widgets.panel import Panel, show_job
 from tests.sweeps.dots import BOAT, PRICE, Scripted
 from tests.transport.variants import Hosted
 
+pytestmark = pytest.mark.usefixtures("quick_updates")
+
 WAIT = 20.0
 
 

@@ -296,7 +296,7 @@ def inputs(name: str) -> st.SearchStrategy[dict[str, Any]]:
 
 
 @lru_cache(maxsize=64)
-def samples(name: str, count: int = 30) -> tuple[dict[str, Any], ...]:
+def samples(name: str, count: int = 16) -> tuple[dict[str, Any], ...]:
     """The same few valid values each time, the smallest first."""
     found: list[dict[str, Any]] = []
 

@@ -13,6 +13,7 @@ from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.models.base import Input
 from reelbook.models.catalog import CATALOG
 from reelbook.models.common_sizes import FORMATS
+from tests.support import examples
 from tests.widgets.forms.page import Page
 
 WHOLE: dict[type[Input], dict[str, Any]] = {
@@ -40,7 +41,7 @@ def pages() -> dict[type[Input], Page]:
     return {kind: Page(kind) for kind in WHOLE}
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(80, 300))
 @given(place=st.sampled_from(FIELDS), value=ODD)
 def test_a_form_takes_from_python_what_the_class_takes(pages: dict[type[Input], Page], place: Any, value: Any) -> None:
     """The same value, the same answer, and the same request where it is taken."""

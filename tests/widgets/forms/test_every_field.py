@@ -32,7 +32,7 @@ from tests.widgets.forms.page import Page
 
 Pages = Callable[[str], Page]
 
-SIZES = [pytest.param(8, id="ci"), pytest.param(400, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]
+SIZES = [pytest.param(4, id="ci"), pytest.param(400, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]
 """How many inputs each form is tried with."""
 STRANGE: list[Any] = [None, True, 0.5, 10**30, "no such thing", [[]], {"unheard_of": 1}, "\ud800"]
 """Values that most fields refuse, and the last of them every one: half of a pair that makes one sign."""

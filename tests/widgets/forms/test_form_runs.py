@@ -15,6 +15,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
+from reelbook.display import update_clock
 from reelbook.display.update_clock import UPDATE_SECONDS, updater
 from reelbook.errors import InvalidInput, Problem
 from reelbook.models.base import Input
@@ -27,6 +28,8 @@ from tests.display.stand_in import StandIn
 from tests.support import Served, png, read_charges
 from tests.sweeps.dots import BOAT, PRICE, RUN, Scripted
 from tests.transport.variants import Hosted, Reply
+
+pytestmark = pytest.mark.usefixtures("quick_updates")
 
 WAIT = 30.0
 Shown = dict[str, Any]
@@ -141,7 +144,7 @@ def paper(client: Client) -> Iterator[Callable[..., Paper]]:
     """Makes forms that are closed with the test."""
     made: list[Paper] = []
 
-    def make(value: Input | Exception, *, start: Callable[[Input], Any] = client.start) -> Paper:
+    def make(value: Input | Exception, *, start: Callable[[Input], Any] = client.start_watched) -> Paper:
         made.append(Paper(start, value))
         return made[-1]
 
@@ -519,8 +522,11 @@ def test_what_the_service_says_to_a_cancel_is_told(
     assert form.records[0]["status"] == "completed"
 
 
-def test_all_forms_together_are_told_four_times_a_second(paper: Callable[..., Paper]) -> None:
+def test_all_forms_together_are_told_four_times_a_second(
+    paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Forty runs of four forms that have news each millisecond: the pages hear together what one could read."""
+    monkeypatch.setattr(update_clock, "UPDATE_SECONDS", UPDATE_SECONDS)
     flood = [
         StandIn(status="IN_PROGRESS", progress=(0.0, "painting"), input=BOAT, request_id=f"r{number}")
         for number in range(40)

@@ -24,7 +24,7 @@ from reelbook.models.base import Input
 from reelbook.sweeps.plan.plan import Plan
 from reelbook.widgets.forms.fields.control_tree import get_sheet
 from reelbook.widgets.forms.form import Form
-from reelbook.widgets.forms.sweeping import plan_preview
+from reelbook.widgets.forms.sweeping import form_planning, plan_preview
 from reelbook.widgets.forms.sweeping.form_planning import CORRECT_VALUES, MAKING
 from reelbook.widgets.forms.sweeping.form_sweep import STALE, STARTED, TWICE
 from reelbook.widgets.forms.sweeping.plan_preview import format_code
@@ -39,6 +39,8 @@ from tests.support import png, read_charges
 from tests.sweeps.dots import PRICE, Scripted
 from tests.transport.variants import Hosted
 from tests.widgets.forms.described import KINDS
+
+pytestmark = pytest.mark.usefixtures("quick_updates")
 
 WAIT = 30.0
 DOT = rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16), frames=1)])
@@ -114,6 +116,12 @@ def client(folder: Path) -> Iterator[Client]:
     """A client of the embedded service, as a notebook has it."""
     with rb.connect(library=folder) as client:
         yield client
+
+
+@pytest.fixture(autouse=True)
+def _plans_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person who types would be waited for; here everything is typed at once."""
+    monkeypatch.setattr(form_planning, "PAUSE_SECONDS", 0.01)
 
 
 @pytest.fixture

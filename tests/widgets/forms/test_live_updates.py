@@ -6,8 +6,12 @@ import gc
 import threading
 import weakref
 
+import pytest
+
 from reelbook.display.update_clock import Bundle, updater
 from reelbook.widgets.forms.live_updates import LiveUpdates
+
+pytestmark = pytest.mark.usefixtures("quick_updates")
 
 WAIT = 10.0
 

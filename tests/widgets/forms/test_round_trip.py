@@ -24,8 +24,8 @@ from tests.support import as_data_uri, png
 from tests.widgets.forms.described import KINDS, inputs
 from tests.widgets.forms.page import Page
 
-SIZES = [pytest.param(15, id="ci"), pytest.param(500, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]
-"""How many inputs of each kind make the journey: 240 in all, or 8,000."""
+SIZES = [pytest.param(6, id="ci"), pytest.param(500, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]
+"""How many inputs of each kind make the journey: 96 in all, or 8,000."""
 
 OWN: dict[str, st.SearchStrategy[Any]] = {
     "TextToVideo": TEXT_TO_VIDEO,

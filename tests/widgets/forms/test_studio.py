@@ -23,6 +23,8 @@ from reelbook.widgets.studio import earlier_runs, gallery
 from reelbook.widgets.studio.studio import Studio
 from tests.support import Served, png
 
+pytestmark = pytest.mark.usefixtures("quick_updates")
+
 WAIT = 30.0
 TEXT, IMAGE = rb.TextToVideo.endpoint_id, rb.ImageToVideo.endpoint_id
 
