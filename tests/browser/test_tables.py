@@ -24,7 +24,7 @@ from reelbook.media.local_file import LocalFile
 from reelbook.media.posters import get_poster
 from reelbook.models.service_file import File
 from reelbook.settings import options
-from reelbook.widgets import clip_transfer
+from reelbook.widgets import table_clips
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import contrast, overflow, playback, shot
 from tests.browser.sanitised import sanitised
@@ -242,7 +242,7 @@ def test_rows_of_one_file_share_its_poster(opened: Open, clips: list[str]) -> No
 def test_a_courier_without_a_kernel_says_so(opened: Open) -> None:
     """After a restart nothing can be sent: whoever asked for a clip is told, and no error is left on the page."""
     page = opened(render_table(runs(1)))
-    code = base64.b64encode((Path(clip_transfer.__file__).parent / "clip_transfer.js").read_bytes()).decode()
+    code = base64.b64encode((Path(table_clips.__file__).parent / "table_clips.js").read_bytes()).decode()
 
     told = page.evaluate(
         """async (code) => {

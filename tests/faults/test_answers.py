@@ -16,7 +16,7 @@ import pytest
 import reelbook as rb
 from reelbook.errors import NotReady, RunCancelled, RunFailed
 from reelbook.runs import follower
-from reelbook.transport import http, paid_response, request_facts
+from reelbook.transport import definite_refusal, http, request_facts
 from reelbook.transport.downloads import downloader
 from reelbook.transport.http import RetryPolicy
 from reelbook.transport.polling import outage, tracked_run
@@ -86,7 +86,7 @@ def impatient() -> Iterator[None]:
         )
         patch.setattr(follower, "RESULT_SECONDS", 0.2)
         patch.setattr(follower, "TICK_SECONDS", 0.1)
-        patch.setattr(paid_response, "REFUSED_SECONDS", 1.5)
+        patch.setattr(definite_refusal, "REFUSED_SECONDS", 1.5)
         patch.setattr(request_facts, "NEW_SECONDS", 0.0)
         patch.setattr(downloader, "PAUSE_SECONDS", 0.01)
         patch.setattr(outage, "FIRST_PAUSE_SECONDS", 0.05)
@@ -198,7 +198,7 @@ def passing(
     for_ever = {kind: [Fault(STATUS, kind)] for kind in kinds if kind in NEVER_A_STATUS}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(follower, "RESULT_SECONDS", 10.0)
-        patch.setattr(paid_response, "REFUSED_SECONDS", 10.0)
+        patch.setattr(definite_refusal, "REFUSED_SECONDS", 10.0)
         return told_of(tmp_path_factory.mktemp("passing"), {**for_a_while, **for_ever})
 
 
@@ -354,7 +354,7 @@ def test_the_rule_that_was_pays_twice_and_is_seen(
 ) -> None:
     """The control: were any refusal of a result a failure, the same oracle would show it."""
     monkeypatch.setattr(
-        paid_response, "get_end_by_refusal", lambda request_id, error: RunFailed(request_id, str(error), None)
+        definite_refusal, "get_end_by_refusal", lambda request_id, error: RunFailed(request_id, str(error), None)
     )  # fmt: skip
 
     told = told_of(tmp_path, {kind: [Fault(RESULT, kind)] for kind in ("400 page", "405 page", "410 page", "411 page")})

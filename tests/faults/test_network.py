@@ -27,10 +27,10 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.runs import follower, submission
+from reelbook.runs import follower
 from reelbook.runs.submission import Submission
 from reelbook.service.accounts import NewAccount
-from reelbook.transport import http
+from reelbook.transport import http, retries
 from reelbook.transport.downloads import downloader
 from reelbook.transport.exchange import Call, ConnectionPool
 from reelbook.transport.http import Http, RetryPolicy
@@ -104,7 +104,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(downloader, "STALL_SECONDS", 1.0)
     monkeypatch.setattr(follower, "RESULT_SECONDS", 4.0)
-    monkeypatch.setattr(submission, "_retry_delay", lambda error, attempt: float(error.facts["retry_after"]) / 10)
+    monkeypatch.setattr(retries, "get_busy_pause", lambda error, attempt: float(error.facts["retry_after"]) / 10)
     free, paid, whole = ConnectionPool.free, ConnectionPool.paid, Http.free
 
     async def timed_free(pool: ConnectionPool, call: Call, seconds: float) -> Answer | NoAnswer:

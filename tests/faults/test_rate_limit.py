@@ -11,7 +11,7 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.display.sweep_panel import format_panel, render_panel
-from reelbook.runs import submission
+from reelbook.transport import retries
 from tests.faults.kernels import PATIENCE, Kernel
 from tests.sweeps.dots import BOAT, RUN
 from tests.transport.variants import Hosted, Reply
@@ -55,7 +55,7 @@ def test_a_cell_says_that_it_waits_for_a_rate_limit_and_is_interrupted_at_once(h
 
 def test_giving_up_says_what_to_do(hosted: Hosted, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing was paid, and the same can be run again."""
-    monkeypatch.setattr(submission, "MAX_RETRY_SECONDS", 1.0)
+    monkeypatch.setattr(retries, "MAX_BUSY_SECONDS", 1.0)
     with pytest.raises(rb.TooManyRequests, match=r"Nothing was paid.*wait a minute, then run the same again"):
         client.run(BOAT)
 

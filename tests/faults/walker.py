@@ -55,8 +55,8 @@ def _tried(work: Callable[[], Any]) -> Any:
 
 def _hurry() -> None:
     """The same rules in a shorter life."""
-    from reelbook.runs import follower, submission
-    from reelbook.transport import http, paid_response, request_facts
+    from reelbook.runs import follower
+    from reelbook.transport import definite_refusal, http, request_facts, retries
     from reelbook.transport.downloads import downloader
     from reelbook.transport.http import RetryPolicy
     from reelbook.transport.polling import outage, tracked_run
@@ -66,14 +66,14 @@ def _hurry() -> None:
     )
     setattr(follower, "RESULT_SECONDS", 0.3)  # noqa: B010  # Names of other modules, which it has taken over.
     setattr(follower, "TICK_SECONDS", 0.05)  # noqa: B010
-    paid_response.REFUSED_SECONDS, outage.GIVE_UP_SECONDS = 0.8, 1.5
+    definite_refusal.REFUSED_SECONDS, outage.GIVE_UP_SECONDS = 0.8, 1.5
     outage.FIRST_PAUSE_SECONDS, outage.MAX_PAUSE_SECONDS = 0.02, 0.3
-    request_facts.NEW_SECONDS, submission.MAX_RETRY_SECONDS = 0.2, 1.0
+    request_facts.NEW_SECONDS, retries.MAX_BUSY_SECONDS = 0.2, 1.0
     downloader.PAUSE_SECONDS, tracked_run.FIRST_POLL_SECONDS, tracked_run.FIRST_INTERVAL_SECONDS = 0.01, 0.005, 0.02
 
 
 def _follow_the_old_rule() -> None:
     from reelbook.errors import RunFailed
-    from reelbook.transport import paid_response
+    from reelbook.transport import definite_refusal
 
-    paid_response.get_end_by_refusal = lambda request_id, error: RunFailed(request_id, str(error), None)
+    definite_refusal.get_end_by_refusal = lambda request_id, error: RunFailed(request_id, str(error), None)

@@ -195,7 +195,7 @@ def test_a_service_that_says_later_is_asked_later(
         waited.append(float(error.facts["retry_after"]))
         return 0.0
 
-    monkeypatch.setattr("reelbook.runs.submission._retry_delay", later)
+    monkeypatch.setattr("reelbook.transport.retries.get_busy_pause", later)
     hosted.on("POST", RUN, Reply(429, {"detail": "later"}, {"retry-after": "3"}), {"requestId": "r1"})
     _script(hosted, "r1", _set())
 

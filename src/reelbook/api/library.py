@@ -35,7 +35,7 @@ def provenance(file: str | Path | LocalFile | Run | pd.DataFrame | pd.Series[Any
     Read from the file's metadata; for a file signed by its maker, which must not be changed, from the sidecar of an
     exported copy, or from the run in the library that generated a file with the same content.
     """
-    from .run_arguments import find_file
+    from .which_run import find_file
 
     return read(find_file(file, "rb.provenance"), _find_by_content)
 

@@ -31,6 +31,6 @@ def strip(
     Accepts a run, a file or its path, a row of any table of runs such as `table.loc[[7]]`, or a request id.
     """
     from ..display.sheets import draw_strip
-    from .run_arguments import find_run_or_file
+    from .which_run import find_run_or_file
 
     return draw_strip(find_run_or_file(run_or_file, "rb.strip"), frames=frames, width=width)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import random
 import sqlite3
 import time
 import uuid
@@ -25,18 +24,16 @@ from ..storage.ledger.transitions import Entry
 from ..storage.ledger.writer import Ledger
 from ..storage.run_identity import dumps, format_canonical, make_identity
 from ..storage.shelf import Shelf
+from ..transport import retries
 from ..transport.downloads.downloader import Downloader
 from ..transport.http import Http
+from ..transport.pause_note import PauseNote, pause_note
 from ..transport.picture_sources import Source, build_request_input, read_sources
 from ..transport.polling.poller import Poller
-from ..transport.retries import get_retry_after
 from ..transport.service_calls import Accepted, ServiceCalls
 from ..transport.uploads import Uploads
-from ..transport.wait_notes import PauseNote, pause_note
 from ..util.background_loop import TICK_SECONDS
 
-MAX_RETRY_SECONDS = 120.0
-"""Time limit for retries while the service answers 429."""
 RECORD_RETRY_SECONDS, OWNER_POLL_SECONDS, NOTICE_SECONDS = 2.0, 0.05, 1.0
 
 log = logging.getLogger("reelbook")
@@ -193,8 +190,8 @@ class Submission:
                 try:
                     return verdict, await self._send(entry)
                 except TooManyRequests as error:
-                    pause, refusals = _retry_delay(error, refusals), refusals + 1
-                    if self.stopped or time.monotonic() + pause - since > MAX_RETRY_SECONDS:
+                    pause, refusals = retries.get_busy_pause(error, refusals), refusals + 1
+                    if self.stopped or time.monotonic() + pause - since > retries.MAX_BUSY_SECONDS:
                         raise
                     with self.pause_note.during(error, pause):
                         await self._sleep_unless_stopped(pause)
@@ -386,9 +383,3 @@ def _without_fields(value: Any, names: Collection[str]) -> Any:
     if isinstance(value, list):
         return [_without_fields(item, names) for item in value]
     return value
-
-
-def _retry_delay(error: TooManyRequests, attempt: int) -> float:
-    """Seconds until the next attempt: the service's `Retry-After` plus an exponential back-off with jitter."""
-    pause: float = min(0.5 * 2.0**attempt, 20.0) * random.uniform(0.5, 1.0)
-    return get_retry_after(error) + pause

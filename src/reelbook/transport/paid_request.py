@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from ..errors import ReelbookError, UncertainRun, Unreachable
 from .api_key import Key
-from .paid_response import format_uncertain_reason, is_definite_refusal
+from .definite_refusal import format_uncertain_reason, is_definite_refusal
 from .responses import Answer, NoAnswer, parse_json, parse_refusal, summarise
 from .retries import RetryPolicy, get_retry_after, retry_paid
 from .service_address import Address

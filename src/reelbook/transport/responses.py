@@ -15,7 +15,7 @@ from .. import errors
 from ..errors import ServiceBroken, ServiceError
 from ..util.printable import format_line, map_texts, replace_surrogates
 from .api_key import Key
-from .paid_response import has_refusal_shape
+from .definite_refusal import has_refusal_shape
 
 MAX_TEXT_LENGTH = 500
 MAX_ID_LENGTH = 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ from typing import TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
 from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, UncertainRun, Unreachable
-from .wait_notes import pause_note
+from .pause_note import pause_note
 
 T = TypeVar("T")
 
 MAX_RETRY_AFTER_SECONDS = 60.0
 """A service's Retry-After is respected up to this limit."""
+MAX_BUSY_SECONDS = 120.0
+"""A paid request that is refused with 429 is sent again for so long."""
 FINAL_ERROR_TYPES = frozenset({"engine_error", "engine_timeout"})
 """Error types that report how a run ended. They come with a 5xx, and a retry changes nothing."""
 TEMPORARY_STATUSES = frozenset({408, 500, 502, 503, 504})
@@ -160,6 +163,12 @@ def get_retry_after(error: BaseException | None) -> float:
     except (TypeError, ValueError):
         return 0.0
     return seconds if math.isfinite(seconds) else 0.0
+
+
+def get_busy_pause(error: TooManyRequests, attempt: int) -> float:
+    """Seconds until a paid request refused with 429 is sent again: `Retry-After` plus an exponential back-off with jitter."""
+    pause: float = min(0.5 * 2.0**attempt, 20.0) * random.uniform(0.5, 1.0)
+    return get_retry_after(error) + pause
 
 
 def _report_pause(state: RetryCallState) -> None:

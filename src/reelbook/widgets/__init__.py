@@ -30,6 +30,6 @@ def _register_file(path: Path | None) -> str:
 
 
 def _show_table(reel: Any) -> None:
-    from .clip_transfer import show_table
+    from .table_clips import show_table
 
     show_table(reel)

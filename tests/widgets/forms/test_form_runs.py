@@ -20,7 +20,7 @@ from reelbook.display.update_clock import UPDATE_SECONDS, updater
 from reelbook.errors import InvalidInput, Problem
 from reelbook.models.base import Input
 from reelbook.session import Session
-from reelbook.widgets import file_messages
+from reelbook.widgets import send_file
 from reelbook.widgets.forms.running import form_runs, run_clips, run_history, run_presses
 from reelbook.widgets.forms.running.form_runs import MAX_ENTRIES, FormRuns
 from reelbook.widgets.forms.running.run_presses import ENDED, GOING, SAME, TWICE
@@ -640,7 +640,7 @@ def test_posters_are_small_pictures_on_demand(paper: Callable[..., Paper]) -> No
 
 def test_a_clip_comes_whole_and_in_parts(paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part fits into a message; together they are the file."""
-    monkeypatch.setattr(file_messages, "CHUNK_BYTES", 500)
+    monkeypatch.setattr(send_file, "CHUNK_BYTES", 500)
     form = paper(stitch(8.0))
     form.run()
     path = form.running.runs[0].video.path
@@ -662,7 +662,7 @@ def test_a_clip_that_is_too_large_or_gone_is_told_in_words(
     form.run()
     path = form.running.runs[0].video.path
 
-    monkeypatch.setattr(file_messages, "MAX_BYTES", 10)
+    monkeypatch.setattr(send_file, "MAX_BYTES", 10)
     form.press("bring", run="1", file=0)
     form.until(lambda paper: len(paper.sent) == 1)
     path.unlink()

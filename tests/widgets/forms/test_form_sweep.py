@@ -19,6 +19,7 @@ from PIL import Image
 
 import reelbook as rb
 from reelbook.client import Client
+from reelbook.display.sweep_code import format_sweep_code
 from reelbook.display.update_clock import updater
 from reelbook.models.base import Input
 from reelbook.sweeps.plan.plan import Plan
@@ -27,7 +28,6 @@ from reelbook.widgets.forms.form import Form
 from reelbook.widgets.forms.sweeping import form_planning, plan_preview
 from reelbook.widgets.forms.sweeping.form_planning import CORRECT_VALUES, MAKING
 from reelbook.widgets.forms.sweeping.form_sweep import STALE, STARTED, TWICE
-from reelbook.widgets.forms.sweeping.plan_preview import format_code
 from reelbook.widgets.forms.sweeping.typed_values import (
     MAX_VALUES,
     UnreadableValues,
@@ -780,7 +780,7 @@ def test_code_of_pictures_and_odd_names_can_be_run(client: Client) -> None:
     name = next(one["name"] for one in get_sheet(odd)["fields"] if not one["name"].isidentifier())
     picture = rb.Image.from_library("a" * 64)
 
-    text = format_code(BOAT, {name: ["x"], "class": [picture, {"a": [picture]}]}, 5, price=7)
+    text = format_sweep_code(BOAT, {name: ["x"], "class": [picture, {"a": [picture]}]}, 5, price=7)
 
     compile(text, "copied", "exec")
     assert f"{name!r}: ['x']" in text

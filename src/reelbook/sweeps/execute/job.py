@@ -21,6 +21,7 @@ from ...util.name_hints import NameHints
 from ..money_text import format_spending
 from ..sweep_errors import usage_error
 from .executor import Client, Executor
+from .interrupt_text import count_runs, format_interrupt
 from .ledger_lookup import find_known
 from .progress import Progress
 from .run_options import Options
@@ -225,7 +226,7 @@ class SweepJob(NameHints):
         counts = ", ".join(f"{count:,} {status}" for status, count in progress.counts.items() if count)
         money = ", ".join(format_spending(progress))
         reason = f". {progress.reason}" if progress.reason else ""
-        return f"<Sweep of {_runs(len(self.plan))}, {progress.state}: {counts or 'nothing yet'}; {money}{reason}>"
+        return f"<Sweep of {count_runs(len(self.plan))}, {progress.state}: {counts or 'nothing yet'}; {money}{reason}>"
 
     # On the background loop.
 
@@ -372,35 +373,3 @@ def _call_safely(function: Callable[[SweepJob], Any], job: SweepJob) -> None:
         function(job)
     except Exception:
         log.warning("A function that a sweep was to call has failed.", exc_info=True)
-
-
-def format_interrupt(progress: Progress) -> str:
-    """The message for the user who interrupted a sweep."""
-    completed, at_work = progress.counts[SweepStatus.COMPLETED], progress.counts[SweepStatus.RUNNING]
-    waiting = max(progress.counts[SweepStatus.WAITING] - progress.queued, 0)
-    under_way = [f"{_runs(at_work)} {_is(at_work)} being worked on"] if at_work else []
-    if progress.queued:
-        under_way.append(
-            f"{_runs(progress.queued)} {'waits' if progress.queued == 1 else 'wait'} in the service's queue"
-        )
-    if waiting:
-        under_way.append(f"{_runs(waiting)} {_is(waiting)} being sent")
-    completed_text = f"{completed:,} of {_runs(progress.total)} {'is' if completed == 1 else 'are'} completed"
-    words = [
-        f"You interrupted a sweep: {completed_text}, and {_runs(progress.counts[SweepStatus.NOT_STARTED])} will not be sent."
-    ]
-    if under_way:
-        cost = f", which may still cost {progress.reserved:,} credits" if progress.reserved else ""
-        words.append(f"In the background, {' and '.join(under_way)}{cost}.")
-    if progress.queued:
-        back = f" and get {progress.queued_credits:,} credits back" if progress.queued_credits else ""
-        words.append(f"To cancel what waits in the queue{back}: rb.cancel_queued().")
-    return " ".join([*words, "Run the same plan again to go on: nothing is paid for twice."])
-
-
-def _is(count: int) -> str:
-    return "is" if count == 1 else "are"
-
-
-def _runs(count: int) -> str:
-    return f"{count:,} run{'' if count == 1 else 's'}"

@@ -15,7 +15,7 @@ from ...errors import (
     Unauthorized,
     Unreachable,
 )
-from ..paid_response import is_about_the_account
+from ..definite_refusal import is_about_the_account
 from ..retries import MAX_RETRY_AFTER_SECONDS, get_retry_after
 from .tracked_run import TrackedRun
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ...errors import NotFound, ReelbookError, Refused, Unreachable
 from ...models.queue_status import STATUSES, QueueStatus
-from ..paid_response import REFUSED_SECONDS
+from ..definite_refusal import REFUSED_SECONDS
 from .durations import Durations, tolerable_delay
 from .outage import Outage, is_final, pause_after
 from .status_source import StatusCalls

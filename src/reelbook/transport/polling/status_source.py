@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ...errors import NotReady, ReelbookError, ServiceError, TooManyRequests
 from ...models.queue_status import COMPLETED, IN_PROGRESS, QueueStatus
-from ..paid_response import is_about_the_account
+from ..definite_refusal import is_about_the_account
 from ..response_parsing import ServiceInfo, has_files
 from ..service_calls import ServiceCalls
 

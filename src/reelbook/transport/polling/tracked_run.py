@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...models.queue_status import IN_QUEUE, QueueStatus
-from ..paid_response import REFUSED_SECONDS
+from ..definite_refusal import REFUSED_SECONDS
 from .durations import Durations, tolerable_delay
 
 FIRST_POLL_SECONDS = 0.06

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....media.posters import get_poster, make_thumbnail
-from ...file_messages import find_refusal, make_messages
+from ...send_file import find_refusal, make_messages
 
 if TYPE_CHECKING:
     from ....media.local_file import LocalFile

@@ -92,7 +92,8 @@ class FormSweeps:
 
     def _add_entry(self, content: Mapping[str, Any]) -> StartedSweep | str:
         """A new entry, or the reason why there is none."""
-        from .plan_preview import format_code, parse_limits
+        from ....display.sweep_code import format_sweep_code
+        from .plan_preview import parse_limits
 
         form, number = self._form, content.get("plan")
         if form is None:
@@ -113,7 +114,7 @@ class FormSweeps:
             if why:
                 return why
             self._count += 1
-            text = format_code(preview.plan.base, preview.axes, preview.paid + spend, price)
+            text = format_sweep_code(preview.plan.base, preview.axes, preview.paid + spend, price)
             entry = StartedSweep(
                 str(self._count), preview.plan, preview.number, spend, price, text, self._planning.service
             )
@@ -155,7 +156,8 @@ class FormSweeps:
 
     def _code(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Send Python code for the displayed plan: `{do: "sweep_code", plan, spend, price?}`."""
-        from .plan_preview import format_code, parse_limits
+        from ....display.sweep_code import format_sweep_code
+        from .plan_preview import parse_limits
 
         form, preview = self._form, self._planning.preview
         if form is None:
@@ -167,7 +169,7 @@ class FormSweeps:
 
         def answer() -> None:
             self._pictures.store_all()
-            text = "" if why else format_code(preview.plan.base, preview.axes, preview.paid + spend, price)
+            text = "" if why else format_sweep_code(preview.plan.base, preview.axes, preview.paid + spend, price)
             form.send({"sweep_code": text, "why": why})
 
         form.in_background("sweep-code", answer)

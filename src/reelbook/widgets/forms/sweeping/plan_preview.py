@@ -1,4 +1,4 @@
-"""The plan of a form's sweep as its page displays it: runs, price, impossible runs, first rows and code."""
+"""The plan of a form's sweep as its page displays it: runs, price, impossible runs and first rows."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from ....display import plan_card
 from ....display.formatting import format_credits, join_with_dots, shorten
-from ....display.input_code import format_input_code
 from ....errors import InvalidInput, ReelbookError
 from ....models.base import Input
 from ....models.catalog import find_endpoint
-from ....models.images import Image
 from ....models.pricing import Estimate
-from ....models.smart_resize import Size
 from ....sweeps.execute.run_options import make_options
 from ....sweeps.plan.sweep_call import sweep
 from ..page_messages import format_sentence
@@ -31,10 +27,7 @@ if TYPE_CHECKING:
 PRICING_SECONDS = 5.0
 """After this, the catalog's prices are used, marked as estimates."""
 MAX_REASONS, FIRST_ROWS, MAX_COLUMNS, MAX_CELL_LENGTH = 4, 8, 6, 60
-MAX_NOTE_LENGTH, MAX_CODE_LENGTH = 600, 200_000
-TOO_LONG = (
-    "# Too long to be shown. The plan itself is `jobs[-1].plan` of this form, and can be run again with its run()."
-)
+MAX_NOTE_LENGTH = 600
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,28 +88,6 @@ def parse_limits(content: Mapping[str, Any], preview: PlanPreview) -> tuple[int,
             f"With 0 credits none of these runs can be paid for. All of them need {format_credits(preview.summary['due'])}.",
         )
     return options.spend, options.price, ""
-
-
-def format_code(base: Input, axes: Mapping[str, Sequence[Any]], budget: int, price: int | None = None) -> str:
-    """Python code for the same plan, run with a budget, so that a cell that is run twice pays once.
-
-    >>> from reelbook.models.text_to_video import TextToVideo
-    >>> print(format_code(TextToVideo(prompt="a boat"), {"seed": [0, 1, 2, 3]}, 212))
-    table = rb.sweep(
-        rb.TextToVideo(prompt='a boat'),
-        seed=range(0, 4),
-    ).run(budget=212)
-    """
-    values = {name: _format_values(one) for name, one in axes.items()}
-    if all(name.isascii() and name.isidentifier() and not iskeyword(name) for name in values):
-        lines = [f"{name}={text}" for name, text in values.items()]
-    else:
-        lines = [f"{{{', '.join(f'{name!r}: {text}' for name, text in values.items())}}}"]
-    first = format_input_code(base).replace("\n", "\n    ")
-    body = "".join(f"    {line},\n" for line in (first, *lines))
-    per_run = "" if price is None else f", price={price}"
-    text = f"table = rb.sweep(\n{body}).run(budget={budget}{per_run})"
-    return text if len(text) <= MAX_CODE_LENGTH else TOO_LONG
 
 
 def _price_by_service(plan: Plan, session: Session) -> Plan:
@@ -180,19 +151,3 @@ def _credits_json(row: Row, known: Known | None, labels: Mapping[str, str]) -> d
     if known is not None and known(row):
         return {"credits": "◉ in the library"}
     return {"credits": "unknown" if row.credits is None else f"{row.credits:,}"}
-
-
-def _format_values(values: Sequence[Any]) -> str:
-    ints = [value for value in values if type(value) is int]
-    if len(ints) == len(values) > 3 and ints == list(range(ints[0], ints[0] + len(ints))):
-        return f"range({ints[0]}, {ints[-1] + 1})"
-    return f"[{', '.join(map(_format_value, values))}]"
-
-
-def _format_value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{name!r}: {_format_value(item)}' for name, item in value.items())}}}"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_format_value, value))}]"
-    is_held = isinstance(value, Size) or (isinstance(value, Image) and value.sha256 is not None)
-    return f"rb.{value!r}" if is_held else repr(value)

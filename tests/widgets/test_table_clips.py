@@ -14,8 +14,8 @@ import pytest
 
 from reelbook.api.table_accessor import Reel
 from reelbook.display import run_progress
-from reelbook.widgets import clip_transfer, file_messages
-from reelbook.widgets.clip_transfer import MAX_SENDERS, TableFileSender, is_page_attached, show_table
+from reelbook.widgets import send_file, table_clips
+from reelbook.widgets.table_clips import MAX_SENDERS, TableFileSender, is_page_attached, show_table
 from tests.clips import film
 
 Sent = list[tuple[dict[str, Any], bytes]]
@@ -46,7 +46,7 @@ def brought(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sent]:
 
 def test_a_file_comes_in_parts(brought: Callable[..., Sent], clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In order, each small enough for a message, with the kind of the file; together they are the file."""
-    monkeypatch.setattr(file_messages, "CHUNK_BYTES", 1_000)
+    monkeypatch.setattr(send_file, "CHUNK_BYTES", 1_000)
 
     sent = brought([[], ["nothing.mp4", str(clip)]], {"want": [1, 1]})
 
@@ -94,7 +94,7 @@ def test_a_file_that_is_too_large_is_named(
     brought: Callable[..., Sent], clip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says where the file is, and how large."""
-    monkeypatch.setattr(file_messages, "MAX_BYTES", 100)
+    monkeypatch.setattr(send_file, "MAX_BYTES", 100)
 
     ((said, content),) = brought([[str(clip)]], {"want": [0, 0]})
 
@@ -112,7 +112,7 @@ def test_a_file_that_goes_while_it_is_brought_is_told(
         gone.unlink()
         return True
 
-    monkeypatch.setattr(clip_transfer, "is_media", is_media)
+    monkeypatch.setattr(table_clips, "is_media", is_media)
 
     ((said, content),) = brought([[str(gone)]], {"want": [0, 0]})
 
@@ -139,9 +139,9 @@ class Cell:
         self.shown: list[dict[str, Any]] = []
         parent = {"header": {}, "metadata": metadata}
         shell = SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda channel: parent))
-        monkeypatch.setattr(clip_transfer, "get_kernel_shell", lambda: shell)
-        monkeypatch.setattr(clip_transfer, "display", self.display)
-        monkeypatch.setattr(clip_transfer, "_open_senders", type(clip_transfer._open_senders)())
+        monkeypatch.setattr(table_clips, "get_kernel_shell", lambda: shell)
+        monkeypatch.setattr(table_clips, "display", self.display)
+        monkeypatch.setattr(table_clips, "_open_senders", type(table_clips._open_senders)())
 
     def display(self, bundle: dict[str, Any], **_: Any) -> Any:
         self.shown.append(bundle)
@@ -160,7 +160,7 @@ def test_a_table_is_one_output_on_a_jupyter_page(monkeypatch: pytest.MonkeyPatch
 
     show_table(reel(str(clip)))
 
-    (made,) = clip_transfer._open_senders
+    (made,) = table_clips._open_senders
     (shown,) = cell.shown
     assert sorted(shown) == ["text/html", "text/plain"]
     assert f'"key":"{made.key}"' in shown["text/html"]
@@ -174,10 +174,10 @@ def test_elsewhere_the_courier_is_shown_until_the_page_has_it(monkeypatch: pytes
 
     show_table(reel(str(clip)))
     before = dict(cell.shown[1])
-    clip_transfer._open_senders[0]._handle_custom_msg({"here": True}, [])
+    table_clips._open_senders[0]._handle_custom_msg({"here": True}, [])
 
     assert "application/vnd.jupyter.widget-view+json" in before
-    assert before["text/plain"] == clip_transfer.TEXT
+    assert before["text/plain"] == table_clips.TEXT
     assert cell.shown[1] == {"text/plain": "", "text/html": ""}
 
 
@@ -189,12 +189,12 @@ def test_an_executed_notebook_gets_no_widget(monkeypatch: pytest.MonkeyPatch, pa
     show_table(reel(*paths))
 
     assert len(cell.shown) == 1
-    assert not clip_transfer._open_senders
+    assert not table_clips._open_senders
 
 
 def test_outside_a_kernel_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a script or a terminal there is no page."""
-    monkeypatch.setattr(clip_transfer, "get_kernel_shell", run_progress.get_kernel_shell)
+    monkeypatch.setattr(table_clips, "get_kernel_shell", run_progress.get_kernel_shell)
 
     assert not is_page_attached()
 
@@ -204,23 +204,23 @@ def test_only_the_latest_tables_are_served(monkeypatch: pytest.MonkeyPatch, clip
     monkeypatch.setenv("JPY_SESSION_NAME", "book.ipynb")
     Cell(monkeypatch, {"cellId": "1"})
     show_table(reel(str(clip)))
-    first = clip_transfer._open_senders[0]
+    first = table_clips._open_senders[0]
 
     for _ in range(MAX_SENDERS):
         show_table(reel(str(clip)))
 
-    assert len(clip_transfer._open_senders) == MAX_SENDERS
-    assert first not in clip_transfer._open_senders
+    assert len(table_clips._open_senders) == MAX_SENDERS
+    assert first not in table_clips._open_senders
     assert first.comm is None
 
 
-def test_a_closed_courier_can_go() -> None:
+def test_a_closed_sender_can_go() -> None:
     """Nothing holds it: a notebook that shows tables all day must not keep them all."""
-    clip_transfer = TableFileSender("key", [["clip.mp4"]])
-    gone = weakref.ref(clip_transfer)
+    sender = TableFileSender("key", [["clip.mp4"]])
+    gone = weakref.ref(sender)
 
-    clip_transfer.close()
-    del clip_transfer
+    sender.close()
+    del sender
     gc.collect()
 
     assert gone() is None

@@ -19,7 +19,7 @@ from ..display.run_progress import get_kernel_shell
 from ..display.tables.table_html import MAX_ROWS, table_bundle
 from ..display.tables.table_media import find_files, is_media
 from ..sweeps.results.table_files import get_ticked, tick
-from .file_messages import find_refusal, make_messages
+from .send_file import find_refusal, make_messages
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ class TableFileSender(anywidget.AnyWidget):
     """Sends the files of one table. The page identifies them by row and position; its paths are never read."""
 
     # The text and not a path: anywidget watches a file, and would keep every sender alive for that.
-    _esm = (HERE / "clip_transfer.js").read_text(encoding="utf-8")
+    _esm = (HERE / "table_clips.js").read_text(encoding="utf-8")
     key = traitlets.Unicode().tag(sync=True)
     """The random key that the table's requests carry."""
     selected: Any = traitlets.List().tag(sync=True)
