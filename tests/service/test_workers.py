@@ -47,6 +47,22 @@ def test_a_worker_that_dies_is_replaced_and_its_run_starts_again_for_free(serve:
     assert seed == seed_of(Request(1, request_id, "default", TEXT, 53, 0.0), {})
 
 
+def test_runs_one_after_another_take_one_worker(serve: Serve) -> None:
+    """Starting a worker takes longer than a short run, so that a second one is started for runs at the same time only."""
+    served = serve(workers=2)
+    pids = set()
+    for _ in range(3):
+        request_id = served.submitted(TEXT, {**LONG, "num_frames": 9})
+        pids.add(painting(served, request_id))
+        served.finished(TEXT, request_id)
+    both = [served.submitted(TEXT, {**LONG, "num_frames": 49}) for _ in range(2)]
+    pids_of_both = {painting(served, request_id) for request_id in both}
+
+    assert len(pids) == 1
+    assert len(pids_of_both) == 2
+    assert pids < pids_of_both
+
+
 @pytest.mark.deep
 def test_a_run_that_takes_too_long_ends_with_engine_timeout(serve: Serve, dot: str) -> None:
     """Stopped, refunded, and the worker is replaced."""

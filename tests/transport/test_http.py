@@ -12,6 +12,7 @@ import io
 import json
 import logging
 import pickle
+import ssl
 import threading
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -25,6 +26,7 @@ from IPython.core.ultratb import VerboseTB
 
 from reelbook import errors
 from reelbook.transport import exchange
+from reelbook.transport.downloads import downloader
 from reelbook.transport.http import MAX_FREE_CALLS, Http, Key, check_key
 from reelbook.transport.retries import RetryQuota
 from reelbook.transport.service_address import Address
@@ -917,6 +919,11 @@ def test_letters_that_no_file_takes_are_replaced(hosted: Hosted) -> None:
     json.dumps(told, allow_nan=False, ensure_ascii=False).encode()
 
 
-def test_certificates_are_read_once_for_all_clients() -> None:
-    """Reading them takes longer than a call."""
-    assert exchange._trusted() is exchange._trusted()
+def test_certificates_are_read_once_for_all_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading them takes longer than a call; calls and downloads share them."""
+    shared = exchange.trusted_certificates()
+    monkeypatch.setattr(ssl, "create_default_context", lambda *_, **__: pytest.fail("they are read once more"))
+
+    downloader._client()
+
+    assert exchange.trusted_certificates() is shared

@@ -221,11 +221,15 @@ class Queue:
         """The number of waiting requests."""
         return len(self._waiting)
 
-    async def pop_next(self) -> Request:
-        """Wait for the next request, and mark it as in progress."""
+    async def wait_for_request(self) -> None:
+        """Wait until a request is waiting."""
         while not self._waiting:
             self._has_waiting.clear()
             await self._has_waiting.wait()
+
+    async def pop_next(self) -> Request:
+        """Wait for the next request, and mark it as in progress."""
+        await self.wait_for_request()
         request = self._by_seq.pop(self._waiting.pop(0))
         self._waiting_by_account[request.account] -= 1
         request.status, request.attempts = IN_PROGRESS, request.attempts + 1

@@ -26,6 +26,7 @@ log = logging.getLogger("reelbook.service")
 MAX_LINE_BYTES = 64 * spec_decisions.MIB
 CANCEL_SECONDS = 0.8
 IDLE_SECONDS = 120.0
+GIVE_WAY_SECONDS = 0.05
 WATCH_SECONDS = 0.05  # A decoder can allocate hundreds of megabytes within a few of these.
 MAX_FILE_BYTES = 2_000_000_000
 
@@ -44,6 +45,7 @@ class WorkerPool:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(mode=0o700)
         self._busy: dict[str, Worker] = {}
+        self._workers: set[Worker] = set()
         self._tasks: list[asyncio.Task[None]] = []
         self.own_addresses: tuple[str, ...] = ()
 
@@ -75,17 +77,35 @@ class WorkerPool:
         try:
             while True:
                 try:
-                    request = await asyncio.wait_for(self._queue.pop_next(), IDLE_SECONDS if worker else None)
+                    if worker is None:
+                        request = await self._pop_for_new_worker()
+                    else:
+                        request = await asyncio.wait_for(self._queue.pop_next(), IDLE_SECONDS)
                 except TimeoutError:
-                    await _end_worker(worker)
+                    await self._end_worker(worker)
                     worker = None
                     continue
                 if worker is None or not worker.alive:
-                    await _end_worker(worker)
+                    await self._end_worker(worker)
                     worker = Worker(self._settings)
+                    self._workers.add(worker)
                 await self._handle(worker, request)
         finally:
-            await _end_worker(worker)
+            await self._end_worker(worker)
+
+    async def _pop_for_new_worker(self) -> Request:
+        """The next request that no worker takes soon: starting another one takes longer than a short run."""
+        while True:
+            await self._queue.wait_for_request()
+            if self._workers:
+                await asyncio.sleep(GIVE_WAY_SECONDS)
+            if self._queue.waiting:
+                return await self._queue.pop_next()
+
+    async def _end_worker(self, worker: Worker | None) -> None:
+        if worker is not None:
+            self._workers.discard(worker)
+            await worker.end()
 
     async def _handle(self, worker: Worker, request: Request) -> None:
         folder = self._folder / request.id
@@ -322,11 +342,6 @@ def _outcome_after_crash(request: Request) -> dict[str, Any] | None:
         return None
     detail = f"The worker died {request.attempts} times over this run. Nothing was charged; change the input, or tell whoever runs the service."
     return {"failed": {"error_type": "engine_error", "detail": detail}}
-
-
-async def _end_worker(worker: Worker | None) -> None:
-    if worker is not None:
-        await worker.end()
 
 
 def _insert_all(db: sqlite3.Connection, stored_files: Iterable[StoredFile]) -> None:

@@ -282,10 +282,10 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 def _transport(*, max_idle: int) -> httpx.AsyncHTTPTransport:
     # No connection limit in httpx, so nothing ever waits inside it: each transport sends one request at a time.
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=max_idle, keepalive_expiry=KEEP_ALIVE_SECONDS)
-    return httpx.AsyncHTTPTransport(verify=_trusted(), limits=limits, trust_env=False)
+    return httpx.AsyncHTTPTransport(verify=trusted_certificates(), limits=limits, trust_env=False)
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
-    """The trusted certificates, loaded once: that takes longer than a complete call."""
+def trusted_certificates() -> ssl.SSLContext:
+    """The certificates of this process, loaded once: that takes longer than a complete call."""
     return httpx.create_ssl_context(trust_env=False)

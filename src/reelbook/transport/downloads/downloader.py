@@ -21,6 +21,7 @@ import httpx
 from ...errors import DownloadFailed, ReelbookError
 from ...models.service_file import File
 from ...util.data_address import DataAddressError, is_data_address, parse_data_address
+from ..exchange import trusted_certificates
 from .allowed_hosts import AllowedHosts
 from .container_format import Damaged
 from .download_body import PermanentFailure, TemporaryFailure, read_body
@@ -138,13 +139,6 @@ class Downloader:
         if self._client is not None:
             await self._client.aclose()
 
-    async def _get_client(self) -> httpx.AsyncClient:
-        if self._client is None:
-            # In a thread, because the certificates take a while to read; of two concurrent ones, the second is not used.
-            client = await asyncio.to_thread(_client)
-            self._client = self._client or client
-        return self._client
-
     async def _download(self, file: File, part: PartialDownload, active: ActiveDownload) -> DownloadedFile:
         """Attempt the download until it succeeds or a limit is reached; each attempt resumes where the last one broke off."""
         clock = asyncio.get_running_loop().time
@@ -210,7 +204,7 @@ class Downloader:
     @asynccontextmanager
     async def _open(self, url: httpx.URL, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
         """The response of the first allowed IP address that accepts a connection."""
-        client = await self._get_client()
+        client = self._client = self._client or _client()
         tries = await self._hosts.resolve_requests(url)
         if not tries:
             raise TemporaryFailure("its host has no address")
@@ -255,6 +249,7 @@ def _client() -> httpx.AsyncClient:
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=MAX_CONNECTIONS),
         timeout=httpx.Timeout(STALL_SECONDS, connect=CONNECT_SECONDS),
+        verify=trusted_certificates(),
         follow_redirects=False,
         trust_env=False,
     )
