@@ -16,7 +16,8 @@ from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
-MAX_SECONDS = 40
+MAX_SECONDS = 60
+"""It takes 15 to 20 alone; here other tests and the check of types run beside it."""
 
 Scheme = Literal["light", "dark"]
 
@@ -53,7 +54,7 @@ def test_it_prints_the_table_and_where_the_page_is(demo: Demo) -> None:
 
 
 def test_it_takes_less_than_a_newcomers_patience(demo: Demo) -> None:
-    """With the environment made, the whole demo takes forty seconds at most."""
+    """With the environment made, the whole demo takes a minute at most, with other work beside it."""
     assert demo.seconds <= MAX_SECONDS, f"{demo.seconds:.0f} s"
 
 

@@ -242,7 +242,7 @@ def test_a_certificate_is_judged_by_the_name_and_not_by_the_address(
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)
     plain = httpx.AsyncClient
-    monkeypatch.setattr(httpx, "AsyncClient", lambda **named: plain(**named, verify=trusting))
+    monkeypatch.setattr(httpx, "AsyncClient", lambda **named: plain(**named | {"verify": trusting}))
 
     for name, accepted in (("files.example", True), ("other.example", False)):
         files = listen("127.0.0.1")
