@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.lab import Lab
 
@@ -78,6 +78,14 @@ def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Generator[None]:
 @pytest.fixture(scope="module")
 def chromium() -> Browser:
     return _started.browser()
+
+
+@pytest.fixture(scope="module")
+def offline_page(chromium: Browser) -> Iterator[Page]:
+    """A page that one test after the other fills: a window of its own for each would take longer than the tests."""
+    context = chromium.new_context(offline=True)
+    yield context.new_page()
+    context.close()
 
 
 @pytest.fixture(scope="session")

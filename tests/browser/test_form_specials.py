@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 import reelbook as rb
 from reelbook.display.theme import read_asset
@@ -134,16 +134,8 @@ def html() -> str:
     )
 
 
-@pytest.fixture(scope="module")
-def page(chromium: Browser) -> Iterator[Page]:
-    """One page for all tests, each of which fills it anew: a window of its own for each would take longer than the tests."""
-    context = chromium.new_context(offline=True)
-    yield context.new_page()
-    context.close()
-
-
 @pytest.fixture
-def build(page: Page, html: str) -> Iterator[Build]:
+def build(offline_page: Page, html: str) -> Iterator[Build]:
     """Builds fields for these nodes with this draft; nothing may complain."""
     complaints: list[str] = []
 
@@ -153,16 +145,16 @@ def build(page: Page, html: str) -> Iterator[Build]:
     def build(
         *nodes: dict[str, Any], draft: dict[str, Any] | None = None, width: int = 800, scheme: Scheme = "light"
     ) -> Page:
-        page.set_viewport_size({"width": width, "height": 760})
-        page.emulate_media(color_scheme=scheme)
-        page.set_content(html)
-        page.wait_for_selector("body[data-ready]")
-        page.evaluate("([nodes, draft]) => build(nodes, draft)", [[*nodes], draft or {}])
-        return page
+        offline_page.set_viewport_size({"width": width, "height": 760})
+        offline_page.emulate_media(color_scheme=scheme)
+        offline_page.set_content(html)
+        offline_page.wait_for_selector("body[data-ready]")
+        offline_page.evaluate("([nodes, draft]) => build(nodes, draft)", [[*nodes], draft or {}])
+        return offline_page
 
-    page.on("pageerror", complain)
+    offline_page.on("pageerror", complain)
     yield build
-    page.remove_listener("pageerror", complain)
+    offline_page.remove_listener("pageerror", complain)
     assert complaints == []
 
 

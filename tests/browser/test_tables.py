@@ -68,16 +68,8 @@ def clips(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [str(film(folder / f"{number}.mp4", size=size, frames=24).path) for number, size in enumerate(sizes)]
 
 
-@pytest.fixture(scope="module")
-def blank(chromium: Browser) -> Iterator[Page]:
-    """A page that one test after the other fills: a process of its own for each would take most of their time."""
-    context = chromium.new_context(offline=True)
-    yield context.new_page()
-    context.close()
-
-
 @pytest.fixture
-def opened(blank: Page) -> Iterator[Open]:
+def opened(offline_page: Page) -> Iterator[Open]:
     """Shows a page with tables on it, in place of the one before; nothing may complain."""
     complaints = list[str]()
 
@@ -85,17 +77,17 @@ def opened(blank: Page) -> Iterator[Open]:
         complaints.append(str(error))
 
     def show(*html: str, width: int = 1000, color_scheme: Any = "light") -> Page:
-        blank.goto("about:blank")
-        blank.mouse.move(0, 0)
-        blank.emulate_media(color_scheme=color_scheme)
-        blank.set_viewport_size({"width": width, "height": 760})
-        blank.set_content(PAGE.format("".join(html)))
-        return blank
+        offline_page.goto("about:offline_page")
+        offline_page.mouse.move(0, 0)
+        offline_page.emulate_media(color_scheme=color_scheme)
+        offline_page.set_viewport_size({"width": width, "height": 760})
+        offline_page.set_content(PAGE.format("".join(html)))
+        return offline_page
 
-    blank.on("pageerror", note)
+    offline_page.on("pageerror", note)
     yield show
-    blank.goto("about:blank")
-    blank.remove_listener("pageerror", note)
+    offline_page.goto("about:offline_page")
+    offline_page.remove_listener("pageerror", note)
     assert complaints == []
 
 

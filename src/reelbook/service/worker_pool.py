@@ -27,6 +27,7 @@ MAX_LINE_BYTES = 64 * spec_decisions.MIB
 CANCEL_SECONDS = 0.8
 IDLE_SECONDS = 120.0
 GIVE_WAY_SECONDS = 0.05
+"""How long a request waits for a running worker that ends its last one, before another worker is started for it."""
 WATCH_SECONDS = 0.05  # A decoder can allocate hundreds of megabytes within a few of these.
 MAX_FILE_BYTES = 2_000_000_000
 

@@ -287,5 +287,5 @@ def _transport(*, max_idle: int) -> httpx.AsyncHTTPTransport:
 
 @cache
 def trusted_certificates() -> ssl.SSLContext:
-    """The certificates of this process, loaded once: that takes longer than a complete call."""
+    """The certificate authorities that calls and downloads trust, loaded once: that takes longer than a complete call."""
     return httpx.create_ssl_context(trust_env=False)

@@ -121,7 +121,7 @@ class Downloader:
             raise DownloadFailed(request_id, _format_url(file.url), str(error)) from None
 
     async def _acquire(self, key: str) -> PartialDownload:
-        """Lock the part of this key, or after a cancellation hand it back: nobody else would know of it."""
+        """Lock the part of this key and return it; after a cancellation it is released, as nobody else knows of it."""
         acquiring = asyncio.ensure_future(asyncio.to_thread(PartialDownload.acquire, self._shelf.part, key))
         try:
             return await asyncio.shield(acquiring)
