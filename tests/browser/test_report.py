@@ -70,6 +70,11 @@ GREY = """async frame => {
     return [frames, data.filter((_, place) => place % 4 === 0).reduce((sum, value) => sum + value, 0) / 64];
   });
 }"""
+LATE = """() => {
+  const {clock} = document.querySelector('[data-rb-clock]');
+  window.late = clock.clips.filter(clip => clip.frames === 73)[1].video;
+  window.isInStep = () => !late.seeking && Math.abs(late.currentTime - clock.time) < 0.02;
+}"""
 HASH = "[...document.querySelectorAll('details[open]')].map(fold => fold.id)"
 
 
@@ -203,15 +208,16 @@ def test_all_clips_play_in_step(told: Page) -> None:
 
 
 def test_a_clip_that_fell_behind_catches_up(told: Page) -> None:
-    """By playing a little quicker, and not by a jump; one that is far off jumps."""
+    """By playing a little quicker, and not by a jump; one that is far off jumps.
+
+    While it is set back the others play on, and on a busy machine so long that a jump is right: then it is set back again.
+    """
     told.locator("[data-rb-do=play]").click()
     until(told, "clock.time > 0.3")
 
-    told.evaluate(
-        "window.late = document.querySelector('[data-rb-clock]').clock.clips.filter(c => c.frames === 73)[1].video"
-    )
-    told.evaluate("late.currentTime -= 0.15")
-    until(told, "!late.seeking && late.playbackRate > 1.05")
+    told.evaluate(LATE)
+    until(told, "isInStep()")
+    until(told, "late.playbackRate > 1.05 || (isInStep() && ((late.currentTime -= 0.08), false))")
     until(told, f"Math.abs(late.currentTime - clock.time) < {MAX_APART} && clock.time > 0.5")
     told.evaluate("late.currentTime = 2.9")
     until(told, f"!late.seeking && Math.abs(late.currentTime - clock.time) < {MAX_APART}")
