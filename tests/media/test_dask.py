@@ -50,10 +50,10 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        LocalCluster(  # type: ignore[no-untyped-call]  # Dask has types for some of its names only.
+        LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", local_directory=str(folder)
         ) as cluster,
-        Client(cluster) as client,  # type: ignore[no-untyped-call]  # The same.
+        Client(cluster) as client,
     ):
         yield client
     copyreg.dispatch_table.clear()
