@@ -16,7 +16,7 @@ function makeSeed(place) {
   const fallback = place.node.default ?? null;
   const input = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: place.id, class: "rbf-seed-text", inputmode: "numeric", autocomplete: "off", spellcheck: "false" }));
   const said = dom("span", { class: "rbf-caption rbf-seed-said", id: specialId(place, "said"), role: "status" });
-  input.placeholder = fallback === null ? "chosen by the service" : specialText(fallback);
+  input.placeholder = fallback === null ? "random" : specialText(fallback);
   input.setAttribute("aria-describedby", said.id);
   /** What was unlocked last, to come back to. @type {unknown} */
   let last;
