@@ -166,6 +166,7 @@ def test_pressing_run_changes_what_is_in_view(filling: OpenNotebook) -> None:
     filling.resize(1200, 1400)
 
 
+@pytest.mark.deep
 def test_a_form_is_for_everybody(filling: OpenNotebook) -> None:
     """Nothing grave for axe, no faint word, light or dark; nothing sticks out of a narrow page."""
     page = filling.page
@@ -210,7 +211,7 @@ def test_what_is_saved_shows_the_values(filling: OpenNotebook) -> None:
     assert filling.cell_errors() == []
 
 
-@pytest.mark.parametrize("width", [320, 1400, *deep((800,))])
+@pytest.mark.parametrize("width", [320, *deep((1400,), (800,))])
 def test_nothing_moves_under_who_is_typing(filling: OpenNotebook, width: int) -> None:
     """That a field is changed, and can be reset, is told where there was room for it before."""
     page = filling.page

@@ -36,10 +36,11 @@ const model = {
   set: () => {}, save_changes: () => {},
   on: (name, listener) => listeners.set(name, [...(listeners.get(name) ?? []), listener]),
   off: () => {},
-  send: (content) => { (window.sent ??= []).push(content); return Promise.resolve(); },
+  send: (content) => { (window.sent ??= []).push(content); return window.hasEnded ? Promise.reject(new Error("Cannot send")) : Promise.resolve(); },
 };
 window.say = (content) => (listeners.get("msg:custom") ?? []).forEach((listener) => listener(content, []));
-window.put = (name, value) => { told[name] = value; (listeners.get(`change:${name}`) ?? []).forEach((listener) => listener()); };
+window.happen = (name) => (listeners.get(name) ?? []).forEach((listener) => listener());
+window.put = (name, value) => { told[name] = value; happen(`change:${name}`); };
 """
 TYPE = """() => {
   for (const field of document.querySelectorAll('main input:not([type=checkbox]):not([type=radio]):not([type=file]), main textarea')) {
