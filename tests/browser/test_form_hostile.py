@@ -154,7 +154,7 @@ def test_nothing_in_a_description_runs_in_its_form(chromium: Browser, texts: lis
         page = watched.page
         page.wait_for_selector(".rbf")
         found = found_again(watched, texts)
-        for text in texts[:12]:
+        for text in texts[::6]:
             page.evaluate("content => say(content)", messages(text))
         page.evaluate(USE)
         page.evaluate(TYPE)
@@ -222,7 +222,7 @@ def test_nothing_runs_in_a_studio(chromium: Browser, texts: list[str], part: str
         page.wait_for_selector(".rbs")
         found = found_again(watched, texts)
         page.evaluate(USE)
-        for number, text in enumerate(texts[:12]):
+        for number, text in list(enumerate(texts))[::6]:
             entry = {**card(number, text), "line": text, "facts": [text], "whole": text, "advice": text, "blamed": [[text, text]],
                      "log": text, "lines": 1, "said": text, "expanded": text, "can": ["use", "code", "facts", "log"]}  # fmt: skip
             page.evaluate("key => document.querySelector(`[data-run='${key}']`)?.click()", str(number))
