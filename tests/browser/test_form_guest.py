@@ -188,7 +188,8 @@ def test_what_is_wrong_in_an_entry_is_told_once(forms: Forms) -> None:
     expect(entry.locator(".rbf-lora-rest input")).not_to_have_attribute("aria-invalid", "true")
 
 
-@pytest.mark.parametrize("theme", ["Dark", *deep(("Light",))])
+@pytest.mark.deep
+@pytest.mark.parametrize("theme", ["Dark", "Light"])
 def test_every_form_is_for_everybody(forms: Forms, theme: str) -> None:
     """No faint word, with everything unfolded that can be. The rest is asked of the forms in a narrow window."""
     forms.notebook.use_theme(f"JupyterLab {theme}")

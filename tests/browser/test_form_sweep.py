@@ -77,8 +77,8 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     expect(line).to_contain_text("4 runs · 212 credits (exact)")
     values.focus()
     page.keyboard.press("Control+A")
-    page.keyboard.type("0, 1")
-    expect(line).to_contain_text("2 runs · 106 credits (exact)")
+    page.keyboard.type("7")
+    expect(line).to_contain_text("1 run · 53 credits (exact)")
     page.get_by_role("button", name="Add a field").focus()
     page.keyboard.press("Enter")
     choose(page, "Number")
@@ -96,23 +96,23 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     shot(page, "sweep-wrong")
     page.keyboard.press("Control+A")
     page.keyboard.type("9, 10")
-    expect(line).to_contain_text("4 runs · 212 credits (exact)")
-    expect(run).to_have_text("Run 4 · 212 credits")
+    expect(line).to_contain_text("2 runs · 106 credits (exact)")
+    expect(run).to_have_text("Run 2 · 106 credits")
     page.locator(".rbf-sweep-first > summary").focus()
     page.keyboard.press("Enter")
-    expect(page.locator(".rbf-sweep-table tbody tr")).to_have_count(4)
+    expect(page.locator(".rbf-sweep-table tbody tr")).to_have_count(2)
     spend = page.get_by_label("Spend at most")
-    spend.fill("159")
-    expect(run).to_have_text("Run 4 · at most 159 credits")
-    expect(page.locator(".rbf-sweep-why")).to_contain_text("It stops before more than 159 credits are spent")
+    spend.fill("79")
+    expect(run).to_have_text("Run 2 · at most 79 credits")
+    expect(page.locator(".rbf-sweep-why")).to_contain_text("It stops before more than 79 credits are spent")
     spend.fill("10")
     expect(page.locator(".rbf-sweep-why")).to_contain_text("One run costs about 53 credits")
     spend.fill("")
     expect(run).to_be_disabled()
-    expect(run).to_have_text("Run 4")
+    expect(run).to_have_text("Run 2")
     page.keyboard.press("Tab")
-    expect(spend).to_have_value("212")
-    expect(run).to_have_text("Run 4 · 212 credits")
+    expect(spend).to_have_value("106")
+    expect(run).to_have_text("Run 2 · 106 credits")
     spend.focus()
     page.keyboard.press("Tab")
     expect(run).to_be_focused()
@@ -122,20 +122,20 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     page.keyboard.press("Enter")
     expect(run).to_be_focused()
     expect(page.locator(".rbf-sweep-state")).to_contain_text("completed", timeout=60_000)
-    expect(page.locator(".rbf-sweep-panel")).to_contain_text("4 of 4")
+    expect(page.locator(".rbf-sweep-panel")).to_contain_text("2 of 2")
     page.locator(".rbf-sweep-sheet").scroll_into_view_if_needed()
     expect(page.locator(".rbf-sweep-picture:visible")).to_have_count(1, timeout=30_000)
     expect(line).to_contain_text("all paid earlier; nothing now")
-    expect(run).to_have_text("Show 4 from the library")
+    expect(run).to_have_text("Show 2 from the library")
     page.locator(".rbf-sweep-job").get_by_role("button", name="Copy code").click()
     code = page.locator(".rbf-sweep-job .rbf-code").input_value()
     page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
     sweeping.command("notebook:run-cell")
 
     expect(page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output").last).to_contain_text(
-        "(1, {'completed'}, 4)", timeout=30_000
+        "(1, {'completed'}, 2)", timeout=30_000
     )
-    assert "num_frames=[9, 10],\n).run(budget=212)" in code
+    assert "num_frames=[9, 10],\n).run(budget=106)" in code
     assert page.locator(".rbf-sweep-older li").count() == 0
     assert sweeping.cell_errors() == []
     assert sweeping.complaints == []
@@ -146,7 +146,7 @@ def test_a_sweep_is_for_everybody(sweeping: OpenNotebook) -> None:
     page = sweeping.page
     page.get_by_role("button", name="Add a field").click()
     page.get_by_label("Field to vary").last.select_option("resolution")
-    expect(page.locator(".rbf-sweep-line")).to_contain_text("8 runs")
+    expect(page.locator(".rbf-sweep-line")).to_contain_text("4 runs")
     page.locator(ROOT).scroll_into_view_if_needed()
 
     grave = [*findings(page, f"{ROOT}, {MADE}", colours=False), *faint(page, f"{ROOT}, {MADE}")]
@@ -202,7 +202,7 @@ def test_other_parts_of_the_form_lead_to_it(sweeping: OpenNotebook) -> None:
     sweeping.command("notebook:run-cell")
     second = page.locator(".jp-Cell").nth(1).locator(".rbf-form")
     expect(second.get_by_role("textbox", name="Values of Seed")).to_have_value("40, 41, 42, 43", timeout=30_000)
-    expect(second.locator(".rbf-sweep-panel")).to_contain_text("4 of 4")
+    expect(second.locator(".rbf-sweep-panel")).to_contain_text("2 of 2")
 
     assert sweeping.complaints == []
 
