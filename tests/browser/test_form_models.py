@@ -1,4 +1,8 @@
-"""The forms of all four models in a real JupyterLab: filled by keys, given pictures in every way, run, cancelled, refused."""
+"""The forms of all four models in a real JupyterLab: filled by keys, given pictures in every way, run, cancelled, refused.
+
+Each a second time, for `make deep`: every part has a test of its own on a bare page or without one, and all four forms are
+filled in a JupyterLab by `test_form_guest`, where one of them runs.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,9 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import playback, shot
-from tests.support import deep, png
+from tests.support import png
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.deep]
 
 START = """\
 import reelbook as rb
@@ -292,7 +296,7 @@ def test_a_timeline_is_ordered_by_hand(forms: Forms) -> None:
     assert form.locator(".rbf-tl-tile").count() == 2
 
 
-@pytest.mark.parametrize("way", ["drop", "paste", *deep(("upload",)), "earlier output"])
+@pytest.mark.parametrize("way", ["drop", "paste", "upload", "earlier output"])
 def test_a_picture_comes_in_every_way(forms: Forms, way: str) -> None:
     """By drop, paste and upload it is the very file that was given; of an earlier clip it is a frame. It is in the value each time."""
     form, content = forms["moving"], png(200, 120, {"drop": "olive", "paste": "plum"}.get(way, "coral"))
@@ -324,7 +328,6 @@ def test_a_picture_comes_in_every_way(forms: Forms, way: str) -> None:
     assert forms.page.locator(".jp-Cell").count() == cells
 
 
-@pytest.mark.deep
 def test_what_was_made_from_an_earlier_output_plays(forms: Forms) -> None:
     """The frame of a clip that the last test chose becomes a clip of its own."""
     form = forms["moving"]
@@ -360,7 +363,7 @@ def test_a_run_is_cancelled(forms: Forms) -> None:
 
 
 WRONG = [
-    *deep(("text", "[data-field=num_frames] input[type=text] >> nth=0", "5", "[data-field=num_frames] .rbf-problem", "outside 9 to 1441")),
+    ("text", "[data-field=num_frames] input[type=text] >> nth=0", "5", "[data-field=num_frames] .rbf-problem", "outside 9 to 1441"),
     ("moving", "[data-field=cfg_scale] input[type=text]", "3", "[data-field=cfg_scale] .rbf-problem", "outside 0 to 1"),
     ("resize", ".rbf-size-text >> nth=0", "9x9", ".rbf-size-words >> nth=0", "sides are 16 to 6336 pixels long"),
     ("reel", ".rbf-tl-figure >> nth=0", "0", "[data-field=images] > .rbf-problem", "outside 1 to 100000"),

@@ -219,6 +219,7 @@ class Wired(Paper):
                 )
 
 
+@pytest.mark.deep
 def test_a_click_becomes_a_clip_that_plays(open_page: Open, tmp_path: Path) -> None:
     """With the embedded service: paid once, watched, played, saved byte for byte, with log, facts, code and inputs."""
     with rb.connect(library=tmp_path) as client:
@@ -299,6 +300,9 @@ def test_a_large_clip_waits_for_a_click_and_comes_in_parts(open_page: Open, tmp_
             expect(page.locator(".rbf-clip-play")).to_contain_text("%")
     video = page.locator("video")
     page.wait_for_function("document.querySelector('video')?.currentTime > 0.2")
+    playing = video.evaluate("v => [v === document.activeElement, v.muted, v.videoWidth]")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save").click()
 
     assert unasked == []
     assert sent(page, "poster") == [{"do": "poster", "run": "1", "file": 0, "longest": 640}]
@@ -307,7 +311,25 @@ def test_a_large_clip_waits_for_a_click_and_comes_in_parts(open_page: Open, tmp_
     assert frame.bounding_box() == empty
     assert empty is not None
     assert (round(empty["width"]), round(empty["height"])) == (569, 320)
-    assert video.evaluate("v => [v === document.activeElement, v.muted, v.videoWidth]") == [True, True, 640]
+    assert playing == [True, True, 640]
+    assert download.value.suggested_filename == "boat.mp4"
+    assert Path(download.value.path()).read_bytes() == content
+
+
+def test_pictures_of_a_run_are_shown(open_page: Open) -> None:
+    """Those that a run has made, each in its own box, as soon as they have come."""
+    files = [clip(width, 36, kind="image/jpeg", name=f"boat {width}.jpg", bytes=900) for width in (64, 36)]
+    page = open_page(runs=[entry(1, files=files)])
+    page.wait_for_function("kernel.sent.filter(one => one.longest === 320).length === 2")
+
+    for number in range(2):
+        page.evaluate("([number, part]) => tell({poster: ['1', number, 320]}, [part])", [number, jpeg()])
+    pictures = page.locator(".rbf-run-media img")
+    expect(pictures).to_have_count(2)
+
+    for picture in pictures.all():
+        picture.evaluate("image => image.decode()")
+    assert [picture.evaluate("image => image.naturalWidth") for picture in pictures.all()] == [64, 64]
 
 
 def test_what_cannot_be_brought_or_played_is_told(open_page: Open) -> None:
@@ -514,14 +536,14 @@ CUT = """() => [...document.querySelectorAll('.rbf-clip-play')].filter(one => on
 """Buttons that play, of which a part cannot be seen: on a tall clip there is little room."""
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_it_is_in_reach_of_everybody(open_page: Open, theme: str) -> None:
-    """Contrast, names, keyboard and layout: under way, with several files, failed, finished; at 320 px and, where it is light, at 900."""
+@pytest.mark.parametrize(("theme", "widths"), [("dark", [320]), *deep(("light", [900, 320]))])
+def test_it_is_in_reach_of_everybody(open_page: Open, theme: str, widths: list[int]) -> None:
+    """Contrast, names, keyboard and layout: under way, with several files, failed, finished; in a narrow window and a wide one."""
     several = entry(3, files=[clip(480, 480), clip(300, 600), clip(1200, 628)], facts=["seed 7", "3 files", "106 credits"])  # fmt: skip
     failed = entry(2, "failed", "✕", error="The safety check refused the word 'x' in the prompt.", blamed=[["prompt", "x" * 300]], advice="Change prompt and run it again.", can=["log", "use", "code", "facts"])  # fmt: skip
     page = open_page(theme=theme, runs=[going(4, lead="ما هذا " * 8), several, failed, entry(1, files=[clip()])])
     pale, wide, grave = [], [], []
-    for width in (900, 320) if theme == "light" else (320,):
+    for width in widths:
         page.set_viewport_size({"width": width, "height": 800})
         for key in ("4", "3", "2", "1"):
             page.locator(f".rbf-run-cell[data-run='{key}']").click()
@@ -531,7 +553,7 @@ def test_it_is_in_reach_of_everybody(open_page: Open, theme: str) -> None:
             pale += faint(page, ROOT)
             wide += [*beyond(page, ROOT), *([] if overflow(page) == 0 else [f"run {key} at {width}"])]
             wide += page.evaluate(CUT)
-            grave += findings(page, ROOT) if width == 320 and theme == "light" else []  # Colours are measured above.
+            grave += findings(page, ROOT, colours=False) if width == 320 else []  # Colours are measured above.
             if key in "43":
                 shot(page, f"form-run-{theme}-{width}-{key}", whole=True)
     reached = tabbed(page, ROOT)

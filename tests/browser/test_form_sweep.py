@@ -1,8 +1,14 @@
-"""The sweep of a form in a real JupyterLab: chosen by keyboard, priced, run for an amount, and looked at, without any code."""
+"""Sweeps in a real JupyterLab: of a form, chosen by keyboard, priced, run for an amount, and looked at, without any code.
+
+And of a cell: its panel keeps up, its buttons act, and what is saved needs neither kernel nor widget.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -10,7 +16,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.axe import CONTROLS, FOCUSED, beyond, faint, findings
 from tests.browser.lab import Lab, OpenNotebook
-from tests.browser.looks import shot
+from tests.browser.looks import contrast, shot
+from tests.browser.test_sweep_panel import BUTTONS
 
 pytestmark = pytest.mark.browser
 
@@ -20,15 +27,23 @@ client = rb.connect(library={library!r})
 form = rb.form(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=9, resolution="480p", aspect_ratio="1:1"))
 form"""
 TABLE = "len(form.jobs), set(form.jobs[-1].frame.status), len(form.jobs[-1].frame)"
+PLAN = """\
+plan = rb.sweep(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=9, resolution="480p", aspect_ratio="1:1"), seed=range(40))
+plan"""
+JOB = """\
+job = plan.start(concurrency=1, order="as given")
+job"""
 ROOT, MADE = ".rbf-sweep", ".rbf-sweep-jobs"
+WORDS = (".rb:has([role=progressbar]) b", BUTTONS, ".rb span")
+"""Where a panel has words."""
 
 
 @pytest.fixture(scope="module")
 def sweeping(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenNotebook]:
-    """A notebook with a form in its first cell."""
+    """A notebook with a form in its first cell, and further cells that start a sweep and wait for it."""
     library = str(tmp_path_factory.mktemp("form-sweep") / "library")
     book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
-    texts = (START.format(library=library), TABLE)
+    texts = (START.format(library=library), TABLE, PLAN, JOB, "job.wait(120).status.value_counts()")
     book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
     book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     path = lab.root / "form-sweep.ipynb"
@@ -62,12 +77,14 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     expect(line).to_contain_text("4 runs · 212 credits (exact)")
     values.focus()
     page.keyboard.press("Control+A")
-    page.keyboard.type("0, 1")
-    expect(line).to_contain_text("2 runs · 106 credits (exact)")
+    page.keyboard.type("7")
+    expect(line).to_contain_text("1 run · 53 credits (exact)")
     page.get_by_role("button", name="Add a field").focus()
     page.keyboard.press("Enter")
     choose(page, "Number")
     frames = page.get_by_role("textbox", name="Values of Number of frames")
+    # What the kernel proposes comes a moment later, and would stand beside what is typed.
+    expect(frames).not_to_have_value("")
     frames.focus()
     page.keyboard.press("Control+A")
     page.keyboard.type("5, 9")
@@ -79,23 +96,23 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     shot(page, "sweep-wrong")
     page.keyboard.press("Control+A")
     page.keyboard.type("9, 10")
-    expect(line).to_contain_text("4 runs · 212 credits (exact)")
-    expect(run).to_have_text("Run 4 · 212 credits")
+    expect(line).to_contain_text("2 runs · 106 credits (exact)")
+    expect(run).to_have_text("Run 2 · 106 credits")
     page.locator(".rbf-sweep-first > summary").focus()
     page.keyboard.press("Enter")
-    expect(page.locator(".rbf-sweep-table tbody tr")).to_have_count(4)
+    expect(page.locator(".rbf-sweep-table tbody tr")).to_have_count(2)
     spend = page.get_by_label("Spend at most")
-    spend.fill("159")
-    expect(run).to_have_text("Run 4 · at most 159 credits")
-    expect(page.locator(".rbf-sweep-why")).to_contain_text("It stops before more than 159 credits are spent")
+    spend.fill("79")
+    expect(run).to_have_text("Run 2 · at most 79 credits")
+    expect(page.locator(".rbf-sweep-why")).to_contain_text("It stops before more than 79 credits are spent")
     spend.fill("10")
     expect(page.locator(".rbf-sweep-why")).to_contain_text("One run costs about 53 credits")
     spend.fill("")
     expect(run).to_be_disabled()
-    expect(run).to_have_text("Run 4")
+    expect(run).to_have_text("Run 2")
     page.keyboard.press("Tab")
-    expect(spend).to_have_value("212")
-    expect(run).to_have_text("Run 4 · 212 credits")
+    expect(spend).to_have_value("106")
+    expect(run).to_have_text("Run 2 · 106 credits")
     spend.focus()
     page.keyboard.press("Tab")
     expect(run).to_be_focused()
@@ -105,39 +122,35 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     page.keyboard.press("Enter")
     expect(run).to_be_focused()
     expect(page.locator(".rbf-sweep-state")).to_contain_text("completed", timeout=60_000)
-    expect(page.locator(".rbf-sweep-panel")).to_contain_text("4 of 4")
+    expect(page.locator(".rbf-sweep-panel")).to_contain_text("2 of 2")
     page.locator(".rbf-sweep-sheet").scroll_into_view_if_needed()
     expect(page.locator(".rbf-sweep-picture:visible")).to_have_count(1, timeout=30_000)
     expect(line).to_contain_text("all paid earlier; nothing now")
-    expect(run).to_have_text("Show 4 from the library")
+    expect(run).to_have_text("Show 2 from the library")
     page.locator(".rbf-sweep-job").get_by_role("button", name="Copy code").click()
     code = page.locator(".rbf-sweep-job .rbf-code").input_value()
     page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
     sweeping.command("notebook:run-cell")
 
     expect(page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output").last).to_contain_text(
-        "(1, {'completed'}, 4)", timeout=30_000
+        "(1, {'completed'}, 2)", timeout=30_000
     )
-    assert "num_frames=[9, 10],\n).run(budget=212)" in code
+    assert "num_frames=[9, 10],\n).run(budget=106)" in code
     assert page.locator(".rbf-sweep-older li").count() == 0
     assert sweeping.cell_errors() == []
     assert sweeping.complaints == []
 
 
 def test_a_sweep_is_for_everybody(sweeping: OpenNotebook) -> None:
-    """Nothing grave for axe, no faint word, light or dark; all of it is reached by Tab; nothing sticks out of a narrow page."""
+    """Nothing grave for axe, no faint word; all of it is reached by Tab; nothing sticks out of a narrow page."""
     page = sweeping.page
     page.get_by_role("button", name="Add a field").click()
     page.get_by_label("Field to vary").last.select_option("resolution")
-    expect(page.locator(".rbf-sweep-line")).to_contain_text("8 runs")
+    expect(page.locator(".rbf-sweep-line")).to_contain_text("4 runs")
     page.locator(ROOT).scroll_into_view_if_needed()
 
-    grave = [found for part in (ROOT, MADE) for found in (*findings(page, part), *faint(page, part))]
+    grave = [*findings(page, f"{ROOT}, {MADE}", colours=False), *faint(page, f"{ROOT}, {MADE}")]
     shot(page, "sweep-done-light")
-    sweeping.use_theme("JupyterLab Dark")
-    dark = [found for part in (ROOT, MADE) for found in faint(page, part)]
-    shot(page, "sweep-done-dark")
-    sweeping.use_theme("JupyterLab Light")
     sweeping.resize(320, 1800)
     page.locator(ROOT).scroll_into_view_if_needed()
     shot(page, "sweep-done-320")
@@ -154,9 +167,21 @@ def test_a_sweep_is_for_everybody(sweeping: OpenNotebook) -> None:
         reached.append(page.evaluate(FOCUSED))
 
     assert grave == []
-    assert dark == []
     assert sticking == []
     assert reached == [{"place": place, "isSeen": True} for place in range(len(controls))]
+
+
+@pytest.mark.deep
+def test_a_sweep_can_be_read_in_the_dark(sweeping: OpenNotebook) -> None:
+    """No faint word in the dark theme, either."""
+    sweeping.page.locator(ROOT).scroll_into_view_if_needed()
+
+    sweeping.use_theme("JupyterLab Dark")
+    dark = faint(sweeping.page, f"{ROOT}, {MADE}")
+    shot(sweeping.page, "sweep-done-dark")
+    sweeping.use_theme("JupyterLab Light")
+
+    assert dark == []
 
 
 def test_other_parts_of_the_form_lead_to_it(sweeping: OpenNotebook) -> None:
@@ -177,6 +202,96 @@ def test_other_parts_of_the_form_lead_to_it(sweeping: OpenNotebook) -> None:
     sweeping.command("notebook:run-cell")
     second = page.locator(".jp-Cell").nth(1).locator(".rbf-form")
     expect(second.get_by_role("textbox", name="Values of Seed")).to_have_value("40, 41, 42, 43", timeout=30_000)
-    expect(second.locator(".rbf-sweep-panel")).to_contain_text("4 of 4")
+    expect(second.locator(".rbf-sweep-panel")).to_contain_text("2 of 2")
 
     assert sweeping.complaints == []
+
+
+def panel(page: Page) -> str:
+    """The words of the panel."""
+    return page.locator(".rb:has([role=progressbar])").inner_text()
+
+
+@pytest.fixture(scope="module")
+def watched(sweeping: OpenNotebook) -> OpenNotebook:
+    """The same notebook without the form, when a cell has started a sweep, which is still going on."""
+    sweeping.command("notebook:clear-all-cell-outputs")
+    expect(sweeping.page.locator(".rbf")).to_have_count(0)
+    start(sweeping, 2, 3)
+    return sweeping
+
+
+def start(notebook: OpenNotebook, *cells: int) -> None:
+    """Run these cells, one after the other."""
+    for cell in cells:
+        notebook.page.evaluate(f"window.jupyterapp.shell.currentWidget.content.activeCellIndex = {cell}")
+        notebook.command("notebook:run-cell")
+
+
+def test_a_sweep_is_watched_paused_and_cancelled_from_its_cell(watched: OpenNotebook) -> None:
+    """Buttons act while the kernel is free for other cells; what is left in the saved notebook is the panel alone."""
+    page = watched.page
+    buttons = page.locator(BUTTONS)
+    expect(buttons).to_have_text(["Pause", "Cancel"], timeout=30_000)
+    expect(page.locator(".rb img")).not_to_have_count(0, timeout=30_000)
+    shot(page, "panel-light")
+
+    buttons.nth(0).click()
+    expect(buttons).to_have_text(["Resume", "Cancel"], timeout=30_000)
+    # What was sent goes on and is drawn; colours are measured once the panel stands still.
+    expect(page.locator(".rb:has([role=progressbar])")).not_to_contain_text(
+        re.compile("running|waiting"), timeout=30_000
+    )
+    paused = panel(page)
+    light = min(contrast(page.locator(where).first) for where in WORDS)
+    watched.resize(400, 1400)
+    shot(page, "panel-narrow")
+    beyond = page.locator(".rb:has([role=progressbar])").evaluate(
+        "box => Math.max(...[...box.querySelectorAll('*')].map(e => e.getBoundingClientRect().right)) - box.getBoundingClientRect().right"
+    )
+    watched.resize(1200, 1400)
+    buttons.nth(0).click()
+    expect(buttons).to_have_text(["Pause", "Cancel"], timeout=30_000)
+    buttons.nth(1).press("Enter")
+    expect(buttons).to_have_count(0, timeout=30_000)
+    start(watched, 4)
+    expect(page.locator(".jp-OutputArea-output").last).to_contain_text("not started", timeout=30_000)
+    shot(page, "panel-done")
+    watched.save()
+
+    assert "paused" in paused
+    assert light >= 4.5
+    assert beyond <= 0.5
+    assert "Stopped: The sweep was cancelled. Run the plan again" in panel(page)
+    assert watched.cell_errors() == []
+    assert watched.complaints == []
+
+
+def test_what_is_saved_needs_no_widget(watched: OpenNotebook) -> None:
+    """The notebook on disk has the last state of the panel with its pictures, and no view of a widget that is gone."""
+    saved = nbformat.read(watched.path, as_version=4)  # type: ignore[no-untyped-call]
+    outputs = [output for cell in saved.cells for output in cell.outputs]
+
+    nbformat.validate(saved)
+    text = json.dumps(outputs)
+    assert "vnd.jupyter.widget-view" not in text
+    assert "of 40" in text
+    assert "data:image/jpeg" in text
+    assert len(Path(watched.path).read_bytes()) < 300_000
+
+
+@pytest.mark.deep
+def test_a_panel_can_be_read_in_the_dark(watched: OpenNotebook) -> None:
+    """Words and buttons of a sweep that goes on stand out in the dark theme, too."""
+    page = watched.page
+    start(watched, 3)
+    expect(page.locator(BUTTONS)).to_have_text(["Pause", "Cancel"], timeout=30_000)
+
+    watched.use_theme("JupyterLab Dark")
+    shot(page, "panel-dark")
+    dark = min(contrast(page.locator(where).first) for where in WORDS)
+    watched.use_theme("JupyterLab Light")
+    page.locator(BUTTONS).nth(1).click()
+    expect(page.locator(BUTTONS)).to_have_count(0, timeout=30_000)
+
+    assert dark >= 4.5

@@ -1,31 +1,43 @@
-"""A sweep in a real JupyterLab: its panel keeps up, its buttons act, and what is saved needs neither kernel nor widget."""
+"""The buttons of a sweep whose rest is cancelled, and whose kernel ends: on a page of their own, and in a real JupyterLab.
+
+That they pause, go on and cancel there is among the tests of sweeps of forms, which have a notebook.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import nbformat
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from reelbook.widgets.panel import Panel
 from tests.browser.lab import Lab, OpenNotebook
-from tests.browser.looks import IS_PICTURED, contrast, shot
+from tests.browser.looks import IS_PICTURED, shot
 
 pytestmark = pytest.mark.browser
 
-PLAN = """\
-import reelbook as rb
-client = rb.connect(library={library!r})
-plan = rb.sweep(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=25, resolution="480p"), seed=range(14))"""
-START = """\
-job = plan.start(concurrency=1, order="as given")
-job"""
 BUTTONS = "[role=group][aria-label=sweep] button"
+SAID = "[role=group][aria-label=sweep] [role=status]"
+SYNCED = ("html", "state", "queued", "credits_back", "said")
 
-# Before the others, which have the page of notebooks for themselves from then on.
+# A host for the panel alone; what it sends goes to the widget, until there is no kernel any more.
+HOST = """
+const listeners = new Map();
+const model = {
+  get: (name) => told[name],
+  on: (name, listener) => listeners.set(name, listener),
+  off: (name) => listeners.delete(name),
+  send: (content) => window.hasEnded ? Promise.reject(new Error("Cannot send")) : window.kernel(content),
+};
+window.happen = (name) => listeners.get(name)();
+window.put = (next) => { Object.assign(told, next); for (const name of Object.keys(next)) listeners.get(`change:${name}`)?.(); };
+"""
 LONG = """\
 import reelbook as rb
 client = rb.connect(library={library!r})
@@ -34,6 +46,46 @@ job = plan.start(budget=plan.credits, concurrency=9)
 job"""
 
 
+def test_what_queues_is_cancelled_and_the_end_of_the_kernel_is_said(offline_page: Page) -> None:
+    """The button says what comes back, and the job is asked once; without a kernel the buttons are gone, and words say how to go on."""
+    asked: list[Any] = []
+
+    def cancel(**how: Any) -> str:
+        asked.append(how)
+        return "3 runs are cancelled, 159 credits come back."
+
+    progress = SimpleNamespace(state="stopping", queued=3, queued_credits=159)
+    job = SimpleNamespace(progress=progress, on_change=lambda _: None, cancel=cancel)
+    panel = Panel(cast(Any, job), with_html=False)
+    page, hears = offline_page, threading.Event()
+    panel.observe(lambda _: hears.set(), "said")
+    told = {name: getattr(panel, name) for name in SYNCED}
+    script, _, drawing = panel._esm.rpartition("export default ")
+    page.expose_function("kernel", lambda content: panel._handle_custom_msg(content, []))
+    page.set_content(
+        f"<main></main><script type=module>{script}const told = {json.dumps(told)};{HOST}"
+        f"const drawing = {drawing}\ndrawing.render({{ model, el: document.querySelector('main') }});</script>"
+    )
+
+    buttons, said = page.locator(BUTTONS), page.locator(SAID)
+    expect(buttons).to_have_text(["Cancel 3 queued · 159 credits back"])
+    buttons.click()
+    assert hears.wait(20)
+    expect(buttons).to_be_disabled()
+    page.evaluate("said => put({queued: 0, credits_back: 0, said})", panel.said)
+    expect(buttons).to_have_count(0)
+    expect(said).to_have_text("3 runs are cancelled, 159 credits come back.")
+
+    page.evaluate("put({state: 'running', said: ''})")
+    expect(buttons).to_have_text(["Pause", "Cancel"])
+    page.evaluate("() => { window.hasEnded = true; happen('comm_live_update'); }")
+    expect(buttons).to_have_count(0)
+    expect(said).to_contain_text("Run its cells again to go on")
+    assert asked == [{"queued": True}]
+    panel.close()
+
+
+@pytest.mark.deep
 def test_what_queues_is_cancelled_from_the_panel_and_a_restart_is_said(
     lab: Lab, chromium: Browser, tmp_path: Path
 ) -> None:
@@ -55,7 +107,7 @@ def test_what_queues_is_cancelled_from_the_panel_and_a_restart_is_said(
         wanted = buttons.inner_text()
         shot(page, "panel-queued")
         buttons.click()
-        said = page.locator("[role=group][aria-label=sweep] [role=status]")
+        said = page.locator(SAID)
         expect(said).to_contain_text("credits come back", timeout=30_000)
         became = said.inner_text()
         shot(page, "panel-queue-cancelled")
@@ -77,84 +129,3 @@ def test_what_queues_is_cancelled_from_the_panel_and_a_restart_is_said(
         assert "If the kernel has ended since" in stands.last.inner_text()
         # Lab itself complains of the comms of the kernel that is gone.
         assert [one for one in notebook.complaints if not one.startswith("Comm not found")] == []
-
-
-@pytest.fixture(scope="module")
-def sweeping(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenNotebook]:
-    """A notebook whose last cell has started a sweep, which is still going on."""
-    library = str(tmp_path_factory.mktemp("panel") / "library")
-    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
-    book.cells = [
-        nbformat.v4.new_code_cell(text)  # type: ignore[no-untyped-call]
-        for text in (PLAN.format(library=library), "plan", START, "job.wait(120).status.value_counts()")
-    ]
-    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    path = lab.root / "panel.ipynb"
-    nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    with OpenNotebook(lab, chromium, path, height=1400) as notebook:
-        notebook.open()
-        for _ in range(3):
-            notebook.command("notebook:run-cell-and-select-next")
-        yield notebook
-
-
-def panel(page: Page) -> str:
-    """The words of the panel."""
-    return page.locator(".rb:has([role=progressbar])").inner_text()
-
-
-def test_a_sweep_is_watched_paused_and_cancelled_from_its_cell(sweeping: OpenNotebook) -> None:
-    """Buttons act while the kernel is free for other cells; what is left in the saved notebook is the panel alone."""
-    page = sweeping.page
-    buttons = page.locator(BUTTONS)
-    expect(buttons).to_have_text(["Pause", "Cancel"], timeout=30_000)
-    expect(page.locator(".rb img")).not_to_have_count(0, timeout=30_000)
-    shot(page, "panel-light")
-
-    buttons.nth(0).click()
-    expect(buttons).to_have_text(["Resume", "Cancel"], timeout=30_000)
-    # What was sent goes on and is drawn; colours are measured once the panel stands still.
-    expect(page.locator(".rb:has([role=progressbar])")).not_to_contain_text(
-        re.compile("running|waiting"), timeout=30_000
-    )
-    paused = panel(page)
-    sweeping.use_theme("JupyterLab Dark")
-    shot(page, "panel-dark")
-    dark = min(contrast(page.locator(where).first) for where in (".rb:has([role=progressbar]) b", BUTTONS, ".rb span"))
-    sweeping.use_theme("JupyterLab Light")
-    light = min(contrast(page.locator(where).first) for where in (".rb:has([role=progressbar]) b", BUTTONS, ".rb span"))
-    sweeping.resize(400, 1400)
-    shot(page, "panel-narrow")
-    beyond = page.locator(".rb:has([role=progressbar])").evaluate(
-        "box => Math.max(...[...box.querySelectorAll('*')].map(e => e.getBoundingClientRect().right)) - box.getBoundingClientRect().right"
-    )
-    sweeping.resize(1200, 1400)
-    buttons.nth(0).click()
-    expect(buttons).to_have_text(["Pause", "Cancel"], timeout=30_000)
-    buttons.nth(1).press("Enter")
-    expect(buttons).to_have_count(0, timeout=30_000)
-    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 3")
-    sweeping.command("notebook:run-cell")
-    expect(page.locator(".jp-OutputArea-output").last).to_contain_text("not started", timeout=30_000)
-    shot(page, "panel-done")
-    sweeping.save()
-
-    assert "paused" in paused
-    assert min(dark, light) >= 4.5
-    assert beyond <= 0.5
-    assert "Stopped: The sweep was cancelled. Run the plan again" in panel(page)
-    assert sweeping.cell_errors() == []
-    assert sweeping.complaints == []
-
-
-def test_what_is_saved_needs_no_widget(sweeping: OpenNotebook) -> None:
-    """The notebook on disk has the last state of the panel with its pictures, and no view of a widget that is gone."""
-    saved = nbformat.read(sweeping.path, as_version=4)  # type: ignore[no-untyped-call]
-    outputs = [output for cell in saved.cells for output in cell.outputs]
-
-    nbformat.validate(saved)
-    text = json.dumps(outputs)
-    assert "vnd.jupyter.widget-view" not in text
-    assert "of 14" in text
-    assert "data:image/jpeg" in text
-    assert len(Path(sweeping.path).read_bytes()) < 300_000
