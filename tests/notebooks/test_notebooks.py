@@ -63,13 +63,17 @@ def execute(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
                 extra_arguments=["--log-level=40"],
             )  # fmt: skip
             runner.run(client.async_execute())
+            assert client.kc is not None
             client.kc.stop_channels()
             del notebook.cells[-1]
             return notebook
 
+        async def end() -> None:
+            await manager.shutdown_kernel(now=True)
+
         yield executed
         if manager.has_kernel:
-            runner.run(manager.shutdown_kernel(now=True))
+            runner.run(end())
 
 
 @pytest.fixture(scope="module")
