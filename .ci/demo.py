@@ -40,13 +40,13 @@ figure {{ margin: 8px 0 }} video, img {{ max-width: 100% }}
 """
 
 
-def main(target: Path) -> None:
+def main(target: Path, source: Path = NOTEBOOK) -> None:
     began = time.perf_counter()
     library = target.parent / "demo-library"
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(library, ignore_errors=True)  # A first run is what it shows, each time.
-    print(f"Running {NOTEBOOK.relative_to(ROOT)} on the embedded service …", flush=True)
-    notebook = executed(nbformat.read(NOTEBOOK, as_version=4), library)
+    print(f"Running {os.path.relpath(source, ROOT)} on the embedded service …", flush=True)
+    notebook = executed(nbformat.read(source, as_version=4), library)
     print(f"\n{table_of(notebook)}\n")
     target.write_text(page(notebook), encoding="utf-8")
     nbformat.write(notebook, target.with_suffix(".ipynb"))
@@ -87,4 +87,4 @@ def page(notebook: NotebookNode) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))

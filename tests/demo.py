@@ -13,8 +13,12 @@ from pathlib import Path
 import pytest
 
 from reelbook.util.file_locks import try_lock, unlock
+from tests.support import examples
 
 ROOT = Path(__file__).resolve().parents[1]
+FIRST = ROOT / "notebooks" / "01-first-video.ipynb"
+FRAMES = examples(9, 25)
+"""How long its clips are: as they are written with `make deep`, and otherwise short and small."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +51,17 @@ def run_demo(folders: pytest.TempPathFactory) -> Demo:
 
 
 def _run(page: Path) -> dict[str, object]:
+    source = FIRST
+    if FRAMES != 25:
+        text = FIRST.read_text(encoding="utf-8")
+        assert text.count("num_frames=25,") == 1
+        source = page.with_name("source.ipynb")
+        short = text.replace("num_frames=25,", f'num_frames={FRAMES}, resolution=\\"480p\\",')
+        source.write_text(short, encoding="utf-8")
     environment = {**os.environ, "REELBOOK_URL": "http://127.0.0.1:9", "REELBOOK_API_KEY": "not-to-be-used"}
     began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, ".ci/demo.py", str(page)], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, ".ci/demo.py", str(page), *([str(source)] if source != FIRST else [])], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )  # fmt: skip
     seconds = time.perf_counter() - began
     assert done.returncode == 0, done.stderr

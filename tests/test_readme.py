@@ -13,19 +13,20 @@ import pytest
 from tests.support import deep
 
 ROOT = Path(__file__).resolve().parents[1]
+SMALL = 'num_frames=9, resolution="480p", aspect_ratio="1:1"'
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("frames", [9, *deep((49,))])
 def test_the_python_blocks_run_one_after_another(tmp_path: Path, frames: int) -> None:
-    """As a newcomer would paste them, in an empty folder; its first clip is shorter here, and as written with `make deep`."""
+    """As a newcomer would paste them, in an empty folder; its first clip is shorter and smaller here, and as written with `make deep`."""
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     code = "\n".join(blocks)
     assert code.count("num_frames=49") == 1
     environment = {**os.environ, "REELBOOK_LIBRARY": str(tmp_path / "library")}
 
     done = subprocess.run(
-        [sys.executable, "-c", code.replace("num_frames=49", f"num_frames={frames}")],
+        [sys.executable, "-c", code if frames == 49 else code.replace("num_frames=49", SMALL)],
         cwd=tmp_path,
         env=environment,
         capture_output=True,

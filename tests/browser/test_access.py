@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.browser import axe, survival
 from tests.browser.lab import Lab, OpenNotebook
@@ -33,24 +33,47 @@ def executed(lab: Lab, chromium: Browser) -> Executed:
 
 
 @pytest.fixture(scope="module")
-def notebook(executed: Executed, lab: Lab, chromium: Browser) -> Iterator[OpenNotebook]:
-    """It in JupyterLab, trusted, so that scripts run."""
+def notebook(lab: Lab, chromium: Browser) -> Iterator[OpenNotebook]:
+    """It in JupyterLab after its run, so that scripts run and its kernel answers."""
+    with survival.live(lab, chromium) as notebook:
+        yield notebook
+
+
+def test_with_its_kernel_a_table_plays_its_clips_and_tells_what_is_ticked(notebook: OpenNotebook) -> None:
+    """A click plays the file itself; rows that are ticked on the page are rows that Python has."""
+    page, names = notebook.page, list(survival.CELLS)
+    table = page.locator(".jp-CodeCell").nth(names.index("table"))
+    table.locator("button.rb-poster").first.click()
+    clip = playback(table.locator(".rb-film video"))
+    address = table.locator(".rb-film video").get_attribute("src") or ""
+    table.locator(".rb-select input[type=checkbox]").nth(2).check()
+    notebook.page.evaluate(
+        "place => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = place; }", names.index("selected")
+    )
+    notebook.command("notebook:run-cell")
+    told = page.locator(".jp-CodeCell").nth(names.index("selected")).locator(".jp-OutputArea-output")
+
+    expect(told).to_contain_text(re.compile(r"\[\d\]"))
+    # So short a clip begins again while it is looked at.
+    assert (clip["error"], clip["frames"] > 0) == (None, True)
+    assert address.startswith("blob:")
+    assert notebook.complaints == []
+
+
+@pytest.mark.deep
+def test_reopened_with_trust(executed: Executed, lab: Lab, chromium: Browser) -> None:
+    """The next day, by the one who made it: scripts run again, in a page whose kernel knows nothing yet."""
     path = lab.root / "access.ipynb"
     path.write_bytes(executed.path.read_bytes())
     with OpenNotebook(lab, chromium, path, height=TALL) as notebook:
         notebook.open()
         notebook.page.locator("figure[data-rb-ready]").first.wait_for()
-        yield notebook
+        view = survival.look(notebook.page)
+        clips = [playback(notebook.page.locator("video").nth(place)) for place in range(len(PLAYERS))]
+        shot(notebook.page, "survival-trusted", whole=True)
 
-
-def test_reopened_with_trust(notebook: OpenNotebook) -> None:
-    """The next day, by the one who made it: scripts run again, in a page whose kernel knows nothing yet."""
-    view = survival.look(notebook.page)
-    clips = [playback(notebook.page.locator("video").nth(place)) for place in range(len(PLAYERS))]
-    shot(notebook.page, "survival-trusted", whole=True)
-
-    assert notebook.is_trusted()
-    assert notebook.complaints == []
+        assert notebook.is_trusted()
+        assert notebook.complaints == []
     survival.check(view, players=True)
     assert [(clip["error"], clip["advanced"] > 0) for clip in clips] == [(None, True)] * len(PLAYERS)
 

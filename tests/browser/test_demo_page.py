@@ -11,13 +11,16 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.looks import contrast, overflow, playback, shot
-from tests.demo import Demo, run_demo
+from tests.demo import FRAMES, Demo, run_demo
 from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
 MAX_SECONDS = 60
 """It takes 15 to 20 alone; here other tests and the check of types run beside it."""
+
+SIZE = [480, 270] if FRAMES == 25 else [854, 480]
+"""Of the copy that is put into a page, or of a clip that is small enough to be put there as it is."""
 
 Scheme = Literal["light", "dark"]
 
@@ -68,7 +71,7 @@ def test_its_videos_play_without_a_network(chromium: Browser, demo: Demo) -> Non
         assert clip["error"] is None
         assert clip["advanced"] > 0
         assert clip["ready"] >= 3
-        assert clip["size"] == [480, 270]  # The copy that is put into a page.
+        assert clip["size"] == SIZE
     assert asked
     assert outside(asked) == []
 
@@ -107,7 +110,7 @@ def test_the_page_shows_the_printed_table(chromium: Browser, demo: Demo) -> None
         assert row.split("\t")[1:] == [
             "a paper boat on a calm lake at sunset",
             seed,
-            "25",
+            str(FRAMES),
             seed,
             "completed",
             "53",

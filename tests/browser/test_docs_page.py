@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.looks import contrast, overflow, shot
-from tests.support import Served
+from tests.support import Served, deep
 
 pytestmark = pytest.mark.browser
 
 Scheme = Literal["light", "dark"]
-LOOKS: list[tuple[Scheme, int]] = [("light", 1000), ("dark", 1000), ("light", 320), ("dark", 320)]
+LOOKS: list[Any] = [("light", 1000), ("dark", 320), *deep(("dark", 1000), ("light", 320))]
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, Route
+from playwright.sync_api import Browser, Dialog, Page, Request, Route
 
 from reelbook.display.poster_player import render_player_style as player_sheet
 from reelbook.display.tables.table_html import STYLES
@@ -54,7 +54,7 @@ LET_IN = 0.96
 # Only the page itself counts, whoever in it sets the mark.
 TRAP = """if (window === top) {
   window.fired = [];
-  Object.defineProperty(window, '__pwned', {set: number => { window.fired.push(number); }, get: () => window.fired.at(-1)});
+  Object.defineProperty(window, '__pwned', {configurable: true, set: number => { window.fired.push(number); }, get: () => window.fired.at(-1)});
 }"""
 
 # What a reader may do: unfold, scroll, point, press each button, tick each box, type into each field.
@@ -116,6 +116,10 @@ class Watched:
         """Note what a dialog says, and close it."""
         self.dialogs.append(dialog.message)
         dialog.dismiss()
+
+    def note(self, request: Request) -> None:
+        """Note which address is asked for."""
+        self.asked.append(request.url)
 
     @property
     def fired(self) -> list[int]:
@@ -278,12 +282,15 @@ def shown(
     book.cells = [nbformat.v4.new_code_cell(text) for text in cells]  # type: ignore[no-untyped-call]
     path = lab.root / "hostile.ipynb"
     nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    with OpenNotebook(lab, chromium, path, height=1400, sort="own") as notebook:
-        watched = Watched(notebook.page)
-        notebook.page.add_init_script(TRAP)
+    with OpenNotebook(lab, chromium, path, height=1400, sort="common") as notebook:
+        watched = Watched(notebook.open().page)
+        notebook.page.evaluate(TRAP)
         notebook.page.on("dialog", watched.dismiss)
-        notebook.page.on("request", lambda request: watched.asked.append(request.url))
-        yield notebook.open(), watched
+        notebook.page.on("request", watched.note)
+        yield notebook, watched
+        notebook.page.remove_listener("dialog", watched.dismiss)
+        notebook.page.remove_listener("request", watched.note)
+        notebook.page.evaluate("delete window.__pwned; delete window.fired")
 
 
 def test_nothing_runs_in_jupyterlab_and_the_control_does(shown: tuple[OpenNotebook, Watched], lab: Lab) -> None:

@@ -18,7 +18,7 @@ from tests.browser.survival import CELLS, PLAYERS, RUNS, TALL, Executed
 
 pytestmark = pytest.mark.browser
 
-MAX_BYTES = {12: 800_000, 24: 1_000_000}[RUNS]
+MAX_BYTES = 1_000_000
 OF_A_SWEEP = ("plan", "sweep", "table", "run", "sheet")
 """The cells of a notebook about one sweep."""
 PROMPT_WORDS = survival.PROMPT[:20]
@@ -39,7 +39,7 @@ def test_live_everything_is_shown(executed: Executed) -> None:
 
 
 def test_the_saved_notebook_is_valid_and_small(executed: Executed) -> None:
-    """By the notebook format's own rules; a sweep of 24 runs takes a megabyte at most, at default options, one of 12 runs 800 kB."""
+    """By the notebook format's own rules; a sweep of 24 runs takes a megabyte at most, at default options."""
     saved = executed.notebook
 
     nbformat.validate(saved)

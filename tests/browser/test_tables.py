@@ -347,7 +347,7 @@ def test_a_poster_opens_its_player_and_escape_closes_it(opened: Open, clips: lis
     )
 
 
-@pytest.mark.parametrize("width", [1000, 480])
+@pytest.mark.parametrize("width", [480, *deep((1000,))])
 def test_two_clips_play_beside_each_other_below_the_table(opened: Open, clips: list[str], width: int) -> None:
     """Whatever rows they are of and wherever the table is scrolled to; nothing above them moves."""
     page = opened(render_table(runs(100, clips), embed="preview"), width=width)
@@ -699,10 +699,11 @@ table.reel"""
 TICKED = "print('ticked', list(table.reel.selected.index), len(table.reel.selected.columns) == len(table.columns))"
 
 
+@pytest.mark.deep
 def test_in_a_notebook_clips_come_from_the_kernel(lab: Lab, chromium: Browser, opened: Open, clips: list[str]) -> None:
     """A click plays the file itself; the saved notebook holds posters, no widget and no clip, and still reads without scripts.
 
-    In a Lab that does not trust it, a table is looked at with everything else, in the tests of survival.
+    With a kernel and in a Lab that does not trust it, a table is looked at with everything else, in the tests of survival.
     """
     runs(30, clips).to_parquet(lab.root / "runs.parquet")
     cells = [nbformat.v4.new_code_cell(source) for source in (CELL, TICKED)]  # type: ignore[no-untyped-call]

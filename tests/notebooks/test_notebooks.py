@@ -8,20 +8,26 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import cast
 
 import nbformat
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
+from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
 
-import reelbook as rb
-from tests.demo import run_demo
+from tests.demo import FRAMES, run_demo
+from tests.support import examples
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 FIRST = ROOT / "notebooks" / "01-first-video.ipynb"
 LARGEST = 1_000_000
+LONG = "num_frames=[17, 25]"
+SHORT = f"num_frames={[examples(9, 17), examples(10, 25)]}"
+"""The longest clips of a sweep are shorter here, and as written with `make deep`."""
 
 Run = Callable[[Path], NotebookNode]
 
@@ -34,30 +40,40 @@ def stored(path: Path) -> NotebookNode:
     return notebook
 
 
-def executed(path: Path, library: Path, folder: Path) -> NotebookNode:
-    """The notebook with its outputs, run in a kernel of this environment in this folder."""
-    notebook = stored(path)
+@pytest.fixture(scope="module")
+def execute(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Runs notebooks one after another in one kernel of this environment, which forgets every name in between."""
+    folder = tmp_path_factory.mktemp("notebooks")
     with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
-        patch.setenv("REELBOOK_LIBRARY", str(library))
+        patch.setenv("REELBOOK_LIBRARY", str(folder / "library"))
         patch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
         patch.setenv("JUPYTER_RUNTIME_DIR", str(folder / "runtime"))
         patch.setenv("IPYTHONDIR", str(folder / "ipython"))
         for name in ("REELBOOK_URL", "REELBOOK_API_KEY"):
             patch.delenv(name, raising=False)
-        client = NotebookClient(
-            notebook, timeout=90, kernel_name="python3", resources={"metadata": {"path": str(folder)}},
-            extra_arguments=["--log-level=40"],
-        )  # fmt: skip
-        runner.run(client.async_execute())
-    return notebook
+        manager = AsyncKernelManager(kernel_name="python3")
 
+        def executed(path: Path) -> NotebookNode:
+            notebook = stored(path)
+            for cell in notebook.cells:
+                cell.source = cell.source.replace(LONG, SHORT)
+            notebook.cells.append(new_code_cell("%reset -f"))  # type: ignore[no-untyped-call]
+            client = NotebookClient(
+                notebook, km=manager, timeout=90, resources={"metadata": {"path": str(folder)}},
+                extra_arguments=["--log-level=40"],
+            )  # fmt: skip
+            runner.run(client.async_execute())
+            assert client.kc is not None
+            client.kc.stop_channels()
+            del notebook.cells[-1]
+            return notebook
 
-@pytest.fixture(scope="module")
-def common(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A library whose embedded service is running already, as where several notebooks of one folder are open."""
-    with rb.connect(library=tmp_path_factory.mktemp("common") / "library") as client:
-        client.account()
-        yield client.library
+        async def end() -> None:
+            await manager.shutdown_kernel(now=True)
+
+        yield executed
+        if manager.has_kernel:
+            runner.run(end())
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +84,7 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     def once(path: Path) -> NotebookNode:
         if path == FIRST:
             return stored(run_demo(tmp_path_factory).notebook)
-        return executed(path, request.getfixturevalue("common"), tmp_path_factory.mktemp(path.stem))
+        return cast(Run, request.getfixturevalue("execute"))(path)
 
     return once
 
@@ -156,7 +172,7 @@ class TestFirst:
         rows = [line.split() for line in table.splitlines()]
         assert [row[-3:] for row in rows if "completed" in row] == [["completed", "53", "charged"]] * 3
         assert 'class="dataframe"' in outputs(first, "text/html")[-1]
-        assert [seed for seed in ("7", "8", "9") if re.search(rf"sunset +{seed} +25 +{seed}\b", table)] == [
+        assert [seed for seed in ("7", "8", "9") if re.search(rf"sunset +{seed} +{FRAMES} +{seed}\b", table)] == [
             "7",
             "8",
             "9",

@@ -79,6 +79,8 @@ class Pretended:
         self.trouble: Callable[[str], BaseException | float | None] = lambda request_id: None
         self.said: Callable[[str], str | None] = lambda request_id: None
         """Another status than the honest one."""
+        self.progress: Callable[[float], float] = lambda share: share
+        """What it says of a run of which this share of the time is over."""
 
     def take(self, request_id: str, seconds: float) -> None:
         """Accept a run that will take so long once a worker is free."""
@@ -132,7 +134,7 @@ class Pretended:
         status = COMPLETED if now >= job.ends else IN_PROGRESS if now >= job.starts else IN_QUEUE
         more: dict[str, Any] = {}
         if self.chatty and status == IN_PROGRESS:
-            more["metrics"] = {"progress": (now - job.starts) / (job.ends - job.starts)}
+            more["metrics"] = {"progress": self.progress((now - job.starts) / (job.ends - job.starts))}
         if self.chatty and status == IN_QUEUE:
             more["queue_position"] = sum(now < other.starts < job.starts for other in self.jobs.values())
         return QueueStatus(status=other or status, request_id=request_id, **more)

@@ -196,6 +196,17 @@ def test_places_in_the_queue_and_progress_save_looks() -> None:
     assert calls[True] <= 0.65 * calls[False]
 
 
+@pytest.mark.parametrize("features", [(), ("batch-status",)])
+def test_a_progress_that_crawls_makes_nobody_wait(features: tuple[str, ...]) -> None:
+    """A run that spends its first half at 4 % would be expected a minute later; it ends after three seconds."""
+    service = Pretended(*features, workers=2, chatty=True)
+    service.progress = lambda share: 0.036 + share / 50 if share < 0.5 else share
+
+    went = moved(followed(service, [3.0] * 6))
+
+    assert max(went.late) <= 3.0
+
+
 @pytest.mark.parametrize("runs", [500, *deep((2_000,))])
 def test_two_thousand_runs_keep_four_calls_under_way_and_none_is_forgotten(runs: int) -> None:
     """Every run is looked at once a minute at least, though runs are many and calls few."""

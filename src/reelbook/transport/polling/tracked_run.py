@@ -247,14 +247,16 @@ class TrackedRun:
             self.started_at, self.predicted_start = polled_at, min(self.predicted_start, polled_at)
         if isinstance(progress, bool) or not isinstance(progress, (int, float)) or not 0.03 <= progress < 1:
             return
+        start = self.submitted_at if self.predicted_start is None else self.predicted_start
+        # At most as long again: when it started is a guess, and a slow step says little about the steps to come.
+        longest = max(polled_at - start, 0.0)
         if self.first_progress is None or progress < self.first_progress[0]:
-            # When it started is a guess, so the first figure only says when to poll for the second.
-            start = self.submitted_at if self.predicted_start is None else self.predicted_start
             self.first_progress = (float(progress), polled_at)
-            self.predicted_end = polled_at + min((1 - progress) / progress, 1.0) * max(polled_at - start, 0.0)
+            self.predicted_end = polled_at + min((1 - progress) / progress, 1.0) * longest
         elif progress > self.first_progress[0] and polled_at > self.first_progress[1]:
             first, first_at = self.first_progress
-            self.predicted_end = polled_at + (1 - progress) * (polled_at - first_at) / (progress - first)
+            rest = (1 - progress) * (polled_at - first_at) / (progress - first)
+            self.predicted_end = polled_at + min(rest, longest)
 
 
 def _reported_seconds(status: QueueStatus) -> float | None:
