@@ -435,6 +435,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.deep  # What is shown, raised and logged is in the first test; this is the same through all of Jupyter.
 def test_a_notebook_and_its_page_have_no_key(hosted: Hosted, tmp_path: Path) -> None:
     """A real kernel that shows all variables of every traceback and logs all there is: saved, exported, and left behind."""
     a_run(hosted, "r1")

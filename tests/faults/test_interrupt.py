@@ -211,6 +211,7 @@ def test_what_has_not_left_when_the_interrupt_comes_does_not_leave(bench: Bench)
     assert len(bench.paid()) == 1
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("bench", SERVICES[:1], indirect=True)
 def test_without_the_look_for_a_stop_a_run_is_sent_after_it(bench: Bench) -> None:
     """The control: the same interrupt, and a submission that does not look, is a payment after the stop mark."""
@@ -245,13 +246,13 @@ def test_interrupts_in_a_row_in_a_kernel_are_one(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("bench", "times", "runs"),
     [
-        pytest.param("shared_spec_only", 3, 24, id="ci"),
+        pytest.param("shared_spec_only", 3, 24, id="small", marks=pytest.mark.deep),
         pytest.param("shared_spec_only", 25, 200, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(600)]),
     ],
     indirect=["bench"],
 )
 def test_interrupts_at_any_moment(bench: Bench, times: int, runs: int) -> None:
-    """Wherever they hit, nothing is uncertain, nothing is paid twice, and the prompt is back in time."""
+    """Not only at the moments chosen above. Wherever they hit, nothing is uncertain, nothing is paid twice, and the prompt is back in time."""
     chance = random.Random(SEED)
     started = 0
 

@@ -151,6 +151,7 @@ def test_a_second_interrupt_at_the_end_of_a_script_loses_no_answer(place: Place,
     assert_known(place, process)
 
 
+@pytest.mark.deep  # Interrupts in a row in a kernel, in test_interrupt.py, are one, too.
 def test_a_key_that_is_held_down_is_one_interrupt(place: Place) -> None:
     """Thirty in a second, as terminals send them, from the first to beyond the traceback."""
     held = place.gate.hold("POST /models/run", after=True)
@@ -187,7 +188,7 @@ def test_the_third_interrupt_at_the_end_gives_up_and_says_what_is_uncertain(plac
     assert place.uncertain() == [1]
 
 
-@pytest.mark.deep  # The one below is the same with the client closed.
+@pytest.mark.deep  # As the one below with the client closed.
 def test_an_interrupt_while_python_waits_for_our_threads_is_no_traceback(place: Place) -> None:
     """Such as one that makes posters: Python waits for it before it runs what `atexit` has."""
     process = place.script(
@@ -273,6 +274,7 @@ def test_an_order_to_end_in_a_kernel_that_does_something_else_loses_no_answer(pl
     assert place.uncertain() == []
 
 
+@pytest.mark.deep  # No money is at stake; an end without a foreign traceback is in the tests of interrupts above.
 def test_an_interrupt_after_the_last_client_was_closed_is_no_traceback(place: Place) -> None:
     """While Python still waits for a thread of ours, such as one that makes posters."""
     process = place.script(
@@ -293,7 +295,10 @@ def test_an_interrupt_after_the_last_client_was_closed_is_no_traceback(place: Pl
 
 @pytest.mark.parametrize(
     "times",
-    [pytest.param(1, id="ci"), pytest.param(200, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(2400)])],
+    [
+        pytest.param(1, id="small", marks=pytest.mark.deep),
+        pytest.param(200, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(2400)]),
+    ],
 )
 def test_two_interrupts_at_any_moment(place: Place, times: int) -> None:
     """Wherever they hit a script that submits one run after another: nothing uncertain, no foreign traceback, nothing paid twice."""

@@ -75,6 +75,7 @@ def test_the_panel_of_a_sweep_says_that_it_waits(hosted: Hosted, client: Client)
     assert set(table["status"]) == {"not started"}
 
 
+@pytest.mark.deep  # It waits as a run does, above.
 def test_an_estimate_that_waits_says_so(hosted: Hosted, client: Client) -> None:
     """Calls without a price wait, too."""
     hosted.on("POST", "/models/pricing/estimate", lambda _: Reply(429, {"detail": "slow"}, {"Retry-After": "20"}))
