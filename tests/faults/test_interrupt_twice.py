@@ -22,14 +22,16 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook.util.interrupts import GRACE_SECONDS
 from tests.faults.gate import Gate
 from tests.faults.kernels import PATIENCE, Kernel
 from tests.faults.nursery import clip
 from tests.support import Served
 
-APART = GRACE_SECONDS + 0.1
+GRACE = 0.4
+"""In place of the second within which interrupts are one."""
+APART = GRACE + 0.1
 """A person who presses again, and means it."""
+QUICKLY = f"from reelbook.util import interrupts\ninterrupts.GRACE_SECONDS = interrupts.REPEAT_SECONDS = {GRACE}\n"
 IGNORED = "Exception ignored"
 SEED = 7
 CONNECT = "import reelbook as rb\nclient = rb.connect({address!r}, api_key={key!r}, library={library!r})\n"
@@ -90,7 +92,7 @@ class Place:
     def script(self, code: str) -> Process:
         """A script that has connected."""
         # Whatever started the tests may ignore what a closed terminal sends, and children would, too.
-        before = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+        before = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n" + QUICKLY
         before += CONNECT.format(address=self.served.base_url, key=self.served.key, library=str(self.library))
         return self.process([sys.executable, "-c", before + code])
 
@@ -211,7 +213,7 @@ def test_a_sweep_on_the_command_line_says_what_goes_on(place: Place, tmp_path: P
     rb.sweep(rb.ImagesToVideo(**clip(1)), fps=[1, 2, 3]).to_toml(file)
     held = place.gate.hold("POST /models/run", after=True)
     process = place.process(
-        [sys.executable, "-m", "reelbook", "sweep", str(file), "--budget", "999"],
+        [sys.executable, "-c", QUICKLY + "import sys\nfrom reelbook.cli import main\nsys.exit(main())", "sweep", str(file), "--budget", "999"],
         REELBOOK_URL=place.served.base_url, REELBOOK_API_KEY=place.served.key, REELBOOK_LIBRARY=str(place.library),
     )  # fmt: skip
     held.arrived()
@@ -248,7 +250,7 @@ def test_an_order_to_end_while_something_is_paid_for_waits_for_the_answer(
     process = place.script(SCRIPTS[what])
     held.arrived()
     process.signal(order)
-    threading.Timer(0.5, held.let_go).start()
+    threading.Timer(0.3, held.let_go).start()
 
     status = process.ended()
 
@@ -266,7 +268,7 @@ def test_an_order_to_end_in_a_kernel_that_does_something_else_loses_no_answer(pl
         kernel.begin(SCRIPTS["something else"])
         held.arrived()
         kernel.process.send_signal(signal.SIGTERM)
-        threading.Timer(0.5, held.let_go).start()
+        threading.Timer(0.3, held.let_go).start()
         status = kernel.process.wait(PATIENCE)
 
         assert (status, kernel.said) == (-signal.SIGTERM, "")
