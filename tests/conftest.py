@@ -38,8 +38,11 @@ sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-TOGETHER = {"tests/browser/test_access.py": "tests/browser/test_survival.py"}
-"""Modules that are run by one worker: they look at one notebook, which takes half a minute to run."""
+TOGETHER = {
+    "tests/browser/test_access.py": "tests/browser/test_survival.py",
+    "tests/test_imports.py": "tests/test_names.py",
+}
+"""Modules that are run by one worker: they look at one notebook, which takes half a minute to run, or at one reading of the source."""
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types.

@@ -16,6 +16,7 @@ import reelbook
 from reelbook import cli, doctor
 from reelbook.models.catalog import CATALOG
 from reelbook.session import session
+from tests.support import Served
 
 TEXT_TO_VIDEO = "svc/text-to-video-13b-distilled"
 
@@ -174,7 +175,9 @@ class TestRun:
             env={**kept, "REELBOOK_LIBRARY": str(library), **environment},
         )  # fmt: skip
 
-    def test_it_prints_where_the_files_are(self, tmp_path: Path, dot: str) -> None:
+    def test_it_prints_where_the_files_are(
+        self, tmp_path: Path, dot: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         """Paths go to standard output, one on each line, for other programs; the price goes beside it."""
         done = self.run(tmp_path / "library", {"images": [{"url": dot, "frames": 3}]})
 
@@ -184,10 +187,15 @@ class TestRun:
         assert Path(path).read_bytes()[4:8] == b"ftyp"
         assert "53 credits (charged), request " in done.stderr
 
-        again = self.run(tmp_path / "library", {"images": [{"url": dot, "frames": 3}]})
+        monkeypatch.setenv("REELBOOK_LIBRARY", str(tmp_path / "library"))
+        monkeypatch.delenv("REELBOOK_URL", raising=False)
+        cli.main(["run", "svc/frames-api/images-to-video", json.dumps({"images": [{"url": dot, "frames": 3}]})])
+        again = capsys.readouterr()
+        if session.current is not None:
+            session.current.close()
 
-        assert again.stdout == done.stdout
-        assert "53 credits (charged), paid earlier; nothing now, request " in again.stderr
+        assert again.out == done.stdout
+        assert "53 credits (charged), paid earlier; nothing now, request " in again.err
 
     def test_a_service_that_is_not_there_is_one_clear_sentence(
         self, tmp_path: Path, dot: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], impatient: None
@@ -227,19 +235,20 @@ class TestSweepAndLibrary:
     """A plan in a file, run from a terminal, and what is left of it."""
 
     def test_a_plan_is_priced_then_run_then_looked_up(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+        self, shared: Served, dot: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:  # fmt: skip
         """Without a budget nothing is sent; with one, a table is written; the library lists, checks and copies the runs."""
         monkeypatch.setenv("REELBOOK_LIBRARY", str(tmp_path / "library"))
         monkeypatch.delenv("REELBOOK_URL", raising=False)
-        boat = reelbook.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1")
+        served = shared.with_own_account()
+        boat = reelbook.SmartResize(image_url=dot, target_sizes=["16x16"], prompt="a boat")
         reelbook.sweep(boat, seed=[1, 2]).to_toml(tmp_path / "plan.toml")
 
         priced, told = cli.main(["sweep", str(tmp_path / "plan.toml")]), capsys.readouterr().out
-        wrong = cli.main(["sweep", str(tmp_path / "plan.toml"), "--budget", "106", "--out", str(tmp_path / "t.xlsx")])
+        wrong = cli.main(["sweep", str(tmp_path / "plan.toml"), "--budget", "22", "--out", str(tmp_path / "t.xlsx")])
         nothing = not (tmp_path / "library").exists()
-        with reelbook.connect(library=tmp_path / "library"):
-            ran = cli.main(["sweep", str(tmp_path / "plan.toml"), "--budget", "106", "--out", str(tmp_path / "t.csv")])
+        with reelbook.connect(served.base_url, api_key=served.key, library=tmp_path / "library"):
+            ran = cli.main(["sweep", str(tmp_path / "plan.toml"), "--budget", "22", "--out", str(tmp_path / "t.csv")])
         said = capsys.readouterr().out
         listed = cli.main(["library", "--find", "boat"]), capsys.readouterr().out
         checked = cli.main(["library", "--verify"]), capsys.readouterr().out
@@ -249,13 +258,13 @@ class TestSweepAndLibrary:
         copied = cli.main(["library", "--export", str(tmp_path / "out")])
 
         assert (priced, wrong, ran, copied, one, none) == (0, 1, 0, 0, 0, 1)
-        assert [reelbook.provenance(path).seed for path in (tmp_path / "one").glob("*.mp4")] == [2]
+        assert [reelbook.provenance(path).seed for path in (tmp_path / "one").glob("*.png")] == [2]
         assert nothing
         assert "2 runs of" in told
-        assert "106" in told
+        assert "22" in told
         assert "2 completed" in said
         assert len((tmp_path / "t.csv").read_text().splitlines()) == 3
         assert listed[0] == 0
         assert listed[1].count("completed") == 2
         assert checked[0] == 0
-        assert len(list((tmp_path / "out").glob("*.mp4"))) == 2
+        assert len(list((tmp_path / "out").glob("*.png"))) == 2

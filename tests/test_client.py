@@ -70,20 +70,6 @@ def test_a_run_can_be_started_awaited_and_picked_up_again(client: rb.Client) -> 
     assert picked_up.video.path == started.video.path
 
 
-def test_a_run_that_takes_too_long_to_wait_for_goes_on(client: rb.Client) -> None:
-    """RunTimeout says so; then it can be cancelled, and waiting says that."""
-    run = client.start(rb.TextToVideo(prompt="a lake", num_frames=1441, seed=1))
-
-    with pytest.raises(errors.RunTimeout, match="still working"):
-        run.wait(timeout=0.05)
-    agreed = run.cancel()
-    with pytest.raises(errors.RunCancelled):
-        run.wait(30)
-
-    assert agreed
-    assert (run.status, run.credits) == ("cancelled", 0)
-
-
 def test_a_failed_run_says_why_and_costs_nothing(client: rb.Client) -> None:
     """The service's sentence and its kind of error reach the caller."""
     with pytest.raises(errors.RunFailed, match="could not be used") as caught:
@@ -132,11 +118,11 @@ def test_a_hosted_service_that_shows_only_the_specification_is_enough(shared_spe
     served = shared_spec_only
 
     with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
-        run = client.run(rb.TextToVideo(prompt="a paper boat", **TINY))
+        run = client.run(dot(1))
         with pytest.raises(errors.RunFailed) as caught:
             client.run(rb.SmartResize(image_url=as_data_uri(png(64, 32)[:-30]), target_sizes=["16x16"]))
 
-    assert run.video.probe.frames == 9
+    assert run.video.probe.frames == 1
     assert run.credits == 53
     assert caught.value.error_type == "image_load_error"
 
@@ -218,6 +204,58 @@ def test_an_id_that_was_copied_with_its_line_break_is_the_id(client: rb.Client) 
     assert rb.model(f" {rb.SmartResize.endpoint_id}\n") is rb.SmartResize
 
 
+def test_runs_are_awaited_from_any_loop(client: rb.Client) -> None:
+    """One after another and several at once, in threads with loops of their own: ours is none of them."""
+
+    async def made(rate: int) -> str:
+        return (await client.start(dot(rate))).status
+
+    async def several() -> list[str]:
+        return await asyncio.gather(*map(made, (10, 11, 12)))
+
+    found = [*asyncio.run(several()), asyncio.run(made(13))]
+    threads = [threading.Thread(target=lambda n=n: found.append(asyncio.run(made(14 + n)))) for n in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert found == ["completed"] * 6
+
+
+def test_a_run_that_is_awaited_can_be_given_up_and_waited_for_again(client: rb.Client) -> None:
+    """A timeout of asyncio ends the waiting only, in words that say so."""
+
+    async def given_up() -> tuple[str, str]:
+        run = client.start(dot(20))
+        with pytest.raises(TimeoutError) as caught:
+            async with asyncio.timeout(0):
+                await run
+        return str(caught.value.__cause__), (await run).status
+
+    words, status = asyncio.run(given_up())
+
+    assert "goes on at the service" in words
+    assert status == "completed"
+
+
+def test_a_run_that_takes_too_long_to_wait_for_goes_on(client: rb.Client) -> None:
+    """RunTimeout says so; then it can be cancelled, and waiting says that.
+
+    The last one with this client: its service starts another worker after it.
+    """
+    run = client.start(rb.TextToVideo(**{**TINY, "num_frames": 1441}, prompt="a lake"))
+
+    with pytest.raises(errors.RunTimeout, match="still working"):
+        run.wait(timeout=0.05)
+    agreed = run.cancel()
+    with pytest.raises(errors.RunCancelled):
+        run.wait(30)
+
+    assert agreed
+    assert (run.status, run.credits) == ("cancelled", 0)
+
+
 @pytest.mark.parametrize("odd", [5, b"x", "x\0", "\ud800", "~nobody-of-that-name/x"])
 def test_what_names_no_folder_is_no_library(odd: Any) -> None:
     """A path is asked for, and no service is started."""
@@ -226,6 +264,7 @@ def test_what_names_no_folder_is_no_library(odd: Any) -> None:
             call()
 
 
+@pytest.mark.deep  # One on the embedded service with a run under way, in test_contexts.py, ends so, too.
 def test_a_plain_script_ends_by_itself_and_leaves_no_process(tmp_path: Path) -> None:
     """No guard, no close, no leftovers: the interpreter ends with status 0 and nothing on stderr."""
     script = tmp_path / "script.py"
@@ -244,6 +283,7 @@ def test_a_plain_script_ends_by_itself_and_leaves_no_process(tmp_path: Path) -> 
     assert (done.returncode, done.stdout.split()[0], done.stderr) == (0, "True", "")
 
 
+@pytest.mark.deep  # tests/service/test_embedded.py has the same of the service itself, without a client.
 def test_when_the_owner_of_the_service_goes_the_next_call_of_another_kernel_starts_it_again(tmp_path: Path) -> None:
     """Kernel one is killed with a run under way; kernel two waits for that run as if nothing had happened."""
     owner = subprocess.Popen(
@@ -271,15 +311,15 @@ def _joined(address: str, library: Path) -> rb.Client:
 def test_a_lab_s_own_rates_set_the_price_of_the_embedded_service(tmp_path: Path) -> None:
     """The estimate, the charge and the breakdown follow the table; another client may not change it meanwhile."""
     table = tmp_path / "rates.toml"
-    table.write_text(f'["{rb.TextToVideo.endpoint_id}"]\nunit = "second"\nrate = "200.5"\n', encoding="utf-8")
-    boat = rb.TextToVideo(prompt="a boat", **TINY)
+    table.write_text(f'["{rb.ImagesToVideo.endpoint_id}"]\nunit = "second"\nrate = "200.5"\n', encoding="utf-8")
+    clip = dot(2)
 
     with rb.connect(library=tmp_path / "library", rates=table) as client:
-        told, run = client.estimate(boat), client.run(boat)
+        told, run = client.estimate(clip), client.run(clip)
         other = tmp_path / "other.toml"
         other.write_text("", encoding="utf-8")
         with pytest.raises(errors.ReelbookError, match="other rates"):
             rb.connect(library=tmp_path / "library", rates=other)
 
-    assert told.credits == run.credits == 76  # nine frames at 24 per second: 0.375 s × 200.5, rounded up
+    assert told.credits == run.credits == 101  # one frame at 2 per second: 0.5 s × 200.5, rounded up
     assert "your rates" in repr(told)

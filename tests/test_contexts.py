@@ -1,7 +1,7 @@
 """Everywhere that Python runs: each place makes a clip, says nothing on stderr, and leaves no process behind.
 
-A plain script, several threads, a bare fork and a call inside a running loop are in `test_clients.py` and
-`test_submission.py`.
+A plain script, several threads, loops of their own, a bare fork and a call inside a running loop are in `test_client.py`
+and `test_submission.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 
 from tests.faults.kernels import Kernel
 from tests.faults.nursery import DOT
-from tests.support import KEY, Served
+from tests.support import KEY, Served, deep
 
 BEGIN = f"""
 import asyncio, os, sys, threading
@@ -84,6 +84,7 @@ def _of_session(session: int) -> list[str]:
     return found
 
 
+@pytest.mark.deep  # test_client.py has the same inside of the test's own process.
 def test_under_asyncio_run_and_in_threads_with_loops_of_their_own(environment: dict[str, str]) -> None:
     """Runs are awaited from any loop, one after another and several at once: ours is none of them."""
     script = (
@@ -102,6 +103,7 @@ def test_under_asyncio_run_and_in_threads_with_loops_of_their_own(environment: d
     assert out == "[True, True, True] True\nTrue\nTrue\nTrue\n"
 
 
+@pytest.mark.deep  # test_client.py has the same inside of the test's own process.
 def test_a_run_that_is_awaited_can_be_given_up_and_waited_for_again(environment: dict[str, str]) -> None:
     """A timeout of asyncio ends the waiting only, in words that say so."""
     script = (
@@ -119,7 +121,10 @@ def test_a_run_that_is_awaited_can_be_given_up_and_waited_for_again(environment:
     assert out == "True\nTrue\n"
 
 
-def test_in_pools_of_processes_spawned_and_forked(environment: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("kinds", [("fork",), *deep((("spawn", "fork"),))], ids="-".join)
+def test_in_pools_of_processes_spawned_and_forked(
+    environment: dict[str, str], tmp_path: Path, kinds: tuple[str, ...]
+) -> None:
     """Each process has a client of its own in the one library; a forked one, the client that its parent had opened."""
     script = tmp_path / "pools.py"
     script.write_text(
@@ -128,7 +133,7 @@ def test_in_pools_of_processes_spawned_and_forked(environment: dict[str, str], t
         "    return os.getpid(), there(rb.run(clip(number)))\n"
         "if __name__ == '__main__':\n"
         "    first = made(0)\n"
-        "    for kind in ('spawn', 'fork'):\n"
+        f"    for kind in {kinds!r}:\n"
         "        with multiprocessing.get_context(kind).Pool(2) as pool:\n"
         "            found = [*pool.map(made, [1, 2, 3, 4], chunksize=1), first]\n"
         "            pool.close()\n"
@@ -139,7 +144,7 @@ def test_in_pools_of_processes_spawned_and_forked(environment: dict[str, str], t
 
     out = ended(script, environment)
 
-    assert out == "spawn True True\nfork True True\n"
+    assert out == "".join(f"{kind} True True\n" for kind in kinds)
 
 
 def test_a_script_that_ends_in_a_hurry_is_not_held_up(environment: dict[str, str], shared: Served) -> None:
@@ -170,6 +175,7 @@ def test_on_the_embedded_service_a_script_may_use_asyncio_and_end_with_a_run_und
     assert out == "[True, True, True]\n"
 
 
+@pytest.mark.deep  # Cells that run and await are in tests/faults/test_interrupt.py, and so is the end of a kernel.
 def test_in_a_notebook(environment: dict[str, str], tmp_path: Path) -> None:
     """In a cell, whose loop runs; with await at its top; in threads of a cell; and the kernel ends as it is told."""
     with Kernel(tmp_path / "kernel", **environment) as kernel:

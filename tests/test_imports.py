@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import reelbook
+from tests.trees import parsed
 
 ROOT = Path(reelbook.__file__).parent
 BASE = {"_version", "errors", "models", "settings", "util"}
@@ -49,8 +50,7 @@ def imports() -> list[tuple[str, str, Path]]:
     found = []
     for path in ROOT.rglob("*.py"):
         parts = path.relative_to(ROOT).with_suffix("").parts
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in _imports_below(tree):
+        for node in _imports_below(parsed(path)):
             if node.level:
                 package = parts[: len(parts) - node.level]
                 target = (*package, *(node.module or "").split(".")) if node.module else package
@@ -106,7 +106,7 @@ def test_engines_import_models_and_media_libraries_only() -> None:
     """An engine knows nothing of queues, credits or HTTP."""
     strangers = set()
     for path in (ROOT / "service" / "engines").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ImportFrom) and node.level == 0:
                 strangers.add((node.module or "").partition(".")[0])
             elif isinstance(node, ast.Import):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import reelbook
+from tests.trees import parsed
 
 ROOT = Path(reelbook.__file__).parent
 PACKAGES: dict[str, list[Path]] = {}
@@ -44,8 +45,19 @@ def identifiers(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 @cache
-def words(name: str) -> frozenset[str]:
-    return frozenset({word.lower() for word in re.split(r"_+|(?<=[a-z0-9])(?=[A-Z])", name) if word})
+def is_private(name: str) -> bool:
+    """Whether one of the words that an earlier vocabulary used is in a name."""
+    words = {word.lower() for word in re.split(r"_+|(?<=[a-z0-9])(?=[A-Z])", name) if word}
+    return bool(words & PRIVATE_WORDS) or name.startswith("MOST_")
+
+
+def functions_in(node: ast.stmt) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions among the statements of a block and of the blocks inside it."""
+    for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, block, ()):
+            if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield inner
+            yield from functions_in(inner)
 
 
 def docstrings(tree: ast.Module) -> Iterator[tuple[str, str | None]]:
@@ -54,8 +66,8 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[str, str | None]]:
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
             yield node.name, ast.get_docstring(node)
-            for inner in ast.walk(node) if isinstance(node, ast.ClassDef) else ():
-                if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(inner):
+            for inner in functions_in(node) if isinstance(node, ast.ClassDef) else ():
+                if ast.get_docstring(inner):
                     yield f"{node.name}.{inner.name}", ast.get_docstring(inner)
 
 
@@ -64,12 +76,12 @@ def test_names_and_docstrings_are_plain(package: str) -> None:
     """No private word in an identifier, no metaphor in a docstring, and a statement first in each."""
     wrong: dict[str, object] = {}
     for path in PACKAGES[package]:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = parsed(path)
         documented = dict(docstrings(tree))
         first = {name: text.splitlines()[0] for name, text in documented.items() if text}
         is_drawn = DRAWN in path.parents
         found: dict[str, object] = {
-            "words": [(name, n) for name, n in identifiers(tree) if words(name) & PRIVATE_WORDS or name[:5] == "MOST_"],
+            "words": [(name, n) for name, n in identifiers(tree) if is_private(name)],
             "no docstring": [name for name, text in documented.items() if not text],
             "no statement": [one for one in first.items() if not re.search(r"[.:!]$", one[1]) or len(one[1]) > 140],
             "metaphors": [one for one in first.items() if METAPHORS.search(one[1]) and not is_drawn],
@@ -83,6 +95,6 @@ def test_the_words_are_found() -> None:
     """The control: names as they once were."""
     tree = ast.parse("def looks_out(kept): return said.told\nMOST_BYTES = client(shown=1)")
 
-    found = {name for name, _ in identifiers(tree) if words(name) & PRIVATE_WORDS or name.startswith("MOST_")}
+    found = {name for name, _ in identifiers(tree) if is_private(name)}
 
     assert found == {"looks_out", "kept", "told", "MOST_BYTES", "shown"}

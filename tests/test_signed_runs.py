@@ -29,7 +29,7 @@ from reelbook.storage.run_identity import dumps
 from reelbook.transport.polling import tracked_run
 from tests.media.makers import TYPES, signed_file, state_of
 from tests.storage.made import Made
-from tests.support import png
+from tests.support import Served, as_data_uri, png
 from tests.transport.variants import Hosted, Reply
 
 FILES = ("boat.mp4", "boat.png", "boat.jpg", "boat.webp")
@@ -232,13 +232,16 @@ def test_exports_done_again_leave_signed_files_and_bring_back_a_lost_sidecar(mak
     assert json.loads(sidecar.read_text())["sha256"] == sha256(film.read_bytes()).hexdigest()
 
 
-def test_an_unsigned_file_has_its_record_inside_and_nothing_beside_it(tmp_path: Path) -> None:
+def test_an_unsigned_file_has_its_record_inside_and_nothing_beside_it(shared: Served, tmp_path: Path) -> None:
     """As before."""
-    with rb.connect(library=tmp_path / "library") as client:
-        client.run(rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16), frames=1)]))
+    served = shared.with_own_account()
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
+        run = client.run(rb.SmartResize(image_url=as_data_uri(png(16, 16)), target_sizes=["16x16"]))
         rb.library().export(tmp_path / "export")
         rb.library().frame.reel.report(tmp_path / "report", folder=True)
 
+    (exported,) = (tmp_path / "export").glob("*.png")
+    assert read(exported).request_id == run.request_id
     assert [*tmp_path.rglob("*.reelbook.json")] == []
 
 

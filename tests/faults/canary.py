@@ -62,9 +62,11 @@ class Canary:
         """Where the key stands in what can be seen of these values and of all that they hold."""
         return [place for place, text in shown(values) if self.found_in(text)]
 
-    def found_in_error(self, error: BaseException) -> list[str]:
+    def found_in_error(self, error: BaseException, *, verbosely: bool = True) -> list[str]:
         """Where the key stands in an error: its words, its values, and tracebacks as people see them."""
-        tracebacks = {"traceback": "".join(traceback.format_exception(error)), "verbose": verbose(error)}
+        tracebacks = {"traceback": "".join(traceback.format_exception(error))}
+        if verbosely:
+            tracebacks["verbose"] = verbose(error)
         return self.found_about(error) + [name for name, text in tracebacks.items() if self.found_in(text)]
 
 

@@ -6,7 +6,7 @@ of a story are under way side by side, each with a fault of its own, because eac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from reelbook.transport.downloads import downloader
 from reelbook.transport.http import RetryPolicy
 from reelbook.transport.polling import outage, tracked_run
 from tests.faults.standin import FOREIGN, KINDS, RESULT, STATUS, Fault, StandIn
+from tests.support import deep
 from tests.transport.variants import Reply
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", aspect_ratio="1:1")
@@ -60,9 +61,11 @@ FOR_A_WHILE = tuple(
     for how in ("404 page", "404 message", "404 detail", "403 page", "503 page", "welcome", "closed")
 )
 
-COMMON = {400, 401, 403, 404, 410, 422, 429, 451, 499, 500, 502, 504}
-RARE = {f"{code} page" for code in CODES if code not in COMMON} | {
-    f"422 {how}" for how in FOREIGN if how not in ("detail", "gate")
+COMMON = {400, 401, 404, 410, 429, 500, 502}
+RARE = {
+    *(f"{code} page" for code in CODES if code not in COMMON),
+    *(f"422 {how}" for how in FOREIGN if how not in ("detail", "gate")),
+    *("404 detail", "404 gate", "404 text", "404 list", "404 plain", "another shape", "null", "a list", "reset"),
 }
 """Answers that are like others; `make deep` alone tries them."""
 
@@ -144,6 +147,11 @@ def run_to_its_end(run: rb.Run) -> rb.Run:
         return run
 
 
+def all_to_their_ends(client: rb.Client, seeds: Iterable[int]) -> list[rb.Run]:
+    """The runs with these seeds, paid for one after another and waited for side by side."""
+    return [run_to_its_end(run) for run in [client.start(BOAT.revised(seed=seed)) for seed in seeds]]
+
+
 def without_rare(kinds: Sequence[str]) -> list[Any]:
     """All of them as parameters, of which `make test` leaves the rare ones out."""
     return [pytest.param(kind, marks=[pytest.mark.deep] if kind in RARE else []) for kind in kinds]
@@ -202,7 +210,9 @@ def passing(
         return told_of(tmp_path_factory.mktemp("passing"), {**for_a_while, **for_ever})
 
 
-@pytest.mark.parametrize("kind", FOR_A_WHILE)
+@pytest.mark.parametrize(
+    "kind", [*FOR_A_WHILE[::3], *deep(*((kind,) for kind in FOR_A_WHILE if kind not in FOR_A_WHILE[::3]))]
+)
 def test_what_passes_by_itself_is_waited_for(passing: Mapping[str, Told], kind: str) -> None:
     """404 and its like at status and result for a moment: the clip comes home in the same session, and is paid once."""
     assert (passing[kind].first, passing[kind].charges) == ("completed", 1)
@@ -233,10 +243,10 @@ def test_the_services_own_words_make_a_run_failed(tmp_path: Path) -> None:
     """The control of all this: what it says itself counts, and such a run is paid for again when it is wanted again."""
     ends = dict(enumerate(OWN.values(), 1))
     with StandIn(ends=ends) as hosted, rb.connect(hosted.base_url, api_key="a-key", library=tmp_path) as client:
-        runs = [run_to_its_end(client.start(BOAT.revised(seed=seed))) for seed in ends]
+        runs = all_to_their_ends(client, ends)
         found = {name: (type(run.failure), run.status) for name, run in zip(OWN, runs, strict=True)}
         hosted.ends.clear()
-        again = [run_to_its_end(client.start(BOAT.revised(seed=seed))).status for seed in ends]
+        again = [run.status for run in all_to_their_ends(client, ends)]
 
     assert found == dict.fromkeys(OWN, (RunFailed, "failed"))
     assert all(WHY in str(run.failure) for run in runs)
@@ -262,6 +272,7 @@ def test_a_request_that_the_service_forgets_is_not_paid_for_again(tmp_path: Path
     faults = [Fault(STATUS, "404 gone", seed=1), Fault(RESULT, "404 gone", seed=1)]
     with pytest.MonkeyPatch.context() as patch, StandIn(faults) as hosted:
         patch.setitem(FOREIGN, "gone", gone)
+        patch.setattr(definite_refusal, "REFUSED_SECONDS", 0.3)
         boat = BOAT.revised(seed=1)
         with rb.connect(hosted.base_url, api_key="a-key", library=tmp_path) as client:
             runs = [run_to_its_end(client.start(boat)) for _ in range(3)]
@@ -312,15 +323,14 @@ def test_an_odd_id_is_kept_as_it_is_and_asked_about_quoted(tmp_path: Path) -> No
     unfinished = [Fault(RESULT, "410 page", seed=1 + number) for number in range(len(ids))]
     with StandIn(unfinished, ids=lambda number: ids[number]) as hosted:
         with rb.connect(hosted.base_url, api_key="a-key", library=tmp_path) as client:
-            for number in range(len(ids)):
-                first = run_to_its_end(client.start(BOAT.revised(seed=1 + number)))
+            for number, first in enumerate(all_to_their_ends(client, range(1, 1 + len(ids)))):
                 assert (first.status, first.request_id) == ("unfinished", str(ids[number]))
                 shown = f"{first!r} {first.failure} {first.resume_hint}"
                 assert shown.replace("\n", "").isprintable()
                 assert len(shown) < 20_000
         hosted.calm()
         with rb.connect(hosted.base_url, api_key="a-key", library=tmp_path) as client:
-            again = [run_to_its_end(client.start(BOAT.revised(seed=1 + number))) for number in range(len(ids))]
+            again = all_to_their_ends(client, range(1, 1 + len(ids)))
             attached = [client.attach(str(name), model=BOAT.endpoint_id) for name in ids if isinstance(name, str)]
         strange = [
             one.path for one in hosted.received if "/requests/" in one.path and one.path.count("/requests/") != 1
@@ -334,7 +344,7 @@ def test_an_odd_id_is_kept_as_it_is_and_asked_about_quoted(tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("kind", NO_ID)
+@pytest.mark.parametrize("kind", ["nothing", "null", "endless", *deep(("blank",), ("a list",), ("true",))])
 def test_an_answer_without_a_usable_id_leaves_an_uncertain_run(tmp_path: Path, kind: str) -> None:
     """It may be paid for, and nobody can ask about it: that is said, and nothing is sent again by itself."""
     with (

@@ -22,6 +22,7 @@ from reelbook.storage.ledger import claims, connection, crash_recovery, second_c
 from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.writer import Ledger
 from tests.faults.torn_disk import Op, Tape, recorded
+from tests.support import deep
 
 NOBODY = 65534
 
@@ -152,7 +153,7 @@ def small_disk(place: Path) -> Iterator[bool]:
             subprocess.run(["umount", str(place)], check=True)
 
 
-@pytest.mark.parametrize("room", [0, 9000, pytest.param(1000, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("room", [9000, *deep((0,), (1000,))])
 def test_on_a_full_disk_nothing_is_sent_that_is_not_written_down(tmp_path: Path, room: int) -> None:
     """The sentence is clear, and the same process goes on when there is room; a limit on files is a disk that fills up."""
     folder = tmp_path / ".reelbook"
@@ -240,7 +241,7 @@ def _given(folder: Path, *, user: int, mode: int) -> None:
         path.chmod(mode if path.is_dir() else mode & 0o644)
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(60, marks=[pytest.mark.deep, pytest.mark.timeout(600)])])
+@pytest.mark.parametrize("kills", [2, pytest.param(60, marks=[pytest.mark.deep, pytest.mark.timeout(600)])])
 def test_a_killed_process_has_sent_nothing_that_is_not_written_down(tmp_path: Path, kills: int) -> None:
     """SIGKILL at any moment: each call is known, each accepted request too, and at most one run per kill is uncertain."""
     folder, chance = tmp_path / ".reelbook", random.Random(6)
@@ -322,7 +323,7 @@ def losses(tape: Tape, cuts: int, place: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("cuts", [60, pytest.param(3000, marks=[pytest.mark.deep, pytest.mark.timeout(600)])])
+@pytest.mark.parametrize("cuts", [40, pytest.param(3000, marks=[pytest.mark.deep, pytest.mark.timeout(600)])])
 def test_a_power_cut_takes_nothing_that_anybody_relied_on(
     tmp_path: Path, cuts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,6 +335,7 @@ def test_a_power_cut_takes_nothing_that_anybody_relied_on(
     assert found == []
 
 
+@pytest.mark.deep
 def test_without_syncing_a_power_cut_loses_what_was_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: with `synchronous = OFF` the same cuts lose calls and requests."""
     connected = connection.connect

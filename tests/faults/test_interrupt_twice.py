@@ -22,14 +22,16 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook.util.interrupts import GRACE_SECONDS
 from tests.faults.gate import Gate
 from tests.faults.kernels import PATIENCE, Kernel
 from tests.faults.nursery import clip
 from tests.support import Served
 
-APART = GRACE_SECONDS + 0.1
+GRACE = 0.4
+"""In place of the second within which interrupts are one."""
+APART = GRACE + 0.1
 """A person who presses again, and means it."""
+QUICKLY = f"from reelbook.util import interrupts\ninterrupts.GRACE_SECONDS = interrupts.REPEAT_SECONDS = {GRACE}\n"
 IGNORED = "Exception ignored"
 SEED = 7
 CONNECT = "import reelbook as rb\nclient = rb.connect({address!r}, api_key={key!r}, library={library!r})\n"
@@ -90,7 +92,7 @@ class Place:
     def script(self, code: str) -> Process:
         """A script that has connected."""
         # Whatever started the tests may ignore what a closed terminal sends, and children would, too.
-        before = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
+        before = "import signal\nsignal.signal(signal.SIGHUP, signal.SIG_DFL)\n" + QUICKLY
         before += CONNECT.format(address=self.served.base_url, key=self.served.key, library=str(self.library))
         return self.process([sys.executable, "-c", before + code])
 
@@ -151,6 +153,7 @@ def test_a_second_interrupt_at_the_end_of_a_script_loses_no_answer(place: Place,
     assert_known(place, process)
 
 
+@pytest.mark.deep  # Interrupts in a row in a kernel, in test_interrupt.py, are one, too.
 def test_a_key_that_is_held_down_is_one_interrupt(place: Place) -> None:
     """Thirty in a second, as terminals send them, from the first to beyond the traceback."""
     held = place.gate.hold("POST /models/run", after=True)
@@ -187,7 +190,7 @@ def test_the_third_interrupt_at_the_end_gives_up_and_says_what_is_uncertain(plac
     assert place.uncertain() == [1]
 
 
-@pytest.mark.deep  # The one below is the same with the client closed.
+@pytest.mark.deep  # As the one below with the client closed.
 def test_an_interrupt_while_python_waits_for_our_threads_is_no_traceback(place: Place) -> None:
     """Such as one that makes posters: Python waits for it before it runs what `atexit` has."""
     process = place.script(
@@ -210,7 +213,7 @@ def test_a_sweep_on_the_command_line_says_what_goes_on(place: Place, tmp_path: P
     rb.sweep(rb.ImagesToVideo(**clip(1)), fps=[1, 2, 3]).to_toml(file)
     held = place.gate.hold("POST /models/run", after=True)
     process = place.process(
-        [sys.executable, "-m", "reelbook", "sweep", str(file), "--budget", "999"],
+        [sys.executable, "-c", QUICKLY + "import sys\nfrom reelbook.cli import main\nsys.exit(main())", "sweep", str(file), "--budget", "999"],
         REELBOOK_URL=place.served.base_url, REELBOOK_API_KEY=place.served.key, REELBOOK_LIBRARY=str(place.library),
     )  # fmt: skip
     held.arrived()
@@ -247,7 +250,7 @@ def test_an_order_to_end_while_something_is_paid_for_waits_for_the_answer(
     process = place.script(SCRIPTS[what])
     held.arrived()
     process.signal(order)
-    threading.Timer(0.5, held.let_go).start()
+    threading.Timer(0.3, held.let_go).start()
 
     status = process.ended()
 
@@ -265,7 +268,7 @@ def test_an_order_to_end_in_a_kernel_that_does_something_else_loses_no_answer(pl
         kernel.begin(SCRIPTS["something else"])
         held.arrived()
         kernel.process.send_signal(signal.SIGTERM)
-        threading.Timer(0.5, held.let_go).start()
+        threading.Timer(0.3, held.let_go).start()
         status = kernel.process.wait(PATIENCE)
 
         assert (status, kernel.said) == (-signal.SIGTERM, "")
@@ -273,6 +276,7 @@ def test_an_order_to_end_in_a_kernel_that_does_something_else_loses_no_answer(pl
     assert place.uncertain() == []
 
 
+@pytest.mark.deep  # No money is at stake; an end without a foreign traceback is in the tests of interrupts above.
 def test_an_interrupt_after_the_last_client_was_closed_is_no_traceback(place: Place) -> None:
     """While Python still waits for a thread of ours, such as one that makes posters."""
     process = place.script(
@@ -293,7 +297,10 @@ def test_an_interrupt_after_the_last_client_was_closed_is_no_traceback(place: Pl
 
 @pytest.mark.parametrize(
     "times",
-    [pytest.param(1, id="ci"), pytest.param(200, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(2400)])],
+    [
+        pytest.param(1, id="small", marks=pytest.mark.deep),
+        pytest.param(200, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(2400)]),
+    ],
 )
 def test_two_interrupts_at_any_moment(place: Place, times: int) -> None:
     """Wherever they hit a script that submits one run after another: nothing uncertain, no foreign traceback, nothing paid twice."""

@@ -26,7 +26,7 @@ SEED = 1
 SENDING_AT_ONCE = 4
 """Paid requests in flight at a service that does not recognise repetitions."""
 
-SIZES = [pytest.param(14, 1, id="ci"), pytest.param(1_000, 20, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]  # fmt: skip
+MANY = pytest.param(1_000, 20, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])
 
 SENT = ("sending: safe", *Trap.POSTS)
 """The moments at which a request may have left and its answer is not written down."""
@@ -162,7 +162,7 @@ def born(nursery: Nursery, served: Served, library: Path, numbers: Sequence[int]
     return nursery.born(address=served.base_url, key=served.key, library=str(library), numbers=[*numbers], **more)
 
 
-@pytest.mark.parametrize(("runs", "kills"), SIZES)
+@pytest.mark.parametrize(("runs", "kills"), [pytest.param(8, 1, id="ci"), MANY])
 def test_a_client_killed_at_any_moment_loses_nothing_and_pays_once(
     nursery: Nursery, shared: Served, tmp_path: Path, runs: int, kills: int
 ) -> None:
@@ -177,7 +177,8 @@ def test_a_client_killed_at_any_moment_loses_nothing_and_pays_once(
     assert found.paid == Counter(range(runs))
 
 
-@pytest.mark.parametrize(("runs", "kills"), SIZES)
+# Kills between any two steps, below, are at such a service, too.
+@pytest.mark.parametrize(("runs", "kills"), [pytest.param(14, 1, id="small", marks=pytest.mark.deep), MANY])
 def test_where_the_service_shows_only_the_specification_each_kill_leaves_four_uncertain_at_most(
     nursery: Nursery, shared_spec_only: Served, tmp_path: Path, runs: int, kills: int
 ) -> None:

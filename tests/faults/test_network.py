@@ -38,7 +38,7 @@ from reelbook.transport.paid_request import SendState
 from reelbook.transport.responses import Answer, NoAnswer
 from reelbook.util.background_loop import background
 from tests.faults.proxy import EVERY, ONCE, SHARE, SOUND, Deck, Only, Passed, Proxy
-from tests.support import Serve, Served, as_data_uri, png
+from tests.support import Serve, Served, as_data_uri, deep, png
 
 SEED = 3
 CANARY = "canary-7b21e6f0-network"
@@ -63,7 +63,8 @@ SHORT = RetryPolicy(
 
 DEEP = [pytest.mark.deep, pytest.mark.timeout(900)]
 SIZES = [
-    pytest.param(40, 200, True, id="ci-spec only"),
+    pytest.param(12, 60, True, id="ci-spec only"),
+    pytest.param(40, 200, True, id="small-spec only", marks=pytest.mark.deep),
     pytest.param(20, 100, False, id="small-idempotent", marks=pytest.mark.deep),
     pytest.param(900, 5_000, False, id="deep-idempotent", marks=DEEP),
     pytest.param(900, 5_000, True, id="deep-spec only", marks=DEEP),
@@ -301,7 +302,7 @@ def test_on_a_faulty_network_nothing_is_paid_twice_and_nothing_paid_is_lost(
     slack = 0.1 if requests >= 500 else 0.4  # Three standard deviations of so few.
     assert (1 - slack) / SHARE <= len(damaged) / len(passed) <= (1 + slack) / SHARE
     assert len({one.fault for one in damaged if one.route == "run"}) >= min(18, runs // 6)
-    assert watch.lost["the connection was refused"]
+    assert watch.lost["the connection was refused"] or runs < 40
     # Nothing was paid twice, and only what cannot be known is uncertain.
     assert {number: names for number, names in paid.items() if len(names) > 1} == {}
     assert blameless == []
@@ -329,7 +330,7 @@ def report(
     )
 
 
-@pytest.mark.parametrize("fault", ["page", "moved", "502"])
+@pytest.mark.parametrize("fault", ["page", *deep(("moved",), ("502",))])
 @pytest.mark.usefixtures("watch")
 def test_a_service_that_does_not_say_at_first_who_it_is_is_not_paid_again_when_it_does(
     shared: Served, tmp_path: Path, fault: str
@@ -346,6 +347,7 @@ def test_a_service_that_does_not_say_at_first_who_it_is_is_not_paid_again_when_i
     assert [one.request_id for one in (*first, *again) if isinstance(one, rb.Run)] == paid_for(served)[1] * 2
 
 
+@pytest.mark.deep  # tests/test_no_key.py has a redirect of each kind of call.
 @pytest.mark.usefixtures("watch")
 def test_the_key_does_not_follow_a_redirect(shared: Served, tmp_path: Path) -> None:
     """Every fourth call of each kind is sent to another host: files are looked for there, without the key."""

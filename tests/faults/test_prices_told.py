@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from reelbook.api.sweeps import sweep
 from reelbook.client import Client
 from reelbook.display.sweep_panel import format_panel
 from reelbook.sweeps.plan.plan import Plan
-from tests.support import png
+from reelbook.transport.polling import poller, tracked_run
+from tests.support import deep, png
 from tests.transport.variants import Hosted, Received, Reply
 
 PRICE = 53
@@ -52,22 +53,8 @@ ESTIMATES: dict[str, Any] = {
 }
 """What it says before a run."""
 
-RARE = {
-    "a little",
-    "a text of another unit",
-    "almost nothing",
-    "half",
-    "nested deeper",
-    "a list",
-    "bare",
-    "cents",
-    "none",
-    "packed",
-    "thousands of credits",
-    "without end",
-    "yes",
-}
-"""Those that are like others, and are tried by `make deep` alone."""
+FEW = ("nothing", "below nothing", "dollars", "no number")
+"""One of each kind; the others are tried by `make deep` alone."""
 
 CHARGES: dict[str, Any] = {
     "nothing": 0, "a little": 1, "below nothing": -53, "a text": "0", "half": 0.5, "no number": float("nan"),
@@ -111,7 +98,11 @@ def service() -> Iterator[Charging]:
 
 
 @pytest.fixture
-def client(service: Charging, tmp_path: Path) -> Iterator[Client]:
+def client(service: Charging, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    # Its runs are over as soon as they are asked for.
+    monkeypatch.setattr(tracked_run, "FIRST_POLL_SECONDS", 0.005)
+    monkeypatch.setattr(tracked_run, "FIRST_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(poller, "BATCH_SECONDS", 0.01)
     with rb.connect(service.hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "library") as client:
         yield client
 
@@ -128,14 +119,10 @@ def spent(plan: Plan, **limits: Any) -> None:
     assert job.is_done
 
 
-def _some(said: dict[str, Any], rare: Collection[str]) -> list[Any]:
-    """All of these, of which `make test` leaves the rare ones out."""
-    return [
-        pytest.param(word, id=name, marks=[pytest.mark.deep] if name in rare else []) for name, word in said.items()
-    ]
-
-
-@pytest.mark.parametrize("said", _some(ESTIMATES, RARE))
+@pytest.mark.parametrize(
+    "said",
+    [pytest.param(word, id=name, marks=[] if name in FEW else [pytest.mark.deep]) for name, word in ESTIMATES.items()],
+)
 def test_an_estimate_that_is_too_low_lifts_no_ceiling(service: Charging, client: Client, said: Any) -> None:
     """Three runs fit under a budget, as by the price that is known, and not one more; the same of what is spent now."""
     service.hosted.on("POST", ESTIMATE, said)
@@ -154,7 +141,7 @@ def test_an_estimate_that_is_too_low_lifts_no_ceiling(service: Charging, client:
             places,
             said,
             id=f"{' and '.join(places)}-{name}",
-            marks=[] if (number + row) % 6 == 0 else [pytest.mark.deep],
+            marks=[] if number == row else [pytest.mark.deep],
         )
         for row, places in enumerate([("answer",), ("metrics",), ("answer", "metrics", "estimate")])
         for number, (name, said) in enumerate(CHARGES.items())
@@ -196,7 +183,7 @@ def test_what_is_told_is_shown_and_what_is_counted_beside_it(service: Charging, 
     assert job.progress.differs == (0, PRICE)
 
 
-@pytest.mark.parametrize(("word", "fit"), [(0, RUNS), (45, LIMIT // 45), (PRICE, 3), (100, 2)])
+@pytest.mark.parametrize(("word", "fit"), [(0, RUNS), (45, LIMIT // 45), *deep((PRICE, 3), (100, 2))])
 def test_a_persons_word_stands_in_for_the_known_price(service: Charging, client: Client, word: int, fit: int) -> None:
     """Who knows that the service is right says so, and the ceiling counts that; a larger word counts, too."""
     service.hosted.on("POST", ESTIMATE, {"credits": 0})
@@ -246,7 +233,7 @@ def test_a_run_that_costs_nothing_fits_under_a_limit_that_is_used_up(service: Ch
     assert set(table["status"]) == {"completed"}
 
 
-@pytest.mark.parametrize(("budget", "spend"), [(0, None), (None, 0), (0, 0)])
+@pytest.mark.parametrize(("budget", "spend"), [(0, None), *deep((None, 0), (0, 0))])
 def test_nothing_is_said_to_be_spent_of_nothing(
     service: Charging, client: Client, budget: int | None, spend: int | None
 ) -> None:
@@ -277,7 +264,10 @@ def test_a_higher_price_counts_as_told(service: Charging, client: Client, where:
 
 @pytest.mark.parametrize(
     "account",
-    [{"name": "lab", "credits_available": 10**6, "credits_reserved": 0, "credits_spent": 0}, {"credits": 10**6}, {}],
+    [
+        {"name": "lab", "credits_available": 10**6, "credits_reserved": 0, "credits_spent": 0},
+        *deep(({"credits": 10**6},), ({},)),
+    ],
 )
 def test_no_figure_of_the_account_lifts_a_ceiling(service: Charging, client: Client, account: dict[str, Any]) -> None:
     """It is of all who use the account, may be booked later, and is in the unit in which the charges are told."""
@@ -318,7 +308,7 @@ def test_a_failed_run_of_which_the_service_says_nothing_counts_with_its_price(
     assert set(job.frame.loc[job.frame["status"] == "failed", "credits"]) == {PRICE}
 
 
-@pytest.mark.parametrize("where", ["estimate", "answer", "metrics"])
+@pytest.mark.parametrize("where", ["metrics", *deep(("estimate",), ("answer",))])
 def test_a_failed_run_is_not_free_by_the_word_of_a_service_that_says_too_little(
     service: Charging, client: Client, where: str
 ) -> None:

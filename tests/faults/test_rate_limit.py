@@ -1,4 +1,7 @@
-"""A service that keeps saying "later": it is said, it can be interrupted at once, and nothing is paid or lost."""
+"""A service that keeps saying "later": it is said, and nothing is paid or lost.
+
+A cell that waits for it is in `test_interrupt.py`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.display.sweep_panel import format_panel, render_panel
 from reelbook.transport import retries
-from tests.faults.kernels import PATIENCE, Kernel
+from tests.faults.kernels import PATIENCE
 from tests.sweeps.dots import BOAT, RUN
 from tests.transport.variants import Hosted, Reply
 
@@ -30,27 +33,6 @@ def hosted() -> Iterator[Hosted]:
 def client(hosted: Hosted, tmp_path: Path) -> Iterator[Client]:
     with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "library") as client:
         yield client
-
-
-def test_a_cell_says_that_it_waits_for_a_rate_limit_and_is_interrupted_at_once(hosted: Hosted, tmp_path: Path) -> None:
-    """In a real kernel: the line has the seconds left, and the prompt is back in time though the service wants 30 s."""
-    with Kernel(tmp_path / "kernel") as kernel:
-        kernel.run(
-            f"import reelbook as rb\nfrom reelbook.display import run_progress, waiting_line\nclient = rb.connect({hosted.base_url!r},"
-            f" api_key='a-key-of-this-test', library={str(tmp_path / 'library')!r})\nplain = waiting_line.new_output\n"
-            "def told(bundle):\n    print('[', bundle['text/plain'], ']')\n    return plain(bundle)\nwaiting_line.new_output = told"
-        )
-        cell = kernel.begin("rb.run(rb.TextToVideo(prompt='a boat', num_frames=9, seed=1))")
-        cell.until("s left ]")
-        kernel.interrupt()
-        ended = cell.ended()
-        states = kernel.run("print(client.ledger.read(lambda db: db.execute('SELECT state FROM runs').fetchall()))").out
-        kernel.run("client.close()")
-
-    assert "waiting for the service's rate limit, " in cell.out
-    assert ended.error == "Interrupted"
-    assert ended.seconds <= 2.0
-    assert states in ("[('rejected',)]\n", "[('planned',)]\n")
 
 
 def test_giving_up_says_what_to_do(hosted: Hosted, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,6 +57,7 @@ def test_the_panel_of_a_sweep_says_that_it_waits(hosted: Hosted, client: Client)
     assert set(table["status"]) == {"not started"}
 
 
+@pytest.mark.deep  # It waits as a run does, above.
 def test_an_estimate_that_waits_says_so(hosted: Hosted, client: Client) -> None:
     """Calls without a price wait, too."""
     hosted.on("POST", "/models/pricing/estimate", lambda _: Reply(429, {"detail": "slow"}, {"Retry-After": "20"}))

@@ -14,8 +14,9 @@ import pytest
 import reelbook as rb
 from reelbook.transport import http
 from reelbook.transport.http import RetryPolicy
+from reelbook.transport.polling import tracked_run
 from tests.faults.standin import FOREIGN, REFUSED, RUN, Fault, StandIn
-from tests.faults.test_answers import BOAT, CODES, RARE
+from tests.faults.test_answers import BOAT, CODES
 from tests.support import deep
 from tests.transport.variants import Hosted, Reply, page
 
@@ -26,9 +27,31 @@ BODIES = tuple(f"{code} {how}" for how in FOREIGN if how not in OWN_SHAPE for co
 
 
 ALL = (*PAGES, *BODIES)
+FEW = (
+    *(f"{code} page" for code in (400, 401, 403, 404, 422, 429, 500, 502, 504)),
+    *(
+        "400 message",
+        "403 detail",
+        "404 text",
+        "422 code",
+        "429 problem",
+        "503 gateway",
+        "400 cut",
+        "404 empty",
+        "503 plain",
+    ),
+)
+"""Each kind of status, and most kinds of foreign bodies."""
 
 
-@pytest.mark.parametrize("kinds", [pytest.param([kind for kind in ALL if kind not in RARE], id="ci"), *deep((ALL,))])
+@pytest.fixture
+def quick_polls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are over as soon as they are asked for."""
+    monkeypatch.setattr(tracked_run, "FIRST_POLL_SECONDS", 0.005)
+    monkeypatch.setattr(tracked_run, "FIRST_INTERVAL_SECONDS", 0.02)
+
+
+@pytest.mark.parametrize("kinds", [pytest.param(FEW, id="ci"), pytest.param(ALL, id="deep", marks=pytest.mark.deep)])
 def test_whatever_stands_in_the_place_of_the_answer_nothing_is_paid_twice(tmp_path: Path, kinds: Sequence[str]) -> None:
     """Uncertain, listed with a reason, and not sent again in another session, when all is calm."""
     faults = [Fault(RUN, kind, seed=seed) for seed, kind in enumerate(kinds, 1)]
@@ -46,6 +69,7 @@ def test_whatever_stands_in_the_place_of_the_answer_nothing_is_paid_twice(tmp_pa
     assert all(kind.partition(" ")[0] in one.reason for kind, one in zip(kinds, listed, strict=True))
 
 
+@pytest.mark.usefixtures("quick_polls")
 def test_the_services_own_words_leave_a_run_free_to_be_run_again(tmp_path: Path) -> None:
     """The control: nothing was charged, nothing is uncertain, and the same input runs once the reason is gone."""
     faults = [Fault(RUN, kind, seed=seed, times=1) for seed, kind in enumerate(REFUSED, 1)]
@@ -87,7 +111,7 @@ def test_the_error_says_where_the_page_comes_from_and_what_to_do(tmp_path: Path,
     assert "rb.library().uncertain" in words
 
 
-@pytest.mark.parametrize("kind", ["401 page", "404 page", "407 page", "413 page", "429 page"])
+@pytest.mark.parametrize("kind", ["401 page", "429 page", *deep(("404 page",), ("407 page",), ("413 page",))])
 def test_a_sweep_that_meets_a_page_at_once_pays_for_no_other_run(tmp_path: Path, kind: str) -> None:
     """The first one goes alone, and what refuses it refuses all."""
     with StandIn([Fault(RUN, kind)]) as hosted, rb.connect(hosted.base_url, api_key="k", library=tmp_path) as client:

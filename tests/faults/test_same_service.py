@@ -19,7 +19,7 @@ import pytest
 import reelbook as rb
 from tests.faults.standin import StandIn
 from tests.faults.test_answers import BOAT
-from tests.support import KEY, Served, as_data_uri, png
+from tests.support import KEY, Served, as_data_uri, deep, png
 from tests.transport.variants import Reply
 
 Said = tuple[int, Mapping[str, Any]]
@@ -87,7 +87,11 @@ SAYS: dict[str, Callable[[int], Said]] = {
 }
 
 
-@pytest.mark.parametrize("case", SAYS)
+AT_LEAST = ("another id each time", "trouble, then one of ours", "an id, then trouble")
+"""Each way in which it changes; tests/storage/test_known_services.py has all of them without a service."""
+
+
+@pytest.mark.parametrize("case", [*AT_LEAST, *deep(*((case,) for case in SAYS if case not in AT_LEAST))])
 def test_three_notebooks_pay_once(shared_spec_only: Served, tmp_path: Path, case: str) -> None:
     """Each has the library's ledger and the service's address, and nothing else in common."""
     served = shared_spec_only.with_own_account()

@@ -427,7 +427,7 @@ def explored(examples: int, steps: int, *, quick: bool = False) -> None:
 
 def test_no_history_makes_an_illegal_move_or_loses_money() -> None:
     """Crashes, lost, late, doubled and contradicting answers: each move is legal, each credit counted, no run sent twice."""
-    explored(80, 40)
+    explored(25, 40)
 
 
 @pytest.mark.deep

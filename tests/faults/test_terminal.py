@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,14 @@ STORIES = {
     "completed": "run = rb.run(boat); print(run); print('\\n'.join(run.logs)); print(run.output)",
     "completed in a sweep": "print(rb.sweep(boat, seed=[1]).run(budget=100).T.to_string()); print(rb.library().frame.T.to_string())",
     "failed in a sweep": "print(rb.sweep(boat, seed=[1]).run(budget=100).T.to_string()); print(rb.library().frame.T.to_string())",
-    "interrupted": "import _thread, threading; threading.Timer(1, _thread.interrupt_main).start(); rb.run(boat)",
+    "interrupted": "import _thread, threading; threading.Timer(0.3, _thread.interrupt_main).start(); rb.run(boat)",
 }
 """What the service does, and what a script does with it."""
 
 COMMANDS = ("refused", "failed", "failed at its result", "completed")
+FEW = {"refused", "failed", "completed", "completed in a sweep", "interrupted"}
+FEW_COMMANDS = {"refused", "completed"}
+"""One of each kind; the others are for `make deep`."""
 ASKED = json.dumps({"image_url": PICTURE, "target_sizes": ["16x16"]})
 
 SCRIPT = """
@@ -156,11 +159,27 @@ def orders_in(text: str) -> list[str]:
     return sorted({letter for letter in own if ord(letter) in CONTROLS})
 
 
+def some(stories: Iterable[str], few: Collection[str]) -> list[Any]:
+    return [pytest.param(story, marks=() if story in few else pytest.mark.deep) for story in stories]
+
+
+def wanted(request: pytest.FixtureRequest, test: str) -> list[str]:
+    """The stories with which this test of the module is to be run."""
+    return [
+        str(item.callspec.params["story"])
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.path == request.path and item.originalname == test
+    ]
+
+
 @pytest.fixture(scope="module")
-def told(hostile: ThreadingHTTPServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What one script with all stories and commands writes to its terminal, one after another."""
-    codes = {story: (story, f"with rb.connect():\n    {code}") for story, code in STORIES.items()}
-    for story in COMMANDS:
+def told(
+    request: pytest.FixtureRequest, hostile: ThreadingHTTPServer, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, str]:
+    """What one script with all wanted stories and commands writes to its terminal, one after another."""
+    stories = wanted(request, "test_a_script_shows_the_words_of_a_service_without_its_orders")
+    codes = {story: (story, f"with rb.connect():\n    {STORIES[story]}") for story in stories}
+    for story in wanted(request, "test_so_does_the_command_line"):
         codes[f"run {story}"] = story, f"main(['run', {MODEL!r}, {ASKED!r}])"
         codes[f"library {story}"] = (
             story,
@@ -179,7 +198,7 @@ def told(hostile: ThreadingHTTPServer, tmp_path_factory: pytest.TempPathFactory)
     return found
 
 
-@pytest.mark.parametrize("story", STORIES)
+@pytest.mark.parametrize("story", some(STORIES, FEW))
 def test_a_script_shows_the_words_of_a_service_without_its_orders(told: dict[str, str], story: str) -> None:
     """Tracebacks, progress, prints of runs, logs and tables: the words are there, and no control character is."""
     assert orders_in(told[story]) == []
@@ -187,7 +206,7 @@ def test_a_script_shows_the_words_of_a_service_without_its_orders(told: dict[str
     assert ("Traceback" in told[story]) == (story in ("refused", "failed", "failed at its result", "interrupted"))
 
 
-@pytest.mark.parametrize("story", COMMANDS)
+@pytest.mark.parametrize("story", some(COMMANDS, FEW_COMMANDS))
 def test_so_does_the_command_line(told: dict[str, str], story: str) -> None:
     """`reelbook run`, then `reelbook library`."""
     texts = [told[f"run {story}"], told[f"library {story}"]]

@@ -22,7 +22,7 @@ from tests.transport.variants import Hosted, Received, Reply
 
 RUN = "/models/run"
 MODEL = rb.TextToVideo.endpoint_id
-SIZES = [pytest.param(24, id="ci"), pytest.param(1_000, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]
+SIZES = [pytest.param(10, id="ci"), pytest.param(1_000, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(900)])]
 
 
 def shuffled(runs: int, seed: int) -> list[int]:
@@ -77,7 +77,7 @@ def test_with_a_library_each_both_pay(shared: Served, tmp_path: Path) -> None:
     assert paid(served) == Counter(dict.fromkeys(range(runs), 2))
 
 
-@pytest.mark.parametrize("runs", [pytest.param(20, id="ci"), SIZES[1]])
+@pytest.mark.parametrize("runs", [pytest.param(8, id="ci"), SIZES[1]])
 def test_when_one_is_killed_the_other_finishes_everything(shared: Served, tmp_path: Path, runs: int) -> None:
     """What the dead one had under way is taken up by the one that waits for it, and is not paid for again."""
     served, library = shared.with_own_account(), tmp_path / "library"

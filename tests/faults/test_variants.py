@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ from reelbook.transport import http
 from reelbook.transport.downloads import downloader
 from reelbook.transport.http import RetryPolicy
 from reelbook.transport.polling import tracked_run
-from tests.support import as_data_uri, deep
+from tests.support import as_data_uri
 from tests.transport.variants import Hosted, Received, Reply, page
 
 CANARY = "canary-90c2d4be-variants"
@@ -277,6 +277,13 @@ def variants(alignment: int) -> dict[str, Variant]:
 
 PLAIN = variants(0)
 SHAPES = PLAIN | variants(1)
+FEW = [name for row, name in enumerate(PLAIN) if row in (0, 1, 4, 6)]
+"""Each way by itself is in tests/transport/test_service_calls.py."""
+
+
+def some(names: Iterable[str], few: Collection[str]) -> list[Any]:
+    """All of these; those that are not in `few` are for `make deep`."""
+    return [pytest.param(name, id=name, marks=() if name in few else pytest.mark.deep) for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -377,7 +384,7 @@ def told(
         }
 
 
-@pytest.mark.parametrize("name", [*PLAIN, *deep(*((name,) for name in SHAPES if name not in PLAIN))], ids=[*SHAPES])
+@pytest.mark.parametrize("name", some(SHAPES, FEW))
 def test_one_run_works_with_every_kind_of_service(told: Mapping[str, Future[Told]], film: bytes, name: str) -> None:
     """From `connect` to `close`, and every run is paid for exactly once."""
     variant = SHAPES[name]
@@ -437,7 +444,7 @@ AT_ONCE_WITH = {
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("way", AT_ONCE_WITH)
+@pytest.mark.parametrize("way", some(AT_ONCE_WITH, ("its id", "no id, packed")))
 def test_an_answer_that_holds_the_output_is_the_whole_run(film: bytes, tmp_path: Path, way: str) -> None:
     """Nobody is asked for a status, there is a film, and the library has it."""
     with Hosted() as hosted:
@@ -468,7 +475,7 @@ GATES = {
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize("gate", some(GATES, ("a page", "never ready")))
 def test_a_paid_result_that_cannot_be_had_today_is_not_paid_for_again(
     film: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gate: str
 ) -> None:

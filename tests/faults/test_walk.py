@@ -2,6 +2,9 @@
 
 Each combination is a stand-in of the hosted service with a table of faults, a library, and a few sessions of the same
 twenty runs in processes of their own. At the end all is calm for one session. The oracle is the service's charge log.
+
+All of it is for `make deep`: each fault by itself is in `test_answers.py` and `test_run_answers.py`, kills are in
+`test_kill.py`, interrupts in `test_interrupt.py`, and many faults at once in `test_network.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from tests.faults.standin import CANCEL, ESTIMATE, FILE, KINDS, REFUSED, RESULT,
 
 PRICE = 53
 SIZES = [
-    pytest.param(range(2), 5, id="ci", marks=pytest.mark.timeout(300)),
+    pytest.param(range(2), 5, id="small", marks=[pytest.mark.deep, pytest.mark.timeout(300)]),
     *(
         pytest.param(range(first, first + 20), 20, id=f"deep-{first}", marks=[pytest.mark.deep, pytest.mark.timeout(1_800)])
         for first in range(0, 300, 20)

@@ -7,7 +7,7 @@ other pages do not, and kernels differ in what they do meanwhile.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,18 +53,13 @@ PLACES = [
     Place("7.4"),
 ]
 FULL = PLACES[0]
-"""The kernel that can do most; the others have what tells them apart, and all the rest is for `make deep`."""
-VERSIONS = PLACES[:3]
-"""Each version once, and both kinds of pages."""
+"""The kernel that can do most; the others are for `make deep`."""
 
 
-def places(*places: Place, always: Sequence[Place] = (FULL,)) -> pytest.MarkDecorator:
-    """A test on these kernels; all but some of them belong to `make deep`."""
-    cases = [place if place in always else pytest.param(place, marks=pytest.mark.deep) for place in places]
+def places(*places: Place) -> pytest.MarkDecorator:
+    """A test on these kernels; all but one of them belong to `make deep`."""
+    cases = [place if place is FULL else pytest.param(place, marks=pytest.mark.deep) for place in places]
     return pytest.mark.parametrize("place", cases, ids=str, indirect=True)
-
-
-everywhere = places(*PLACES, always=VERSIONS)
 
 
 # In one worker, so that no kernel is started twice.
@@ -152,7 +147,7 @@ def runs(page: Page) -> list[dict[str, Any]]:
     return list(page.model.get("records", []))
 
 
-@everywhere
+@places(*PLACES)
 def test_the_kernel_is_the_one_that_is_meant(place: Place, notebook: Notebook) -> None:
     """The kernel under test is of the pinned version, not the one of the lock."""
     version = notebook.value("__import__('ipykernel').__version__")
@@ -218,6 +213,7 @@ def test_a_cell_that_blocks_loses_nothing(place: Place, notebook: Notebook, page
     assert page.answered()["draft"]["seed"] == 2
 
 
+@pytest.mark.deep  # As the one below, where a cell awaits meanwhile.
 @places(*PLACES)
 def test_a_run_is_cancelled_from_the_page(notebook: Notebook, page: Page) -> None:
     """Run, then Cancel: the run stands there as cancelled, and what it was charged has come back."""
@@ -232,7 +228,7 @@ def test_a_run_is_cancelled_from_the_page(notebook: Notebook, page: Page) -> Non
     assert charges(notebook)[request] == [("reserve", PRICE), ("refund", PRICE)]
 
 
-@everywhere
+@places(*PLACES)
 def test_a_run_is_cancelled_while_a_cell_awaits(place: Place, notebook: Notebook, page: Page) -> None:
     """Run and Cancel work at once where the kernel can, else after the cell; pressed twice, they do it once."""
     known = set(charges(notebook))
@@ -361,7 +357,7 @@ def test_a_page_that_is_opened_again_gets_answers(place: Place, notebook: Notebo
     again.close()
 
 
-@everywhere
+@places(*PLACES)
 def test_no_kernel_complains(notebook: Notebook) -> None:
     """All that the tests above did raised no error in a kernel, made it warn of nothing, and lost it no message."""
     notebook.settle()
