@@ -21,6 +21,7 @@ from hypothesis.internal.charmap import charmap_file
 from xdist.scheduler.loadfile import LoadFileScheduling
 
 from reelbook.display import update_clock
+from reelbook.service import embedded
 from reelbook.service.accounts import NewAccount
 from reelbook.service.server import Server, bind_socket
 from reelbook.service.service_settings import Settings
@@ -166,6 +167,14 @@ def _running(settings: Settings) -> Iterator[Served]:
     server.service.accounts.open([NewAccount("default", KEY)])
     with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
         yield Served(server, http)
+
+
+@pytest.fixture(scope="module")
+def one_worker() -> Iterator[None]:
+    """Embedded services of a module begin one process each for their runs: another one costs a second, and saves less."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedded, "Settings", partial(Settings, workers=1))
+        yield
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ Which = Callable[[pd.DataFrame, Path], Any]
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def client(one_worker: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A library whose numbers are not those of the table: three runs came before the sweep."""
     folder = tmp_path_factory.mktemp("runs") / ".reelbook"
     with rb.connect(library=folder) as client:

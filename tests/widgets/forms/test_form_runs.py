@@ -128,7 +128,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def client(folder: Path) -> Iterator[Client]:
+def client(one_worker: None, folder: Path) -> Iterator[Client]:
     """A client of the embedded service, as a notebook has it."""
     with rb.connect(library=folder) as client:
         yield client

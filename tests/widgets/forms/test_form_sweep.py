@@ -112,7 +112,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def client(folder: Path) -> Iterator[Client]:
+def client(one_worker: None, folder: Path) -> Iterator[Client]:
     """A client of the embedded service, as a notebook has it."""
     with rb.connect(library=folder) as client:
         yield client
@@ -824,5 +824,5 @@ def test_closing_leaves_nothing_and_cancels_nothing(client: Client) -> None:
     gc.collect()
 
     assert [list(table["status"]) for table in tables] == [["completed"] * 3] * 2
-    assert [dead() for dead in kept] == [None] * 6
+    assert [dead() for dead in kept] == [None] * 4
     assert not any(thread.name == "reelbook-progress" for thread in threading.enumerate())

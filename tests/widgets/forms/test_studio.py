@@ -83,7 +83,7 @@ class Watched:
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def client(one_worker: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A client of the embedded service, as a notebook has it."""
     with rb.connect(library=tmp_path_factory.mktemp("studio") / "library") as client:
         yield client
