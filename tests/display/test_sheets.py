@@ -321,7 +321,7 @@ class TestGif:
 
     def test_the_size_of_a_large_one_is_foretold(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """It is never drawn with all 12 steps, and at most corrected once; those who wait are told of clips and of steps."""
-        clip = film(tmp_path / "clip.mp4", size=(160, 90), noise=12, coloured=False).path
+        clip = film(tmp_path / "clip.mp4", size=(120, 68), noise=12, coloured=False).path
         whole, told = [], []
 
         def counted(steps: list[Image.Image], *others: Any, **options: Any) -> bytes:
@@ -333,12 +333,12 @@ class TestGif:
             yield
             told.append((done(), of, words.split()[0]))
 
-        monkeypatch.setattr(moving_module, "MAX_BYTES", 150_000)
+        monkeypatch.setattr(moving_module, "MAX_BYTES", 130_000)
         monkeypatch.setattr("reelbook.display.sheets.animation_encoding.encode_animation", counted)
         monkeypatch.setattr(moving_module, "show_progress", listening)
-        path = write_animation(table_of(clip), tmp_path / "out.gif", width=640)
+        path = write_animation(table_of(clip), tmp_path / "out.gif", width=400)
 
-        assert 75_000 <= path.stat().st_size <= 150_000
+        assert 65_000 <= path.stat().st_size <= 130_000
         assert whole in ([6], [6, 6])
         assert told == [(1, 1, "clips"), *[(6, 6, "steps")] * len(whole)]
 

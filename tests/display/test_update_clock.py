@@ -274,7 +274,7 @@ class TestTurns:
         began = time.monotonic()
         for output in outputs:
             clock.add(output)
-        time.sleep(0.4)
+        time.sleep(0.25)
         count, seconds = len(sent), time.monotonic() - began
         monkeypatch.setattr(update_clock, "UPDATE_SECONDS", 0.001)
         over.set()
