@@ -672,6 +672,7 @@ def test_a_sweep_is_paused_resumed_cancelled_and_stopped(tmp_path: Path) -> None
             return form.form.sweeps["jobs"][0]
 
         form.until(lambda: "pause" in job()["can"])
+        hosted.wait_until(lambda _: service.sent > 0)  # Else there would be nothing to cancel there.
         form.tell(do="sweep_do", job="1", what="pause")
         form.until(lambda: job()["can"] == ["resume", "cancel", "stop"])
         form.tell(do="sweep_do", job="1", what="resume")
