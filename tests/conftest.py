@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import gzip
+import json
+import os
 import signal
 import sys
 from collections.abc import Generator, Iterator
@@ -14,9 +17,11 @@ from typing import Any
 import httpx
 import pytest
 from hypothesis import settings
+from hypothesis.internal.charmap import charmap_file
 from xdist.scheduler.loadfile import LoadFileScheduling
 
 from reelbook.display import update_clock
+from reelbook.service import embedded
 from reelbook.service.accounts import NewAccount
 from reelbook.service.server import Server, bind_socket
 from reelbook.service.service_settings import Settings
@@ -74,10 +79,21 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("deep")
 
 
+def _write_utf8_table() -> None:
+    """Tell Hypothesis which characters UTF-8 has: in a new checkout it would try out each of a million, for ten seconds."""
+    table = charmap_file("codec-v2-utf-8")
+    if not table.exists():
+        table.parent.mkdir(parents=True, exist_ok=True)
+        part = table.with_name(f"{table.name}.{os.getpid()}")
+        part.write_bytes(gzip.compress(json.dumps([[[0, 0xD7FF], [0xE000, 0x10FFFF]], []]).encode()))
+        part.replace(table)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Leave what is loaded for all tests out of every later search for garbage: half a million objects, all of them in use."""
     gc.disable()
+    _write_utf8_table()
     try:
         return (yield)
     finally:
@@ -154,6 +170,14 @@ def _running(settings: Settings) -> Iterator[Served]:
     server.service.accounts.open([NewAccount("default", KEY)])
     with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
         yield Served(server, http)
+
+
+@pytest.fixture(scope="module")
+def one_worker() -> Iterator[None]:
+    """Embedded services of a module begin one process each for their runs: another one costs a second, and saves less."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedded, "Settings", partial(Settings, workers=1))
+        yield
 
 
 @pytest.fixture

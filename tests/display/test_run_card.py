@@ -24,6 +24,7 @@ from reelbook.models.text_to_video import TextToVideo, TextToVideoOutput
 from reelbook.runs.run import Run, _remember_media, media_of
 from tests.clips import film
 from tests.display.stand_in import StandIn, bare, run_of
+from tests.support import Served
 
 SAIL = ImageToVideo(prompt="the boat sails", image_url="https://example.org/boat.png")
 FILE = File(url="https://example.org/a.mp4?<script>", content_type="video/mp4", file_name="a.mp4", file_size=1_400_000)
@@ -193,9 +194,10 @@ class TestOutput:
 
         assert place not in run._media
 
-    def test_of_a_real_run_they_are_those_of_the_run(self, tmp_path: Path) -> None:
+    def test_of_a_real_run_they_are_those_of_the_run(self, shared: Served, tmp_path: Path) -> None:
         """Also when nobody holds the run itself."""
-        with rb.connect(library=tmp_path) as client:
+        served = shared.with_own_account()
+        with rb.connect(served.base_url, api_key=served.key, library=tmp_path) as client:
             output = client.run(ImagesToVideo(images=[_dot(tmp_path)])).output
             gc.collect()
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -285,6 +286,7 @@ class TestGif:
             assert animated.info["loop"] == 0
             assert animated.info["comment"] == b"1 run, 11 steps/s, 320 px"
 
+    @pytest.mark.deep
     def test_a_large_one_gets_fewer_steps_then_fewer_pixels(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -303,9 +305,23 @@ class TestGif:
         assert fewer.stat().st_size <= whole * 0.62
         assert smaller.stat().st_size <= whole * 0.4
 
+    @pytest.mark.parametrize(
+        ("allowed", "step", "width"), [(1.0, 9, 400), (0.9, 9, 360), (0.62, 18, 400), (0.4, 18, 339)]
+    )
+    def test_what_is_foretold_as_too_large_gets_fewer_steps_then_fewer_pixels(
+        self, monkeypatch: pytest.MonkeyPatch, allowed: float, step: int, width: int
+    ) -> None:
+        """A little too large it loses pixels, much too large half of its steps, and then pixels too."""
+        foretold = cast(Any, SimpleNamespace(estimate_size=lambda pace, width: pace.steps * width**2))
+        monkeypatch.setattr(moving_module, "MAX_BYTES", int(allowed * 12 * 400**2))
+
+        pace, pixels = moving_module._choose_pace_and_width(foretold, moving_module.Pace(9, 12, 1), 400)
+
+        assert (pace.step, pixels) == (step, width)
+
     def test_the_size_of_a_large_one_is_foretold(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """It is never drawn with all 12 steps, and at most corrected once; those who wait are told of clips and of steps."""
-        clip = film(tmp_path / "clip.mp4", size=(160, 90), noise=12, coloured=False).path
+        clip = film(tmp_path / "clip.mp4", size=(120, 68), noise=12, coloured=False).path
         whole, told = [], []
 
         def counted(steps: list[Image.Image], *others: Any, **options: Any) -> bytes:
@@ -317,12 +333,12 @@ class TestGif:
             yield
             told.append((done(), of, words.split()[0]))
 
-        monkeypatch.setattr(moving_module, "MAX_BYTES", 150_000)
+        monkeypatch.setattr(moving_module, "MAX_BYTES", 130_000)
         monkeypatch.setattr("reelbook.display.sheets.animation_encoding.encode_animation", counted)
         monkeypatch.setattr(moving_module, "show_progress", listening)
-        path = write_animation(table_of(clip), tmp_path / "out.gif", width=640)
+        path = write_animation(table_of(clip), tmp_path / "out.gif", width=400)
 
-        assert 75_000 <= path.stat().st_size <= 150_000
+        assert 65_000 <= path.stat().st_size <= 130_000
         assert whole in ([6], [6, 6])
         assert told == [(1, 1, "clips"), *[(6, 6, "steps")] * len(whole)]
 
@@ -352,7 +368,7 @@ class TestGif:
 
     def test_runs_without_a_file_keep_their_place(self, tmp_path: Path, said: list[str]) -> None:
         """With the word for how they stand."""
-        write_animation(table_of(film(tmp_path / "clip.mp4", frames=2).path, None), tmp_path / "out.gif")
+        write_animation(table_of(film(tmp_path / "clip.mp4", frames=2).path, None), tmp_path / "out.gif", width=400)
 
         assert "failed" in said
 
@@ -381,7 +397,7 @@ class TestGif:
 
         monkeypatch.setattr(Path, "replace", full)
         with pytest.raises(rb.ReelbookError, match="No space left"):
-            write_animation(table_of(clip), tmp_path / "out.gif")
+            write_animation(table_of(clip), tmp_path / "out.gif", width=320)
 
         assert (tmp_path / "out.gif").read_bytes() == b"before"
         assert sorted(path.name for path in tmp_path.iterdir()) == ["clip.mp4", "out.gif"]

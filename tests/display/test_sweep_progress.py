@@ -17,6 +17,7 @@ from reelbook.display.plan_card import format_headline, plan_card
 from reelbook.display.sweep_panel import HINT, format_panel, panel_bundle, render_panel
 from reelbook.display.sweep_progress import watch_job
 from reelbook.models.described.input_class import describe
+from reelbook.sweeps.execute.interrupt_text import format_interrupt
 from reelbook.sweeps.execute.job import SweepJob
 from reelbook.sweeps.execute.progress import Group, Progress, Result
 from reelbook.sweeps.execute.sweep_status import STATUSES
@@ -42,7 +43,7 @@ def progress(**changes: Any) -> Progress:
         "seconds_left": 25.0, "elapsed": 15.2, "failures": (), "results": (),
     }  # fmt: skip
     counts = {"completed": 4, "running": 2, "not started": 3, "failed": 1}
-    return Progress(counts={**dict.fromkeys(STATUSES, 0), **counts}, **{**known, **changes})
+    return Progress(**{"counts": {**dict.fromkeys(STATUSES, 0), **counts}, **known, **changes})
 
 
 def test_a_plan_shows_axes_price_and_what_cannot_run() -> None:
@@ -120,9 +121,25 @@ def test_in_a_terminal_it_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
         with watch_job(job):
             pass
 
+    assert terminal.getvalue().count("\n") == 1
     assert terminal.getvalue().endswith("\n")
     assert "5 of 10" in terminal.getvalue()
     assert file.getvalue() == ""
+
+
+def test_an_interrupt_says_what_goes_on_and_how_to_stop_what_waits() -> None:
+    """Two are worked on, three queue, and the line to type names the credits that come back."""
+    counts = {**dict.fromkeys(STATUSES, 0), "completed": 1, "running": 2, "waiting": 3, "not started": 54}
+
+    words = format_interrupt(progress(counts=counts, reserved=265, queued=3, queued_credits=159))
+
+    assert words == (
+        "You interrupted a sweep: 1 of 60 runs is completed, and 54 runs will not be sent. "
+        "In the background, 2 runs are being worked on and 3 runs wait in the service's queue, "
+        "which may still cost 265 credits. "
+        "To cancel what waits in the queue and get 159 credits back: rb.cancel_queued(). "
+        "Run the same plan again to go on: nothing is paid for twice."
+    )
 
 
 def test_a_panel_is_text_too() -> None:

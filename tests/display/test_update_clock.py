@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -126,6 +127,7 @@ def most_in_a_second(times: list[float]) -> int:
 class TestKernel:
     """Measured on the channel by which a real kernel talks to its page."""
 
+    @pytest.mark.deep
     def test_sixty_four_runs_send_four_messages_a_second_in_all(self, kernel: Kernel) -> None:
         """Though each of them has news fifty times a second. At the end every one of them is shown as ended."""
         page = Page(kernel)
@@ -153,6 +155,7 @@ class TestKernel:
 
         assert len(page.updates) > 100
 
+    @pytest.mark.deep
     def test_a_started_run_as_the_value_of_a_cell_becomes_its_result(self, kernel: Kernel) -> None:
         """Its cell ends at once; later messages go to the same output, though another cell has run since."""
         page = Page(kernel)
@@ -172,6 +175,7 @@ class TestKernel:
         assert bundles[-1].keys() == {"text/plain", "text/html", "image/jpeg"}
 
 
+@pytest.mark.deep
 def test_the_panel_of_an_interrupted_sweep_goes_on_to_its_end(kernel: Kernel, tmp_path: Path) -> None:
     """The cell has ended with the interrupt; its panel shows both runs that were paid for, and why there are no more."""
     with Hosted() as hosted:
@@ -245,6 +249,39 @@ class TestTurns:
             clock.add(LiveOutput(sent.append, lambda: {"text/plain": "done"}, lambda: ("new",), is_over=lambda: True))
             clock.join(PATIENCE)
             assert len(sent) == place + 1
+
+    def test_sixty_four_outputs_are_told_once_in_a_turn_of_the_clock_all_together(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Though each of them always has news. At the end every one is told of its own end."""
+        monkeypatch.setattr(update_clock, "UPDATE_SECONDS", 0.05)
+        clock, sent, last, over = OutputUpdater(), list[float](), set[int](), threading.Event()
+
+        def watched(number: int) -> LiveOutput:
+            def tell(bundle: dict[str, Any]) -> None:
+                sent.append(time.monotonic())
+                if bundle["text/plain"] == "ended":
+                    last.add(number)
+
+            return LiveOutput(
+                tell,
+                lambda: {"text/plain": "ended" if over.is_set() else "painting"},
+                lambda: ("ended",) if over.is_set() else (time.monotonic(),),
+                is_over=over.is_set,
+            )
+
+        outputs = [watched(number) for number in range(RUNS)]
+        began = time.monotonic()
+        for output in outputs:
+            clock.add(output)
+        time.sleep(0.25)
+        count, seconds = len(sent), time.monotonic() - began
+        monkeypatch.setattr(update_clock, "UPDATE_SECONDS", 0.001)
+        over.set()
+        clock.join(PATIENCE)
+
+        assert 2 <= count <= seconds / 0.05 + 2
+        assert last == set(range(RUNS))
 
     def test_a_closed_output_is_left_as_it_is(self) -> None:
         """What was being made while it closed is not sent."""

@@ -234,6 +234,7 @@ def test_a_budget_is_a_ceiling_under_concurrency(served: Served, tmp_path: Path)
     assert len(reserved(served)) == 5
 
 
+@pytest.mark.deep
 def test_a_killed_process_s_run_is_taken_up_by_the_next(served: Served, tmp_path: Path) -> None:
     """Accepted by the first process, finished and stored by the second, paid for once."""
     script = (
@@ -256,6 +257,7 @@ def test_a_killed_process_s_run_is_taken_up_by_the_next(served: Served, tmp_path
     assert reserved(served) == [run.request_id]
 
 
+@pytest.mark.deep
 def test_after_a_fork_parent_and_child_both_see_the_run(served: Served, tmp_path: Path) -> None:
     """The child waits for its parent's run and starts one of its own."""
     script = (

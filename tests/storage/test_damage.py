@@ -25,7 +25,7 @@ from reelbook.storage.ledger.transitions import Entry
 from reelbook.storage.ledger.writer import Ledger
 from reelbook.storage.run_identity import make_identity
 
-RUNS = 120
+RUNS = 60
 PAGE = 4096
 SECONDS = 8.0
 """A rescue may take 3 s and a bit, and the machine is busy with other tests."""
@@ -376,7 +376,9 @@ def check(one: Outcome) -> None:
 
 
 KINDS = [Kind(family, 0) for family in (*FAMILIES, *AROUND)] + [
-    Kind(family, seed) for family in ("a letter of a run", "no text", "branches in a loop") for seed in (1, 2, 3)
+    pytest.param(Kind(family, seed), marks=pytest.mark.deep)
+    for family in ("a letter of a run", "no text", "branches in a loop")
+    for seed in (1, 2, 3)
 ]
 
 

@@ -131,14 +131,12 @@ def test_the_table_has_files_that_can_be_opened(four: Made) -> None:
         ({"seed": "8"}, [2]), ({"expand_prompt": "False"}, [1, 2]), ({"status": {"failed"}}, [4]), ({"fps": "24"}, []),
     ],
 )  # fmt: skip
-def test_find_takes_text_somewhere_and_anything_else_equal(
-    found: Made, fields: dict[str, Any], runs: list[int]
-) -> None:
+def test_find_takes_text_somewhere_and_anything_else_equal(four: Made, fields: dict[str, Any], runs: list[int]) -> None:
     """Every field must fit; of a list one entry is enough; a field of a model that nobody has used finds nothing."""
-    hits = found.library.find(**fields)
+    hits = four.library.find(**fields)
 
     assert list(hits.index) == runs
-    assert list(hits.columns) == list(found.library.frame.columns)
+    assert list(hits.columns) == list(four.library.frame.columns)
 
 
 def test_find_since_a_time(made: Made) -> None:

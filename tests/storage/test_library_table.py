@@ -248,7 +248,7 @@ def test_any_inputs_make_a_table_that_can_be_kept(inputs: Sequence[dict[str, Any
     assert found.columns.is_unique
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(25, 100), deadline=None)
 @given(st.lists(st.lists(VALUES, min_size=1, max_size=4) | st.tuples(VALUES, st.integers(1, 9)), max_size=5))
 def test_a_pile_is_the_same_as_its_values_one_by_one(parts: Sequence[Any]) -> None:
     """Keeping one value for many alike is only a saving."""

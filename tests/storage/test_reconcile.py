@@ -275,6 +275,7 @@ def test_the_address_of_a_service_comes_back_with_its_runs(tmp_path: Path) -> No
     assert now == name
 
 
+@pytest.mark.deep
 def test_no_run_is_paid_again(shared_spec_only: Served, tmp_path: Path) -> None:
     """With a service: the ledger of before is put back, and every result is fetched at no cost."""
     served, folder = shared_spec_only.with_own_account(), tmp_path / "library"

@@ -112,7 +112,7 @@ def test_another_library_gets_nothing_of_this_one(tmp_path: Path) -> None:
     again.close()
 
 
-SWEPT = ["moved", "deleted", "another library in its place"]
+SWEPT = ["deleted", *(pytest.param(case, marks=pytest.mark.deep) for case in ("moved", "another library in its place"))]
 
 
 @pytest.mark.parametrize("case", SWEPT)

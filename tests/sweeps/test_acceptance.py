@@ -46,6 +46,7 @@ def counts(table: pd.DataFrame, column: str) -> dict[str, int]:
 # Money.
 
 
+@pytest.mark.deep
 def test_a_budget_of_530_runs_ten_of_24_and_says_so(served: Served, client: Client) -> None:
     """Exactly ten, in the table and on the panel, without an exception; a larger budget pays for the other fourteen alone."""
     plan = dots(24)
@@ -74,6 +75,7 @@ def test_a_budget_of_530_runs_ten_of_24_and_says_so(served: Served, client: Clie
     assert len(reserved(served)) == 24
 
 
+@pytest.mark.deep
 def test_a_sweep_with_a_third_of_failing_rows_finishes_the_others_and_pays_for_them_alone(
     served: Served, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +140,7 @@ def script(served: Served, tmp_path: Path) -> list[str]:
     return [sys.executable, "-c", SCRIPT, served.base_url, served.key, str(tmp_path / "library")]
 
 
+@pytest.mark.deep
 def test_a_script_in_a_terminal_shows_one_line(script: list[str]) -> None:
     """It is written over and over, and left standing at the end: a single line break, from a real terminal."""
     ours, theirs = pty.openpty()
@@ -183,6 +186,7 @@ RATE, SECOND = 4, 0.95
 """Updates, and the second in which they are counted: a little less than one, because the wire itself is not even."""
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("many", "few"), [(36, 20), *deep((150, 50))])
 def test_the_panel_of_many_instant_runs_is_updated_four_times_a_second_at_most(
     served: Served, tmp_path: Path, many: int, few: int

@@ -44,7 +44,7 @@ CALLS: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def client(one_worker: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """One for all: nothing here depends on what its library has."""
     with rb.connect(library=tmp_path_factory.mktemp("odd") / "library") as client:
         yield client

@@ -16,6 +16,7 @@ from reelbook.sweeps.execute.order import order_rows, reverse_bits, spread_rows
 from reelbook.sweeps.execute.rate_limit import GIVE_UP_SECONDS, Backoff, RateLimit
 from reelbook.sweeps.execute.run_options import make_options, parse_rate
 from reelbook.sweeps.plan.axes import zipped
+from reelbook.sweeps.plan.prompt_templates import template
 from reelbook.sweeps.plan.sweep_call import sweep
 from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT
@@ -70,6 +71,15 @@ def test_every_order_has_every_row_once_and_stays_the_same(axes: dict[str, list[
         order = order_rows(plan, name)
         assert sorted(row.number for row in order) == list(range(len(plan)))
         assert order == order_rows(plan, name)
+
+
+def test_the_order_does_not_depend_on_how_python_hashes_texts() -> None:
+    """Each process hashes them in another way, and a sweep that goes on tomorrow goes on with what it would have done today."""
+    plan = sweep(BOAT, template("a {a} {b}", a=["x", "y"], b=["p", "q", "r"]), aspect_ratio=["16:9", "1:1"])
+
+    order = [row.number for row in order_rows(plan, "coverage")]
+
+    assert order == [0, 8, 5, 7, 10, 3, 4, 9, 6, 2, 1, 11]
 
 
 def test_axes_that_move_together_count_once() -> None:

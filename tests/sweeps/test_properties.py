@@ -207,6 +207,7 @@ for one in (plan, plan.shuffled(3), plan.repeated(2), plan.sorted_by("aspect_rat
 """
 
 
+@pytest.mark.deep
 def test_every_order_is_the_same_in_every_process() -> None:
     """Whatever seed Python hashes texts with: a sweep that goes on tomorrow goes on with what it would have done today."""
     here = io.StringIO()

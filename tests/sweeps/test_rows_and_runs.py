@@ -24,7 +24,7 @@ Which = Callable[[Any, Path], Any]  # Not of tables: in a dict, their many overl
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def client(one_worker: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A library whose numbers are not those of the table: three runs came before the sweep."""
     folder = tmp_path_factory.mktemp("runs") / ".reelbook"
     with rb.connect(library=folder) as client:
@@ -352,7 +352,11 @@ def test_whatever_names_a_run_has_a_strip_and_a_provenance(client: Client, table
     assert rb.provenance(given).request_id in (table.request_id[row], None)
     assert rb.provenance(given).values["fps"] == table.fps[row]
     assert rb.strip(given, width=400).width == 400
-    assert len(table.reel.measure(["sharpness"], reference=table.loc[[7]], progress=False)) == 12
+
+
+def test_a_row_is_what_others_are_measured_against(table: pd.DataFrame) -> None:
+    """As everywhere else."""
+    assert len(table[:3].reel.measure(["sharpness"], reference=table.loc[[7]], progress=False)) == 3
 
 
 @pytest.mark.parametrize("ask", [rb.strip, rb.provenance])

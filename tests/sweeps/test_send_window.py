@@ -12,7 +12,7 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.sweeps.execute.send_window import MIN_AHEAD, SendWindow
 from tests.faults.kernels import PATIENCE, Kernel
-from tests.support import KEY, Serve, png
+from tests.support import KEY, Serve, deep, png
 from tests.sweeps.dots import BOAT, PRICE, RUN, paid, reserved
 from tests.transport.variants import Hosted, Received, Reply
 
@@ -93,15 +93,15 @@ def client(hosted: Hosted, tmp_path: Path) -> Iterator[Client]:
         yield client
 
 
-@pytest.mark.parametrize("positions", [True, False])
+@pytest.mark.parametrize("positions", [True, *deep((False,))])
 def test_little_waits_at_the_service_however_many_there_are(hosted: Hosted, client: Client, positions: bool) -> None:
-    """Forty runs and room for 64 at once: two are worked on, and no more wait than those that end in two seconds, or two."""
+    """Twelve runs and room for 64 at once: two are worked on, and no more wait than those that end in two seconds, or two."""
     line = Line(hosted, positions=positions)
-    plan = rb.sweep(BOAT, seed=range(40))
+    plan = rb.sweep(BOAT, seed=range(12))
     job = plan.start(budget=plan.credits, concurrency=64)
 
     line.until_sent(AT_WORK + MIN_AHEAD)
-    threading.Event().wait(0.3)  # That two are worked on, and none has ended, is no reason to send more.
+    threading.Event().wait(0.1)  # That two are worked on, and none has ended, is no reason to send more.
     line.end(1)
     line.until_sent(AT_WORK + MIN_AHEAD + 1)
     before = line.most_waiting
@@ -155,6 +155,7 @@ def test_more_is_sent_where_runs_hardly_wait_and_less_where_they_wait_long() -> 
     assert (grown, window.ahead(working=2, now=200.0)) == (MIN_AHEAD + 40, MIN_AHEAD)
 
 
+@pytest.mark.deep
 def test_what_queues_after_an_interrupt_is_cancelled_by_the_line_that_it_names(serve: Serve, tmp_path: Path) -> None:
     """One worker and long clips, in a real kernel: nothing is sent after the stop, and the credits of what queued come back."""
     served = serve(workers=1)

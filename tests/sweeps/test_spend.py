@@ -50,15 +50,15 @@ def counts(table: pd.DataFrame) -> dict[str, int]:
 
 
 def test_each_call_may_spend_so_much_and_what_was_paid_before_does_not_count(served: Served, client: Client) -> None:
-    """Ten runs: three are paid for, then four more, then the rest; at the end `spend=0` gives the whole table."""
-    plan = dots(10)
+    """Five runs: two are paid for, then one more, then the rest; at the end `spend=0` gives the whole table."""
+    plan = dots(5)
     charged, completed = [], []
-    for spend in (3 * PRICE + SPARE, 4 * PRICE, plan.credits, 0):
+    for spend in (2 * PRICE + SPARE, PRICE, plan.credits, 0):
         table = plan.run(spend=spend, concurrency=16)
         charged.append(len(reserved(served)))
         completed.append(counts(table)["completed"])
 
-    assert charged == completed == [3, 7, 10, 10]
+    assert charged == completed == [2, 3, 5, 5]
 
 
 def test_what_is_still_due_is_enough_to_spend(served: Served, client: Client) -> None:
@@ -74,12 +74,12 @@ def test_what_is_still_due_is_enough_to_spend(served: Served, client: Client) ->
 
 @pytest.mark.parametrize(
     ("limits", "runs"),
-    [({"budget": 5 * PRICE, "spend": 9 * PRICE}, 5), ({"budget": 9 * PRICE, "spend": 2 * PRICE}, 4)],
+    [({"budget": 4 * PRICE, "spend": 5 * PRICE}, 4), ({"budget": 6 * PRICE, "spend": PRICE}, 3)],
     ids=["the budget is less", "the spend is less"],
 )
 def test_both_limits_hold(served: Served, client: Client, limits: dict[str, int], runs: int) -> None:
     """Two runs are paid beforehand: they count towards the budget alone."""
-    plan = dots(12)
+    plan = dots(7)
     plan[:2].run(spend=2 * PRICE)
 
     table = plan.run(**limits, concurrency=12)  # type: ignore[arg-type]

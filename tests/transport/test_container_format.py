@@ -16,6 +16,7 @@ from PIL import Image
 from reelbook.transport.downloads.container_format import HEAD_BYTES, Damaged, check_container, sniff_kind
 from reelbook.util.containers import PIECE_BYTES
 from tests.faults.bodies import every_kind, picture
+from tests.support import examples
 
 KINDS = every_kind()
 
@@ -42,7 +43,10 @@ def test_a_file_cut_anywhere_is_never_proven(name: str) -> None:
     """Each proper beginning of a file is refused, or at least leaves the question open to those who know its length."""
     content = KINDS[name]
 
-    proven = [cut for cut in range(1, len(content)) if verdict(content[:cut]) == "proven"]
+    # Of a film in one piece the beginning and the end byte by byte, and of what is between them a few.
+    step = examples(7, 1) if name in ("film.mp4", "fast.mp4") else 1
+    cuts = [cut for cut in range(1, len(content)) if not 2000 < cut < len(content) - 2000 or cut % step == 0]
+    proven = [cut for cut in cuts if verdict(content[:cut]) == "proven"]
 
     assert proven == []
 

@@ -447,8 +447,8 @@ def test_a_host_that_falls_silent_again_and_again_is_given_up_and_the_wait_is_sa
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three silences, whatever else would still be tried; meanwhile the run's progress names what it waits for."""
-    monkeypatch.setattr(downloader, "STALL_SECONDS", 0.3)
-    monkeypatch.setattr(downloader, "QUIET_SECONDS", 0.1)
+    monkeypatch.setattr(downloader, "STALL_SECONDS", 0.15)
+    monkeypatch.setattr(downloader, "QUIET_SECONDS", 0.05)
 
     async def story(host: FileHost) -> tuple[set[str], str]:
         downloads = Downloader(shelf, here)
@@ -602,10 +602,10 @@ def test_a_file_that_is_wrapped_for_the_way_is_unwrapped(shelf: Shelf, served: s
 def test_a_small_body_that_unfolds_without_end_is_stopped(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes are unwrapped a little at a time, and counted."""
     monkeypatch.setattr(download_body, "MAX_UNDECLARED_BYTES", 5_000_000)
-    bomb = gzip.compress(bytes(50_000_000))
+    bomb = gzip.compress(bytes(15_000_000))
 
     async def story(host: FileHost) -> int:
-        url = host.add("/x", Document(bytes(50_000_000), faults=("zipped",), for_ever=True))
+        url = host.add("/x", Document(bytes(15_000_000), faults=("zipped",), for_ever=True))
         with pytest.raises(DownloadFailed, match="does not end"):
             await fetched(shelf, File(url=url))
         return host.documents["/x"].asked

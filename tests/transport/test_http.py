@@ -532,11 +532,11 @@ def test_the_deadline_begins_when_the_bytes_leave(hosted: Hosted) -> None:
     written = asyncio.Event()
 
     async def sending() -> None:
-        asyncio.get_running_loop().call_later(0.7, written.set)
+        asyncio.get_running_loop().call_later(0.4, written.set)
         await written.wait()
 
     async def story() -> Any:
-        async with opened(paid_seconds=0.6) as http:
+        async with opened(paid_seconds=0.3) as http:
             return await paid(http, hosted.base_url, before_send=sending)
 
     assert asyncio.run(story()) == {"requestId": "r"}
@@ -557,7 +557,7 @@ def test_a_paid_call_ends_at_its_own_deadline(hosted: Hosted) -> None:
     assert 0.2 <= took < 1.7
 
 
-@pytest.mark.parametrize(("idempotency_key", "most"), [(None, 4), ("k", 32)])
+@pytest.mark.parametrize(("idempotency_key", "most"), [(None, 4), *deep(("k", 32))])
 def test_few_paid_calls_are_in_flight_and_waiting_for_a_place_costs_no_deadline(
     hosted: Hosted, idempotency_key: str | None, most: int
 ) -> None:
@@ -565,14 +565,14 @@ def test_few_paid_calls_are_in_flight_and_waiting_for_a_place_costs_no_deadline(
 
     def slowly(_: Received) -> Reply:
         gate = threading.Event()
-        threading.Timer(0.35, gate.set).start()
+        threading.Timer(0.25, gate.set).start()
         return Reply(200, {"requestId": "r"}, gate=gate)
 
     hosted.on("POST", "/models/run", slowly)
     calls = 2 * most + 1
 
     async def story() -> list[Any]:
-        async with opened(paid_seconds=0.9, repeatable_attempt_seconds=5) as http:
+        async with opened(paid_seconds=0.6, repeatable_attempt_seconds=5) as http:
             return await asyncio.gather(
                 *[paid(http, hosted.base_url, idempotency_key=idempotency_key) for _ in range(calls)]
             )

@@ -34,7 +34,7 @@ from reelbook.transport.picture_sources import Source, Uploads, build_request_in
 from reelbook.transport.service_calls import ServiceCalls
 from reelbook.transport.uploads import ServiceInfo
 from tests.models.described_inputs import with_fields
-from tests.support import KEY, Serve, Served
+from tests.support import KEY, Served
 
 DOT = np.zeros((2, 3), np.uint8)
 
@@ -411,9 +411,11 @@ def answered(served: Served, uploads: Uploads, request: Input) -> dict[str, Any]
 
 
 @pytest.mark.parametrize("spec_only", [False, True], ids=["with uploads", "by the specification alone"])
-def test_a_real_service_reads_what_is_sent(spec_only: bool, serve: Serve, folder: Path) -> None:
+def test_a_real_service_reads_what_is_sent(
+    spec_only: bool, shared: Served, shared_spec_only: Served, folder: Path
+) -> None:
     """Whether it takes uploads or knows nothing but its specification."""
-    served, uploads = serve(workers=1, spec_only=spec_only), Uploads()
+    served, uploads = shared_spec_only if spec_only else shared, Uploads()
     figure = matplotlib.figure.Figure(figsize=(0.5, 0.5), dpi=64)
     pictures = [png(0, 16), np.random.default_rng(0).random((16, 16)), figure, "boats/Paper Boat.png"]
 

@@ -765,6 +765,7 @@ def lag() -> Iterator[list[float]]:
         task.cancel()
 
 
+@pytest.mark.deep
 def test_over_real_http_64_runs_of_two_seconds_take_four_calls_each() -> None:
     """Submission, looks and result are counted by the server, and the median end is noticed within a quarter second.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +29,9 @@ DESCRIPTIONS: dict[str, dict[str, Any]] = {
 OURS: dict[str, type[Input]] = {row.input.__name__: row.input for row in CATALOG}
 KINDS: dict[str, Any] = {**OURS, **{name: describe(document) for name, document in DESCRIPTIONS.items()}}
 """Every input that forms are tried on, by a short name."""
+FEW = ("TextToVideo", "ImagesToVideo", "hostile_words", "scene_tree", "segmenter", "voice_cloner")
+EACH_KIND = [pytest.param(name, marks=() if name in FEW else pytest.mark.deep) for name in KINDS]
+"""A few that have every kind of control among them, with all sorts of names; and for `make deep` the others."""
 SCHEMAS: dict[str, dict[str, Any]] = {name: kind.model_json_schema() for name, kind in KINDS.items()}
 
 

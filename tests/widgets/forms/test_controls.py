@@ -21,7 +21,7 @@ from reelbook.widgets.forms.control_widgets import CHOSEN_BY_SERVICE, Unset
 from reelbook.widgets.forms.controls import Controls
 from tests.models.described_inputs import document
 from tests.support import as_data_uri, png
-from tests.widgets.forms.described import KINDS, SCHEMAS, samples
+from tests.widgets.forms.described import EACH_KIND, KINDS, SCHEMAS, samples
 
 BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=49, seed=7, loras=[rb.LoRA(path="ink")])
 
@@ -116,7 +116,7 @@ def test_controls_begin_at_the_defaults(name: str, opened: Open) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_what_is_shown_is_what_is_meant(name: str, opened: Open) -> None:
     """Inputs that fill the widgets read back; and whoever types into others what stands there makes the same inputs."""
     kind = KINDS[name]
@@ -136,7 +136,7 @@ def test_what_is_shown_is_what_is_meant(name: str, opened: Open) -> None:
         assert other.value.wire() == wanted.wire()
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_whatever_is_typed_is_judged_in_words(name: str, opened: Open, request: pytest.FixtureRequest) -> None:
     """No text breaks a control: it is a value of the field, or its words say why not, and emptying it mends it."""
     controls = opened(KINDS[name])

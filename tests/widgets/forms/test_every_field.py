@@ -19,6 +19,7 @@ from tests.models.described_inputs import document
 from tests.models.inputs import JSON_VALUES
 from tests.widgets.forms.described import (
     DESCRIPTIONS,
+    EACH_KIND,
     KINDS,
     SCHEMAS,
     TELLING,
@@ -131,7 +132,7 @@ def test_a_form_draws_every_field_once_and_no_other(pages: Pages, name: str) -> 
     assert json.loads(json.dumps(page.form.sheet, allow_nan=False)) == page.form.sheet
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_a_field_starts_at_its_default(pages: Pages, name: str) -> None:
     """What the page shows in a field that nobody touched is what the class fills in; nothing where it fills in nothing."""
     for field in SCHEMAS[name]["properties"]:
@@ -148,7 +149,7 @@ def test_a_field_starts_at_its_default(pages: Pages, name: str) -> None:
         assert shown == [sent for _, sent in filled], field
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_a_field_refuses_what_its_class_refuses(pages: Pages, name: str, request: pytest.FixtureRequest) -> None:
     """Past a bound, off a step, of another type: words stand at the field, and nothing can be started until it is right."""
     kind, page = KINDS[name], pages(name)
@@ -180,7 +181,7 @@ def test_a_field_refuses_what_its_class_refuses(pages: Pages, name: str, request
 
 
 @pytest.mark.parametrize("examples", SIZES)
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_a_form_has_the_inputs_that_its_class_has(pages: Pages, name: str, examples: int) -> None:
     """Each value can be typed in the control that is drawn for it, and together they are what Python's own call takes."""
     page, kind = pages(name), KINDS[name]
@@ -199,7 +200,7 @@ def test_a_form_has_the_inputs_that_its_class_has(pages: Pages, name: str, examp
 
 
 @pytest.mark.parametrize("examples", SIZES)
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", EACH_KIND)
 def test_a_form_takes_a_value_exactly_if_its_class_does(pages: Pages, name: str, examples: int) -> None:
     """Anything at all in any field: the form says yes where the class does, to the same inputs."""
     page, kind = pages(name), KINDS[name]

@@ -17,7 +17,7 @@ import pytest
 import reelbook as rb
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.widgets.forms.form import CLOSED, MAX_VIEWS, STALE
-from tests.support import png
+from tests.support import Served, png
 from tests.widgets.forms.described import KINDS, described
 from tests.widgets.forms.page import Page
 
@@ -117,11 +117,12 @@ def test_columns_of_a_table_are_not_the_fields_of_their_names() -> None:
     page.form.close()
 
 
-def test_a_row_brings_its_pictures_back(tmp_path: Path) -> None:
+def test_a_row_brings_its_pictures_back(shared: Served, tmp_path: Path) -> None:
     """From the table of a sweep and from the library alike: pictures go by their content, also those inside of a list."""
     two = [png(16, 16), rb.Frame(url=png(16, 16, "brown"), frames=3)]
     bases = (rb.ImagesToVideo(images=two), rb.SmartResize(image_url=png(64, 64), target_sizes=["16x16"]))
-    with rb.connect(library=tmp_path / "library"):
+    served = shared.with_own_account()
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library"):
         for base in bases:
             table = rb.sweep(base).run(budget=1000, progress=False)
             for row in (table.iloc[0], rb.library().frame.iloc[-1]):
@@ -166,11 +167,11 @@ def test_the_price_follows_what_is_typed(page: Page) -> None:
 
 
 def test_a_closed_form_leaves_nothing_behind() -> None:
-    """Twenty forms opened, used and closed: no thread, no widget, no object stays."""
+    """Five forms opened, used and closed: no thread, no widget, no object stays."""
     ipywidgets.Widget.close_all()
     threads, kept = set(threading.enumerate()), []
 
-    for number in range(20):
+    for number in range(5):
         page = Page(rb.TextToVideo)
         page.edit("prompt", f"boat {number}")
         kept.append(weakref.ref(page.form))

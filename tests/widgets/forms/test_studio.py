@@ -83,7 +83,7 @@ class Watched:
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def client(one_worker: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A client of the embedded service, as a notebook has it."""
     with rb.connect(library=tmp_path_factory.mktemp("studio") / "library") as client:
         yield client
@@ -374,12 +374,12 @@ def test_a_saved_notebook_has_words_and_one_small_picture(client: Client, opened
 
 
 def test_a_closed_studio_leaves_nothing_behind(client: Client) -> None:
-    """Five studios opened, used and closed: no widget, no thread and no object stays."""
+    """Two studios opened, used and closed: no widget, no thread and no object stays."""
     gc.collect()
     widgets, threads = len(_instances), {thread.name for thread in threading.enumerate()}
     kept: list[weakref.ref[Any]] = []
 
-    for _ in range(5):
+    for _ in range(2):
         page = Watched(rb.studio())
         page.studio.choose(rb.ImageToVideo)
         page.tell(page.head, do="refresh")
