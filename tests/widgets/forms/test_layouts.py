@@ -228,7 +228,6 @@ CELLS = [
 ]
 
 
-@pytest.mark.deep
 def test_a_saved_notebook_has_the_form_and_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run without a page, with the state of its widgets: it has the picture of the form, and neither key nor large files."""
     picture = noise(tmp_path / "noise.png")
