@@ -94,7 +94,7 @@ def test_every_address_answers_as_it_is_described(shared: Served, dot: str) -> N
             continue
         for key in (served.key, "", "unknown"):
             for request_id, name in zip([*request_ids, "unknown"], [token, token, token, "unknown"], strict=True):
-                for body in BODIES if method == "post" else [None]:
+                for body in BODIES[: None if key == served.key else 1] if method == "post" else [None]:
                     response = served.http.request(
                         method,
                         path.format(request_id=request_id, token=name, name="a"),
