@@ -18,11 +18,14 @@ from reelbook.media.measuring.measures import METRICS, Cache, measure_file, meas
 from tests.clips import film
 from tests.media.moving import noise, picture
 
+pytestmark = pytest.mark.deep
+"""In `make test`, executors that send everything as bytes and processes of the standard library say the same."""
+
 FILMS, PICTURES = 4, 6
 FEW = ["sharpness", "frame_count"]
 
 
-@pytest.fixture(scope="module", params=[20, pytest.param(200, marks=pytest.mark.deep)])
+@pytest.fixture(scope="module", params=[20, 200])
 def files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Many files of ten contents: films of a few frames with grain, and pictures."""
     folder = tmp_path_factory.mktemp("many")

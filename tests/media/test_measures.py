@@ -22,7 +22,7 @@ from reelbook.media.measuring.perceptual_hash import perceptual_hash
 from reelbook.media.measuring.similarity import similarity
 from tests.clips import film
 from tests.media.moving import Pixels, flat, noise, panned, picture, texture, written
-from tests.support import examples
+from tests.support import deep, examples
 
 OF_PICTURES = {"sharpness", "brightness", "contrast", "colourfulness", "perceptual_hash", "ssim", "psnr"}
 FACTS = {"frame_count", "width", "height", "bytes"}
@@ -217,7 +217,7 @@ class TestMotion:
         assert (figures["temporal_flickering"], figures["motion_smoothness_linear"]) == (1.0, 1.0)
         assert figures["loop_closure"] == pytest.approx(1.0)
 
-    @pytest.mark.parametrize("step", [(1, 0), (3, 0), (0, 2), (4, 3)])
+    @pytest.mark.parametrize("step", [(3, 0), (0, 2), *deep(((1, 0),), ((4, 3),))])
     def test_the_flow_of_a_pan_is_its_speed(self, tmp_path: Path, step: tuple[int, int]) -> None:
         """A texture that moves by so many pixels a frame, in percent of the width per second, within 15%."""
         clip = written(tmp_path / "pan.mp4", panned(5, step, frames=16), crf=18)
@@ -232,7 +232,7 @@ class TestMotion:
 
     def test_a_part_that_moves_counts_for_its_share(self, tmp_path: Path) -> None:
         """Where only the lower half moves, the degree lies near one half of that of the whole."""
-        whole = panned(5, (3, 0), frames=16)
+        whole = panned(5, (3, 0), frames=8)
         half = [np.vstack([whole[0][:90], frame[90:]]) for frame in whole]
 
         share = number(written(tmp_path / "half.mkv", half), "dynamic_degree_lk") / number(

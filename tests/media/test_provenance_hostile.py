@@ -171,7 +171,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=examples(40, 150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15, 150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_damaged_file_is_read_or_refused_and_always_copied(
     kind: str, sound: dict[str, bytes], tmp_path: Path, data: st.DataObject

@@ -327,7 +327,7 @@ def assert_agreement(model: Model, values: Any) -> None:
 
 
 @every_field
-@settings(max_examples=examples(12, 30), deadline=None)
+@settings(max_examples=examples(8, 30), deadline=None)
 @given(data=st.data())
 def test_class_and_schema_agree_on_every_value_of_a_field(place: Place, data: st.DataObject) -> None:
     """With the rest of the input in order, whatever JSON comes for one field is judged alike by both."""
@@ -337,7 +337,7 @@ def test_class_and_schema_agree_on_every_value_of_a_field(place: Place, data: st
 
 
 @every_model
-@settings(max_examples=examples(25, 60), deadline=None)
+@settings(max_examples=examples(12, 60), deadline=None)
 @given(data=st.data())
 def test_class_and_schema_agree_on_whole_objects(model: Model, data: st.DataObject) -> None:
     """Fields left out, fields too many, several of them wrong: both say yes, or both say no."""

@@ -80,7 +80,7 @@ def test_a_model_takes_its_input_as_the_whole_body_too(shared: Served, dot: str)
 def test_status_tells_place_progress_and_log(serve: Serve, dot: str) -> None:
     """The status object holds the fields of the spec, and the log only when it is asked for."""
     served = serve(workers=1)
-    first = served.submitted(TEXT, {"prompt": "a boat", "num_frames": 241})
+    first = served.submitted(TEXT, {**inputs(dot)[TEXT], "num_frames": 241})
     waiting = [served.submitted(STITCH, inputs(dot)[STITCH]) for _ in range(3)]
 
     places = [served.get(f"/{STITCH}/requests/{request_id}/status").json() for request_id in waiting]

@@ -10,7 +10,7 @@ from tests.support import Serve, Served
 
 STITCH = "svc/frames-api/images-to-video"
 TEXT = "svc/text-to-video-13b-distilled"
-LONG = {"prompt": "a calm lake", "num_frames": 1441}
+LONG = {"prompt": "a calm lake", "num_frames": 481, "resolution": "480p", "aspect_ratio": "1:1"}
 
 
 def cancel(served: Served, endpoint_id: str, request_id: str) -> tuple[int, object]:

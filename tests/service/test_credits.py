@@ -21,14 +21,14 @@ def statement(served: Served, key: str | None = None) -> tuple[int, int, int]:
     return told["credits_available"], told["credits_reserved"], told["credits_spent"]
 
 
-def test_a_run_reserves_at_submission_and_settles_at_completion(serve: Serve, dot: str) -> None:
+def test_a_run_reserves_at_submission_and_settles_at_completion(shared: Served, dot: str) -> None:
     """The three sums of the account move with the run, and the charge log says the same."""
-    served = serve(workers=1)
+    served = shared.with_own_account()
     long = served.submitted(TEXT, {"prompt": "a lake", "num_frames": 1441, "resolution": "480p"})
-    request_id = served.submitted(STITCH, {"images": [dot]})
 
-    assert statement(served) == (1_000_000 - 106, 106, 0)
-    served.http.put(f"/{TEXT}/requests/{long}/cancel", headers={"x-api-key": KEY})
+    assert statement(served) == (1_000_000 - 53, 53, 0)
+    request_id = served.submitted(STITCH, {"images": [dot]})
+    served.http.put(f"/{TEXT}/requests/{long}/cancel", headers={"x-api-key": served.key})
     served.finished(STITCH, request_id)
     served.finished(TEXT, long)
 
@@ -79,7 +79,7 @@ def test_of_many_submissions_at_once_exactly_those_with_money_are_accepted(
 
 
 def test_prices_follow_a_table_of_rates(serve: Serve, dot: str, tmp_path: Path) -> None:
-    """With per-unit rates the service charges what its estimate says, rounded up to a whole credit."""
+    """With per-unit rates the service reserves what its estimate says, rounded up to a whole credit."""
     table = tmp_path / "rates.toml"
     table.write_text(f'["{STITCH}"]\nunit = "second"\nrate = "26.6000001"\n', encoding="utf-8")
     served = serve(workers=1, rates=Rates.read(table))
@@ -87,10 +87,9 @@ def test_prices_follow_a_table_of_rates(serve: Serve, dot: str, tmp_path: Path) 
 
     body = {"endpointId": STITCH, "input": show}
     told = served.http.post("/models/pricing/estimate", json=body, headers={"x-api-key": KEY}).json()
-    request_id = served.submitted(STITCH, show)
-    final = served.finished(STITCH, request_id)
+    answer = served.run(STITCH, show).json()
 
-    assert told["credits"] == final["metrics"]["credits"] == statement(served)[2] == 54
+    assert told["credits"] == answer["credits"] == served.charges()[0]["credits"] == 54
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The service fuzzed from its own description, over real HTTP, by schemathesis with all its checks."""
+"""The service called as it describes itself, over real HTTP, and for `make deep` by schemathesis with all its checks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import httpx
+import jsonschema_rs
 import pytest
 
 from reelbook.models.catalog import CATALOG
@@ -66,20 +69,69 @@ def fuzzed(
     return dict(json.loads(report.read_text(encoding="utf-8"))), done.stdout
 
 
+BODIES = [b"", b"[]", b'{"endpointId": 5}', b'{"ids": [0], "image_url": {}}', b'{"images": ["data:,"], "fps": 0}']
+"""What is sent to each address that takes something: never what it wants."""
+
+
+def test_every_address_answers_as_it_is_described(shared: Served, dot: str) -> None:
+    """Each operation with a key and without, for what there is and what there is not: a described status and body."""
+    served = shared.with_own_account()
+    inputs: dict[str, dict[str, Any]] = {
+        CATALOG[2].id: {"image_url": dot, "target_sizes": ["16x16"], "sync_mode": True},
+        CATALOG[3].id: {"images": [dot]},
+    }
+    request_ids = [served.submitted(model, asked) for model, asked in inputs.items()]
+    request_ids.append(served.submitted(CATALOG[3].id, {"images": ["data:,"]}))
+    for request_id in request_ids:
+        served.finished(CATALOG[3].id if request_id != request_ids[0] else CATALOG[2].id, request_id)
+    url = served.result(CATALOG[3].id, request_ids[1]).json()["video"]["url"]
+    token = url.split("/files/")[1].partition("/")[0]
+    document = describe_service(served.base_url)
+    seen: Counter[int] = Counter()
+
+    for path, method in ((path, method) for path, entry in document["paths"].items() for method in entry):
+        if method not in ("get", "put", "post"):
+            continue
+        for key in (served.key, "", "unknown"):
+            for request_id, name in zip([*request_ids, "unknown"], [token, token, token, "unknown"], strict=True):
+                for body in BODIES[: None if key == served.key else 1] if method == "post" else [None]:
+                    response = served.http.request(
+                        method,
+                        path.format(request_id=request_id, token=name, name="a"),
+                        headers={"x-api-key": key, "content-type": "application/json"},
+                        content=body,
+                    )
+                    _check(document, document["paths"][path][method], response)
+                    seen[response.status_code] += 1
+                if "{" not in path:
+                    break
+
+    assert set(seen) >= {200, 400, 401, 404, 422}
+    assert max(seen) < 500
+
+
+def _check(document: dict[str, Any], operation: dict[str, Any], response: httpx.Response) -> None:
+    """The status is one of those described, and so is the body."""
+    described = operation["responses"].get(str(response.status_code))
+    assert described is not None, (response.request.url, response.status_code)
+    told = response.headers["content-type"].partition(";")[0]
+    assert told in described["content"] or "*/*" in described["content"], response.request.url
+    if schema := described["content"].get("application/json", {}).get("schema"):
+        jsonschema_rs.Draft202012Validator({**schema, "components": document["components"]}).validate(response.json())
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
-    ("examples", "phases", "cases"),
-    [
-        (1, "fuzzing", 20),
-        pytest.param(150, "coverage,fuzzing,stateful", 5000, marks=[pytest.mark.deep, pytest.mark.timeout(1800)]),
-    ],
+    ("examples", "phases", "cases"), [(1, "fuzzing", 20), (150, "coverage,fuzzing,stateful", 5000)]
 )
 def test_no_generated_call_gets_an_answer_that_is_not_described(
     serve: Serve, dot: str, tmp_path: Path, examples: int, phases: str, cases: int
 ) -> None:
     """Calls of every kind to every operation: no 5xx, no undocumented status, every answer as its schema says.
 
-    Invalid data is refused, valid data taken, keys are asked for; with `make deep` also: every edge of every schema, and
-    methods that are not there answer 405.
+    Invalid data is refused, valid data taken, keys are asked for; with many examples also: every edge of every schema,
+    and methods that are not there answer 405.
     """
     served = serve(workers=1, accounts=[NewAccount("default", KEY, budget=MONEY)])
     known = something_of_each_kind(served, dot)

@@ -35,7 +35,7 @@ def test_a_worker_that_dies_is_replaced_and_its_run_starts_again_for_free(serve:
     It keeps the seed that was drawn for it from the request's id, so that a second attempt makes the same clip.
     """
     served = serve(workers=1)
-    request_id = served.submitted(TEXT, {**LONG, "num_frames": 25})
+    request_id = served.submitted(TEXT, {**LONG, "num_frames": 17})
 
     os.kill(painting(served, request_id), signal.SIGKILL)
     final = served.finished(TEXT, request_id)
@@ -51,11 +51,11 @@ def test_runs_one_after_another_take_one_worker(serve: Serve) -> None:
     """Starting a worker takes longer than a short run, so that a second one is started for runs at the same time only."""
     served = serve(workers=2)
     pids = set()
-    for _ in range(3):
+    for _ in range(2):
         request_id = served.submitted(TEXT, {**LONG, "num_frames": 9})
         pids.add(painting(served, request_id))
         served.finished(TEXT, request_id)
-    both = [served.submitted(TEXT, {**LONG, "num_frames": 49}) for _ in range(2)]
+    both = [served.submitted(TEXT, {**LONG, "num_frames": 33}) for _ in range(2)]
     pids_of_both = {painting(served, request_id) for request_id in both}
 
     assert len(pids) == 1
@@ -77,6 +77,7 @@ def test_a_run_that_takes_too_long_ends_with_engine_timeout(serve: Serve, dot: s
     assert served.done(STITCH, {"images": [dot]})["video"]["url"]
 
 
+@pytest.mark.deep  # A signal ends the worker of a whole command in test_server, with a run under way.
 def test_workers_end_with_their_service(serve: Serve) -> None:
     """After stop() no process of it is left; the unfinished run is kept for the next start."""
     served = serve(workers=1)

@@ -73,10 +73,10 @@ def test_a_long_text_is_read_quickly(piece: str) -> None:
     """No text makes the search for settings go back and forth."""
     start = time.process_time()
 
-    parse_settings(piece * 200_000)
-    parse_settings("a boat\n" + piece * 200_000)
+    parse_settings(piece * 60_000)
+    parse_settings("a boat\n" + piece * 60_000)
 
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < 1
 
 
 @given(st.text())

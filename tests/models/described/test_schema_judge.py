@@ -101,7 +101,7 @@ def test_a_value_is_accepted_exactly_when_the_reference_accepts_it() -> None:
     """Whatever the rule and the value, this judge and the reference agree, and both yes and no occur often."""
     verdicts: Counter[bool] = Counter()
 
-    @settings(max_examples=examples(60, 250), deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(40, 250), deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(rule=RULES, leaf=_some(FLAT, 2), values=st.lists(VALUES, min_size=6, max_size=6))
     def agree(rule: Any, leaf: Any, values: list[Any]) -> None:
         defs = {"Leaf": leaf, "Tree": TREE}

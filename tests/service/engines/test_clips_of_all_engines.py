@@ -24,7 +24,7 @@ SQUARE = {"resolution": "480p", "aspect_ratio": "1:1"}
 
 def clip(folder: Path, request: Input) -> Path:
     """The clip that a model's engine makes."""
-    work = engine_for(request)(EngineTask(request, 7, folder, {"a": png(96, 64)}))
+    work = engine_for(request)(EngineTask(request, 7, folder, {"a": png(32, 16)}))
     while True:
         try:
             next(work)
@@ -44,11 +44,12 @@ CLIPS: dict[str, tuple[Callable[..., Input], dict[str, Any], int, Fraction]] = {
     "a stitched film": (ImagesToVideo, {"images": [{"url": "a", "frames": 301}], "fps": 23.976}, 301, Fraction(24000, 1001)),
     "the longest hold": (ImagesToVideo, {"images": [{"url": "a", "frames": 1441}], "fps": 23.976}, 1441, Fraction(24000, 1001)),
 }  # fmt: skip
-LONG = {"the longest sketch", "the longest hold", "a move of ten seconds"}
+MORE = {"the longest sketch", "the longest hold", "a move of ten seconds", "the slowest sketch", "the fastest sketch"}
+"""Long ones, and other rates of the same engine."""
 
 
 @pytest.mark.parametrize(
-    "name", [*sorted(CLIPS.keys() - LONG), *(pytest.param(name, marks=pytest.mark.deep) for name in sorted(LONG))]
+    "name", [*sorted(CLIPS.keys() - MORE), *(pytest.param(name, marks=pytest.mark.deep) for name in sorted(MORE))]
 )
 def test_a_clip_has_exactly_its_frames_at_its_rate_and_two_decoders_agree(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

@@ -66,9 +66,9 @@ def boat() -> Image.Image:
     return scene("boat", height=180).picture
 
 
-@pytest.mark.parametrize(("count", "pixels"), [(6, 300_000), *deep((30, 4_000_000))])
+@pytest.mark.parametrize(("count", "pixels"), [(3, 100_000), *deep((30, 4_000_000))])
 def test_every_size_is_met_to_the_pixel(tmp_path: Path, count: int, pixels: int) -> None:
-    """Sizes drawn at random, up to half a megapixel or four, and the results have exactly these pixels."""
+    """Sizes drawn at random, up to a tenth of a megapixel or four, and the results have exactly these pixels."""
     draw = np.random.default_rng(30)
     sizes: list[tuple[int, int]] = []
     while len(sizes) < count:
@@ -81,7 +81,8 @@ def test_every_size_is_met_to_the_pixel(tmp_path: Path, count: int, pixels: int)
     assert [seen(path).size for path in paths] == sizes
 
 
-@pytest.mark.parametrize("size", [(6336, 2688), *deep(((5504, 3072),))])
+@pytest.mark.deep  # The longest sides are met by the thinnest canvases below.
+@pytest.mark.parametrize("size", [(6336, 2688), (5504, 3072)])
 def test_the_largest_canvases_are_met_to_the_pixel(tmp_path: Path, size: tuple[int, int]) -> None:
     """Seventeen megapixels come from a small picture, decoded whole."""
     paths = made(job(tmp_path, encoded(scene("sign", height=240).picture), [size], output_format="jpeg"))
@@ -210,10 +211,10 @@ SOURCES: dict[str, Callable[[Image.Image], bytes]] = {
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_sources_of_every_kind_are_recomposed(tmp_path: Path, boat: Image.Image, kind: str) -> None:
-    """Whatever Pillow opens can be resized to every shape, upright, wide and tiny."""
-    sizes = [(45, 80), (120, 16), (16, 16)]
+    """Whatever Pillow opens can be resized, upright and wide."""
+    sizes = [(18, 32), (60, 16)]
 
-    paths = made(job(tmp_path, SOURCES[kind](boat), sizes, output_format="webp"))
+    paths = made(job(tmp_path, SOURCES[kind](boat.resize((80, 45))), sizes, output_format="webp"))
 
     assert [seen(path).size for path in paths] == sizes
 
@@ -233,7 +234,7 @@ if hasattr(os, "sched_setaffinity"):
 sys.path[:0] = [sys.argv[3], str(Path(sys.argv[3]).parents[2])]
 from test_recompose import job, made
 picture = Path(sys.argv[1]).read_bytes()
-for path in made(job(Path(sys.argv[2]), picture, ["300x600", "364x45"], num_images_per_size=2)):
+for path in made(job(Path(sys.argv[2]), picture, ["90x160", "364x45"], num_images_per_size=2)):
     print(hashlib.sha256(path.read_bytes()).hexdigest())
 """
 
@@ -248,7 +249,7 @@ def test_the_same_seed_makes_the_same_bytes_on_any_number_of_cores(tmp_path: Pat
     there = subprocess.run(
         [sys.executable, "-c", SCRIPT, *arguments], capture_output=True, text=True, check=True, env=environment
     ).stdout.split()
-    sizes = ["300x600", "364x45"]
+    sizes = ["90x160", "364x45"]
     here = made(job(tmp_path / "here", source.read_bytes(), sizes, num_images_per_size=2))
     other = made(job(tmp_path / "other", source.read_bytes(), sizes[1:], seed=8))
 
@@ -258,14 +259,14 @@ def test_the_same_seed_makes_the_same_bytes_on_any_number_of_cores(tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["house", *deep(("product",))])
 def test_variants_differ_to_the_eye(tmp_path: Path, name: str) -> None:
-    """Any two of four variants are further apart than a blur, in every shape."""
-    picture = encoded(scene(name, height=240).picture)
+    """Any two of three variants are further apart than a blur, in a square and in a banner."""
+    picture = encoded(scene(name, height=180).picture)
 
-    paths = made(job(tmp_path, picture, ["320x320", "180x320", "364x45"], num_images_per_size=4))
+    paths = made(job(tmp_path, picture, ["240x240", "364x45"], num_images_per_size=3))
 
     small = [np.asarray(seen(path).resize((48, 48))).astype(float) for path in paths]
-    for first in range(0, 12, 4):
-        for one, other in combinations(small[first : first + 4], 2):
+    for first in range(0, 6, 3):
+        for one, other in combinations(small[first : first + 3], 2):
             assert np.abs(one - other).mean() > 3
 
 
@@ -291,12 +292,13 @@ def test_the_log_says_what_engine_this_is_and_progress_never_falls(tmp_path: Pat
 
 def test_a_run_can_be_cancelled_at_every_step(tmp_path: Path, boat: Image.Image) -> None:
     """Closed after any of its reports, the engine stops without a sound and writes nothing more."""
-    todo = job(tmp_path / "whole", encoded(boat), ["64x64", "90x60"])
+    small, sizes = encoded(boat.resize((80, 45))), ["32x32", "45x30"]
+    todo = job(tmp_path / "whole", small, sizes)
     steps = len(run(todo)[1])
 
     for reports in range(1, steps):
         folder = tmp_path / str(reports)
-        work = recompose(job(folder, encoded(boat), ["64x64", "90x60"]))
+        work = recompose(job(folder, small, sizes))
         for _ in range(reports):
             next(work)
         work.close()

@@ -58,7 +58,10 @@ def pixels_worth(made: Composition, subject: Image.Image) -> float:
 
 @pytest.mark.parametrize(
     ("name", "seed"),
-    [*((name, 0) for name in NAMES[::2]), *deep(*((name, 0) for name in NAMES[1::2]), *((name, 1) for name in NAMES))],
+    [
+        *((name, 0) for name in NAMES[::4]),
+        *deep(*((name, 0) for name in NAMES if name not in NAMES[::4]), *((name, 1) for name in NAMES)),
+    ],
 )
 def test_the_subject_stays_whole_and_in_shape(name: str, seed: int) -> None:
     """In a square, two upright shapes and a banner: 95% of each subject's box, its proportions within 12%."""

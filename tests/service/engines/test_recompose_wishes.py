@@ -109,14 +109,13 @@ def test_more_sky_lowers_the_boat_and_more_water_raises_it(boat: Image.Image) ->
 
 
 def test_the_subject_goes_where_it_is_put(boat: Image.Image) -> None:
-    """Left, right and centre, in a square and in a banner."""
-    for shape in ((240, 240), (364, 45)):
-        left, right, middle = (
-            centre(composition(boat, shape, prompt), boat)[0]
-            for prompt in ("boat on the left", "boat on the right", "centre the boat")
-        )
+    """Left, right and centre of a square."""
+    left, right, middle = (
+        centre(composition(boat, (240, 240), prompt), boat)[0]
+        for prompt in ("boat on the left", "boat on the right", "centre the boat")
+    )
 
-        assert left < 0.42 < middle < 0.58 < right
+    assert left < 0.42 < middle < 0.58 < right
 
 
 def test_closer_is_larger_and_wider_is_smaller(boat: Image.Image) -> None:

@@ -1,4 +1,4 @@
-"""Every parameter of the sketch engine acts, in the direction that its meaning says, on the frames a player shows."""
+"""Every parameter of the sketch engine acts, in the direction that its meaning says, on the frames as they are painted."""
 
 from __future__ import annotations
 
@@ -18,40 +18,54 @@ from reelbook.service.engines.sketch.engine import finished_painter, frames_of
 
 Clip = NDArray[np.float32]
 Film = Callable[..., Clip]
+COARSE = 160 * 160
 
 
 @pytest.fixture(scope="module")
-def film(tmp_path_factory: pytest.TempPathFactory) -> Film:
-    """Makes a small clip and decodes it: frame, row, column, channel. The same is made once, unless it is asked for anew.
+def film() -> Film:
+    """Paints a small clip: frame, row, column, channel. The same is painted once, unless it is asked for anew.
 
-    It is painted coarsely, which takes less time, unless each pixel of it is asked for.
+    It is painted coarsely, which takes less time, unless each pixel of it is asked for, and without the encoder.
     """
-    known: dict[tuple[TextToVideo, int, int], NDArray[np.uint8]] = {}
+    known: dict[tuple[TextToVideo, int, int], Clip] = {}
 
     def made(
         prompt: str = "a sailing boat on a lake",
         seed: int = 7,
         *,
         anew: bool = False,
-        pixels: int = 160 * 160,
+        pixels: int = COARSE,
         **fields: Any,
     ) -> Clip:
-        request = TextToVideo(prompt=prompt, **{"resolution": "480p", "aspect_ratio": "1:1", "num_frames": 9, **fields})
+        request = asked(prompt, **fields)
         key = request, seed, pixels
         if key not in known or anew:
-            known[key] = rendered(request, seed, tmp_path_factory.mktemp("film"), pixels)
-        return known[key].astype(np.float32)
+            known[key] = painted(request, seed, pixels)
+        return known[key]
 
     return made
 
 
-def rendered(request: TextToVideo, seed: int, folder: Path, pixels: int) -> NDArray[np.uint8]:
+def asked(prompt: str, **fields: Any) -> TextToVideo:
+    return TextToVideo(prompt=prompt, **{"resolution": "480p", "aspect_ratio": "1:1", "num_frames": 9, **fields})
+
+
+def painted(request: TextToVideo, seed: int, pixels: int) -> Clip:
+    """All frames as they are painted."""
     with pytest.MonkeyPatch.context() as coarse:
         coarse.setattr(stage, "PAINTED", pixels)
+        painter = finished_painter(EngineTask(request, seed, Path()))
+    return np.stack([np.asarray(painter.frame(number), np.float32) for number in range(request.num_frames)])
+
+
+def rendered(request: TextToVideo, seed: int, folder: Path) -> Clip:
+    """All frames as a player shows them."""
+    with pytest.MonkeyPatch.context() as coarse:
+        coarse.setattr(stage, "PAINTED", COARSE)
         for _ in sketch(EngineTask(request, seed, folder)):
             pass
     with av.open(str(folder / "clip.mp4")) as file:
-        return np.stack([frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)])
+        return np.stack([frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)]).astype(np.float32)
 
 
 def grey(clip: Clip) -> Clip:
@@ -90,7 +104,6 @@ def centre_of_red(frame: NDArray[np.float32]) -> tuple[float, float]:
         ({"second_pass_skip_initial_steps": 1}, 0.3),
         ({"seed": 8}, 3.0),
         ({"loras": [LoRA(path="watercolour")]}, 2.0),
-        ({"enable_detail_pass": True}, 0.5),
         ({"tone_map_compression_ratio": 0.5}, 2.0),
         ({"prompt": "a sailing boat on a lake zorblax"}, 0.5),
         ({"negative_prompt": "zorblax"}, 0.3),
@@ -98,7 +111,7 @@ def centre_of_red(frame: NDArray[np.float32]) -> tuple[float, float]:
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
 def test_a_changed_parameter_changes_the_picture(film: Film, change: dict[str, Any], least: float) -> None:
-    """The same seed with one field changed is another clip, by more than the encoder's noise."""
+    """The same seed with one field changed is another clip, by more than an encoder's noise; the detail pass has a test below."""
     before = film()
 
     after = film(**change)
@@ -141,10 +154,8 @@ def test_colour_matching_keeps_later_chunks_at_the_colours_of_the_first(
     monkeypatch.setattr(stage, "PAINTED", 96 * 96)  # Colour needs no detail, and no encoder.
     drifts = []
     for factor in (0.0, 0.5, 1.0):
-        asked = TextToVideo(
-            prompt="hills", resolution="480p", aspect_ratio="1:1", num_frames=121, temporal_adain_factor=factor
-        )
-        painter = finished_painter(EngineTask(asked, 7, tmp_path))
+        request = asked("hills", num_frames=121, temporal_adain_factor=factor)
+        painter = finished_painter(EngineTask(request, 7, tmp_path))
         first, later = (
             np.mean([np.asarray(painter.frame(number), np.float64).mean((0, 1)) for number in numbers], axis=0)
             for numbers in (range(0, 65, 8), range(80, 121, 8))
@@ -161,27 +172,28 @@ def test_the_detail_pass_adds_fine_structure(film: Film) -> None:
     assert laplacian(fine) > 1.5 * laplacian(plain)
 
 
-def test_a_reversed_clip_has_exactly_the_same_frames_backwards(tmp_path: Path) -> None:
+def test_a_reversed_clip_has_exactly_the_same_frames_backwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the encoder sees them, the frames are equal to the last bit."""
-    asked = TextToVideo(prompt="birds in the rain", resolution="480p", aspect_ratio="1:1", num_frames=9)
-    painter = finished_painter(EngineTask(asked, 7, tmp_path))
+    monkeypatch.setattr(stage, "PAINTED", COARSE)
+    request = asked("birds in the rain")
+    painter = finished_painter(EngineTask(request, 7, tmp_path))
 
-    forwards = [frame.to_ndarray() for frame in frames_of(painter, asked) if frame]
-    backwards = [frame.to_ndarray() for frame in frames_of(painter, asked.revised(reverse_video=True)) if frame]
+    forwards = [frame.to_ndarray() for frame in frames_of(painter, request) if frame]
+    backwards = [frame.to_ndarray() for frame in frames_of(painter, request.revised(reverse_video=True)) if frame]
 
     assert not np.array_equal(forwards[0], forwards[-1])
     for first, second in zip(forwards, reversed(backwards), strict=True):
         assert np.array_equal(first, second)
 
 
-def test_a_reversed_clip_plays_backwards(film: Film) -> None:
-    """Decoded, each frame resembles its counterpart from the other end much more than the one at its own place."""
-    forwards, backwards = (
-        film("a red ball rolls right", frame_rate=8),
-        film("a red ball rolls right", frame_rate=8, reverse_video=True),
-    )
+def test_a_player_shows_what_is_painted(tmp_path: Path, film: Film) -> None:
+    """The frames that the tests here look at are those of the file, and in a reversed clip they play backwards."""
+    prompt = "a red ball rolls right"
+    forwards = film(prompt, frame_rate=8)
 
-    assert apart(forwards, backwards[::-1]) < 0.4 * apart(forwards, backwards)
+    shown = rendered(asked(prompt, frame_rate=8, reverse_video=True), 7, tmp_path)[:, 1::3, 1::3]
+
+    assert apart(forwards[::-1], shown) < 0.4 * apart(forwards, shown)
 
 
 def test_more_frames_a_second_show_the_same_motion_in_the_same_time(film: Film) -> None:
@@ -191,9 +203,9 @@ def test_more_frames_a_second_show_the_same_motion_in_the_same_time(film: Film) 
 
     start, end = centre_of_red(quick[0]), centre_of_red(quick[16])
 
-    assert end[0] - start[0] > 8
-    assert centre_of_red(slow[8]) == pytest.approx(end, abs=2.5)
-    assert centre_of_red(quick[8])[0] < end[0] - 3
+    assert end[0] - start[0] > 2.7
+    assert centre_of_red(slow[8]) == pytest.approx(end, abs=0.8)
+    assert centre_of_red(quick[8])[0] < end[0] - 1
 
 
 def test_a_negative_prompt_takes_things_out(film: Film) -> None:
@@ -201,16 +213,16 @@ def test_a_negative_prompt_takes_things_out(film: Film) -> None:
     with_boat = film("a red boat on the sea", negative_prompt="")
     without = film("a red boat on the sea", negative_prompt="blurry, boats")
 
-    assert redness(with_boat[4]).sum() > 1000
+    assert redness(with_boat[4]).sum() > 110
     assert redness(without[4]).sum() == 0
 
 
-def test_an_expanded_prompt_is_longer_and_the_picture_follows_it(tmp_path: Path, film: Film) -> None:
+def test_an_expanded_prompt_is_longer_and_the_picture_follows_it(
+    tmp_path: Path, film: Film, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The output tells the prompt that was painted: asking for it outright gives the same picture."""
-    asked = TextToVideo(prompt="a boat", expand_prompt=True, resolution="480p", aspect_ratio="1:1", num_frames=9)
-    folder = tmp_path / "told"
-    folder.mkdir()
-    work = sketch(EngineTask(asked, 7, folder))
+    monkeypatch.setattr(stage, "PAINTED", 64 * 64)  # Only the words of this one count.
+    work = sketch(EngineTask(asked("a boat", expand_prompt=True), 7, tmp_path))
     try:
         while True:
             next(work)

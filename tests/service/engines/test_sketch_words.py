@@ -23,6 +23,12 @@ from reelbook.service.engines.sketch.vocabulary import PLACES
 from tests.support import deep
 
 
+@pytest.fixture(autouse=True)
+def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each side is painted at half of its length."""
+    monkeypatch.setattr(stage, "PAINTED", 240 * 240)
+
+
 def painted(prompt: str, moment: int = 0, seed: int = 7, **fields: Any) -> NDArray[np.float32]:
     """One frame as it is painted."""
     asked = TextToVideo(prompt=prompt, resolution="480p", aspect_ratio="1:1", **fields)
@@ -68,7 +74,7 @@ def test_three_red_balloons_are_three_red_balloons(word: str, count: int, seed: 
 
     frame = painted(f"{word} red {noun} in the sky", moment=30, seed=seed)
 
-    assert len(patches(red(frame), 150)) == count
+    assert len(patches(red(frame), 38)) == count
 
 
 @pytest.mark.parametrize(
@@ -78,14 +84,14 @@ def test_a_figure_goes_where_the_prompt_says(prompt: str, sign: int) -> None:
     """Two seconds later the boat is further to the side that was named."""
     early, late = (float(np.nonzero(red(painted(prompt, moment)))[1].mean()) for moment in (0, 48))
 
-    assert (late - early) * sign > 10
+    assert (late - early) * sign > 5
 
 
 def test_a_rising_balloon_rises() -> None:
     """Two seconds later it is higher."""
     early, late = (float(np.nonzero(red(painted("a red balloon rising", moment)))[0].mean()) for moment in (0, 48))
 
-    assert late < early - 10
+    assert late < early - 5
 
 
 def test_fast_is_faster_than_slow() -> None:
@@ -119,7 +125,7 @@ def test_zooming_in_enlarges_and_panning_shifts() -> None:
     zoomed = f"{base}, camera zooms in"
     assert seen(zoomed, 100).sum() > 1.2 * seen(zoomed, 0).sum()
     panned = f"{base}, camera pans left"
-    assert np.nonzero(seen(panned, 100))[1].mean() > np.nonzero(seen(panned, 0))[1].mean() + 20
+    assert np.nonzero(seen(panned, 100))[1].mean() > np.nonzero(seen(panned, 0))[1].mean() + 10
 
 
 @pytest.mark.parametrize(
@@ -235,8 +241,8 @@ def test_every_noun_has_a_figure_and_a_home() -> None:
 
 @pytest.fixture
 def thumbnails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything is painted at a sixteenth of the usual size, under the same clouds: enough to see that it can be."""
-    monkeypatch.setattr(stage, "PAINTED", 200 * 112)
+    """Everything is painted small, under the same clouds: enough to see that it can be."""
+    monkeypatch.setattr(stage, "PAINTED", 100 * 100)
     monkeypatch.setattr(sky, "cloudy", lambda key, slope: cloudy("one for all", slope))
 
 
@@ -248,7 +254,7 @@ QUICK = {"num_frames": 9, "first_pass_num_inference_steps": 2, "second_pass_num_
 def test_every_figure_can_be_painted() -> None:
     """Several in one picture, and it tells all of them."""
     kinds = list(ACTORS)
-    for some in (kinds[first::20] for first in range(20)):
+    for some in (kinds[first::14] for first in range(14)):
         prompt = ", ".join(f"a {ACTORS[kind].split()[0].replace('-', ' ')}" for kind in some)
 
         assert {actor.kind for actor in scene_of(prompt).actors} == set(some)
@@ -256,9 +262,10 @@ def test_every_figure_can_be_painted() -> None:
 
 
 @pytest.mark.usefixtures("thumbnails")
-@pytest.mark.parametrize(("first", "step"), [(0, 3), *deep((1, 3), (2, 3))])
-def test_every_figure_is_seen(first: int, step: int) -> None:
+@pytest.mark.parametrize(("first", "step"), [(0, 9), *deep((0, 3), (1, 3), (2, 3))])
+def test_every_figure_is_seen(monkeypatch: pytest.MonkeyPatch, first: int, step: int) -> None:
     """With the noun the picture differs from the one in which the negative prompt took it out."""
+    monkeypatch.setattr(stage, "PAINTED", 150 * 150)
     unseen = []
     for kind, words in [*ACTORS.items()][first::step]:
         prompt = f"a {words.split()[0].replace('-', ' ')} in a meadow"
@@ -270,9 +277,10 @@ def test_every_figure_is_seen(first: int, step: int) -> None:
 
 
 @pytest.mark.usefixtures("thumbnails")
-def test_every_place_can_be_painted_and_looks_different() -> None:
+@pytest.mark.parametrize("step", [3, *deep((1,))])
+def test_every_place_can_be_painted_and_looks_different(step: int) -> None:
     """No two places give the same picture."""
-    frames = {name: painted(name, 8, **QUICK) for name in PLACES}
+    frames = {name: painted(name, 8, **QUICK) for name in [*PLACES][::step]}
 
     names = list(frames)
     alike = [
