@@ -128,7 +128,7 @@ def _serve(options: argparse.Namespace) -> int:
         return 1
     server = Server(settings, listening)
     if not accounts and not server.service.accounts.names:
-        accounts = [NewAccount("default", new_key(), _budget(options))]
+        accounts = [NewAccount("default", new_key(), _budget(options), has_generated_key=True)]
     server.service.accounts.open(accounts, grant_again=options.budget is not None or options.accounts is not None)
     # Before the address is printed. The server handles signals itself while it serves and re-raises them when it ends.
     signal.signal(signal.SIGTERM, lambda number, frame: server.stop())
@@ -169,7 +169,7 @@ def _announce(options: argparse.Namespace, server: Server, accounts: list[NewAcc
         if options.spec_only:
             print("  It answers with only what the specification shows.")
     for account in accounts:
-        if account.key != options.key:
+        if account.has_generated_key:
             print(f"  key    {account.key}   (account {account.name}; shown only now)")
     if not accounts and not options.quiet:
         print("  The accounts and keys of this data folder are the ones it had before.")

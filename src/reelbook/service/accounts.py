@@ -52,6 +52,8 @@ class NewAccount:
     key: str
     budget: int = spec_decisions.DEFAULT_GRANT
     permissions: tuple[str, ...] = DEFAULT_PERMISSIONS
+    has_generated_key: bool = False
+    """Whether nobody has seen the key yet."""
 
 
 def read_accounts(path: Path, budget: int = spec_decisions.DEFAULT_GRANT) -> list[NewAccount]:
@@ -81,7 +83,8 @@ def _account(path: Path, line: int, row: dict[str, str | None], budget: int) -> 
         raise BadAccounts(f"{path}, line {line}: {problem}.")
     if cell("budget") and not cell("budget").isdecimal():
         raise BadAccounts(f"{path}, line {line}: the budget {cell('budget')!r} is not a whole number of credits.")
-    return NewAccount(name, cell("key") or new_key(), int(cell("budget") or budget), permissions)
+    key = cell("key")
+    return NewAccount(name, key or new_key(), int(cell("budget") or budget), permissions, has_generated_key=not key)
 
 
 def new_key() -> str:
