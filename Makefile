@@ -36,7 +36,7 @@ bench: $(READY) ## measure beside peers, and print one table of the ratios
 	@$(BIN)/python .ci/bench.py $(ONLY)
 
 deep: $(READY) ## the large size of every measurement; takes its time
-	@REELBOOK_SCREENSHOTS=1 $(BIN)/pytest -q --deep
+	@REELBOOK_SCREENSHOTS=1 $(BIN)/pytest -q --deep -n 2 --dist loadfile --no-loadscope-reorder
 
 docs: $(READY) ## write the service's own documentation to build/docs.html
 	@mkdir -p $(BUILD) && $(BIN)/python -c "from reelbook.service.docs_page import page; print(page('http://127.0.0.1:8600'))" > $(BUILD)/docs.html && echo "Wrote $(BUILD)/docs.html"

@@ -43,11 +43,16 @@ sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-TOGETHER = {
-    "tests/browser/test_access.py": "tests/browser/test_survival.py",
-    "tests/test_imports.py": "tests/test_names.py",
-}
-"""Modules that are run by one worker: they look at one notebook, which takes half a minute to run, or at one reading of the source."""
+TOGETHER = [
+    # One JupyterLab with its page takes ten seconds to start, and one notebook with everything half a minute to run.
+    {f"tests/browser/test_{name}.py" for name in (
+        "access", "survival", "form", "form_guest", "form_models", "form_sweep", "sweep_panel", "studio", "screens",
+        "first_video", "originals", "hostile", "sheet_themes",
+    )},
+    # One reading of the source.
+    {"tests/test_imports.py", "tests/test_names.py"},
+]  # fmt: skip
+"""Modules that one worker runs, because they share what takes long to make."""
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types.
@@ -55,7 +60,7 @@ class ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist ships no types.
 
     def _split_scope(self, nodeid: str) -> str:
         module = str(super()._split_scope(nodeid))
-        return TOGETHER.get(module, module)
+        return next((min(group) for group in TOGETHER if module in group), module)
 
     def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
         # Asked after each test: counting modules that are done would take a minute of thousands of tests.

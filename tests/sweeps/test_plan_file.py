@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -83,37 +84,39 @@ def test_any_base_survives_its_file(base: Any, cells: list[str]) -> None:
     assert (read, read.base) == (plan, base)
 
 
-PLANS: dict[str, Plan] = {
-    "nothing varied": sweep(BOAT),
-    "a sample": sweep(
+PLANS: dict[str, Callable[[], Plan]] = {
+    "nothing varied": lambda: sweep(BOAT),
+    "a sample": lambda: sweep(
         BOAT, sampled(7, {"num_frames": (9, 257), "resolution": ["480p", "720p"], "seed": (0, 9**30)}, seed=3)
     ),
-    "a Sobol sample": sweep(BOAT, sampled(7, {"temporal_adain_factor": (0, 1)}, method="sobol")),
-    "zipped": sweep(BOAT, zipped(seed=[1, None], prompt=["a", "b"]), resolution=["480p", "720p"]),
-    "a template": sweep(BOAT, template('a {colour} "boat" {{}}', colour=["red", "blue"]), seed=[1, 2]),
-    "a zipped template": sweep(BOAT, zipped(prompt=template("{n}", n=[1, 2]), seed=[1, 2])),
-    "a table": sweep(BOAT, rows(pd.DataFrame({"seed": [1, None], "note": ["x", None]}), keep=["note"])),
-    "inner places": sweep(ImagesToVideo(images=["a.png"]), {"images[0].frames": [12, 24, 0]}),
-    "sizes": sweep(SmartResize(image_url="a", target_sizes=["64x64"]), target_sizes=["32x32", ["64x64", "32x32"]]),
-    "long lists in a row": sweep(
+    "a Sobol sample": lambda: sweep(BOAT, sampled(7, {"temporal_adain_factor": (0, 1)}, method="sobol")),
+    "zipped": lambda: sweep(BOAT, zipped(seed=[1, None], prompt=["a", "b"]), resolution=["480p", "720p"]),
+    "a template": lambda: sweep(BOAT, template('a {colour} "boat" {{}}', colour=["red", "blue"]), seed=[1, 2]),
+    "a zipped template": lambda: sweep(BOAT, zipped(prompt=template("{n}", n=[1, 2]), seed=[1, 2])),
+    "a table": lambda: sweep(BOAT, rows(pd.DataFrame({"seed": [1, None], "note": ["x", None]}), keep=["note"])),
+    "inner places": lambda: sweep(ImagesToVideo(images=["a.png"]), {"images[0].frames": [12, 24, 0]}),
+    "sizes": lambda: sweep(
+        SmartResize(image_url="a", target_sizes=["64x64"]), target_sizes=["32x32", ["64x64", "32x32"]]
+    ),
+    "long lists in a row": lambda: sweep(
         SmartResize(image_url="a", target_sizes=["64x64"]),
         target_sizes=[[f"{side}x64" for side in range(64, 94)], "32x32"],
     ).where(lambda run: True),
-    "sorted": sweep(BOAT, seed=[2, 1]).sorted_by("seed", descending=True)[:-1],
-    "derived": sweep(
+    "sorted": lambda: sweep(BOAT, seed=[2, 1]).sorted_by("seed", descending=True)[:-1],
+    "derived": lambda: sweep(
         BOAT, derived(seconds=lambda run: run.num_frames / 24, frame_rate=lambda run: 12), num_frames=[24, 48]
     ),
-    "derived inside": sweep(BOAT.revised(loras=[{"path": "a"}])).derived(**{"loras[0].scale": lambda run: 0.5}),
-    "filtered away": sweep(BOAT, seed=[1]).where(lambda run: False),
-    "impossible in odd ways": sweep(BOAT, num_frames=[math.inf, "many", -1, None, {"a": [1]}]),
-    "long prompts": sweep(BOAT, prompt=["a" * 300 + "\n\t\x7f\\", "b" * 300]),
+    "derived inside": lambda: sweep(BOAT.revised(loras=[{"path": "a"}])).derived(**{"loras[0].scale": lambda run: 0.5}),
+    "filtered away": lambda: sweep(BOAT, seed=[1]).where(lambda run: False),
+    "impossible in odd ways": lambda: sweep(BOAT, num_frames=[math.inf, "many", -1, None, {"a": [1]}]),
+    "long prompts": lambda: sweep(BOAT, prompt=["a" * 300 + "\n\t\x7f\\", "b" * 300]),
 }
 
 
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
-def test_every_kind_of_sweep_survives_its_file(plan: Plan, tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", PLANS.values(), ids=PLANS.keys())
+def test_every_kind_of_sweep_survives_its_file(make: Callable[[], Plan], tmp_path: Path) -> None:
     """Through a file on the disk, and once more through what was read."""
-    path = tmp_path / "sweep.toml"
+    plan, path = make(), tmp_path / "sweep.toml"
 
     plan.to_toml(path)
     read = sweep.read(path)
