@@ -125,6 +125,17 @@ def test_the_shelf_finds_every_suffix_that_a_download_gives() -> None:
     assert {kind.suffix for kind in kinds} <= set(SUFFIXES)
 
 
+def test_a_file_that_goes_while_all_are_listed_hides_no_other(shelf: Shelf) -> None:
+    """Another process may remove one between its name and its size; the rest is there, and so no run of theirs is lost."""
+    kept = {shelf.keep(bytes([number]), ".png") for number in range(5)}
+    listed = shelf.names()
+    first = next(listed)[1]
+    gone = next(path for path in sorted(kept) if path != first)
+    gone.unlink()
+
+    assert {first, *(path for _, path, _ in listed)} == kept - {gone}
+
+
 def test_parts_are_no_names_and_strangers_neither(shelf: Shelf) -> None:
     """Only finished files are listed."""
     path = shelf.keep(b"x", ".png")

@@ -19,10 +19,10 @@ from .byte_count import Bytes
 from .ledger.reads import read_pages
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
-from .shelf import SHA256, SUFFIXES, Shelf
+from .shelf import SHA256, SUFFIXES, Shelf, list_entries, list_files
 from .table.library_table import INDEX_NAME, VIDEOS
 from .uncertain import format_entry_input
-from .verify import format_count, get_hashes, list_entries, mark_lost, read_stored_runs
+from .verify import format_count, get_hashes, mark_lost, read_stored_runs
 
 MIN_AGE_SECONDS = 86_400.0
 """Minimum age for removal: younger partial downloads, and files not yet referenced by a run, may still be in use."""
@@ -168,13 +168,11 @@ def _find_spare(shelf: Shelf, ledger: Ledger, before: float) -> list[tuple[Path,
     texts = read_pages(ledger, "input || ' ' || coalesce(output, '') || ' ' || coalesce(media, '')")
     known = {sha256 for rows in texts for _, text in rows for sha256 in _NAMED.findall(text)}
     found = []
-    for entry in list_entries(shelf.folder):
+    for entry, facts in list_files(shelf.folder):
         part = entry.name.endswith((".part", ".part.json"))
         orphan = entry.name[64:] in SUFFIXES and SHA256.fullmatch(entry.name[:64]) and entry.name[:64] not in known
-        if (part or orphan) and entry.is_file(follow_symlinks=False):
-            facts = entry.stat()
-            if facts.st_mtime < before:
-                found.append((Path(entry.path), facts.st_size))
+        if (part or orphan) and entry.is_file(follow_symlinks=False) and facts.st_mtime < before:
+            found.append((Path(entry.path), facts.st_size))
     return found
 
 

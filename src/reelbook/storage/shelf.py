@@ -135,11 +135,10 @@ class Shelf:
     def names(self) -> Iterator[tuple[str, Path, int]]:
         """Iterate over hash, path and size of all files; for those only on the remote shelf, the future local path."""
         here = set()
-        with contextlib.suppress(FileNotFoundError), os.scandir(self.folder) as entries:
-            for entry in entries:
-                if _is_name(entry.name):
-                    here.add(entry.name)
-                    yield entry.name[:64], Path(entry.path), entry.stat().st_size
+        for entry, facts in list_files(self.folder):
+            if _is_name(entry.name):
+                here.add(entry.name)
+                yield entry.name[:64], Path(entry.path), facts.st_size
         for name, size in self._remote.names() if self._remote else ():
             if _is_name(name) and name not in here:
                 yield name[:64], self.folder / name, size
@@ -253,6 +252,22 @@ class Shelf:
             raise ReelbookError(
                 f"{text[0].upper()}{text[1:]}. Nothing was lost: no half-written file stays there."
             ) from error
+
+
+def list_entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """Iterate over the entries of a folder, which need not exist."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        yield from entries
+
+
+def list_files(folder: Path) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+    """The entries of a folder with their facts; without those that another process removes meanwhile."""
+    for entry in list_entries(folder):
+        try:
+            facts = entry.stat()
+        except FileNotFoundError:
+            continue
+        yield entry, facts
 
 
 def _is_name(name: str) -> bool:

@@ -16,7 +16,7 @@ from .ledger.reads import read_pages
 from .ledger.transitions import Entry, State
 from .ledger.writer import Ledger
 from .merge.library_merge import Progress, get_files
-from .shelf import SHA256, SUFFIXES, Shelf
+from .shelf import SHA256, SUFFIXES, Shelf, list_entries, list_files
 
 DAMAGED = "damaged"
 """The folder to which damaged files are moved; they are never deleted."""
@@ -57,7 +57,7 @@ class Verified:
 def get_size(shelf: Shelf) -> Bytes:
     """Total size of the files on this machine."""
     return Bytes(
-        sum(entry.stat().st_size for entry in list_entries(shelf.folder) if entry.is_file(follow_symlinks=False))
+        sum(facts.st_size for entry, facts in list_files(shelf.folder) if entry.is_file(follow_symlinks=False))
     )
 
 
@@ -155,15 +155,6 @@ def _find_strangers(shelf: Shelf) -> Iterator[Path]:
         is_ours = (SHA256.fullmatch(entry.name[:64]) and entry.name[64:] in SUFFIXES) or part or entry.name == DAMAGED
         if not is_ours:
             yield Path(entry.path)
-
-
-def list_entries(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """Iterate over the entries of a folder, which need not exist."""
-    try:
-        with os.scandir(folder) as entries:
-            yield from entries
-    except (FileNotFoundError, NotADirectoryError):
-        return
 
 
 def _mark_lost_each(ledger: Ledger, runs: Sequence[int]) -> list[bool]:

@@ -16,7 +16,7 @@ from ..embedding import data_uri
 from ..theme import render_style
 from .sheet_colours import Colours, get_colours, get_theme_colours
 
-MAX_BYTES, MAX_PLAIN = 240_000, 100_000
+MAX_BYTES, MAX_PLAIN = 200_000, 100_000
 """Bytes of the copy in HTML, and of the one without: a notebook with a few sheets can still be sent by mail."""
 DARK_COLOURS = 64
 IMAGE = Markup(
@@ -31,7 +31,7 @@ FULL_COLOURS, HALVED_COLOURS = 0, 2
 COPY_SETTINGS = (
     (88, FULL_COLOURS, None), (76, FULL_COLOURS, None), (76, HALVED_COLOURS, None), (60, HALVED_COLOURS, None),
     (60, HALVED_COLOURS, 1280), (50, HALVED_COLOURS, 1280), (50, HALVED_COLOURS, 1000), (42, HALVED_COLOURS, 1000), (35, HALVED_COLOURS, 1000),
-    (28, HALVED_COLOURS, 1000), (20, HALVED_COLOURS, 1000),
+    (28, HALVED_COLOURS, 1000), (20, HALVED_COLOURS, 1000), (20, HALVED_COLOURS, 800),
 )  # fmt: skip
 """Quality, subsampling and width of the copies that are tried, the best first; None is the width of the sheet."""
 
@@ -40,7 +40,7 @@ class Sheet(Image.Image):
     """A Pillow image that can be saved, pasted and printed, and is displayed as a small JPEG.
 
     Pillow displays its images as PNG and as JPEG at once, and the PNG of a sheet of 24 runs alone takes 5 MB in the
-    notebook. This displays one JPEG of at most 240 kB, coarser or smaller as needed; `save("sheet.png")` writes all
+    notebook. This displays one JPEG of at most 200 kB, coarser or smaller as needed; `save("sheet.png")` writes all
     pixels unchanged. On a dark page it has the page's background, and its text is light.
     """
 
