@@ -13,7 +13,7 @@ from .errors import ReelbookError
 
 Embed = Literal["poster", "preview", "full"]
 Theme = Literal["auto", "light", "dark"]
-_BOUNDS = {"max_width": (240, 4096), "poster": (32, 320)}
+_BOUNDS = {"max_width": (240, 4096), "poster": (32, 320), "concurrency": (1, 256)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _check_option(name: str, value: Any) -> Any:
         return _parse_signing(value)
     if name == "file_hosts":
         return _parse_host_names(value)
-    low, high = _BOUNDS.get(name, (1, 4096))
+    low, high = _BOUNDS[name]
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ReelbookError(f"`{name}` is a whole number from {low} to {high}, and not {value!r}.")
     return value

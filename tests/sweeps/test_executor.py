@@ -347,7 +347,7 @@ def test_a_service_that_is_gone_for_a_while_is_waited_for(
             raise rb.Unreachable(hosted.base_url, "a cable")
         return await submit(self, submission, **facts)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("reelbook.sweeps.execute.rate_limit.FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("reelbook.sweeps.execute.backoff.FIRST_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(Client, "submit_run", sometimes)
     table = sweep(BOAT, seed=range(4)).run(budget=4 * PRICE)
     hosted.stop_listening()

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput
+from reelbook.sweeps.execute.backoff import GIVE_UP_SECONDS, Backoff
 from reelbook.sweeps.execute.order import order_rows, reverse_bits, spread_rows
-from reelbook.sweeps.execute.rate_limit import GIVE_UP_SECONDS, Backoff, RateLimit
-from reelbook.sweeps.execute.run_options import make_options, parse_rate
+from reelbook.sweeps.execute.rate_limit import RateLimit, parse_rate
+from reelbook.sweeps.execute.run_options import make_options
 from reelbook.sweeps.plan.axes import zipped
 from reelbook.sweeps.plan.prompt_templates import template
 from reelbook.sweeps.plan.sweep_call import sweep

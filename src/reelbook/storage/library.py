@@ -26,10 +26,11 @@ from .ledger.transitions import Entry
 from .ledger.writer import Ledger
 from .merge.library_merge import MEDIA, Adopted, Progress, adopt_library, find_library, get_files
 from .prune import Pruned, prune_files
-from .search import filter_rows, parse_span
+from .search import filter_rows
 from .select_runs import Selection, Which, select_runs, usage_error
 from .shelf import SHA256, Shelf
 from .table.library_table import READ_COLUMNS, STATUS_BY_STATE, VIDEOS, build_table, get_suffix, parse_texts
+from .time_spans import parse_span
 from .uncertain import ResolveActions, Uncertain, Uncertainties, format_entry_input
 from .verify import Verified, get_paths, get_size, verify_files
 

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import difflib
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime, timedelta
 from numbers import Number
 from typing import Any
 
 import pandas as pd
 
-from ..errors import InvalidInput, Problem
 from ..models.catalog import CATALOG
 from .table.library_table import LAST_COLUMNS, STATUSES, build_table
-
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)")
-_UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+from .time_spans import invalid_field, parse_moment
 
 
 def filter_rows(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
@@ -42,47 +37,12 @@ def filter_rows(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
     return frame[mask]
 
 
-def parse_span(value: timedelta | float | str) -> timedelta:
-    """Parse a duration; a number means days.
-
-    >>> parse_span("30d") == parse_span(30) == timedelta(days=30), parse_span("12 h")
-    (True, datetime.timedelta(seconds=43200))
-    """
-    if isinstance(value, timedelta):
-        return value
-    try:
-        if isinstance(value, str) and (match := _SPAN.fullmatch(value.strip())):
-            return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
-        if isinstance(value, (int, float)) and math.isfinite(value) and value >= 0:
-            return timedelta(days=value)
-    except OverflowError:
-        pass
-    raise _invalid_field(
-        "older_than", f'{value!r} is no length of time. Write "30d", "12h" or "2w", or a number of days.'
-    )
-
-
-def parse_moment(value: Any) -> pd.Timestamp:
-    """Parse a point in time: a date, a time, or a duration before now. Without a time zone it is local."""
-    if isinstance(value, (timedelta, int, float)) or (isinstance(value, str) and _SPAN.fullmatch(value.strip())):
-        return pd.Timestamp.now("UTC") - pd.Timedelta(parse_span(value))
-    try:
-        moment = pd.Timestamp(value).to_pydatetime() if isinstance(value, (str, date, datetime)) else None
-        if isinstance(moment, datetime) and moment == moment:  # Not NaT.
-            return pd.Timestamp(moment.astimezone()).tz_convert("UTC")
-    except (ValueError, OverflowError, OSError):
-        pass
-    raise _invalid_field(
-        "since", f'{value!r} is no point in time. Write "2026-03-01", a datetime, or "7d" for a week ago.'
-    )
-
-
 def _check(frame: pd.DataFrame, fields: Mapping[str, Any]) -> None:
     inputs = {name for row in CATALOG for name in row.input.model_fields}
     known = {*map(str, frame.columns), *LAST_COLUMNS, *inputs, "since"}
     for name, wanted in fields.items():
         if name not in known:
-            raise _invalid_field(name, f"There is no column {name!r} in this library.{_suggest(name, known)}")
+            raise invalid_field(name, f"There is no column {name!r} in this library.{_suggest(name, known)}")
         if name != "since":
             _check_kind(name, frame[name] if name in frame.columns else _unused(name), _list_wanted(wanted))
 
@@ -91,17 +51,17 @@ def _check_kind(name: str, cells: pd.Series[Any], wanted: Sequence[Any]) -> None
     """Reject a value that a column cannot contain: an empty result would suggest that there are no such runs."""
     function = next((value for value in wanted if callable(value) and not _is_model(value)), None)
     if function is not None:
-        raise _invalid_field(name, f"find() compares values and asks no function. Write frame[frame[{name!r}].map(…)].")
+        raise invalid_field(name, f"find() compares values and asks no function. Write frame[frame[{name!r}].map(…)].")
     if name == "status":
         unknown = next((value for value in wanted if value not in STATUSES), None)
         if unknown is not None:
-            raise _invalid_field(
+            raise invalid_field(
                 name, f"{unknown!r} is no status.{_suggest(str(unknown), STATUSES)} It is {', '.join(STATUSES)}."
             )
     text = next((value for value in wanted if isinstance(value, str) and not _can_be(value, cells)), None)
     if text is not None:
         kind, example = _kind_of(cells)
-        raise _invalid_field(name, f"{name!r} holds {kind}, and no text such as {text!r}. {example.format(name=name)}")
+        raise invalid_field(name, f"{name!r} holds {kind}, and no text such as {text!r}. {example.format(name=name)}")
 
 
 def _list_wanted(wanted: Any) -> Sequence[Any]:
@@ -142,10 +102,6 @@ def _kind_of(cells: pd.Series[Any]) -> tuple[str, str]:
 def _suggest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
     return f" Did you mean {close[0]!r}?" if close else ""
-
-
-def _invalid_field(name: str, sentence: str) -> InvalidInput:
-    return InvalidInput("library", [Problem((name,), sentence, "unknown")])
 
 
 def _matcher(wanted: Any, *, exact: bool = False) -> Callable[[Any], bool]:

@@ -24,10 +24,11 @@ from ...storage.ledger.unavailable import LibraryClosed
 from ...storage.verify import get_paths
 from ..money_text import add_advice, estimate_total
 from ..plan.forecast import forecast
+from .backoff import Backoff
 from .ledger_lookup import RunName, find_rows, make_budget_scope, name_runs
 from .order import order_rows
 from .progress import Snapshot, Standing, Tally, format_error, get_end_status, get_error_type
-from .rate_limit import Backoff, RateLimit
+from .rate_limit import RateLimit
 from .run_options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, Options
 from .send_window import SendWindow
 from .standings import is_due, make_standings

@@ -1,13 +1,34 @@
-"""Timing of requests: a rate limit, and a back-off while the service is unavailable."""
+"""The rate at which the runs of a sweep are sent: how it is written, and how long the next run waits."""
 
 from __future__ import annotations
 
 import math
-import random
+import re
+from typing import Any
 
-FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 30.0
-GIVE_UP_SECONDS = 900.0
-"""How long an active sweep waits for a service that cannot be reached."""
+from ...models.problems import format_literal
+from ..sweep_errors import usage_error
+
+_RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(s|sec|second|m|min|minute|h|hour)\s*\Z")
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+MAX_RATE = 10**15
+
+
+def parse_rate(rate: Any) -> float:
+    """A rate such as `"10/s"`, `"100/min"` or `30` in runs per second.
+
+    >>> parse_rate("10/s"), parse_rate("90/h"), parse_rate(2)
+    (10.0, 0.025, 2.0)
+    """
+    if isinstance(rate, str) and (found := _RATE.match(rate)):
+        per_second = float(found[1]) / _SECONDS[found[2][0]]
+    elif isinstance(rate, (int, float)) and not isinstance(rate, bool):
+        per_second = float(rate) if rate <= MAX_RATE else math.inf
+    else:
+        per_second = 0.0
+    if not 0 < per_second < float("inf"):
+        raise usage_error(f'`rate` is {format_literal(rate)}; write it as "10/s", "100/min" or "30/h".', "rate")
+    return per_second
 
 
 class RateLimit:
@@ -29,35 +50,3 @@ class RateLimit:
     def record_send(self, now: float) -> None:
         """Record that a run was sent."""
         self._next = max(self._next, now) + self._gap
-
-
-class Backoff:
-    """An exponential back-off for a service that is unreachable or limits requests, with a time limit.
-
-    >>> backoff = Backoff()
-    >>> backoff.record_failure(now=0.0), 0.5 <= backoff.delay(now=0.0) <= 1.0
-    (True, True)
-    >>> backoff.reset(), backoff.delay(now=0.0)
-    (None, 0.0)
-    """
-
-    def __init__(self) -> None:
-        self._since = self._until = -math.inf
-        self._failures = 0
-
-    def delay(self, now: float) -> float:
-        """Seconds to wait."""
-        return max(self._until - now, 0.0)
-
-    def record_failure(self, now: float) -> bool:
-        """Record a failure and return whether to retry."""
-        if now < self._until:
-            return True  # One of several concurrent requests; their failures count once.
-        self._since = now if self._failures == 0 else self._since
-        self._until = now + min(FIRST_PAUSE_SECONDS * 2.0**self._failures, MAX_PAUSE_SECONDS) * random.uniform(0.5, 1.0)
-        self._failures += 1
-        return now - self._since < GIVE_UP_SECONDS
-
-    def reset(self) -> None:
-        """Record that the service has answered."""
-        self._failures, self._until = 0, -math.inf

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import operator
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,15 +10,13 @@ from typing import Any
 from ...models.problems import format_literal
 from ..sweep_errors import usage_error
 from .order import ORDERS
+from .rate_limit import parse_rate
 
 ON_ERROR = ("continue", "stop")
 MAX_AT_ONCE = 256
 MAX_STORED = 10**15
 """Bound for amounts, because the library stores 64-bit integers and sums of them."""
 HOSTED_AT_ONCE, EMBEDDED_AT_ONCE = 8, 64
-
-_RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(s|sec|second|m|min|minute|h|hour)\s*\Z")
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +63,6 @@ def make_options(**values: Any) -> Options:
         price=None if given.price is None else _whole_number("price", given.price, 0),
         order=_choice("order", given.order, ORDERS),
     )
-
-
-def parse_rate(rate: Any) -> float:
-    """A rate such as `"10/s"`, `"100/min"` or `30` in runs per second.
-
-    >>> parse_rate("10/s"), parse_rate("90/h"), parse_rate(2)
-    (10.0, 0.025, 2.0)
-    """
-    if isinstance(rate, str) and (found := _RATE.match(rate)):
-        per_second = float(found[1]) / _SECONDS[found[2][0]]
-    elif isinstance(rate, (int, float)) and not isinstance(rate, bool):
-        per_second = float(rate) if rate <= MAX_STORED else math.inf
-    else:
-        per_second = 0.0
-    if not 0 < per_second < float("inf"):
-        raise usage_error(f'`rate` is {format_literal(rate)}; write it as "10/s", "100/min" or "30/h".', "rate")
-    return per_second
 
 
 def _whole_number(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
