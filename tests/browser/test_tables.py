@@ -632,6 +632,7 @@ def test_inside_a_chosen_theme_a_table_has_its_colours(opened: Open, forced: str
     assert inks == (["light", "dark", "dark"] if forced == "dark" else ["dark", "light", "light"])
 
 
+@pytest.mark.deep  # `make bench ONLY=tables` measures it beside pandas.
 def test_a_thousand_rows_are_quick(opened: Open, clips: list[str]) -> None:
     """With posters: rows stand there within a second and a half, and scrolling through all does not block the page."""
     html = render_table(runs(1000, clips))

@@ -191,11 +191,14 @@ class Run(NameHints):
         )
         video = next((file for file in self._follower.media if file.is_video), None)
         video_columns = {} if video is None else {"output_video": str(video.path), "output_video_url": video.source.url}
+        pictures = [str(file.path) for file in self._follower.media if not file.is_video]
         timings = self.timings
         return {
             **inputs,
             **outputs,
             **video_columns,
+            # Where they are on this machine, as in the table of a sweep.
+            **({"output_images": pictures} if pictures else {}),
             "status": self.status,
             "credits": self.credits,
             "credits_source": self.credits_source,
