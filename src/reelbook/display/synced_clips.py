@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
+
+if TYPE_CHECKING:
+    from ..media.frame_index import FrameIndex
 
 STYLE, SCRIPT = "clock.css", "clock.js"
 """The assets of a page with clips, once: `render_style(STYLE)`, and `render_script(SCRIPT)` after the last group."""
@@ -26,15 +31,16 @@ _LOOP = _ICON.format(
 
 # The poster is under the video: it is visible until there is something to play, where nothing plays, and on paper.
 _CLIP = Markup(
-    '<div class="rb-clip" data-rb-clip data-frames="{frames}" data-rate="{rate}" style="aspect-ratio:{width}/{height}">{poster}'
+    '<div class="rb-clip" data-rb-clip data-frames="{frames}" data-rate="{rate}"{index} style="aspect-ratio:{width}/{height}">{poster}'
     '<video src="{src}" width="{width}" height="{height}" controls muted playsinline disablepictureinpicture preload="none" '
     'aria-label="{name}" tabindex="-1"></video></div>'
 )
+_INDEX, _TIMES = Markup(' data-index="{}"'), Markup(' data-times="{}"')
 _POSTER = Markup('<img src="{}" alt="{}" width="{}" height="{}" decoding="async">')
 
 _ROOT = Markup(
     '<div class="rb rb-clock mathjax_ignore tex2jax_ignore" data-rb-clock data-lm-suppress-shortcuts="true" role="group" tabindex="0" '
-    'aria-label="{}" aria-keyshortcuts="Space ArrowLeft ArrowRight Home End L">{}{}</div>'
+    'aria-label="{}" aria-keyshortcuts="Space ArrowLeft ArrowRight Home End L [ ]">{}{}</div>'
 )
 _TRANSPORT = Markup(
     '<div class="rb-transport" data-rb-transport hidden>'
@@ -43,9 +49,10 @@ _TRANSPORT = Markup(
     '<button type="button" data-rb-do="play" aria-label="Play" title="Play or pause (Space)">{play}{pause}</button>'
     '<button type="button" data-rb-do="on" aria-label="One frame on" title="One frame on (→)">{on}</button>'
     '<span class="rb-told" data-rb-do="told"></span>'
+    '<select data-rb-do="by" aria-label="the same in all clips" title="What is the same in all clips" hidden><option value="time">same time</option><option value="frame">same frame</option></select>'
     '<select data-rb-do="speed" aria-label="speed" title="Speed">{speeds}</select>'
     '<button type="button" data-rb-do="loop" aria-label="Loop" aria-pressed="true" title="Begin again at the end (L)">{loop}</button>'
-    "</div>"
+    '<span class="rb-played" data-rb-do="note" role="status" hidden></span></div>'
 )
 _MARK = Markup('<i style="--at:{:.4f}" title="{} frames"></i>')
 
@@ -64,6 +71,10 @@ class Clip:
     rate: Fraction
     name: str
     """The label for screen readers."""
+    index: FrameIndex | None = None
+    """The index of the video at `src`, with which the page decodes it; without it, the browser plays it."""
+    times: Sequence[float] = ()
+    """The times of the frames of the original, if they are not evenly spaced; its copies are."""
 
     @property
     def markup(self) -> Markup:
@@ -71,7 +82,21 @@ class Clip:
         size = {"width": self.width, "height": self.height}
         poster = _POSTER.format(self.poster, self.name, *size.values()) if self.poster else ""
         rate = f"{self.rate.numerator}/{self.rate.denominator}"
-        return _CLIP.format(src=self.src, frames=self.frames, rate=rate, poster=poster, name=self.name, **size)
+        index = _INDEX.format(_compact(self.index.to_json())) if self.index else ""
+        times = _TIMES.format(_compact(self.times)) if self.times else ""
+        return _CLIP.format(
+            src=self.src,
+            frames=self.frames,
+            rate=rate,
+            poster=poster,
+            name=self.name,
+            index=Markup(index) + times,
+            **size,
+        )
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def render_synced_clips(body: Markup, clips: Sequence[Clip], *, name: str) -> Markup:

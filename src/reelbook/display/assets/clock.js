@@ -2,41 +2,54 @@
 /**
  * Synchronised playback of several clips: they start, stop and step together, and stay in step.
  *
- * Frame counts and rates come from the markup, where Python wrote them; a browser knows neither. One clip leads, the
- * longest of those in view; the others follow it by playing a little quicker or slower. A clip out of view is paused, and
- * joins again when it comes into view.
+ * The clock runs by the time of the page, and each clip shows its frame for that time. A clip out of view rests, and joins
+ * again when it comes into view. Frame counts and rates come from Python; a browser knows neither.
  */
 
 import { Clip } from "./clock_clip.js";
 import { buttons, keys } from "./clock_controls.js";
-import { AHEAD, frameAt, isOver, leaderOf, middleOf, within } from "./clock_time.js";
+import { middleOf, within } from "./clock_time.js";
 
-const TICK_EVERY = 100; // Milliseconds.
-const MAX_LOADED = 32; // Browsers refuse to hold many more films than this at once on a telephone.
+const MAX_PLAYED = 32; // Browsers refuse to hold many more players than this at once on a telephone.
 
 /** The shared playback position of several clips. Dispatches `change` when its state changes, and `frame` for every new frame. */
 export class Clock extends EventTarget {
   #at = 0; // Seconds, at the moment `#since`.
   #since = 0;
   #playing = false;
+  #isRunning = false; // While it plays, but not before all clips show their first frame.
   #speed = 1;
   #turn = 0; // Counts starts and stops, so that what waited for a seek knows that it is out of date.
   #wanted = -1;
   /** @type {Promise<void> | null} */
   #seeking = null;
-  /** @type {Clip | null} */
-  #leader = null;
-  #timer = 0;
   #isAwake = false;
+  #by = "time";
+  /** The frames that play, if not all: first and last. @type {[number, number] | null} */
+  #range = null;
 
   /** @param {Clip[]} clips */
   constructor(clips) {
     super();
     this.clips = clips;
     this.loop = true;
-    this.rate = Math.max(...clips.map((clip) => clip.rate));
-    this.frames = Math.max(...clips.map((clip) => Math.round(clip.seconds * this.rate)));
-    this.seconds = this.frames / this.rate;
+    this.rate = 1;
+    this.frames = 1;
+    this.measure();
+  }
+
+  /** Rate and number of frames of all clips together; again when clips have come or changed. */
+  measure() {
+    const at = this.#at;
+    this.rate = Math.max(...this.clips.map((clip) => clip.rate), 1);
+    const counts = this.clips.map((clip) => (this.#by === "frame" ? clip.frames : Math.round(clip.seconds * this.rate)));
+    this.frames = Math.max(...counts, 1);
+    this.#set(at);
+    this.#notify();
+  }
+
+  get seconds() {
+    return this.frames / this.rate;
   }
 
   get playing() {
@@ -50,21 +63,41 @@ export class Clock extends EventTarget {
   set speed(speed) {
     this.#set(this.time);
     this.#speed = speed;
-    for (const clip of this.#seen()) clip.video.playbackRate = speed;
+    this.#notify();
+  }
+
+  /** What is the same in all clips: the `time`, or the number of the `frame`. */
+  get by() {
+    return this.#by;
+  }
+
+  set by(by) {
+    const frame = this.frame;
+    this.#by = by;
+    this.#range = null;
+    this.measure();
+    this.seek(frame);
+  }
+
+  get range() {
+    return this.#range;
+  }
+
+  set range(range) {
+    const isAll = !range || (range[0] <= 0 && range[1] >= this.frames - 1);
+    this.#range = isAll || !range ? null : [Math.min(...range), Math.max(...range)];
     this.#notify();
   }
 
   /** Seconds from the beginning. */
   get time() {
-    const leader = this.#leader;
-    if (!this.#playing) return this.#at;
-    if (leader?.isInView && !leader.video.paused && !leader.video.seeking) return leader.video.currentTime;
+    if (!this.#isRunning) return this.#at;
     return Math.min(this.#at + ((performance.now() - this.#since) / 1000) * this.#speed, this.seconds);
   }
 
   /** The frame that the clock shows, of the quickest clip if rates differ. */
   get frame() {
-    return frameAt(this, this.time);
+    return within(Math.floor(this.time * this.rate + 1e-4), 0, this.frames - 1);
   }
 
   toggle() {
@@ -75,8 +108,9 @@ export class Clock extends EventTarget {
   play() {
     if (this.#playing) return;
     this.#playing = true;
-    const isAtEnd = this.#at >= this.seconds - 1.5 / this.rate;
-    this.#start(isAtEnd ? 0 : this.#at);
+    const [first, last] = this.#range ?? [0, this.frames - 1];
+    const isOutside = this.frame >= last || this.frame < first;
+    this.#start(isOutside ? first / this.rate : this.#at);
     this.#notify();
   }
 
@@ -95,7 +129,7 @@ export class Clock extends EventTarget {
     this.#stop();
     this.#isAwake = true;
     this.#wanted = within(Math.round(frame), 0, this.frames - 1);
-    this.#set(middleOf(this, this.#wanted));
+    this.#set((this.#wanted + 0.5) / this.rate);
     this.#notify();
     // While a seek is in progress, only the last requested frame counts.
     this.#seeking ??= this.#settle().finally(() => (this.#seeking = null));
@@ -107,32 +141,37 @@ export class Clock extends EventTarget {
     return this.seek(this.frame + frames);
   }
 
+  /** The time of a clip's own at which it shows what the clock is at. @param {Clip} clip @param {number} time */
+  timeFor(clip, time) {
+    if (this.#by !== "frame") return time;
+    return middleOf(clip, within(Math.floor(time * this.rate + 1e-4), 0, clip.frames - 1));
+  }
+
   /**
    * A clip has come into view.
    * @param {Clip} clip
    */
   async join(clip) {
     clip.isInView = true;
-    if (!this.#isAwake) return;
-    const turn = this.#turn;
-    await clip.show(this.#playing ? this.time + AHEAD : this.time);
-    if (turn !== this.#turn || !this.#playing || !clip.isInView) return;
-    this.#follow(clip);
+    if (this.#isAwake) await clip.show(this.timeFor(clip, this.time));
   }
 
   /**
-   * A clip has gone out of view.
+   * A clip has gone out of view, or off the page.
    * @param {Clip} clip
    */
   leave(clip) {
-    if (clip === this.#leader) {
-      this.#set(this.time);
-      this.#leader = null;
-    }
     clip.isInView = false;
-    clip.video.pause();
-    if (this.clips.filter((other) => other.isLoaded).length > MAX_LOADED) clip.unload();
-    if (this.#playing) this.#lead();
+    clip.rest();
+    const played = this.clips.filter(({ picture }) => picture && !picture.isDecoded);
+    if (!clip.box.isConnected || (played.length > MAX_PLAYED && played.includes(clip))) clip.unload();
+    if (this.clips.every(({ box }) => !box.isConnected)) this.#stop();
+  }
+
+  /** Stop for good, and give all memory back. */
+  close() {
+    this.#stop();
+    for (const clip of this.clips) clip.unload();
   }
 
   #seen() {
@@ -150,110 +189,83 @@ export class Clock extends EventTarget {
   }
 
   #stop() {
-    this.#playing = false;
+    this.#set(this.time);
+    this.#playing = this.#isRunning = false;
     this.#turn += 1;
-    this.#leader = null;
-    clearInterval(this.#timer);
-    for (const clip of this.clips) clip.video.pause();
+    for (const clip of this.clips) clip.rest();
   }
 
   /** @param {number} time */
   async #start(time) {
     const turn = ++this.#turn;
     this.#isAwake = true;
-    this.#leader = null;
+    this.#isRunning = false;
     this.#set(time);
-    clearInterval(this.#timer);
     if (this.#seeking) await this.#seeking;
-    await Promise.all(this.#seen().map((clip) => clip.show(time)));
+    await this.#showAll(time);
     if (turn !== this.#turn) return;
     this.#set(time);
-    for (const clip of this.#seen()) {
-      clip.video.playbackRate = this.#speed;
-      if (!isOver(clip, time)) clip.play();
-    }
-    this.#lead();
-    this.#timer = setInterval(() => this.#tick(), TICK_EVERY);
+    this.#isRunning = true;
+    this.#tick(turn, -1);
   }
 
-  #lead() {
-    const leader = leaderOf(this.#seen(), this.time);
-    if (leader === this.#leader) return;
-    this.#leader = leader;
-    if (leader) this.#watch(leader, this.#turn);
-  }
-
-  /**
-   * Dispatch `frame` for each frame of the leader as it is presented.
-   * @param {Clip} clip
-   * @param {number} turn
-   */
-  #watch(clip, turn) {
-    clip.video.playbackRate = this.#speed;
-    if (!clip.video.requestVideoFrameCallback) return;
-    clip.video.requestVideoFrameCallback((_, meta) => {
-      if (turn !== this.#turn || clip !== this.#leader) return;
-      this.#set(meta.mediaTime);
-      this.dispatchEvent(new Event("frame"));
-      this.#watch(clip, turn);
-    });
-  }
-
-  #tick() {
+  /** @param {number} turn @param {number} before The frame of the tick before. */
+  #tick(turn, before) {
+    if (turn !== this.#turn) return;
     const time = this.time;
-    if (time >= this.seconds - 0.75 / this.rate || (this.#leader?.video.ended && this.#leader.seconds >= this.seconds - 1e-6)) {
-      this.#turnRound();
-      return;
+    const end = this.#range ? (this.#range[1] + 1) / this.rate : this.seconds;
+    if (time >= end - 1e-4) return this.#turnRound();
+    for (const clip of this.#seen()) {
+      const pace = this.#by === "frame" ? this.rate / clip.rate : 1;
+      clip.follow(this.timeFor(clip, time), this.#speed * pace);
     }
-    if (!this.#leader || isOver(this.#leader, time) || this.#leader.isBroken) this.#lead();
-    for (const clip of this.#seen()) if (clip !== this.#leader) clip.follow(time, this.#speed);
-    this.dispatchEvent(new Event("frame"));
-  }
-
-  /** @param {Clip} clip */
-  #follow(clip) {
-    clip.follow(this.time, this.#speed);
-    this.#lead();
+    const frame = this.frame;
+    if (frame !== before) this.dispatchEvent(new Event("frame"));
+    requestAnimationFrame(() => this.#tick(turn, frame));
   }
 
   #turnRound() {
-    if (this.loop) {
-      this.#start(0);
-    } else {
-      this.#stop();
-      this.seek(this.frames - 1);
-    }
+    const [first, last] = this.#range ?? [0, this.frames - 1];
+    if (this.loop) this.#start(first / this.rate);
+    else this.seek(last);
+  }
+
+  /** @param {number} time */
+  async #showAll(time) {
+    await Promise.all(this.#seen().map((clip) => clip.show(this.timeFor(clip, time))));
   }
 
   async #settle() {
     while (this.#wanted >= 0) {
-      const time = middleOf(this, this.#wanted);
+      const time = (this.#wanted + 0.5) / this.rate;
       this.#wanted = -1;
-      await Promise.all(this.#seen().map((clip) => clip.show(time)));
+      await this.#showAll(time);
     }
   }
 }
 
 /**
  * Give a group of clips its clock, its buttons and its keys.
- * @param {HTMLElement} root
+ * @param {HTMLElement} root @param {(box: HTMLElement) => Clip} make
  */
-export function attach(root) {
+export function attach(root, make = (box) => new Clip(box)) {
   const boxes = /** @type {HTMLElement[]} */ ([...root.querySelectorAll("[data-rb-clip]")]);
-  const clips = boxes.map((box) => new Clip(box));
+  const clips = boxes.map(make);
   if (!clips.length) return null;
   const clock = new Clock(clips);
-  for (const clip of clips) clip.video.controls = false;
+  for (const clip of clips) {
+    if (clip.video) clip.video.controls = false;
+    clip.box.addEventListener("click", () => clock.toggle());
+  }
   buttons(root, clock);
   root.addEventListener("keydown", (event) => keys(event, clock));
-  for (const clip of clips) clip.box.addEventListener("click", () => clock.toggle());
   watchView(clock);
   watchPage(clock);
   return clock;
 }
 
-/** @param {Clock} clock */
-function watchView(clock) {
+/** Clips join when they come into view, and leave when they go. @param {Clock} clock @returns {() => void} Stop watching. */
+export function watchView(clock) {
   const byBox = new Map(clock.clips.map((clip) => [/** @type {Element} */ (clip.box), clip]));
   const observer = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
@@ -264,22 +276,22 @@ function watchView(clock) {
     }
   });
   for (const box of byBox.keys()) observer.observe(box);
+  return () => observer.disconnect();
 }
 
-/**
- * Pause while the page is hidden, and continue from the same position afterwards.
- * @param {Clock} clock
- */
-function watchPage(clock) {
+/** Pause while the page is hidden, and continue from the same position afterwards. @param {Clock} clock @returns {() => void} Stop watching. */
+export function watchPage(clock) {
   let goesOn = false;
-  document.addEventListener("visibilitychange", () => {
+  const change = () => {
     if (document.hidden) {
       goesOn = clock.playing;
       clock.pause();
     } else if (goesOn) {
       clock.play();
     }
-  });
+  };
+  document.addEventListener("visibilitychange", change);
+  return () => document.removeEventListener("visibilitychange", change);
 }
 
 for (const root of /** @type {NodeListOf<HTMLElement & {clock?: Clock | null}>} */ (document.querySelectorAll("[data-rb-clock]"))) {

@@ -1,130 +1,142 @@
 // @ts-check
-/** One of several synchronised clips: loads and unloads its file, seeks to an exact frame, and follows the others. */
+/** One of several synchronised clips: its box, its file, and its picture, decoded or played. */
 
-import { AHEAD, chase, frameAt, isOver, middleOf, rateOf } from "./clock_time.js";
+import { frameAt, rateOf } from "./clock_time.js";
+import { DecodedPicture } from "./decoded_picture.js";
+import { canDecode, Frames, FrameStore } from "./frames.js";
+import { PlayedPicture } from "./played_picture.js";
 
-const MAX_WAIT = 1500; // Milliseconds that a frame may take to come.
+/**
+ * A clip's file: its bytes and index to decode, or an address to play.
+ * @typedef {{bytes?: Uint8Array | null, index?: import("./frames.js").Index | null, times?: number[] | null, url?: string, words?: string}} Source
+ */
+
+/** One store for the page, so that several viewers share one budget. @returns {FrameStore} */
+export const pageFrames = () => (/** @type {any} */ (globalThis).reelbookFrames ??= new FrameStore());
 
 /** One clip, with what Python knows of it. */
 export class Clip {
-  /** @param {HTMLElement} box The element around a video, with its frames and its rate. */
-  constructor(box) {
+  isInView = false;
+  isBroken = false;
+  /** @type {DecodedPicture | PlayedPicture | null} */
+  picture = null;
+  /** @type {Promise<void> | null} */
+  #loading = null;
+
+  /**
+   * @param {HTMLElement} box The element around the poster, with the number of frames and their rate.
+   * @param {(() => Promise<Source>) | null} bring Gets the file; by default it is in the markup.
+   */
+  constructor(box, bring = null) {
     this.box = box;
-    this.video = /** @type {HTMLVideoElement} */ (box.querySelector("video"));
     this.frames = Number(box.dataset.frames);
     this.rate = rateOf(String(box.dataset.rate));
     this.seconds = this.frames / this.rate;
-    this.isInView = false;
-    this.isBroken = false;
-    this.isLoaded = false;
-    this.source = this.video.getAttribute("src") ?? "";
-    this.video.addEventListener("error", () => this.#fail());
+    /** @type {number[] | null} */
+    this.times = null;
+    this.video = /** @type {HTMLVideoElement | null} */ (box.querySelector("video"));
+    this.url = this.video?.getAttribute("src") ?? "";
+    this.bring = bring ?? (() => sourceOf(box, this.url));
+  }
+
+  get isLoaded() {
+    return this.picture !== null;
+  }
+
+  /** The number of the frame on the screen; -1 before there is one. */
+  get shown() {
+    return this.picture?.shown ?? -1;
   }
 
   load() {
-    if (this.isLoaded) return;
-    this.isLoaded = true;
-    if (!this.video.getAttribute("src")) this.video.src = this.source;
-    this.video.preload = "auto";
-    this.box.dataset.loaded = "";
+    return (this.#loading ??= this.#load());
   }
 
-  /** Unload the file to free memory; the poster under the video becomes visible again. */
+  /** Give the memory back; the poster becomes visible again. */
   unload() {
-    if (!this.isLoaded || this.isBroken) return;
-    this.isLoaded = false;
+    if (!this.picture || this.isBroken) return;
+    this.#loading = null;
+    this.picture.close();
+    this.picture = null;
     delete this.box.dataset.loaded;
-    this.video.preload = "none";
-    this.video.removeAttribute("src");
-    this.video.load();
   }
 
-  /**
-   * Show exactly the frame of this time, and wait until it is on the screen.
-   * @param {number} time
-   */
+  /** Show exactly the frame of this time, and wait until it is on the screen. @param {number} time */
   async show(time) {
-    this.load();
-    this.video.pause();
-    const frame = frameAt(this, time);
-    const middle = middleOf(this, frame);
-    if (this.video.readyState < HTMLMediaElement.HAVE_METADATA) await this.#waitFor("loadedmetadata");
-    if (this.isBroken) return;
-    const isThere = Math.abs(this.video.currentTime - middle) < 1e-3 && !this.video.seeking;
-    if (isThere && this.video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA) return;
-    const presented = this.#waitForFrame(frame);
-    this.video.currentTime = middle;
-    await presented;
-  }
-
-  play() {
-    this.video.play().catch(() => null); // Rejected when paused, or when the clip is broken, which `#fail` handles.
-  }
-
-  /**
-   * Stay with the others by playing a little quicker or slower.
-   * @param {number} time Where the clock is.
-   * @param {number} speed
-   */
-  follow(time, speed) {
-    const video = this.video;
-    if (video.seeking || this.isBroken) return;
-    if (isOver(this, time)) {
-      this.#hold();
-      return;
+    await this.load();
+    try {
+      await this.picture?.show(frameAt(this, time));
+    } catch {
+      await this.#playInstead();
+      await this.picture?.show(frameAt(this, time));
     }
-    if (video.paused || video.ended) this.play();
-    const found = chase(video.currentTime - time, speed);
-    if (found.isJump) video.currentTime = Math.min(time + AHEAD, middleOf(this, this.frames - 1));
-    video.playbackRate = found.speed;
   }
 
-  /** On the last frame, while longer clips go on. */
-  #hold() {
-    const last = middleOf(this, this.frames - 1);
-    if (Math.abs(this.video.currentTime - last) < 0.75 / this.rate) return;
-    if (!this.video.paused) this.video.pause();
-    this.video.currentTime = last;
+  /** Stay with the clock while it runs. @param {number} time @param {number} speed */
+  follow(time, speed) {
+    if (this.isBroken) return;
+    if (this.picture) this.picture.follow(frameAt(this, time), time, speed);
+    else this.load();
   }
 
-  /** @param {number} frame */
-  #waitForFrame(frame) {
-    return new Promise((resolve) => {
-      const video = this.video;
-      let seeked = false;
-      const done = () => {
-        clearTimeout(timer);
-        video.removeEventListener("seeked", after);
-        resolve(null);
-      };
-      const timer = setTimeout(done, MAX_WAIT);
-      const after = () => {
-        seeked = true;
-        if (!video.requestVideoFrameCallback) done();
-      };
-      const check = (/** @type {number} */ _, /** @type {VideoFrameCallbackMetadata} */ meta) => {
-        // A frame decoded earlier may be presented before the requested one.
-        if (Math.round(meta.mediaTime * this.rate) === frame || seeked) done();
-        else video.requestVideoFrameCallback(check);
-      };
-      video.addEventListener("seeked", after);
-      if (video.requestVideoFrameCallback) video.requestVideoFrameCallback(check);
-    });
+  rest() {
+    this.picture?.rest();
   }
 
-  /** @param {string} event */
-  #waitFor(event) {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, MAX_WAIT);
-      for (const name of [event, "error"]) {
-        this.video.addEventListener(name, () => (clearTimeout(timer), resolve(null)), { once: true });
+  async #load() {
+    const source = await this.bring().catch(() => /** @type {Source} */ ({ words: "" }));
+    this.source = source;
+    if (source.times?.length === this.frames) this.times = source.times;
+    try {
+      if (!canDecode() || !source.bytes || !source.index) throw new Error("It can only be played.");
+      const frames = new Frames(pageFrames(), source.index, source.bytes);
+      if (frames.count !== this.frames) {
+        frames.close();
+        throw new Error("The index is of another file.");
       }
-    });
+      this.times ??= frames.times;
+      this.#use(new DecodedPicture(frames, this.box, this.rate));
+    } catch {
+      await this.#playInstead();
+    }
   }
 
-  #fail() {
-    if (!this.isLoaded) return; // It was unloaded; an empty source is no error.
-    this.isBroken = true;
-    this.box.dataset.broken = "";
+  /** Leave it to the browser's player, in small print. */
+  async #playInstead() {
+    this.picture?.close();
+    this.picture = null;
+    const { bytes, url, words } = this.source ?? {};
+    const address = url || this.url || (bytes ? URL.createObjectURL(new Blob([/** @type {any} */ (bytes)], { type: "video/mp4" })) : "");
+    if (!address || !this.video) return this.#fail(words);
+    this.video.src = address;
+    this.#use(new PlayedPicture(this, this.video, () => this.#fail()));
+    this.box.dispatchEvent(new CustomEvent("reelbook:played", { bubbles: true }));
   }
+
+  /** @param {DecodedPicture | PlayedPicture} picture */
+  #use(picture) {
+    this.picture = picture;
+    this.box.dataset.loaded = picture.isDecoded ? "decoded" : "played";
+  }
+
+  #fail(words = "") {
+    this.isBroken = true;
+    this.box.dataset.broken = words || "cannot be played here";
+  }
+}
+
+/** The file in the markup of a box. @param {HTMLElement} box @param {string} url @returns {Promise<Source>} */
+async function sourceOf(box, url) {
+  const index = box.dataset.index ? JSON.parse(box.dataset.index) : null;
+  const times = box.dataset.times ? JSON.parse(box.dataset.times) : null;
+  if (!url || !index || !canDecode()) return { url };
+  if (url.startsWith("data:")) return { index, times, url, bytes: bytesOf(url) };
+  // A page from a file may not read its neighbours, though it may play them.
+  const answer = await fetch(url).catch(() => null);
+  return { index, times, url, bytes: answer?.ok ? new Uint8Array(await answer.arrayBuffer()) : null };
+}
+
+/** @param {string} url A `data:` address in base64. */
+export function bytesOf(url) {
+  return Uint8Array.from(atob(url.slice(url.indexOf(",") + 1)), (letter) => letter.charCodeAt(0));
 }

@@ -3,6 +3,8 @@
 
 /** @typedef {import("./clock.js").Clock} Clock */
 
+const PLAYED = "Played by the browser, which may not decode single frames here: steps take longer.";
+
 /**
  * The scrub bar and the buttons around it.
  * @param {HTMLElement} root
@@ -12,7 +14,8 @@ export function buttons(root, clock) {
   const one = (/** @type {string} */ name) => /** @type {HTMLElement} */ (root.querySelector(`[data-rb-do="${name}"]`));
   const scrub = /** @type {HTMLInputElement} */ (one("scrub"));
   const speed = /** @type {HTMLSelectElement} */ (one("speed"));
-  const [play, loop, status] = [one("play"), one("loop"), one("told")];
+  const [play, loop, status, note] = [one("play"), one("loop"), one("told"), one("note")];
+  const by = /** @type {HTMLSelectElement} */ (one("by"));
   const [count, seconds] = [document.createTextNode(""), document.createElement("span")];
   status.replaceChildren(count, seconds);
   play.addEventListener("click", () => clock.toggle());
@@ -21,6 +24,11 @@ export function buttons(root, clock) {
   scrub.addEventListener("input", () => clock.seek(Number(scrub.value)));
   speed.addEventListener("change", () => (clock.speed = Number(speed.value)));
   loop.addEventListener("click", () => turnLoop(clock));
+  by.addEventListener("change", () => (clock.by = by.value));
+  root.addEventListener("reelbook:played", () => {
+    note.hidden = false;
+    note.textContent = PLAYED;
+  });
   const show = () => {
     const frame = clock.frame;
     const words = `${frame + 1} of ${clock.frames}`;
@@ -35,11 +43,17 @@ export function buttons(root, clock) {
     root.toggleAttribute("data-playing", clock.playing);
     play.setAttribute("aria-label", clock.playing ? "Pause" : "Play");
     loop.setAttribute("aria-pressed", String(clock.loop));
+    scrub.max = String(clock.frames - 1);
+    by.hidden = !clock.clips.some(({ rate, times }) => times || rate !== clock.rate);
+    const [first, last] = clock.range ?? [0, clock.frames - 1];
+    const share = (/** @type {number} */ frame) => (clock.frames > 1 ? frame / (clock.frames - 1) : 0);
+    scrub.style.setProperty("--from", String(share(first)));
+    scrub.style.setProperty("--to", String(share(last)));
+    scrub.toggleAttribute("data-range", clock.range !== null);
     show();
   };
   clock.addEventListener("frame", show);
   clock.addEventListener("change", change);
-  scrub.max = String(clock.frames - 1);
   change();
   /** @type {HTMLElement} */ (root.querySelector("[data-rb-transport]")).hidden = false;
 }
@@ -48,6 +62,15 @@ export function buttons(root, clock) {
 function turnLoop(clock) {
   clock.loop = !clock.loop;
   clock.dispatchEvent(new Event("change"));
+}
+
+/** Begin or end the range that plays at the frame on the screen; at its own end, play all again. @param {Clock} clock @param {0 | 1} side */
+function setRange(clock, side) {
+  /** @type {[number, number]} */
+  const range = clock.range ? [...clock.range] : [0, clock.frames - 1];
+  const isAgain = clock.range !== null && range[side] === clock.frame;
+  range[side] = clock.frame;
+  clock.range = isAgain || range[0] > range[1] ? null : range;
 }
 
 /**
@@ -70,6 +93,8 @@ export function keys(event, clock) {
     End: () => clock.seek(clock.frames - 1),
     l: () => turnLoop(clock),
     L: () => turnLoop(clock),
+    "[": () => setRange(clock, 0),
+    "]": () => setRange(clock, 1),
   };
   const act = known[event.key];
   if (!act) return;

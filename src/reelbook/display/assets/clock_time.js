@@ -1,14 +1,14 @@
 // @ts-check
-/** Frame arithmetic of synchronised clips, without a page: which frame is on the screen, which clip leads, how a clip catches up. */
+/** Frame arithmetic of synchronised clips, without a page: which frame is on the screen, and how a played clip catches up. */
 
 const EDGE = 1e-4; // Seconds are rounded on their way through a browser; a frame begins a little before its time.
 const TOO_FAR = 0.25; // Seconds beyond which a clip jumps; below, it is nudged.
 const SLOWEST = 0.85;
 const QUICKEST = 1.15;
 
-export const AHEAD = 0.08; // Seconds that a clip takes to get going when it joins the others.
+export const AHEAD = 0.08; // Seconds that a played clip takes to get going when it joins the others.
 
-/** @typedef {{frames: number, rate: number, seconds: number}} Timed */
+/** @typedef {{frames: number, rate: number, seconds: number, times?: number[] | null}} Timed `times` only where frames are not evenly spaced. */
 
 /** @param {string} written A rate as Python writes it, `24000/1001`. */
 export function rateOf(written) {
@@ -21,7 +21,14 @@ export function rateOf(written) {
  * @param {Timed} one @param {number} time
  */
 export function frameAt(one, time) {
-  return within(Math.floor(time * one.rate + EDGE), 0, one.frames - 1);
+  if (!one.times) return within(Math.floor(time * one.rate + EDGE), 0, one.frames - 1);
+  const after = one.times.findIndex((start) => start > time + EDGE / one.rate);
+  return within((after < 0 ? one.frames : after) - 1, 0, one.frames - 1);
+}
+
+/** When a frame begins. @param {Timed} one @param {number} frame */
+export function startOf(one, frame) {
+  return one.times?.[frame] ?? frame / one.rate;
 }
 
 /**
@@ -29,7 +36,8 @@ export function frameAt(one, time) {
  * @param {Timed} one @param {number} frame
  */
 export function middleOf(one, frame) {
-  return (frame + 0.5) / one.rate;
+  if (!one.times) return (frame + 0.5) / one.rate;
+  return (startOf(one, frame) + (one.times[frame + 1] ?? one.seconds)) / 2;
 }
 
 /**
@@ -41,22 +49,12 @@ export function isOver(one, time) {
 }
 
 /**
- * How a clip comes back to the others: at which speed, and whether it has to jump.
+ * How a played clip comes back to the clock: at which speed, and whether it has to jump.
  * @param {number} drift Seconds that it is ahead of the clock. @param {number} speed That of the clock.
  */
 export function chase(drift, speed) {
   if (Math.abs(drift) > TOO_FAR) return { isJump: true, speed };
   return { isJump: false, speed: speed * within(1 - 2 * drift, SLOWEST, QUICKEST) };
-}
-
-/**
- * The longest of those that still go on: it is the last to come to its end.
- * @template {Timed} One
- * @param {One[]} clips @param {number} time @returns {One | null}
- */
-export function leaderOf(clips, time) {
-  const going = clips.filter((clip) => !isOver(clip, time));
-  return going.reduce((best, clip) => (best && best.seconds >= clip.seconds ? best : clip), going[0] ?? null);
 }
 
 /** @param {number} value @param {number} least @param {number} most */

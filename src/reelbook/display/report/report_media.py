@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from ...errors import ReelbookError
+from ...media.frame_index import FrameIndex, read_frame_index, read_uneven_times
 from ...media.local_file import LocalFile
 from ...media.metadata.file_marks import MANIFEST_SUFFIX
 from ...media.metadata.provenance import sidecar_for
@@ -53,8 +54,8 @@ class PageMedia:
 class MediaTarget(Protocol):
     """The destination of the media of a page."""
 
-    def add_clip(self, file: LocalFile, entry: Entry) -> str:
-        """Add a clip; returns the address to play, empty where there is none."""
+    def add_clip(self, file: LocalFile, entry: Entry) -> tuple[str, FrameIndex | None]:
+        """Add a clip; returns the address to play, empty where there is none, and the index of what is there."""
 
     def add_picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
         """Add a small picture with this content; returns its address."""
@@ -66,10 +67,10 @@ class MediaTarget(Protocol):
 class InlineMedia:
     """Embeds media in the page."""
 
-    def add_clip(self, file: LocalFile, entry: Entry) -> str:
+    def add_clip(self, file: LocalFile, entry: Entry) -> tuple[str, FrameIndex | None]:
         """The preview of a clip as a `data:` URI."""
         small = get_preview(file.path, longest=MAX_CLIP_SIDE, max_bytes=MAX_CLIP_BYTES, gop=KEYFRAMES)
-        return data_uri("video/mp4", small) if small else ""
+        return (data_uri("video/mp4", small), read_frame_index(small)) if small else ("", None)
 
     def add_picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
         """The picture as a `data:` URI."""
@@ -89,9 +90,9 @@ class FolderMedia:
     names: dict[Path, str] = field(default_factory=dict)
     _guard: Lock = field(default_factory=Lock)
 
-    def add_clip(self, file: LocalFile, entry: Entry) -> str:
+    def add_clip(self, file: LocalFile, entry: Entry) -> tuple[str, FrameIndex | None]:
         """Copy the clip; returns its address."""
-        return self.add_original(file, entry)
+        return self.add_original(file, entry), read_frame_index(file.path)
 
     def add_picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
         """Write the picture as a file; returns its address."""
@@ -154,7 +155,7 @@ def _prepare(file: LocalFile, entry: Entry, target: MediaTarget) -> PageMedia:
         probe = file.probe
         small = get_poster(file.path, longest=MAX_CLIP_SIDE if file.is_video else MAX_PICTURE_SIDE)
         picture = target.add_picture(file, entry, small) if small else ""
-        film = target.add_clip(file, entry) if file.is_video else ""
+        film, index = target.add_clip(file, entry) if file.is_video else ("", None)
         one = PageMedia(picture, width=probe.width, height=probe.height, original=target.add_original(file, entry))
     except ReelbookError as error:
         return PageMedia(note=_format_reason(file, error))
@@ -163,7 +164,9 @@ def _prepare(file: LocalFile, entry: Entry, target: MediaTarget) -> PageMedia:
     if not film:
         return replace(one, note="too large to play inside a page; a report with folder=True plays it")
     name = f"{entry.name}, {probe}"
-    clip = Clip(film, picture, probe.width, probe.height, probe.frames, probe.rate or Fraction(24), name)
+    times = read_uneven_times(file.path)
+    frames = index.frames if index else probe.frames
+    clip = Clip(film, picture, probe.width, probe.height, frames, probe.rate or Fraction(24), name, index, times)
     return replace(one, clip=clip)
 
 

@@ -38,7 +38,7 @@ MAX_TITLE_LENGTH, MAX_GIVEN_LENGTH = 90, 200
 
 # Scripts by their hashes: an injected script does not run, even if something was not escaped.
 POLICY = (
-    "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:{beside}; media-src data: blob:{beside}; "
+    "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:{beside}; media-src data: blob:{beside}; connect-src{connect}; "
     "base-uri 'none'; form-action 'none'"
 )
 PAGE = Markup(
@@ -119,7 +119,7 @@ def _make_scripts() -> dict[str, Markup]:
 
 
 def _format_policy(scripts: Mapping[str, Markup], *, is_folder: bool) -> str:
-    return POLICY.format(scripts=" ".join(scripts), beside=" 'self' file:" if is_folder else "")
+    return POLICY.format(scripts=" ".join(scripts), beside=" 'self' file:" if is_folder else "", connect=" 'self'" if is_folder else " 'none'")
 
 
 def _render_section(name: str, head: str, body: Markup) -> Markup:

@@ -1,0 +1,59 @@
+// @ts-check
+/** A clip's picture as decoded frames on a canvas: the wanted frame exactly, or none. */
+
+const LOOK_AHEAD = 0.75; // Seconds that are decoded before they are played.
+
+/** Draws the frames of one clip. */
+export class DecodedPicture {
+  isDecoded = true;
+  /** The number of the frame on the canvas. */
+  shown = -1;
+  #goal = -1;
+
+  /** @param {import("./frames.js").Frames} frames @param {HTMLElement} box @param {number} rate */
+  constructor(frames, box, rate) {
+    this.frames = frames;
+    this.ahead = Math.ceil(rate * LOOK_AHEAD);
+    this.turn = (frames.index.rotation ?? 0) / 90;
+    const [width, height] = frames.index.size;
+    this.canvas = document.createElement("canvas");
+    [this.canvas.width, this.canvas.height] = this.turn % 2 ? [height, width] : [width, height];
+    this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d", { alpha: false }));
+    box.append(this.canvas);
+  }
+
+  /** Draw this frame, as soon as it is decoded; a later call replaces an earlier one. @param {number} number */
+  async show(number) {
+    this.#goal = number;
+    if (this.shown === number) return;
+    const frame = await this.frames.want(number);
+    if (frame && this.#goal === number) this.#draw(frame, number);
+  }
+
+  /** Draw this frame if it is decoded, and have the next ones decoded. @param {number} number */
+  follow(number) {
+    this.#goal = number;
+    if (this.shown !== number) {
+      const frame = this.frames.get(number);
+      if (frame) this.#draw(frame, number);
+    }
+    this.frames.prepare(number, this.ahead);
+  }
+
+  rest() {}
+
+  close() {
+    this.frames.close();
+    this.canvas.remove();
+  }
+
+  /** @param {VideoFrame | ImageBitmap} frame @param {number} number */
+  #draw(frame, number) {
+    const { context, canvas, turn } = this;
+    const [width, height] = turn % 2 ? [canvas.height, canvas.width] : [canvas.width, canvas.height];
+    context.setTransform(1, 0, 0, 1, canvas.width / 2, canvas.height / 2);
+    context.rotate((turn * Math.PI) / 2);
+    context.drawImage(frame, -width / 2, -height / 2, width, height);
+    this.shown = number;
+  }
+}

@@ -1,0 +1,124 @@
+// @ts-check
+/** A clip's picture as the browser's own player shows it: where the page may not decode, or the player knows a format better. */
+
+import { AHEAD, chase, isOver, middleOf } from "./clock_time.js";
+
+const MAX_WAIT = 1500; // Milliseconds that a frame may take to come.
+const CHASE_EVERY = 100; // Milliseconds.
+
+/** Seeks a video to exact frames, and keeps it near the clock while it plays. */
+export class PlayedPicture {
+  isDecoded = false;
+  #chased = 0;
+  #sought = -1;
+
+  /** @param {import("./clock_time.js").Timed} clip @param {HTMLVideoElement} video @param {() => void} fail */
+  constructor(clip, video, fail) {
+    this.clip = clip;
+    this.video = video;
+    this.isBroken = false;
+    video.controls = false;
+    video.preload = "auto";
+    this.onError = () => {
+      this.isBroken = true;
+      fail();
+    };
+    video.addEventListener("error", this.onError);
+  }
+
+  /** The number of the frame on the screen. */
+  get shown() {
+    const number = Math.floor(this.video.currentTime * this.clip.rate + 1e-4);
+    return this.video.seeking || this.video.readyState < 2 ? -1 : number;
+  }
+
+  /** Show exactly this frame, and wait until it is on the screen. @param {number} number */
+  async show(number) {
+    const video = this.video;
+    video.pause();
+    const middle = middleOf(this.clip, number);
+    if (video.readyState < HTMLMediaElement.HAVE_METADATA) await this.#waitFor("loadedmetadata");
+    if (this.isBroken) return;
+    const isThere = Math.abs(video.currentTime - middle) < 1e-3 && !video.seeking && this.#sought === number;
+    if (isThere && video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA) return;
+    this.#sought = number;
+    const presented = this.#waitForFrame(number);
+    video.currentTime = middle;
+    await presented;
+  }
+
+  /**
+   * Stay with the clock by playing a little quicker or slower.
+   * @param {number} _ @param {number} time Where the clock is. @param {number} speed
+   */
+  follow(_, time, speed) {
+    const now = performance.now();
+    if (now - this.#chased < CHASE_EVERY || this.video.seeking || this.isBroken) return;
+    this.#chased = now;
+    this.#sought = -1;
+    if (isOver(this.clip, time)) {
+      this.#hold();
+      return;
+    }
+    if (this.video.paused || this.video.ended) this.video.play().catch(() => null); // Rejected when paused meanwhile.
+    const found = chase(this.video.currentTime - time, speed);
+    if (found.isJump) this.video.currentTime = Math.min(time + AHEAD, middleOf(this.clip, this.clip.frames - 1));
+    this.video.playbackRate = found.speed;
+  }
+
+  rest() {
+    this.#chased = 0;
+    this.video.pause();
+  }
+
+  close() {
+    this.video.removeEventListener("error", this.onError);
+    this.video.pause();
+    this.video.preload = "none";
+    this.video.removeAttribute("src");
+    this.video.load();
+  }
+
+  /** On the last frame, while longer clips go on. */
+  #hold() {
+    const last = middleOf(this.clip, this.clip.frames - 1);
+    if (Math.abs(this.video.currentTime - last) < 0.75 / this.clip.rate) return;
+    if (!this.video.paused) this.video.pause();
+    this.video.currentTime = last;
+  }
+
+  /** @param {number} frame */
+  #waitForFrame(frame) {
+    return new Promise((resolve) => {
+      const video = this.video;
+      let seeked = false;
+      const done = () => {
+        clearTimeout(timer);
+        video.removeEventListener("seeked", after);
+        resolve(null);
+      };
+      const timer = setTimeout(done, MAX_WAIT);
+      const after = () => {
+        seeked = true;
+        if (!video.requestVideoFrameCallback) done();
+      };
+      const check = (/** @type {number} */ _, /** @type {VideoFrameCallbackMetadata} */ meta) => {
+        // A frame decoded earlier may be presented before the requested one.
+        if (Math.round(meta.mediaTime * this.clip.rate) === frame || seeked) done();
+        else video.requestVideoFrameCallback(check);
+      };
+      video.addEventListener("seeked", after);
+      if (video.requestVideoFrameCallback) video.requestVideoFrameCallback(check);
+    });
+  }
+
+  /** @param {string} event */
+  #waitFor(event) {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, MAX_WAIT);
+      for (const name of [event, "error"]) {
+        this.video.addEventListener(name, () => (clearTimeout(timer), resolve(null)), { once: true });
+      }
+    });
+  }
+}
