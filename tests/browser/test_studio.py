@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -137,7 +138,8 @@ def test_what_is_run_is_in_the_gallery_and_in_the_costs(studio: OpenNotebook) ->
     page.get_by_role("button", name="Compare", exact=True).click()
     expect(page.locator(".rbs-compare video")).to_have_count(2)
     page.locator(".rbs-compare [data-rb-do=play]").click()
-    page.wait_for_function("[...document.querySelectorAll('.rbs-compare video')].every(video => video.currentTime > 0)")
+    expect(page.locator(".rbs-compare [data-loaded=decoded] canvas")).to_have_count(2)
+    expect(page.locator(".rbs-compare [data-rb-do=told]")).not_to_contain_text(re.compile("^1 of"))
     page.locator(".rbs-compare [data-rb-do=play]").click()
     shot(page, "studio-compare")
     page.locator(".rbs-compare").get_by_role("button", name="Close").click()

@@ -16,7 +16,7 @@ import av
 from .bounded_open import open_video
 
 if TYPE_CHECKING:
-    from av import Packet, VideoStream
+    from av import VideoStream
 
 NO_FRAME = -1
 """The number of a sample that is decoded, but cut off by the edit list."""

@@ -3,29 +3,31 @@
 
 const GONE = "The kernel has ended; run the cell again to see it here.";
 
-/** @typedef {(url: string | null, words?: string) => void} Answer */
+/** @typedef {{blob: Blob, index?: any, times?: number[]}} Found The file, and for a clip what decodes it. */
+/** @typedef {(url: string | null, words?: string, found?: Found) => void} Answer */
 
 /** @param {{model: any}} context */
 function initialize({ model }) {
   const key = model.get("key");
-  /** Requests in progress. @type {Map<string, {answers: Answer[], parts: any[], had: number}>} */
+  /** Requests in progress. @type {Map<string, {answers: Answer[], parts: any[], had: number, first?: any}>} */
   const awaited = new Map();
-  /** @type {Map<string, string>} */
-  const addresses = new Map();
+  /** @type {Map<string, {url: string, found: Found}>} */
+  const arrived = new Map();
 
   /** @param {Event} event */
   const asked = (event) => {
-    const { key: theirs, row, place, answer } = /** @type {CustomEvent} */ (event).detail;
+    const { key: theirs, row, place, copy, answer } = /** @type {CustomEvent} */ (event).detail;
     if (theirs !== key) return;
     event.preventDefault(); // Marks the request as accepted.
-    const name = `${row}/${place}`;
-    const known = addresses.get(name);
-    if (known) return answer(known);
+    const want = copy ? [row, place, copy] : [row, place];
+    const name = want.join("/");
+    const known = arrived.get(name);
+    if (known) return answer(known.url, "", known.found);
     const order = awaited.get(name) ?? { answers: [], parts: [], had: 0 };
     order.answers.push(answer);
     awaited.set(name, order);
     // Repeated for a pending request, because the first message may have been lost with a connection.
-    send({ want: [row, place] }, () => settle(name, null, GONE));
+    send({ want }, () => settle(name, null, GONE));
   };
 
   /** @param {any} message @param {() => void} failed Send to the kernel; it fails after a restart. */
@@ -45,17 +47,20 @@ function initialize({ model }) {
     if (message.of === undefined) return settle(name, null, message.words);
     order.had += order.parts[message.part] ? 0 : 1;
     order.parts[message.part] = buffers[0];
+    if (message.part === 0) order.first = message;
     if (order.had < message.of) return;
-    const address = URL.createObjectURL(new Blob(order.parts, { type: message.kind }));
-    addresses.set(name, address);
-    settle(name, address, "");
+    const { kind, index, times } = order.first;
+    const blob = new Blob(order.parts, { type: kind });
+    const known = { url: URL.createObjectURL(blob), found: { blob, index, times } };
+    arrived.set(name, known);
+    settle(name, known.url, "", known.found);
   };
 
-  /** @param {string} name @param {string | null} address @param {string} words */
-  const settle = (name, address, words) => {
+  /** @param {string} name @param {string | null} address @param {string} words @param {Found} [found] */
+  const settle = (name, address, words, found) => {
     const answers = awaited.get(name)?.answers ?? [];
     awaited.delete(name);
-    answers.forEach((answer) => answer(address, words));
+    answers.forEach((answer) => answer(address, words, found));
   };
 
   /** Announce that selected rows are sent to the kernel, with those selected now. */
@@ -84,7 +89,7 @@ function initialize({ model }) {
     model.off("msg:custom", onMessage);
     for (const name of [...awaited.keys()]) settle(name, null, GONE);
     window.dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key } }));
-    addresses.forEach((address) => URL.revokeObjectURL(address));
+    arrived.forEach(({ url }) => URL.revokeObjectURL(url));
   };
 }
 

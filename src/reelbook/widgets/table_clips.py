@@ -8,6 +8,7 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from IPython.display import display
 from ..display.run_progress import get_kernel_shell
 from ..display.tables.table_html import MAX_ROWS, table_bundle
 from ..display.tables.table_media import find_files, is_media
+from ..errors import ReelbookError
 from ..sweeps.results.table_files import get_ticked, tick
 from .send_file import find_refusal, make_messages
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 TEXT = "Brings the clips of the table above; it works while the notebook's kernel runs."
+PREVIEW = "preview"
+"""Requested with a row and a place: a small copy of the clip instead of the file."""
 MAX_SENDERS = 32
 """Tables of a session whose clips can be fetched; each has its own connection."""
 
@@ -59,9 +63,10 @@ class TableFileSender(anywidget.AnyWidget):
 
     def _on_message(self, _: Any, content: Any, __: Any) -> None:
         # Possibly on another thread: this reads only what does not change, and sends.
-        position = content.get("want") if isinstance(content, dict) else None
-        if isinstance(position, list) and len(position) == 2 and all(type(number) is int for number in position):
-            self._send_file(position[0], position[1])
+        want = content.get("want") if isinstance(content, dict) else None
+        if isinstance(want, list) and [type(part) for part in want[:2]] == [int, int] and want[2:] in ([], [PREVIEW]):
+            # Not in the kernel's thread: a preview takes its time, and several are made at once.
+            _previews.submit(self._send_file, want) if want[2:] else self._send_file(want)
         elif isinstance(content, dict) and isinstance(content.get("selected"), list):
             self._select_rows(content["selected"])
         elif self._view is not None and content == {"here": True}:
@@ -74,18 +79,18 @@ class TableFileSender(anywidget.AnyWidget):
         valid_rows = sorted({row for row in rows if type(row) is int and 0 <= row < len(self._files)})
         self._select(valid_rows)
 
-    def _send_file(self, row: int, place: int) -> None:
-        path = self._find_path(row, place)
+    def _send_file(self, want: list[Any]) -> None:
+        path = self._find_path(want[0], want[1])
         reason = "There is no such file in this table." if path is None else find_refusal(Path(path), path)
         try:
             # A table may be untrusted, and name any file.
             if path is not None and not reason and is_media(path):
-                for message, part in make_messages(Path(path), [row, place]):
+                for message, part in make_messages(Path(path), want, as_preview=PREVIEW in want):
                     self.send(message, buffers=[part])
                 return
-        except OSError:
-            reason = f"{path} is not there any more."
-        self.send({"clip": [row, place], "words": reason or f"{path} cannot be read as a clip or a picture."})
+        except (OSError, ReelbookError) as error:
+            reason = f"{path} is not there any more." if isinstance(error, OSError) else str(error)
+        self.send({"clip": want, "words": reason or f"{path} cannot be read as a clip or a picture."})
 
     def _find_path(self, row: int, place: int) -> str | None:
         if 0 <= row < len(self._files) and 0 <= place < len(self._files[row]):
@@ -144,3 +149,4 @@ def is_jupyter_server() -> bool:
 
 
 _open_senders: deque[TableFileSender] = deque()
+_previews = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="reelbook-previews")

@@ -644,7 +644,8 @@ def test_a_clip_comes_whole_and_in_parts(paper: Callable[..., Paper], monkeypatc
     assert len(form.sent) > 2
     assert b"".join(parts[0] for _, parts in form.sent) == path.read_bytes()
     assert [content["part"] for content, _ in form.sent] == list(range(len(form.sent)))
-    assert all(content["clip"] == ["1", 0] and content["kind"] == "video/mp4" for content, _ in form.sent)
+    assert all(content["clip"] == ["1", 0] for content, _ in form.sent)
+    assert form.sent[0][0]["kind"] == "video/mp4"
 
 
 def test_a_clip_that_is_too_large_or_gone_is_told_in_words(

@@ -6,6 +6,8 @@ import { DecodedPicture } from "./decoded_picture.js";
 import { canDecode, Frames, FrameStore } from "./frames.js";
 import { PlayedPicture } from "./played_picture.js";
 
+const MAX_LOAD = 1500; // Milliseconds that the others wait for a file.
+
 /**
  * A clip's file: its bytes and index to decode, or an address to play.
  * @typedef {{bytes?: Uint8Array | null, index?: import("./frames.js").Index | null, times?: number[] | null, url?: string, words?: string}} Source
@@ -22,6 +24,8 @@ export class Clip {
   picture = null;
   /** @type {Promise<void> | null} */
   #loading = null;
+  #hasWaited = false;
+  #goal = 0;
 
   /**
    * @param {HTMLElement} box The element around the poster, with the number of frames and their rate.
@@ -56,25 +60,51 @@ export class Clip {
   unload() {
     if (!this.picture || this.isBroken) return;
     this.#loading = null;
+    this.#hasWaited = false;
     this.picture.close();
     this.picture = null;
     delete this.box.dataset.loaded;
   }
 
-  /** Show exactly the frame of this time, and wait until it is on the screen. @param {number} time */
+  /**
+   * Show exactly the frame of this time, and wait until it is on the screen; not long for a file that has yet to come, which
+   * shows it when it does.
+   * @param {number} time
+   */
   async show(time) {
-    await this.load();
+    this.#goal = time;
+    if (!this.picture) {
+      const loaded = this.load();
+      if (this.#hasWaited) return;
+      await Promise.race([loaded, new Promise((resolve) => setTimeout(resolve, MAX_LOAD))]);
+      this.#hasWaited = true;
+    }
+    await this.#showGoal();
+  }
+
+  async #showGoal() {
     try {
-      await this.picture?.show(frameAt(this, time));
+      await this.picture?.show(frameAt(this, this.#goal));
     } catch {
       await this.#playInstead();
-      await this.picture?.show(frameAt(this, time));
+      await this.picture?.show(frameAt(this, this.#goal));
     }
+  }
+
+  /** Ask for the file again, for instance because a kernel is there now. */
+  retry() {
+    if (this.picture) return;
+    this.isBroken = false;
+    delete this.box.dataset.broken;
+    const isWanted = this.#loading !== null;
+    this.#loading = null;
+    if (isWanted && this.isInView) this.load();
   }
 
   /** Stay with the clock while it runs. @param {number} time @param {number} speed */
   follow(time, speed) {
     if (this.isBroken) return;
+    this.#goal = time;
     if (this.picture) this.picture.follow(frameAt(this, time), time, speed);
     else this.load();
   }
@@ -117,6 +147,7 @@ export class Clip {
   #use(picture) {
     this.picture = picture;
     this.box.dataset.loaded = picture.isDecoded ? "decoded" : "played";
+    if (this.#hasWaited) this.#showGoal();
   }
 
   #fail(words = "") {

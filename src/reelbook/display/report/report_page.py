@@ -119,7 +119,11 @@ def _make_scripts() -> dict[str, Markup]:
 
 
 def _format_policy(scripts: Mapping[str, Markup], *, is_folder: bool) -> str:
-    return POLICY.format(scripts=" ".join(scripts), beside=" 'self' file:" if is_folder else "", connect=" 'self'" if is_folder else " 'none'")
+    return POLICY.format(
+        scripts=" ".join(scripts),
+        beside=" 'self' file:" if is_folder else "",
+        connect=" 'self'" if is_folder else " 'none'",
+    )
 
 
 def _render_section(name: str, head: str, body: Markup) -> Markup:

@@ -91,6 +91,6 @@ def pack_studio_script() -> tuple[str, bytes]:
     }
     constants = "".join(f"const {name} = {json.dumps(text)};\n" for name, text in known.items())
     text = bundle_scripts("clock.js") + bundle_scripts("studio.js", package=PACKAGE)
-    source = f"{constants}{text}export default {{ render: (view) => renderStudio(view, {{ Clip, Clock, buttons, keys }}) }};\n"
+    source = f"{constants}{text}export default {{ render: (view) => renderStudio(view, {{ Clip, Clock, buttons, keys, watchView, watchPage }}) }};\n"
     packed = gzip.compress(source.encode(), 9, mtime=0)
     return hashlib.sha256(packed).hexdigest()[:16], packed

@@ -5,8 +5,8 @@ import { dom } from "./form_dom.js";
 
 /** @typedef {import("./form_link.js").FormLink} FormLink */
 /** @typedef {{kind: string, name: string, width: number, height: number, bytes?: number, rate?: number, frames?: number, caption?: string, words?: string}} ClipFile */
-/** @typedef {{url: string, words: string}} ClipFound An address, or words that say why there is none. */
-/** @typedef {{done: (found: ClipFound) => void, promise: Promise<ClipFound>, parts: any[], had: number, of: number, listeners: Set<(share: number) => void>}} ClipOrder */
+/** @typedef {{url: string, words: string, blob?: Blob, index?: any}} ClipFound An address and what decodes it, or words that say why there is none. */
+/** @typedef {{done: (found: ClipFound) => void, promise: Promise<ClipFound>, parts: any[], had: number, of: number, index?: any, kind?: string, listeners: Set<(share: number) => void>}} ClipOrder */
 
 const CLIP_MOST_BYTES = 150_000_000; // Size of clips stored in the page while not in use.
 const CLIP_UNASKED_BYTES = 8_000_000; // So much is fetched of the newest without a click.
@@ -20,7 +20,7 @@ const CLIP_GONE = "The kernel has ended; run the cell again to see it here.";
 export class ClipShelf {
   /** @type {Map<string, ClipOrder>} */
   #awaited = new Map();
-  /** Stored clips, the least recently used first. @type {Map<string, {url: string, bytes: number, users: number}>} */
+  /** Stored clips, the least recently used first. @type {Map<string, {url: string, bytes: number, users: number, blob: Blob, index?: any}>} */
   #clips = new Map();
   /** @type {Map<string, Promise<ClipFound>>} */
   #posters = new Map();
@@ -58,12 +58,12 @@ export class ClipShelf {
       const found = await order.promise;
       if (!found.url) return found;
     }
-    const held = /** @type {{url: string, bytes: number, users: number}} */ (this.#clips.get(name));
+    const held = this.#clips.get(name);
     if (!held) return { url: "", words: CLIP_GONE };
     held.users += 1;
     this.#clips.delete(name);
     this.#clips.set(name, held);
-    return { url: held.url, words: "" };
+    return { url: held.url, words: "", blob: held.blob, index: held.index };
   }
 
   /** @param {string} run @param {number} file */
@@ -119,10 +119,11 @@ export class ClipShelf {
     if (content.words) return this.#settle(name, { url: "", words: content.words });
     order.had += order.parts[content.part] ? 0 : 1;
     order.parts[content.part] = buffers[0];
+    if (content.part === 0) [order.kind, order.index] = [content.kind, content.index];
     order.listeners.forEach((listener) => listener(order.had / content.of));
     if (order.had < content.of) return;
-    const blob = new Blob(order.parts, { type: content.kind });
-    this.#clips.set(name, { url: URL.createObjectURL(blob), bytes: blob.size, users: 0 });
+    const blob = new Blob(order.parts, { type: order.kind });
+    this.#clips.set(name, { url: URL.createObjectURL(blob), bytes: blob.size, users: 0, blob, index: order.index });
     this.#settle(name, { url: /** @type {any} */ (this.#clips.get(name)).url, words: "" });
   }
 

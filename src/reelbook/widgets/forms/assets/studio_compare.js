@@ -9,7 +9,7 @@ import { dom } from "./form_dom.js";
 export const STUDIO_MOST = 12;
 
 /**
- * @param {ClipShelf} shelf @param {StudioCard[]} cards @param {any} clock `Clip`, `Clock`, `buttons` and `keys` of the clock.
+ * @param {ClipShelf} shelf @param {StudioCard[]} cards @param {any} clock What the clock's modules export.
  * @param {() => void} close
  */
 export function studioCompare(shelf, cards, clock, close) {
@@ -40,10 +40,10 @@ export function studioCompare(shelf, cards, clock, close) {
   const load = async () => {
     const found = await Promise.all(places.map(async ({ card, frame, note }) => {
       shelf.poster(card.key, 0, 320).then(({ url }) => { if (url && !isOver) frame.prepend(dom("img", { src: url, alt: "" })); });
-      const { url, words } = await shelf.clip(card.key, 0, () => {});
-      if (url) held.push(card.key);
-      else note.textContent = words;
-      return { card, frame, url };
+      const found = await shelf.clip(card.key, 0, () => {});
+      if (found.url) held.push(card.key);
+      else note.textContent = found.words;
+      return { card, frame, url: found.url, found };
     }));
     if (isOver) return leave();
     said.textContent = "";
@@ -59,7 +59,7 @@ export function studioCompare(shelf, cards, clock, close) {
       video.muted = true;
       frame.append(video);
     }
-    if (films.length) running = studioClock(group, films.map(({ frame }) => frame), clock);
+    if (films.length) running = studioClock(group, films, clock);
     return undefined;
   };
 
@@ -87,28 +87,21 @@ function studioPlace(card) {
   return { card, frame, note, el: dom("div", { class: "rbs-place" }, frame, caption, note) };
 }
 
-/** Put these on one clock that ends with them. @param {HTMLElement} group @param {HTMLElement[]} frames @param {any} made */
-function studioClock(group, frames, { Clip: ClipOf, Clock: ClockOf, buttons: buttonsOf, keys: keysOf }) {
-  const clips = frames.map((frame) => new ClipOf(frame));
+/**
+ * Put these on one clock that ends with them.
+ * @param {HTMLElement} group @param {{frame: HTMLElement, found: any}[]} films
+ * @param {any} made
+ */
+function studioClock(group, films, { Clip: ClipOf, Clock: ClockOf, buttons: buttonsOf, keys: keysOf, watchView: watchViewOf, watchPage: watchPageOf }) {
+  const clips = films.map(({ frame, found }) => new ClipOf(frame, async () => (
+    { url: found.url, index: found.index, bytes: new Uint8Array(await found.blob.arrayBuffer()) })));
   const clock = new ClockOf(clips);
-  const byBox = new Map(frames.map((frame, place) => [/** @type {Element} */ (frame), clips[place]]));
   buttonsOf(group, clock);
   group.addEventListener("keydown", (event) => keysOf(event, clock));
-  frames.forEach((frame) => frame.addEventListener("click", () => clock.toggle()));
-  const watch = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting }) => {
-    const clip = byBox.get(target);
-    if (!clip || clip.isInView === isIntersecting) return;
-    if (isIntersecting) clock.join(clip);
-    else clock.leave(clip);
-  }));
-  frames.forEach((frame) => watch.observe(frame));
-  // Pause while the page is hidden.
-  const rest = () => { if (document.hidden) clock.pause(); };
-  document.addEventListener("visibilitychange", rest);
+  films.forEach(({ frame }) => frame.addEventListener("click", () => clock.toggle()));
+  const forget = [watchViewOf(clock), watchPageOf(clock)];
   return () => {
-    watch.disconnect();
-    document.removeEventListener("visibilitychange", rest);
-    clock.pause();
-    clips.forEach((clip) => clip.video.removeAttribute("src"));
+    forget.forEach((action) => action());
+    clock.close();
   };
 }
