@@ -168,6 +168,12 @@ class Session:
         due = [row for row in plan.distinct if known is None or not known(row)]
         return forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
 
+    def make_grid(self, job: SweepJob, **parts: str | None) -> object:
+        """The clips of a sweep, for display, with the columns for its rows, columns and tabs."""
+        from .widgets.grid import Grid
+
+        return Grid(job.frame, view="grid", parts=parts, job=job)
+
     def make_panel(self, job: SweepJob) -> object:
         """A panel of a sweep with buttons, for display or a layout."""
         from .widgets.panel import Panel

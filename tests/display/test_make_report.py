@@ -210,7 +210,9 @@ class TestPage:
 
         page, told = page_of(both, tmp_path), page_of(apart, tmp_path)
 
-        index = json.loads(re.findall(r'<script type="application/json">(\{"key".*?)</script>', page)[0])["columns"][0]
+        index = json.loads(
+            re.findall(r'<script type="application/json">(\{"key":"[^"]*","rows".*?)</script>', page)[0]
+        )["columns"][0]
         assert (index["name"], index["order"]) == ("run", [0, 1, 2, 3])
         assert re.findall(r"<summary><b>(.*?)</b>", page) == ["run 0", "run 1", "run 2", "run 3"]
         assert re.findall(r"<summary><b>(.*?)</b>", told) == ["run one 0", "run one 1", "run two 0", "run two 1"]

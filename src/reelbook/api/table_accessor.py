@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from ..runs.run import Run
     from ..storage.library import Library
+    from ..widgets.grid import Grid
 
 MEASURES = "measures"
 """The folder of a library with the cache of measurements."""
@@ -168,6 +169,23 @@ class Reel(NameHints):
             for name in names
         }
         return add_metric_columns(self._table, columns)
+
+    def grid(self, rows: str | None = None, cols: str | None = None, tabs: str | None = None) -> Grid:
+        """The clips on one clock, arranged by their values: play, step and scrub all together, tick, enlarge.
+
+        `rows`, `cols` and `tabs` name columns that vary; by default the layout is chosen. `grid.selected` are the ticked
+        rows. A click enlarges a clip to its original file. In a saved notebook its posters remain.
+        """
+        return self._make_grid("grid", rows=rows, cols=cols, tabs=tabs)
+
+    def explore(self) -> Grid:
+        """One clip at a time, large, with a control for every column that varies; each run at the same frame."""
+        return self._make_grid("one")
+
+    def _make_grid(self, view: str, **parts: str | None) -> Grid:
+        from ..widgets.grid import Grid
+
+        return Grid(self._table, view=view, parts=parts)
 
     def sheet(self, *, frames: int = 6, labels: str | Sequence[str] | None = None, width: int = 1600) -> Image:
         """Draw a contact sheet: one row of frames over time per run, each labelled with the values that distinguish it.

@@ -31,9 +31,11 @@ _LOOP = _ICON.format(
 
 # The poster is under the video: it is visible until there is something to play, where nothing plays, and on paper.
 _CLIP = Markup(
-    '<div class="rb-clip" data-rb-clip data-frames="{frames}" data-rate="{rate}"{index} style="aspect-ratio:{width}/{height}">{poster}'
+    '<div class="rb-clip" data-rb-clip data-frames="{frames}" data-rate="{rate}"{index} style="aspect-ratio:{width}/{height}">{poster}{video}</div>'
+)
+_VIDEO = Markup(
     '<video src="{src}" width="{width}" height="{height}" controls muted playsinline disablepictureinpicture preload="none" '
-    'aria-label="{name}" tabindex="-1"></video></div>'
+    'aria-label="{name}" tabindex="-1"></video>'
 )
 _INDEX, _TIMES = Markup(' data-index="{}"'), Markup(' data-times="{}"')
 _POSTER = Markup('<img src="{}" alt="{}" width="{}" height="{}" decoding="async">')
@@ -62,7 +64,7 @@ class Clip:
     """One player: its addresses, and the facts that a browser cannot know."""
 
     src: str
-    """The address of the video; made here, never taken from a response."""
+    """The address of the video; made here, never taken from a response. Empty if the kernel sends it."""
     poster: str
     """The address of the poster; empty for none."""
     width: int
@@ -84,14 +86,9 @@ class Clip:
         rate = f"{self.rate.numerator}/{self.rate.denominator}"
         index = _INDEX.format(_compact(self.index.to_json())) if self.index else ""
         times = _TIMES.format(_compact(self.times)) if self.times else ""
+        video = _VIDEO.format(src=self.src, name=self.name, **size) if self.src else ""
         return _CLIP.format(
-            src=self.src,
-            frames=self.frames,
-            rate=rate,
-            poster=poster,
-            name=self.name,
-            index=Markup(index) + times,
-            **size,
+            frames=self.frames, rate=rate, poster=poster, video=video, index=Markup(index) + times, **size
         )
 
 

@@ -41,6 +41,9 @@ function initialize({ model }) {
 
   /** @param {any} message @param {any[]} buffers */
   const onMessage = (message, buffers) => {
+    for (const name of ["said", "cells"]) {
+      if (message?.[name]) dispatchEvent(new CustomEvent(`reelbook:${name}`, { detail: { key, [name]: message[name] } }));
+    }
     const name = (message?.clip ?? []).join("/");
     const order = awaited.get(name);
     if (!order) return; // Requested by another page of the same notebook.
@@ -69,8 +72,8 @@ function initialize({ model }) {
   const built = (event) => { if (/** @type {CustomEvent} */ (event).detail.key === key) listens(); };
   /** @param {Event} event */
   const selected = (event) => {
-    const { key: theirs, rows } = /** @type {CustomEvent} */ (event).detail;
-    if (theirs === key) send({ selected: rows }, () => {});
+    const { key: theirs, rows, to = "selected" } = /** @type {CustomEvent} */ (event).detail;
+    if (theirs === key) send({ [to]: rows }, () => {});
   };
 
   window.addEventListener("reelbook:want", asked);

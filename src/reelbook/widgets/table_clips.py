@@ -9,6 +9,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,9 +58,16 @@ class TableFileSender(anywidget.AnyWidget):
         """`select` is called with the numbers of the ticked rows."""
         super().__init__(key=key, selected=list(selected))
         self._select = select
-        self._files = tuple(map(tuple, files))
+        self.selected_rows: tuple[int, ...] = tuple(selected)
+        self.table_ref: weakref.ref[pd.DataFrame] | None = None
+        """The table whose ticks are displayed."""
+        self.set_files(files)
         self._view: Any = None
         self.on_msg(self._on_message)
+
+    def set_files(self, files: Sequence[Sequence[str]]) -> None:
+        """Replace the files of all rows, for a table that grows."""
+        self._files = tuple(map(tuple, files))
 
     def _on_message(self, _: Any, content: Any, __: Any) -> None:
         # Possibly on another thread: this reads only what does not change, and sends.
@@ -69,15 +77,33 @@ class TableFileSender(anywidget.AnyWidget):
             _previews.submit(self._send_file, want) if want[2:] else self._send_file(want)
         elif isinstance(content, dict) and isinstance(content.get("selected"), list):
             self._select_rows(content["selected"])
+        elif isinstance(content, dict) and isinstance(content.get("export"), list):
+            self._export(self._keep_valid(content["export"]))
         elif self._view is not None and content == {"here": True}:
             # The page has it now; without a kernel it is useless, so the saved notebook does not contain it.
             self._view.update({"text/plain": "", "text/html": ""}, raw=True)
             self._view = None
 
     def _select_rows(self, rows: list[Any]) -> None:
-        """Select rows; numbers that the table does not have are ignored, because a page may send anything."""
-        valid_rows = sorted({row for row in rows if type(row) is int and 0 <= row < len(self._files)})
-        self._select(valid_rows)
+        self.selected_rows = tuple(self._keep_valid(rows))
+        self._select(self.selected_rows)
+
+    def _keep_valid(self, rows: list[Any]) -> list[int]:
+        """The rows that the table has, because a page may send anything."""
+        return sorted({row for row in rows if type(row) is int and 0 <= row < len(self._files)})
+
+    def _export(self, rows: Sequence[int]) -> None:
+        """Copy the files of some rows into a new folder beside the notebook, and say where they are."""
+        table = self.table_ref() if self.table_ref is not None else None
+        if table is None or not rows:
+            return
+        names = (f"clips-{number}" for number in count(1))
+        folder = next(name for name in names if not Path(name).exists())
+        try:
+            words = f"Copied to {table.iloc[list(rows)].reel.export(folder)}"
+        except (OSError, ReelbookError) as error:
+            words = str(error)
+        self.send({"said": words})
 
     def _send_file(self, want: list[Any]) -> None:
         path = self._find_path(want[0], want[1])
@@ -109,25 +135,33 @@ def show_table(reel: Reel) -> None:
     table = reel.table
     key = secrets.token_urlsafe(16)
     display(table_bundle(table, key=key), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
-    files = find_files(table.head(MAX_ROWS))
-    if len(table) and is_page_attached():
-        sender = TableFileSender(key, files, selected=get_ticked(table), select=_make_select(table))
-        _open_senders.append(sender)
-        if len(_open_senders) > MAX_SENDERS:
-            _open_senders.popleft().close()
-        if not is_jupyter_server():
-            sender.show()
+    open_sender(key, find_files(table.head(MAX_ROWS)), table)
 
 
-def _make_select(table: pd.DataFrame) -> Callable[[Sequence[int]], None]:
-    """A callback that ticks rows of the table; it holds the table weakly, because that may be large."""
+def open_sender(key: str, files: Sequence[Sequence[str]], table: pd.DataFrame) -> TableFileSender | None:
+    """Connect a display of a table with the kernel, if the cell runs on a page; its ticks are those of the table.
+
+    Displays of the same table object have the same ticks. The table is held weakly, because it may be large.
+    """
+    if not len(table) or not is_page_attached():
+        return None
     table_ref = weakref.ref(table)
 
     def select(rows: Sequence[int]) -> None:
         if (table := table_ref()) is not None:
             tick(table, rows)
+            for other in _open_senders:
+                if other.table_ref is table_ref and list(other.selected) != list(rows):
+                    other.selected = list(rows)
 
-    return select
+    sender = TableFileSender(key, files, selected=get_ticked(table), select=select)
+    sender.table_ref = table_ref
+    _open_senders.append(sender)
+    if len(_open_senders) > MAX_SENDERS:
+        _open_senders.popleft().close()
+    if not is_jupyter_server():
+        sender.show()
+    return sender
 
 
 def is_page_attached() -> bool:

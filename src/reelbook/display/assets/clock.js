@@ -154,6 +154,7 @@ export class Clock extends EventTarget {
   async join(clip) {
     clip.isInView = true;
     if (this.#isAwake) await clip.show(this.timeFor(clip, this.time));
+    else if ("rbEager" in clip.box.dataset) clip.load(); // So that the first step need not wait for the kernel.
   }
 
   /**
@@ -264,9 +265,10 @@ export function attach(root, make = (box) => new Clip(box)) {
   return clock;
 }
 
-/** Clips join when they come into view, and leave when they go. @param {Clock} clock @returns {() => void} Stop watching. */
+/** Clips join when they come into view, and leave when they go. @param {Clock} clock @returns {{add: (clip: Clip) => void, stop: () => void}} */
 export function watchView(clock) {
-  const byBox = new Map(clock.clips.map((clip) => [/** @type {Element} */ (clip.box), clip]));
+  /** @type {Map<Element, Clip>} */
+  const byBox = new Map();
   const observer = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
       const clip = byBox.get(target);
@@ -275,8 +277,13 @@ export function watchView(clock) {
       else clock.leave(clip);
     }
   });
-  for (const box of byBox.keys()) observer.observe(box);
-  return () => observer.disconnect();
+  /** @param {Clip} clip */
+  const add = (clip) => {
+    byBox.set(clip.box, clip);
+    observer.observe(clip.box);
+  };
+  clock.clips.forEach(add);
+  return { add, stop: () => observer.disconnect() };
 }
 
 /** Pause while the page is hidden, and continue from the same position afterwards. @param {Clock} clock @returns {() => void} Stop watching. */
@@ -295,5 +302,5 @@ export function watchPage(clock) {
 }
 
 for (const root of /** @type {NodeListOf<HTMLElement & {clock?: Clock | null}>} */ (document.querySelectorAll("[data-rb-clock]"))) {
-  if (!("clock" in root)) root.clock = attach(root);
+  if (!("clock" in root) && !root.closest("[data-rb-viewer]")) root.clock = attach(root);
 }

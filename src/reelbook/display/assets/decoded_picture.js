@@ -19,7 +19,7 @@ export class DecodedPicture {
     this.canvas = document.createElement("canvas");
     [this.canvas.width, this.canvas.height] = this.turn % 2 ? [height, width] : [width, height];
     this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d", { alpha: false }));
-    box.append(this.canvas);
+    this.box = box;
   }
 
   /** Draw this frame, as soon as it is decoded; a later call replaces an earlier one. @param {number} number */
@@ -55,5 +55,7 @@ export class DecodedPicture {
     context.rotate((turn * Math.PI) / 2);
     context.drawImage(frame, -width / 2, -height / 2, width, height);
     this.shown = number;
+    // Only now: an empty canvas would hide the poster.
+    if (!this.canvas.parentNode) this.box.append(this.canvas);
   }
 }

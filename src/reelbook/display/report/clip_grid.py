@@ -1,19 +1,30 @@
-"""The clips of a report, arranged by their values and played synchronously."""
+"""The clips of a report or a notebook, arranged by their values: a grid on one clock, or one at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup
 
 from ..formatting import STATE_SIGNS, format_credits, join_with_dots, shorten
-from ..synced_clips import Clip, render_synced_clips
+from ..synced_clips import STYLE, Clip, render_synced_clips
+from ..tables.table_columns import format_json
 from .report_entries import Entry, Group
 from .report_media import PageMedia
 
+# Scripts turn the parts of a grid into tabs, and add what needs them; without scripts all of it is there to be read.
+VIEWER = Markup(
+    '<div class="rb rb-viewer mathjax_ignore tex2jax_ignore" data-rb-viewer data-view="{view}" data-lm-suppress-shortcuts="true">{summary}{body}{notes}'
+    '<script type="application/json">{payload}</script></div>'
+)
+SUMMARY, NOTES = Markup('<p class="rb-summary">{}</p>'), Markup('<p class="rb-notes">{}</p>')
 FACET = Markup("<h3><bdi>{}</bdi></h3>")
+PART = Markup('<div data-rb-part="{}">{}</div>')
+STYLES, SCRIPT = (STYLE, "clip_grid.css"), "grid.js"
+"""The assets of a page with clips, once: `render_style(*STYLES)`, and `render_script(SCRIPT)` after the last grid."""
 FLOW = Markup('<div class="rb-flow">{}</div>')
 TABLE = Markup(
     '<div class="rb-wide" role="region" aria-label="clips by {}" tabindex="0"><table class="rb-clips" style="--across:{}"><thead><tr><td></td>{}</tr></thead>'
@@ -28,7 +39,7 @@ FIGURE = Markup(
 )
 FILES_ROW = Markup('<div class="rb-many">{}</div>')
 SHARE = Markup('<div style="flex:{:.3f} 1 {:.0f}px;max-width:{:.0f}px">{}</div>')
-CAPTION = Markup('<a href="#again-{}">{}</a>{}')
+CAPTION = Markup('<a href="#again-{}">{}</a>')
 PRICE = Markup('<span class="rb-price"> · {}</span>')
 PICTURE = Markup(
     '<div class="rb-clip" style="aspect-ratio:{width}/{height}"><img src="{src}" alt="{name}" width="{width}" height="{height}" loading="lazy" decoding="async"></div>'
@@ -39,22 +50,57 @@ MAX_REASON_LENGTH = 160
 
 @dataclass(frozen=True)
 class ClipGrid:
-    """All clips and pictures of a report."""
+    """All clips and pictures of a table of runs."""
 
     groups: Sequence[Group]
     media: Mapping[Path, PageMedia]
+    key: str = ""
+    """The key with which the page requests files of a kernel; empty in a page without one."""
+    view: str = "grid"
+    """What is displayed first: the `grid`, or `one` clip at a time."""
+    has_recipes: bool = True
+    """Whether the page has the recipe of each run, to which its caption leads."""
+    summary: str = ""
+    notes: str = ""
 
     @property
     def markup(self) -> Markup:
-        """The clips with their controls; empty where there are none."""
-        if not any(one.poster or one.clip for one in self.media.values()):
+        """The clips with their controls; empty where there is nothing to look at in a report."""
+        if self.has_recipes and not any(one.poster or one.clip for one in self.media.values()):
             return Markup("")
         body = Markup("").join(self._render_group(group) for group in self.groups)
         clips = self.clips
-        if not clips:
-            return body
         count = f"{len(clips):,} clip{'' if len(clips) == 1 else 's'}"
-        return render_synced_clips(body, clips, name=f"{count} on one clock")
+        return VIEWER.format(
+            view=self.view,
+            summary=SUMMARY.format(self.summary) if self.summary else "",
+            body=render_synced_clips(body, clips, name=f"{count} on one clock") if clips else body,
+            notes=NOTES.format(self.notes) if self.notes else "",
+            payload=format_json({"key": self.key, "groups": list(map(self._pack_group, self.groups))}),
+        )
+
+    def make_cell(self, row: int) -> dict[str, Any]:
+        """One row as it is in the markup and in its data, for a page that replaces it."""
+        group, entry = next((group, one) for group in self.groups for one in group.entries if one.place == row)
+        number = group.entries.index(entry)
+        label = "" if group.layout.is_grid else _format_label(group, number)
+        html = Markup("").join(self._render_figures(group, entry, label))
+        return {"row": row, "html": str(html), "run": self._pack_group(group)["runs"][number]}
+
+    def _pack_group(self, group: Group) -> dict[str, Any]:
+        """What the page needs to know of a model's runs: their axes, and the values, label and price of each."""
+        return {
+            "model": group.model,
+            "axes": [{"name": axis.name, "values": axis.values, "bare": axis.bare} for axis in group.axes],
+            "runs": [
+                {
+                    "row": entry.place, "codes": [axis.codes[number] for axis in group.axes], "name": entry.name,
+                    "label": _format_label(group, number), "price": format_credits(entry.credits, entry.credits_source),
+                    "state": entry.status,
+                }
+                for number, entry in enumerate(group.entries)
+            ],
+        }  # fmt: skip
 
     @property
     def clips(self) -> list[Clip]:
@@ -65,24 +111,28 @@ class ClipGrid:
     def _render_group(self, group: Group) -> Markup:
         head = FACET.format(group.model or "another model") if len(self.groups) > 1 else Markup("")
         layout = group.layout
-        if not layout.is_grid:
-            return Markup("{}{}").format(head, FLOW.format(Markup("").join(self._render_flow(group))))
-        facets: dict[tuple[int, ...], list[int]] = {}
+        parts: dict[tuple[int, ...], list[int]] = {}
         for number in range(len(group.entries)):
-            facets.setdefault(tuple(axis.codes[number] for axis in layout.facets), []).append(number)
-        grids = [
-            Markup("{}{}").format(
-                FACET.format(join_with_dots(*(axis.values[code] for axis, code in zip(layout.facets, codes, strict=True)))) if codes else "",
-                self._render_grid(group, numbers),
-            )
-            for codes, numbers in sorted(facets.items())
-        ]  # fmt: skip
-        return Markup("{}{}").format(head, Markup("").join(grids))
+            parts.setdefault(tuple(axis.codes[number] for axis in layout.facets), []).append(number)
+        rendered = [self._render_part(group, codes, numbers) for codes, numbers in sorted(parts.items())]
+        return Markup("{}{}").format(head, Markup("").join(rendered))
 
-    def _render_flow(self, group: Group) -> Iterator[Markup]:
-        for number, entry in enumerate(group.entries):
-            label = join_with_dots(*(axis.values[axis.codes[number]] for axis in group.axes))
-            yield from self._render_figures(group, entry, label)
+    def _render_part(self, group: Group, codes: tuple[int, ...], numbers: Sequence[int]) -> Markup:
+        """The runs with these values of the axes that are neither rows nor columns."""
+        layout = group.layout
+        found = (
+            self._render_grid(group, numbers)
+            if layout.is_grid
+            else FLOW.format(Markup("").join(self._render_flow(group, numbers)))
+        )
+        if not codes:
+            return found
+        name = join_with_dots(*(axis.values[code] for axis, code in zip(layout.facets, codes, strict=True)))
+        return PART.format(name, FACET.format(name) + found)
+
+    def _render_flow(self, group: Group, numbers: Sequence[int]) -> Iterator[Markup]:
+        for number in numbers:
+            yield from self._render_figures(group, group.entries[number], _format_label(group, number))
 
     def _render_grid(self, group: Group, numbers: Sequence[int]) -> Markup:
         rows, across = group.layout.rows, group.layout.across
@@ -106,7 +156,7 @@ class ClipGrid:
     def _render_figures(self, group: Group, entry: Entry, label: str) -> Iterator[Markup]:
         if not entry.files:
             shape = self._find_shape(group)
-            yield _render_figure(entry, 0, shape, _render_placeholder(entry, shape), _render_caption(entry, label))
+            yield _render_figure(entry, 0, shape, _render_placeholder(entry, shape), self._render_caption(entry, label))
             return
         figures = [
             (
@@ -116,7 +166,7 @@ class ClipGrid:
                     place,
                     (one.width, one.height),
                     _render_media(entry, one),
-                    _render_caption(entry, label, place),
+                    self._render_caption(entry, label, place),
                 ),
             )
             for place, one in enumerate(self.media[file.path] for file in entry.files)
@@ -126,6 +176,18 @@ class ClipGrid:
             if len(figures) == 1
             else FILES_ROW.format(Markup("").join(_render_share(*pair) for pair in figures))
         )
+
+    def _render_caption(self, entry: Entry, label: str, place: int = 0) -> Markup:
+        """The caption: the label, where no headings have it, the run with a link to its recipe, and its price."""
+        name = f"file {place + 1}" if place else entry.name
+        lead = (
+            Markup('<bdi class="rb-lead" title="{}">{}</bdi>').format(label, shorten(label, 90))
+            if label and not place
+            else Markup("")
+        )
+        price = format_credits(entry.credits, entry.credits_source) if not place else ""
+        words = CAPTION.format(entry.place, name) if self.has_recipes else Markup("<b>{}</b>").format(name)
+        return Markup('{}<span class="rb-soft">{}{}</span>').format(lead, words, PRICE.format(price) if price else "")
 
     def _find_shape(self, group: Group) -> tuple[int, int]:
         """The size of another file of the group, for a placeholder."""
@@ -159,15 +221,6 @@ def _render_placeholder(entry: Entry, shape: tuple[int, int]) -> Markup:
     return PLACEHOLDER.format(*shape, words)
 
 
-def _render_caption(entry: Entry, label: str, place: int = 0) -> Markup:
-    """The caption: the label, where no headings have it, the run as a link to its recipe, and its price."""
-    name = f"file {place + 1}" if place else entry.name
-    has_label = label and not place
-    lead = (
-        Markup('<bdi class="rb-lead" title="{}">{}</bdi>').format(label, shorten(label, 90))
-        if has_label
-        else Markup("")
-    )
-    price = format_credits(entry.credits, entry.credits_source) if not place else ""
-    link = CAPTION.format(entry.place, name, PRICE.format(price) if price else "")
-    return Markup('{}<span class="rb-soft">{}</span>').format(lead, link)
+def _format_label(group: Group, number: int) -> str:
+    """What distinguishes a run from the others."""
+    return join_with_dots(*(axis.values[axis.codes[number]] for axis in group.axes))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
+from ...errors import ReelbookError
 from ...models.catalog import CATALOG
 from ...storage.table import INPUT_JSON
 
@@ -82,18 +83,42 @@ def find_input_columns(table: pd.DataFrame) -> list[str]:
     return [*plain, *(["take"] if "take" in names else [])]
 
 
-def choose_layout(axes: Sequence[Axis], runs: int) -> Layout:
-    """The layout by these axes: columns for few short values, rows for more, a grid for each value of the others."""
-    short = sorted((axis for axis in axes if not axis.is_long), key=lambda axis: len(axis.values))
-    if len(axes) < 2 or not short or len(short[0].values) > MAX_ACROSS:
-        return Layout(None, None, ())
-    across = short[0]
-    rest = [axis for axis in axes if axis is not across]
-    rows = max(rest, key=lambda axis: (not axis.is_long, len(axis.values)))
-    facets = tuple(axis for axis in rest if axis is not rows)
-    places = len(across.values) * len(rows.values) * math.prod(len(axis.values) for axis in facets)
+def choose_layout(
+    axes: Sequence[Axis], runs: int, *, rows: str | None = None, cols: str | None = None, tabs: str | None = None
+) -> Layout:
+    """The layout by these axes: columns for few short values, rows for more, a grid for each value of the others.
+
+    `rows`, `cols` and `tabs` name columns of the table whose axis takes that part.
+    """
+    named = {
+        part: _find_axis(axes, name, part) for part, name in (("rows", rows), ("cols", cols), ("tabs", tabs)) if name
+    }
+    if len({id(axis) for axis in named.values()}) < len(named):
+        raise ReelbookError(
+            "Rows, cols and tabs vary together here, so only one of them can be used. Leave the others out."
+        )
+    free = [axis for axis in axes if axis not in named.values()]
+    short = sorted((axis for axis in free if not axis.is_long), key=lambda axis: len(axis.values))
+    across = named.get("cols") or next((axis for axis in short if len(axis.values) <= MAX_ACROSS), None)
+    rest = [axis for axis in free if axis is not across]
+    down = named.get("rows") or max(rest, key=lambda axis: (not axis.is_long, len(axis.values)), default=None)
+    tab = (named["tabs"],) if "tabs" in named else ()
+    facets = (*tab, *(axis for axis in rest if axis is not down))
+    if across is None or down is None or not runs:
+        return Layout(None, None, tab)
+    places = len(across.values) * len(down.values) * math.prod(len(axis.values) for axis in facets)
     filled = len(set(zip(*(axis.codes for axis in axes), strict=True))) / places
-    return Layout(rows, across, facets) if filled >= MIN_FILLED and runs else Layout(None, None, ())
+    return Layout(down, across, facets) if filled >= MIN_FILLED or named else Layout(None, None, ())
+
+
+def _find_axis(axes: Sequence[Axis], name: str, part: str) -> Axis:
+    """The axis of a column; a sentence says which columns vary where it is none of them."""
+    found = next((axis for axis in axes if name in axis.columns), None)
+    if found is None:
+        names = [column for axis in axes for column in axis.columns]
+        hint = f"Those that vary are {', '.join(names)}." if names else "All inputs of its runs are equal."
+        raise ReelbookError(f"{part}={name!r} is no column of this table that varies. {hint}")
+    return found
 
 
 def format_named_value(name: str, value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -178,10 +178,13 @@ class Group:
     common: Mapping[str, str]
     """The inputs that are the same for all and differ from the defaults."""
 
+    parts: dict[str, str] = field(default_factory=dict)
+    """The columns chosen for `rows`, `cols` and `tabs`."""
+
     @cached_property
     def layout(self) -> Layout:
         """How they are arranged on the page."""
-        return choose_layout(self.axes, len(self.entries))
+        return choose_layout(self.axes, len(self.entries), **self.parts)
 
 
 def group_entries(table: pd.DataFrame, paths: Sequence[Sequence[str]]) -> list[Group]:

@@ -29,7 +29,6 @@ from .report_entries import Entry
 from .report_progress import SetText, ignore_text, show_progress
 
 MAX_CLIP_SIDE, MAX_CLIP_BYTES, KEYFRAMES = 320, 150_000, 12
-MAX_PICTURE_SIDE = 640
 QUIET_SECONDS = 1.0
 """The delay before progress is displayed."""
 MEDIA = "media"
@@ -54,8 +53,12 @@ class PageMedia:
 class MediaTarget(Protocol):
     """The destination of the media of a page."""
 
-    def add_clip(self, file: LocalFile, entry: Entry) -> tuple[str, FrameIndex | None]:
-        """Add a clip; returns the address to play, empty where there is none, and the index of what is there."""
+    @property
+    def longest(self) -> int:
+        """Pixels of the longer side of a clip's poster."""
+
+    def add_clip(self, file: LocalFile, entry: Entry) -> tuple[str, FrameIndex | None] | None:
+        """Add a clip; returns its address, empty if the kernel sends it, and the index of what is there; None if it is too large."""
 
     def add_picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
         """Add a small picture with this content; returns its address."""
@@ -67,10 +70,12 @@ class MediaTarget(Protocol):
 class InlineMedia:
     """Embeds media in the page."""
 
-    def add_clip(self, file: LocalFile, entry: Entry) -> tuple[str, FrameIndex | None]:
+    longest = MAX_CLIP_SIDE
+
+    def add_clip(self, file: LocalFile, entry: Entry) -> tuple[str, FrameIndex | None] | None:
         """The preview of a clip as a `data:` URI."""
         small = get_preview(file.path, longest=MAX_CLIP_SIDE, max_bytes=MAX_CLIP_BYTES, gop=KEYFRAMES)
-        return (data_uri("video/mp4", small), read_frame_index(small)) if small else ("", None)
+        return (data_uri("video/mp4", small), read_frame_index(small)) if small else None
 
     def add_picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
         """The picture as a `data:` URI."""
@@ -89,6 +94,7 @@ class FolderMedia:
     service: str | None
     names: dict[Path, str] = field(default_factory=dict)
     _guard: Lock = field(default_factory=Lock)
+    longest: int = MAX_CLIP_SIDE
 
     def add_clip(self, file: LocalFile, entry: Entry) -> tuple[str, FrameIndex | None]:
         """Copy the clip; returns its address."""
@@ -153,20 +159,21 @@ def _show_progress_if_slow(tasks: Sequence[Any]) -> AbstractContextManager[SetTe
 def _prepare(file: LocalFile, entry: Entry, target: MediaTarget) -> PageMedia:
     try:
         probe = file.probe
-        small = get_poster(file.path, longest=MAX_CLIP_SIDE if file.is_video else MAX_PICTURE_SIDE)
+        small = get_poster(file.path, longest=target.longest if file.is_video else 2 * target.longest)
         picture = target.add_picture(file, entry, small) if small else ""
-        film, index = target.add_clip(file, entry) if file.is_video else ("", None)
+        film = target.add_clip(file, entry) if file.is_video else None
         one = PageMedia(picture, width=probe.width, height=probe.height, original=target.add_original(file, entry))
     except ReelbookError as error:
         return PageMedia(note=_format_reason(file, error))
     if not file.is_video:
         return one
-    if not film:
+    if film is None:
         return replace(one, note="too large to play inside a page; a report with folder=True plays it")
     name = f"{entry.name}, {probe}"
-    times = read_uneven_times(file.path)
+    address, index = film
+    times = read_uneven_times(file.path) if address else ()
     frames = index.frames if index else probe.frames
-    clip = Clip(film, picture, probe.width, probe.height, frames, probe.rate or Fraction(24), name, index, times)
+    clip = Clip(address, picture, probe.width, probe.height, frames, probe.rate or Fraction(24), name, index, times)
     return replace(one, clip=clip)
 
 

@@ -17,16 +17,16 @@ from markupsafe import Markup
 from ..._version import __version__
 from ...media.posters import make_thumbnail
 from ...settings import options
-from .. import synced_clips
 from ..embedding import data_uri
 from ..fact_table import render_dotted
 from ..formatting import STATE_SIGNS, format_duration, join_with_dots, shorten
 from ..theme import bundle_scripts, render_style
+from . import clip_grid
 from .clip_grid import ClipGrid
 from .layout import Axis
 from .recipes import render_recipes
 from .report_entries import Entry, Group
-from .report_media import MAX_CLIP_SIDE, MAX_PICTURE_SIDE, PageMedia
+from .report_media import MAX_CLIP_SIDE, PageMedia
 from .shared_table import rename_files
 
 MAX_VALUES = 12
@@ -103,14 +103,14 @@ class Report:
 def _list_styles() -> list[str]:
     from ..tables import table_html
 
-    return [*table_html.STYLES, synced_clips.STYLE, "report.css"]
+    return [*table_html.STYLES, *clip_grid.STYLES, "report.css"]
 
 
 def _make_scripts() -> dict[str, Markup]:
     """The script elements of the page by the hashes of their texts, as in the policy."""
     from ..tables import table_html
 
-    texts = [bundle_scripts(name) for name in (synced_clips.SCRIPT, table_html.SCRIPT, "report.js")]
+    texts = [bundle_scripts(name) for name in (clip_grid.SCRIPT, table_html.SCRIPT, "report.js")]
     digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
     return {
         f"'sha256-{digest}'": Markup('<script type="module">{}</script>').format(Markup(text))
@@ -320,7 +320,7 @@ def _format_media_note(report: Report) -> str:
     where = (
         "The whole files lie in the folder media beside this page."
         if report.is_folder
-        else f"What it shows are previews: of clips at most {MAX_CLIP_SIDE} pixels wide and high, of pictures {MAX_PICTURE_SIDE}."
+        else f"What it shows are previews: of clips at most {MAX_CLIP_SIDE} pixels wide and high, of pictures {2 * MAX_CLIP_SIDE}."
     )
     return f" {where} It asks for nothing from a network." if report.media else ""
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ...runs.submission import ClientContext
+    from ...session import Session
     from ..plan.plan import Plan
     from ..plan.plan_rows import Row
 
@@ -150,12 +151,11 @@ class SweepJob(NameHints):
     @property
     def panel(self) -> Any:
         """A widget with the progress and buttons to pause and cancel, for display or a layout."""
-        session = self.plan.session
-        if session is None:
-            raise ReelbookError(
-                "This plan was made without a client, so that nobody draws its panel: look at job.progress."
-            )
-        return session.make_panel(self)
+        return self._get_session("draws its panel").make_panel(self)
+
+    def grid(self, rows: str | None = None, cols: str | None = None, tabs: str | None = None) -> Any:
+        """The clips on one clock, as `table.reel.grid`, filling while the sweep runs."""
+        return self._get_session("draws its clips").make_grid(self, rows=rows, cols=cols, tabs=tabs)
 
     def pause(self) -> None:
         """Stop sending until `resume()`; sent runs continue."""
@@ -262,6 +262,13 @@ class SweepJob(NameHints):
     async def _stop(self, why: str) -> None:
         if not self._done.is_set():
             self._executor.stop(Stopped(why))
+
+    def _get_session(self, purpose: str) -> Session:
+        if self.plan.session is None:
+            raise ReelbookError(
+                f"This plan was made without a client, so that nobody {purpose}: look at job.progress and job.frame."
+            )
+        return self.plan.session
 
     def _wake_listeners(self) -> None:
         self._changed.set()

@@ -99,7 +99,7 @@ function studioClock(group, films, { Clip: ClipOf, Clock: ClockOf, buttons: butt
   buttonsOf(group, clock);
   group.addEventListener("keydown", (event) => keysOf(event, clock));
   films.forEach(({ frame }) => frame.addEventListener("click", () => clock.toggle()));
-  const forget = [watchViewOf(clock), watchPageOf(clock)];
+  const forget = [watchViewOf(clock).stop, watchPageOf(clock)];
   return () => {
     forget.forEach((action) => action());
     clock.close();

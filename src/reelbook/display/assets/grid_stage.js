@@ -1,0 +1,168 @@
+// @ts-check
+/** One clip of a grid at a time, as large as fits: a control for every axis, and the original file where a kernel sends it. */
+
+import { pageFrames } from "./clock_clip.js";
+import { frameAt } from "./clock_time.js";
+import { DecodedPicture } from "./decoded_picture.js";
+import { Frames } from "./frames.js";
+import { bringFile } from "./kernel_files.js";
+import { made } from "./table_element.js";
+
+const FEW = 8; // Values of an axis that are buttons; more are a slider.
+const REST = 250; // Milliseconds that a clip stands before its original is fetched.
+const MAX_ORIGINALS = 4;
+
+/** The large view of a grid. */
+export class Stage {
+  /** Pictures of original files by row, the least recently used first. @type {Map<number, DecodedPicture>} */
+  #originals = new Map();
+  #timer = 0;
+  #row = -1;
+  /** Puts the box of the clip back into its cell. @type {(() => void) | null} */
+  #giveBack = null;
+
+  /** @param {import("./grid.js").Grid} grid */
+  constructor(grid) {
+    this.grid = grid;
+    this.sharp = made("div", { class: "rb-sharp" });
+    this.holder = made("div", { class: "rb-stage-clip" });
+    this.axes = made("div", { class: "rb-axes" });
+    this.words = made("p", { class: "rb-stage-words", role: "status" });
+    this.node = made("div", { class: "rb-stage" }, this.holder, made("div", {}, this.axes, this.words));
+    this.holder.addEventListener("click", () => grid.clock.toggle());
+    for (const event of ["frame", "change"]) grid.clock.addEventListener(event, () => this.#sharpen());
+  }
+
+  /** @param {HTMLElement} group The clips and their controls. */
+  place(group) {
+    group.insertBefore(this.node, group.firstChild);
+  }
+
+  /** @param {number | undefined} row */
+  open(row) {
+    const known = row === undefined ? undefined : this.grid.runs.get(row);
+    if (row === undefined || !known || !this.node.isConnected) return;
+    this.close();
+    this.#row = this.grid.held.row = row;
+    const { run, group } = known;
+    const box = this.grid.figures.get(row)?.querySelector(".rb-clip");
+    if (box) {
+      const mark = document.createComment("");
+      box.replaceWith(mark);
+      this.#giveBack = () => mark.replaceWith(box);
+      this.holder.replaceChildren(box, this.sharp);
+    }
+    this.#drawAxes(group, run);
+    const count = group.runs.filter(({ codes }) => codes.every((code, axis) => code === run.codes[axis])).length;
+    this.words.replaceChildren(made("bdi", {}, [run.name, run.label, run.price, run.state === "completed" ? "" : run.state,
+      count > 1 ? `${count} runs have these values` : ""].filter(Boolean).join(" · ")));
+    clearTimeout(this.#timer);
+    if (this.grid.key && this.grid.clipOf(row)) this.#timer = setTimeout(() => this.#fetch(row), REST);
+    this.#sharpen();
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+    this.#giveBack?.();
+    this.#giveBack = null;
+    this.sharp.replaceChildren();
+    this.#row = -1;
+  }
+
+  retry() {
+    if (this.#row >= 0) this.#fetch(this.#row);
+  }
+
+  /** @param {import("./grid.js").Group} group @param {import("./grid.js").Run} run */
+  #drawAxes(group, run) {
+    const hadFocus = this.axes.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).dataset.axis : null;
+    this.axes.replaceChildren(...group.axes.map((axis, place) => {
+      const choose = (/** @type {number} */ code) => this.open(nearest(group, run, place, code).row);
+      const control = axis.bare.length > FEW ? this.#slider(axis, place, run, choose) : this.#choices(group, place, run, choose);
+      return made("fieldset", { class: "rb-axis" }, made("legend", {}, axis.name), ...control);
+    }));
+    if (!group.axes.length || group.runs.length > new Set(group.runs.map(({ codes }) => codes.join())).size) {
+      this.axes.append(this.#list(group, run));
+    }
+    if (hadFocus) /** @type {HTMLElement | null} */ (this.axes.querySelector(`[data-axis="${hadFocus}"]:is(input, [tabindex="0"])`))?.focus();
+  }
+
+  /** @param {{bare: string[], name: string}} axis @param {number} place @param {import("./grid.js").Run} run @param {(code: number) => void} choose */
+  #slider(axis, place, run, choose) {
+    const input = /** @type {HTMLInputElement} */ (made("input", { type: "range", min: "0", max: String(axis.bare.length - 1), step: "1",
+      value: String(run.codes[place]), "aria-label": axis.name, "aria-valuetext": axis.bare[run.codes[place]], "data-axis": String(place) }));
+    input.addEventListener("input", () => choose(Number(input.value)));
+    input.addEventListener("keydown", (event) => event.stopPropagation()); // Arrows move it, and not the clips.
+    return [input, made("output", {}, axis.bare[run.codes[place]])];
+  }
+
+  /** @param {import("./grid.js").Group} group @param {number} place @param {import("./grid.js").Run} run @param {(code: number) => void} choose */
+  #choices(group, place, run, choose) {
+    const { bare, name } = group.axes[place];
+    const buttons = bare.map((text, code) => {
+      const isChosen = code === run.codes[place];
+      const button = made("button", { type: "button", role: "radio", "aria-checked": String(isChosen), tabindex: isChosen ? "0" : "-1", "data-axis": String(place) }, made("bdi", {}, text));
+      // The nearest run has another value of another axis as well.
+      if (!isChosen && !group.runs.some(({ codes }) => codes.every((other, axis) => other === (axis === place ? code : run.codes[axis])))) button.dataset.none = "";
+      button.addEventListener("click", () => choose(code));
+      button.addEventListener("keydown", (event) => {
+        const step = event.key === "ArrowRight" || event.key === "ArrowDown" ? 1 : event.key === "ArrowLeft" || event.key === "ArrowUp" ? -1 : 0;
+        if (!step) return;
+        event.preventDefault();
+        event.stopPropagation();
+        choose((code + step + bare.length) % bare.length);
+      });
+      return button;
+    });
+    return [made("div", { class: "rb-choices", role: "radiogroup", "aria-label": name }, ...buttons)];
+  }
+
+  /** Runs that no axis tells apart. @param {import("./grid.js").Group} group @param {import("./grid.js").Run} run */
+  #list(group, run) {
+    const select = /** @type {HTMLSelectElement} */ (made("select", { "aria-label": "run" }));
+    for (const { row, name } of group.runs) select.append(made("option", { value: String(row), ...(row === run.row ? { selected: "" } : {}) }, name));
+    select.addEventListener("change", () => this.open(Number(select.value)));
+    return made("fieldset", { class: "rb-axis" }, made("legend", {}, "run"), select);
+  }
+
+  /** The original of this row, once. @param {number} row */
+  async #fetch(row) {
+    const clip = this.grid.clipOf(row);
+    if (!clip || this.#originals.has(row)) return;
+    const { index, bytes } = await bringFile({ key: this.grid.key, row });
+    if (!index || !bytes || this.#originals.has(row)) return;
+    const frames = new Frames(pageFrames(), index, bytes);
+    if (frames.count !== clip.frames) return frames.close();
+    const holder = document.createElement("div");
+    this.#originals.set(row, new DecodedPicture(frames, holder, clip.rate));
+    for (const [oldest, picture] of this.#originals) {
+      if (this.#originals.size <= MAX_ORIGINALS) break;
+      picture.close();
+      this.#originals.delete(oldest);
+    }
+    this.#sharpen();
+  }
+
+  /** Show the frame of the original over that of the copy, as soon as it is decoded. */
+  async #sharpen() {
+    const row = this.#row;
+    const clip = this.grid.clipOf(row);
+    const picture = this.#originals.get(row);
+    if (!clip || !picture) return this.sharp.replaceChildren();
+    this.#originals.delete(row); // To the end: used most recently.
+    this.#originals.set(row, picture);
+    const { clock } = this.grid;
+    const number = frameAt(clip, clock.timeFor(clip, clock.time));
+    if (picture.shown !== number) this.sharp.replaceChildren(); // Never another frame than the copy below it.
+    if (clock.playing) picture.follow(number);
+    else await picture.show(number).catch(() => null);
+    if (row === this.#row && picture.shown === number && picture.canvas.parentNode !== this.sharp) this.sharp.replaceChildren(picture.canvas);
+  }
+}
+
+/** The run with this value of an axis that is nearest in the others. @param {import("./grid.js").Group} group @param {import("./grid.js").Run} run @param {number} place @param {number} code */
+function nearest(group, run, place, code) {
+  const away = (/** @type {import("./grid.js").Run} */ other) =>
+    other.codes.reduce((sum, value, axis) => sum + (axis === place ? 1e6 * Math.abs(value - code) : Math.abs(value - run.codes[axis])), 0);
+  return group.runs.reduce((best, other) => (away(other) < away(best) ? other : best));
+}

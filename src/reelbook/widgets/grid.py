@@ -1,0 +1,94 @@
+"""A grid of clips in a notebook: posters as static output, clips and ticks over a connection to the kernel."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from IPython.display import display
+
+from ..display.report.grid_bundle import MAX_CELLS, grid_bundle, make_clip_grid
+from ..display.run_progress import get_kernel_shell
+from ..display.tables.table_html import format_table
+from ..display.tables.table_media import find_files
+from ..errors import ReelbookError
+from ..sweeps.results.table_files import get_ticked
+from ..util.name_hints import NameHints
+from .table_clips import TableFileSender, open_sender
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..sweeps.execute.job import SweepJob
+
+UPDATE_SECONDS = 0.5
+"""Cells of a running sweep are replaced at most so often."""
+
+
+class Grid(NameHints):
+    """Clips of a table on one clock, in a grid by their values or one at a time. `selected` are the rows that were ticked."""
+
+    def __init__(
+        self, table: pd.DataFrame, *, view: str, parts: Mapping[str, str | None], job: SweepJob | None = None
+    ) -> None:
+        self._table, self._view, self._parts, self._job = table, view, dict(parts), job
+        # Now, because a wrong name is an error of this call and not of its display.
+        self._grid = make_clip_grid(table, key=secrets.token_urlsafe(16), view=view, parts=parts)
+        self._sender: TableFileSender | None = None
+        self._output: Any = None
+        self._guard = threading.Lock()
+        self._states = _list_states(table)
+        self._updated_at = 0.0
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The table; of a running sweep as it was at the last update."""
+        return self._table
+
+    @property
+    def selected(self) -> pd.DataFrame:
+        """The ticked rows, in the order of the table."""
+        places = self._sender.selected_rows if self._sender is not None else get_ticked(self._table)
+        return self._table.iloc[[place for place in places if place < len(self._table)]]
+
+    def __repr__(self) -> str:
+        return f"<grid of {format_table(self._table)}>"
+
+    def _ipython_display_(self) -> None:
+        if get_kernel_shell() is None:
+            display({"text/plain": repr(self)}, raw=True)  # type: ignore[no-untyped-call]
+            return
+        self._output = display(grid_bundle(self._grid), raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
+        self._sender = open_sender(self._grid.key, find_files(self._table.head(MAX_CELLS)), self._table)
+        if self._job is not None and not self._job.is_done:
+            self._job.on_change(self._update)
+
+    def _update(self, job: SweepJob) -> None:
+        """Replace the cells whose runs have another state; at the end the whole output, for the saved notebook."""
+        with self._guard:
+            now = time.monotonic()
+            if not job.is_done and now - self._updated_at < UPDATE_SECONDS:
+                return
+            self._updated_at = now
+            table = job.frame
+            states = _list_states(table)
+            changed = [row for row, state in enumerate(states[:MAX_CELLS]) if state != self._states[row]]
+            if not changed and not job.is_done:
+                return
+            self._table, self._states = table, states
+            try:
+                self._grid = make_clip_grid(table, key=self._grid.key, view=self._view, parts=self._parts)
+            except ReelbookError:
+                return  # A file that goes meanwhile; the next update says so.
+            if self._sender is not None:
+                self._sender.set_files(find_files(table.head(MAX_CELLS)))
+                self._sender.send({"cells": [self._grid.make_cell(row) for row in changed]})
+            if job.is_done and self._output is not None:
+                self._output.update(grid_bundle(self._grid), raw=True)
+
+
+def _list_states(table: pd.DataFrame) -> list[str]:
+    return [str(state) for state in table["status"]] if "status" in table.columns else [""] * len(table)
