@@ -21,7 +21,7 @@ from ..display.run_progress import get_kernel_shell
 from ..display.tables.table_html import MAX_ROWS, table_bundle
 from ..display.tables.table_media import find_files, is_media
 from ..errors import ReelbookError
-from ..sweeps.results.table_files import get_ticked, tick
+from ..sweeps.results.table_files import get_group, get_ticked, tick
 from .send_file import find_refusal, make_messages
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class TableFileSender(anywidget.AnyWidget):
         self._select = select
         self.selected_rows: tuple[int, ...] = tuple(selected)
         self.table_ref: weakref.ref[pd.DataFrame] | None = None
-        """The table whose ticks are displayed."""
+        """The table whose rows these are."""
         self.set_files(files)
         self._view: Any = None
         self.on_msg(self._on_message)
@@ -133,15 +133,20 @@ class TableFileSender(anywidget.AnyWidget):
 def show_table(reel: Reel) -> None:
     """Display a table with its pictures as the value of a cell; its clips are sent by the kernel."""
     table = reel.table
+    show_with_files(table, lambda key: table_bundle(table, key=key, group=get_group(table)))
+
+
+def show_with_files(table: pd.DataFrame, make_bundle: Callable[[str], dict[str, Any]]) -> None:
+    """Display what shows the rows of a table, and connect it with the table's files and ticks by a random key."""
     key = secrets.token_urlsafe(16)
-    display(table_bundle(table, key=key), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
+    display(make_bundle(key), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
     open_sender(key, find_files(table.head(MAX_ROWS)), table)
 
 
 def open_sender(key: str, files: Sequence[Sequence[str]], table: pd.DataFrame) -> TableFileSender | None:
     """Connect a display of a table with the kernel, if the cell runs on a page; its ticks are those of the table.
 
-    Displays of the same table object have the same ticks. The table is held weakly, because it may be large.
+    The table is held weakly, because it may be large.
     """
     if not len(table) or not is_page_attached():
         return None
@@ -150,9 +155,6 @@ def open_sender(key: str, files: Sequence[Sequence[str]], table: pd.DataFrame) -
     def select(rows: Sequence[int]) -> None:
         if (table := table_ref()) is not None:
             tick(table, rows)
-            for other in _open_senders:
-                if other.table_ref is table_ref and list(other.selected) != list(rows):
-                    other.selected = list(rows)
 
     sender = TableFileSender(key, files, selected=get_ticked(table), select=select)
     sender.table_ref = table_ref

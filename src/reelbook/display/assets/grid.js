@@ -45,7 +45,7 @@ export class Grid {
       group.dataset.rbLive = "";
     }
     this.view = watchView(this.clock);
-    this.picks = new Picks(this);
+    this.picks = new Picks(this, payload);
     for (const figure of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("figure[data-row]"))) this.#take(figure);
     this.clock.measure();
     this.bar = made("div", { class: "rb-viewer-bar" });

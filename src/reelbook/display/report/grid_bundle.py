@@ -12,10 +12,11 @@ from ...errors import ReelbookError
 from ...media.frame_index import FrameIndex, read_frame_index
 from ...media.local_file import LocalFile
 from ...settings import options
-from ...sweeps.results.table_files import find_paths
+from ...sweeps.results.table_files import find_paths, get_group
 from ..embedding import MAX_FULL_BYTES, data_uri
 from ..formatting import join_with_dots
-from ..tables.table_html import format_table
+from ..tables import table_html
+from ..tables.table_html import format_table, render_table_markup
 from ..theme import render_script, render_style
 from .clip_grid import SCRIPT, STYLES, ClipGrid
 from .report_entries import Entry, Group, group_entries, with_unique_index
@@ -28,6 +29,7 @@ MAX_CELLS = 200
 """Runs in one grid; a page with more posters is heavy, and no one compares so many clips."""
 POSTER_SIDES = ((12, 320), (24, 256), (64, 192), (MAX_CELLS, 128))
 """The longest side of a poster in a grid of at most so many files, so that a saved notebook stays below a megabyte."""
+TABLE = Markup('<details class="rb-grid-table"><summary>Table</summary>{}</details>')
 EMPTY = "This table has no rows, so there is nothing to look at. Filter it less, or run the sweep first."
 
 
@@ -75,12 +77,17 @@ def make_clip_grid(
     notes = f"These are the first {MAX_CELLS:,} of {len(table):,} runs." if len(table) > MAX_CELLS else ""
     axes = " × ".join(axis.name for group in groups[:1] for axis in group.axes)
     summary = join_with_dots(format_table(head), axes)
-    return ClipGrid(groups, media, key, view, has_recipes=False, summary=summary, notes=notes)
+    picks = get_group(table)
+    rows = TABLE.format(render_table_markup(head, key=key, group=picks, posters={}))
+    return ClipGrid(
+        groups, media, key, view, has_recipes=False, summary=summary, table=rows, notes=notes, picks=picks
+    )
 
 
 def grid_bundle(grid: ClipGrid) -> dict[str, Any]:
     """The grid as an output of a cell: HTML and a line of text, by MIME type."""
-    html = Markup("").join([render_style(*STYLES), grid.markup, render_script(SCRIPT)])
+    style, script = render_style(*STYLES, *table_html.STYLES), render_script(SCRIPT, table_html.SCRIPT)
+    html = Markup("").join([style, grid.markup, script])
     return {"text/plain": f"{grid.summary} · clips on one clock in a notebook", "text/html": str(html)}
 
 
