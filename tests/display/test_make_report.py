@@ -211,7 +211,7 @@ class TestPage:
         page, told = page_of(both, tmp_path), page_of(apart, tmp_path)
 
         index = json.loads(
-            re.findall(r'<script type="application/json">(\{"key":"[^"]*","rows".*?)</script>', page)[0]
+            re.findall(r'<script type="application/json">(\{"key":"[^"]*","group":"[^"]*","rows".*?)</script>', page)[0]
         )["columns"][0]
         assert (index["name"], index["order"]) == ("run", [0, 1, 2, 3])
         assert re.findall(r"<summary><b>(.*?)</b>", page) == ["run 0", "run 1", "run 2", "run 3"]

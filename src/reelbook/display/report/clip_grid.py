@@ -61,7 +61,7 @@ class ClipGrid:
     has_recipes: bool = True
     """Whether the page has the recipe of each run, to which its caption leads."""
     summary: str = ""
-    table: Markup = Markup("")
+    table: str = ""
     """A table of the same rows, below the clips."""
     notes: str = ""
     picks: str = ""
@@ -79,8 +79,10 @@ class ClipGrid:
             view=self.view,
             summary=SUMMARY.format(self.summary) if self.summary else "",
             body=render_synced_clips(body, clips, name=f"{count} on one clock") if clips else body,
-            notes=self.table + (NOTES.format(self.notes) if self.notes else ""),
-            payload=format_json({"key": self.key, "group": self.picks, "groups": list(map(self._pack_group, self.groups))}),
+            notes=Markup(self.table) + (NOTES.format(self.notes) if self.notes else ""),
+            payload=format_json(
+                {"key": self.key, "group": self.picks, "groups": list(map(self._pack_group, self.groups))}
+            ),
         )
 
     def make_cell(self, row: int) -> dict[str, Any]:

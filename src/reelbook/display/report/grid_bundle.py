@@ -79,9 +79,7 @@ def make_clip_grid(
     summary = join_with_dots(format_table(head), axes)
     picks = get_group(table)
     rows = TABLE.format(render_table_markup(head, key=key, group=picks, posters={}))
-    return ClipGrid(
-        groups, media, key, view, has_recipes=False, summary=summary, table=rows, notes=notes, picks=picks
-    )
+    return ClipGrid(groups, media, key, view, has_recipes=False, summary=summary, table=rows, notes=notes, picks=picks)
 
 
 def grid_bundle(grid: ClipGrid) -> dict[str, Any]:
