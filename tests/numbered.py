@@ -76,8 +76,8 @@ def _kinds() -> list[Kind]:
         Kind("VP9 in WebM, 24000/1001", ".webm", "libvpx-vp9", rate=Fraction(24000, 1001)),
         Kind("VP8 in WebM", ".webm", "libvpx"),
         Kind("H.264 in Matroska", ".mkv", "libx264", options={"bf": "2"}),
-        Kind("AV1", ".mp4", "libsvtav1", options={"preset": "12"}),
-        Kind("AV1 in WebM", ".webm", "libsvtav1", options={"preset": "12"}),
+        Kind("AV1", ".mp4", "libsvtav1", options={"preset": "10", "crf": "20"}),
+        Kind("AV1 in WebM", ".webm", "libsvtav1", options={"preset": "10", "crf": "20"}),
         Kind("10 bits", pixels="yuv420p10le", options={"bf": "2"}),
         Kind("HEVC", codec="libx265", is_decoded=False, options={"x265-params": "log-level=none"}),
         Kind("MPEG-4 part 2", codec="mpeg4", is_decoded=False),
@@ -102,7 +102,10 @@ def numbered_clip(folder: Path, kind: Kind) -> Path:
 
 
 def _write(path: Path, kind: Kind) -> None:
-    fast = {"libx264": {"preset": "ultrafast", "crf": "20"}, "libvpx-vp9": {"cpu-used": "8", "deadline": "realtime", "b": "600k"}}
+    fast = {
+        "libx264": {"preset": "ultrafast", "crf": "20"},
+        "libvpx-vp9": {"cpu-used": "8", "deadline": "realtime", "b": "600k"},
+    }
     base = Fraction(1, 100) if kind.ticks else 1 / kind.rate
     with av.open(str(path), "w") as container:
         how = {**fast.get(kind.codec, {}), **kind.options}
@@ -116,7 +119,7 @@ def _write(path: Path, kind: Kind) -> None:
             stream.set_display_rotation(-kind.rotation)
         for number in range(kind.frames):
             upright = draw(number - kind.cut if number >= kind.cut else 255 - number, kind.size)
-            coded = np.ascontiguousarray(np.rot90(upright, kind.rotation // 90))  # Counterclockwise, before it is turned back.
+            coded = np.ascontiguousarray(np.rot90(upright, kind.rotation // 90))  # Counterclockwise.
             frame = av.VideoFrame.from_ndarray(coded, format="rgb24")
             frame.pts, frame.time_base = kind.ticks[number] if kind.ticks else number, base
             _put(container, stream, kind, base, frame)
@@ -156,14 +159,14 @@ def read_number(picture: Image.Image) -> int:
     return sum(int(bit) << place for place, bit in enumerate(upper[1:-1]))
 
 
-READ_NUMBER = """(drawable, width, height) => {
+READ_NUMBER = """const readNumber = (drawable, width, height) => {
   const pen = new OffscreenCanvas(width, height).getContext("2d", {willReadFrequently: true});
   pen.drawImage(drawable, 0, 0, width, height);
-  const at = (column, part) => pen.getImageData(Math.floor((column + 0.5) * width / %d), Math.floor(height * part), 1, 1).data[1] > 128;
-  const [upper, lower] = [0.25, 0.75].map((part) => Array.from({length: %d}, (_, column) => at(column, part)));
+  const at = (column, part) => pen.getImageData(Math.floor((column + 0.5) * width / COLUMNS), Math.floor(height * part), 1, 1).data[1] > 128;
+  const [upper, lower] = [0.25, 0.75].map((part) => Array.from({length: COLUMNS}, (_, column) => at(column, part)));
   if (!upper[0] || !lower[0] || upper.at(-1) || lower.at(-1)) return -1;
   const bits = upper.slice(1, -1);
   if (bits.some((bit, place) => bit === lower[place + 1])) return -1;
   return bits.reduce((sum, bit, place) => sum + (bit << place), 0);
-}""" % (COLUMNS, COLUMNS)
+};""".replace("COLUMNS", str(COLUMNS))
 """The same in a page, for whatever can be drawn on a canvas."""
