@@ -96,7 +96,7 @@ class TestKept:
 
         again = get_poster(clip)
 
-        place = tmp_path / "library" / "posters" / f"{clip.stem}-2-320.jpg"
+        place = tmp_path / "library" / "posters" / f"{clip.stem}-3-320.jpg"
         assert made == again == place.read_bytes()
         assert [path.name for path in place.parent.iterdir()] == [place.name]
 
@@ -105,7 +105,7 @@ class TestKept:
         """A power cut may leave nothing, zeros, or a half."""
         clip = shelved_film(tmp_path / "library")
         made = get_poster(clip)
-        place = tmp_path / "library" / "posters" / f"{clip.stem}-2-320.jpg"
+        place = tmp_path / "library" / "posters" / f"{clip.stem}-3-320.jpg"
         place.write_bytes(harm)
 
         assert get_poster(clip) == made == place.read_bytes()
@@ -202,4 +202,4 @@ class TestThumb:
 
         make_thumbnail(clip, 40, 40)
 
-        assert [path.name for path in (tmp_path / "library" / "posters").iterdir()] == [f"{clip.stem}-2-320.jpg"]
+        assert [path.name for path in (tmp_path / "library" / "posters").iterdir()] == [f"{clip.stem}-3-320.jpg"]

@@ -84,12 +84,12 @@ def test_it_is_kept_for_each_choice(tmp_path: Path) -> None:
     again, other = get_preview(clip), get_preview(clip, longest=64)
 
     folder = tmp_path / "library" / "previews"
-    place = folder / f"{clip.stem}-2-320-150000-12.mp4"
+    place = folder / f"{clip.stem}-3-320-150000-12.mp4"
     assert made == again == place.read_bytes()
     assert other is None
     clip.write_bytes(whole)
     assert get_preview(clip, longest=64, gop=6) is not None
-    assert {path.name for path in folder.iterdir()} == {place.name, f"{clip.stem}-2-64-150000-6.mp4"}
+    assert {path.name for path in folder.iterdir()} == {place.name, f"{clip.stem}-3-64-150000-6.mp4"}
     place.write_bytes((made or b"")[:-50])
     assert get_preview(clip) == place.read_bytes() == made
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ReelbookError
 from ..media.bounded_open import MAX_PIXELS
+from ..media.stream_facts import read_display_size
 from ..models.picture_headers import parse_header
 from ..settings import options
 from .formatting import format_size
@@ -119,8 +120,7 @@ def _find_size(copy: bytes) -> tuple[int, int]:
     import av
 
     with av.open(io.BytesIO(copy), "r", format="mp4") as container:
-        stream = container.streams.video[0]
-        return stream.width, stream.height
+        return read_display_size(container, container.streams.video[0])
 
 
 def _preview(path: Path) -> bytes | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from ..util.replace_file import PRIVATE, replace_file
 
 SHELF = "media"
-VERSION = 2
+VERSION = 3
 """Version of the entries' format: entries of earlier versions are ignored."""
 _SHELF_NAME = re.compile(r"[0-9a-f]{64}")
 
@@ -44,7 +44,7 @@ def get_cache_path(path: str, folder: str, ending: str) -> Path | None:
     """Get the cache path of an entry made from a file; None for a file outside a library's shelf.
 
     >>> get_cache_path(f"/films/media/{'c0ffee00' * 8}.mp4", "posters", "320.jpg").name
-    'c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00-2-320.jpg'
+    'c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00-3-320.jpg'
     >>> get_cache_path("/films/holiday.mp4", "posters", "320.jpg")
     """
     file = Path(path)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import av
 
 from .bounded_open import open_video
+from .stream_facts import read_rotation
 
 if TYPE_CHECKING:
     from av import VideoStream
@@ -113,7 +114,7 @@ def _index(container: av.container.InputContainer, stream: VideoStream) -> Frame
         codec,
         bytes(stream.codec_context.extradata or b"") if codec.startswith(("avc1", "av01")) else b"",
         (stream.width, stream.height),
-        _read_rotation(container, stream),
+        read_rotation(container, stream),
         tuple(packet.pos or 0 for packet in packets),
         tuple(packet.size for packet in packets),
         tuple(place for place, packet in enumerate(packets) if packet.is_keyframe),
@@ -144,10 +145,3 @@ def _format_codec(stream: VideoStream) -> str | None:
         tier, depth = "H" if extra[2] >> 7 else "M", "10" if extra[2] >> 6 & 1 else "08"
         return f"av01.{extra[1] >> 5}.{extra[1] & 31:02}{tier}.{depth}"
     return None
-
-
-def _read_rotation(container: av.container.InputContainer, stream: VideoStream) -> int:
-    """The rotation that the file asks for, which a decoder states with its first frame."""
-    container.seek(0, stream=stream, backward=True)
-    frame = next(container.decode(stream), None)
-    return round(-frame.rotation / 90) * 90 % 360 if frame is not None else 0

@@ -230,26 +230,22 @@ class LocalFile(NameHints):
 
     def _probed(self) -> Probe:
         if self.is_video:
+            from .stream_facts import count_frames, read_display_size
+
             with self._opened() as (container, stream):
-                # A WebM's header does not contain the number of frames.
-                frames = stream.frames or sum(1 for packet in container.demux(stream) if packet.size)
-                return Probe(stream.width, stream.height, frames, stream.average_rate or stream.guessed_rate)
+                frames, rate = count_frames(container, stream), stream.average_rate or stream.guessed_rate
+                return Probe(*read_display_size(container, stream), frames, rate)
         from .bounded_open import read_picture_size
 
         return Probe(*read_picture_size(self.path), 1, None)
 
     def _decoded(self, number: int) -> Image:
-        with self._opened() as (container, stream):
-            rate = stream.average_rate or Fraction(24)
-            # Seek to the keyframe before it, then decode up to the frame.
-            container.seek(int(number / rate / (stream.time_base or Fraction(1))), stream=stream)
-            for frame in container.decode(stream):
-                if frame.time is not None and round(frame.time * rate) >= number:
-                    return _picture(frame, stream)
-        raise ReelbookError(f"{self.path} has no frame {number}.")
+        from .stills import read_frames
+
+        return read_frames(self.path, lambda count, _: [number], None).frames[0]
 
 
 def _picture(frame: VideoFrame, stream: VideoStream) -> Image:
-    from . import video_colours
+    from .stills import shrink_frame
 
-    return video_colours.convert_to_rgb(frame, video_colours.get_colours(frame, stream.codec_context.name))
+    return shrink_frame(frame, stream.codec_context, None)

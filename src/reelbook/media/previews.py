@@ -22,6 +22,7 @@ from . import derived_cache, stills, video_colours
 from .bounded_open import open_video
 from .derived_cache import FileVersion
 from .local_file import is_video
+from .stream_facts import get_display_size, read_rotation
 
 ENCODERS = ("libx264", "libvpx-vp9")
 """Encoders whose output browsers play in an MP4; the first available is used."""
@@ -108,13 +109,18 @@ def _encoded(file: FileVersion, encoder: str, longest: int, max_bytes: int, gop:
         # The index is written at the front, into reserved space: FFmpeg's faststart needs a file on disk.
         index = {"moov_size": str(INDEX_BYTES + FRAME_BYTES * frames)}
         target = stack.enter_context(av.open(out, "w", format="mp4", options=index))
-        box = _box((clip.width, clip.height), frames, longest, max_bytes)
+        rotation = read_rotation(source, clip)
+        square = get_display_size((clip.width, clip.height), clip.codec_context.sample_aspect_ratio, 0)
+        box = _box(square, frames, longest, max_bytes)
         # PyAV's types know the stream's class only for a literal encoder name.
         bits = max_bytes * 8 / (frames * box[0] * box[1])
         crf = TINY_CRF if box[0] * box[1] <= TINY_PIXELS and bits >= TINY_BITS else CRF
         options = _options(encoder, crf, max_bytes, max(frames / rate, Fraction(1)))
         small = cast(VideoStream, target.add_stream(encoder, rate=rate, options=options))
         _prepare(small.codec_context, box, gop)
+        if rotation:
+            # Not turned itself: a player turns it as it turns the original.
+            small.set_display_rotation(-rotation)
         _copy(source.decode(clip), clip.codec_context.name, target, small, tick=1 / rate)
     content = out.getvalue()
     return content if len(content) <= max_bytes else None

@@ -15,9 +15,10 @@ from ..errors import ReelbookError
 from . import bounded_open, video_colours
 from .bounded_open import ON_ITS_SIDE, ORIENTATION, open_video
 from .local_file import is_video
+from .stream_facts import get_display_size, get_rotation, read_display_size, turn_size
 
 if TYPE_CHECKING:
-    from av import Packet, VideoFrame, VideoStream
+    from av import Packet, VideoCodecContext, VideoFrame, VideoStream
     from av.container import InputContainer
 
 GROUND = (255, 255, 255)
@@ -30,6 +31,8 @@ _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT, 3: Image.Transpose.ROTATE_180, 4: Image.Transpose.FLIP_TOP_BOTTOM,
     5: Image.Transpose.TRANSPOSE, 6: Image.Transpose.ROTATE_270, 7: Image.Transpose.TRANSVERSE, 8: Image.Transpose.ROTATE_90,
 }  # fmt: skip
+
+_CLOCKWISE = {90: Image.Transpose.ROTATE_270, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_90}
 
 Size = tuple[int, int]
 
@@ -45,10 +48,10 @@ def fit_size(size: Size, box: Size) -> Size:
 
 
 def get_size(path: str | Path) -> Size:
-    """Width and height of a video or picture, after its Exif rotation."""
+    """Width and height of a video or picture, after its rotation."""
     if is_video(path):
-        with open_video(path, to_decode=False) as (_, stream):
-            return stream.width, stream.height
+        with open_video(path, to_decode=False) as (container, stream):
+            return read_display_size(container, stream)
     return bounded_open.read_picture_size(path)
 
 
@@ -89,7 +92,7 @@ def read_middle(path: str | Path, box: Size) -> Image.Image:
         frame = _frame_from(container, stream, goal, earliest)
         if frame is None:
             raise ReelbookError(f"{path} holds no frame. Pick the run up with rb.attach, which fetches it anew.")
-        return shrink_frame(frame, stream.codec_context.name, box)
+        return shrink_frame(frame, stream.codec_context, box)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +124,17 @@ def read_spread(path: str | Path, count: int, box: Size) -> ClipFrames:
     )
 
 
-def read_frames(path: str | Path, choose: Callable[[int, Fraction], Sequence[int]], box: Size) -> ClipFrames:
+def read_frames(path: str | Path, choose: Callable[[int, Fraction], Sequence[int]], box: Size | None) -> ClipFrames:
     """Read the frames of a clip whose numbers `choose` returns for the number of frames and their rate."""
     with open_video(path, to_decode=False) as (container, stream):
         marks = [_Mark(number, *mark) for number, mark in enumerate(_marks(container, stream))]
-        times = sorted(mark.pts for mark in marks)
-        if not times or len(times) < stream.frames:
+        times = sorted(mark.pts for mark in marks if not mark.is_discard)
+        if not times or len(marks) < stream.frames:
             raise ReelbookError(
                 f"{path} names {stream.frames} frames and holds fewer. Pick the run up with rb.attach, which fetches it anew."
             )
         rate = stream.average_rate or stream.guessed_rate or Fraction(24)
-        size = stream.width, stream.height
+        size = read_display_size(container, stream)
     numbers = [min(max(number, 0), len(times) - 1) for number in choose(len(times), rate)]
     wanted = {times[number] for number in numbers}
     found = _decoded(path, _stretches(marks, wanted), wanted, box) if wanted else {}
@@ -142,11 +145,13 @@ def read_frames(path: str | Path, choose: Callable[[int, Fraction], Sequence[int
     return ClipFrames([found[times[number]] for number in numbers], numbers, len(times), rate, size)
 
 
-def shrink_frame(frame: VideoFrame, codec: str, box: Size) -> Image.Image:
-    """A frame of a stream of this codec as a picture inside a box."""
-    return video_colours.convert_to_rgb(
-        frame, video_colours.get_colours(frame, codec), fit_size((frame.width, frame.height), box)
-    )
+def shrink_frame(frame: VideoFrame, context: VideoCodecContext, box: Size | None) -> Image.Image:
+    """A decoded frame as a picture as it is displayed: upright, with square pixels, inside a box if one is given."""
+    rotation = get_rotation(frame)
+    size = get_display_size((frame.width, frame.height), context.sample_aspect_ratio, rotation)
+    colours = video_colours.get_colours(frame, context.name)
+    picture = video_colours.convert_to_rgb(frame, colours, turn_size(fit_size(size, box or size), rotation))
+    return picture.transpose(_CLOCKWISE[rotation]) if rotation else picture
 
 
 def _span(container: InputContainer, stream: VideoStream) -> tuple[int, int]:
@@ -167,7 +172,7 @@ def _frame_from(container: InputContainer, stream: VideoStream, goal: int, earli
     for packet in container.demux(stream):
         # Before the goal, frames that no other refers to are skipped.
         is_before = packet.pts is not None and packet.pts < goal and not packet.is_keyframe
-        context.skip_frame = "NONREF" if is_before else "DEFAULT"
+        _skip_unreferenced(context, is_before)
         frames = context.decode(packet)
         if last is None and packet.is_keyframe and packet.pts is not None and packet.pts >= earliest:
             # A decoder delays frames until it knows their order: flush it for this one.
@@ -179,17 +184,25 @@ def _frame_from(container: InputContainer, stream: VideoStream, goal: int, earli
     return last
 
 
+def _skip_unreferenced(context: Any, is_skipped: bool) -> None:
+    """Skip the next frame if no other refers to it, or decode it."""
+    # dav1d reads this with the first packet only, and would then never decode any of these frames.
+    context.skip_frame = "NONREF" if is_skipped and context.name != "libdav1d" else "DEFAULT"
+
+
 class _Mark(NamedTuple):
     """Number and time of a packet without its data, so that a long clip is not held in memory."""
 
     number: int
     pts: int
     is_keyframe: bool
+    is_discard: bool
+    """Whether an edit list cuts its frame off."""
 
 
-def _marks(container: InputContainer, stream: VideoStream) -> Iterator[tuple[int, bool]]:
+def _marks(container: InputContainer, stream: VideoStream) -> Iterator[tuple[int, bool, bool]]:
     for packet in _packets(container, stream):
-        yield cast(int, packet.pts), packet.is_keyframe
+        yield cast(int, packet.pts), packet.is_keyframe, packet.is_discard
 
 
 def _packets(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
@@ -197,7 +210,7 @@ def _packets(container: InputContainer, stream: VideoStream) -> Iterator[Packet[
 
 
 def _decoded(
-    path: str | Path, stretches: Sequence[Sequence[_Mark]], wanted: set[int], box: Size
+    path: str | Path, stretches: Sequence[Sequence[_Mark]], wanted: set[int], box: Size | None
 ) -> dict[int, Image.Image]:
     """The frames at these times. Only stretches that contain one are decoded, without frames they do not refer to."""
     found: dict[int, Image.Image] = {}
@@ -210,11 +223,11 @@ def _decoded(
             if not is_needed:
                 continue
             # A frame that no other refers to is decoded only if it is wanted itself.
-            context.skip_frame = "DEFAULT" if packet.pts in wanted else "NONREF"
+            _skip_unreferenced(context, packet.pts not in wanted)
             is_needed = number not in ends
             for frame in [*context.decode(packet), *(() if is_needed else context.decode(None))]:
                 if frame.pts in wanted and frame.pts not in found:
-                    found[frame.pts] = shrink_frame(frame, context.name, box)
+                    found[frame.pts] = shrink_frame(frame, context, box)
             if not is_needed:
                 context.flush_buffers()
                 if number == max(ends):

@@ -1,0 +1,65 @@
+"""Size, rotation and number of frames of a video stream, as a player displays them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from av import VideoFrame, VideoStream
+    from av.container import InputContainer
+
+Size = tuple[int, int]
+
+
+def get_rotation(frame: VideoFrame) -> int:
+    """Degrees by which a decoded frame is turned clockwise to be displayed: 0, 90, 180 or 270."""
+    return round(-frame.rotation / 90) * 90 % 360
+
+
+def turn_size(size: Size, rotation: int) -> Size:
+    """Width and height after the rotation, or before it.
+
+    >>> turn_size((640, 360), 90), turn_size((640, 360), 180)
+    ((360, 640), (640, 360))
+    """
+    return size if rotation % 180 == 0 else (size[1], size[0])
+
+
+def get_display_size(coded: Size, aspect: Fraction | None, rotation: int) -> Size:
+    """Width and height as displayed, from those as coded, the ratio of a pixel's sides, and the rotation.
+
+    >>> get_display_size((720, 576), Fraction(16, 15), 0), get_display_size((640, 360), None, 90)
+    ((768, 576), (360, 640))
+    """
+    width = round(coded[0] * aspect) if aspect else coded[0]
+    return turn_size((max(1, width), coded[1]), rotation)
+
+
+def read_rotation(container: InputContainer, stream: VideoStream) -> int:
+    """The rotation that the file asks for, which a decoder states with its first frame; 0 if none can be decoded.
+
+    Afterwards the container is at its start.
+    """
+    container.seek(0, stream=stream, backward=True)
+    try:
+        frame = next(container.decode(stream), None)
+    # Decoders raise errors of many types for a broken file.
+    except Exception:
+        frame = None
+    container.seek(0, stream=stream, backward=True)
+    return get_rotation(frame) if frame is not None else 0
+
+
+def read_display_size(container: InputContainer, stream: VideoStream) -> Size:
+    """Width and height as displayed."""
+    aspect = stream.codec_context.sample_aspect_ratio
+    return get_display_size((stream.width, stream.height), aspect, read_rotation(container, stream))
+
+
+def count_frames(container: InputContainer, stream: VideoStream) -> int:
+    """Number of frames that are displayed: without those that an edit list cuts off."""
+    if stream.frames:
+        return stream.frames - sum(entry.is_discard for entry in stream.index_entries)
+    # The header of a WebM does not contain it.
+    return sum(1 for packet in container.demux(stream) if packet.size and not packet.is_discard)
