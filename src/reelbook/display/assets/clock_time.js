@@ -6,7 +6,7 @@ const TOO_FAR = 0.25; // Seconds beyond which a clip jumps; below, it is nudged.
 const SLOWEST = 0.85;
 const QUICKEST = 1.15;
 
-export const AHEAD = 0.08; // Seconds that a played clip takes to get going when it joins the others.
+export const JOIN_AHEAD = 0.08; // Seconds that a played clip takes to get going when it joins the others.
 
 /** @typedef {{frames: number, rate: number, seconds: number, times?: number[] | null}} Timed `times` only where frames are not evenly spaced. */
 

@@ -29,7 +29,7 @@ export class Grid {
   /** @param {HTMLElement} root */
   constructor(root) {
     this.root = root;
-    const payload = JSON.parse(/** @type {HTMLElement} */ (root.querySelector('script[type="application/json"]')).textContent ?? "");
+    const payload = JSON.parse(/** @type {HTMLElement} */ (root.querySelector(':scope > script[type="application/json"]')).textContent ?? "");
     /** @type {string} */
     this.key = payload.key;
     /** @type {Group[]} */

@@ -25,10 +25,10 @@ export class Stage {
   constructor(grid) {
     this.grid = grid;
     this.sharp = made("div", { class: "rb-sharp" });
-    this.holder = made("div", { class: "rb-stage-clip" });
+    this.holder = made("div", { class: "rb-one-clip" });
     this.axes = made("div", { class: "rb-axes" });
-    this.words = made("p", { class: "rb-stage-words", role: "status" });
-    this.node = made("div", { class: "rb-stage" }, this.holder, made("div", {}, this.axes, this.words));
+    this.words = made("p", { class: "rb-one-words", role: "status" });
+    this.node = made("div", { class: "rb-one" }, this.holder, made("div", {}, this.axes, this.words));
     this.holder.addEventListener("click", () => grid.clock.toggle());
     for (const event of ["frame", "change"]) grid.clock.addEventListener(event, () => this.#sharpen());
   }

@@ -1,7 +1,7 @@
 // @ts-check
 /** A clip's picture as the browser's own player shows it: where the page may not decode, or the player knows a format better. */
 
-import { AHEAD, chase, isOver, middleOf } from "./clock_time.js";
+import { JOIN_AHEAD, chase, isOver, middleOf } from "./clock_time.js";
 
 const MAX_WAIT = 1500; // Milliseconds that a frame may take to come.
 const CHASE_EVERY = 100; // Milliseconds.
@@ -62,7 +62,7 @@ export class PlayedPicture {
     }
     if (this.video.paused || this.video.ended) this.video.play().catch(() => null); // Rejected when paused meanwhile.
     const found = chase(this.video.currentTime - time, speed);
-    if (found.isJump) this.video.currentTime = Math.min(time + AHEAD, middleOf(this.clip, this.clip.frames - 1));
+    if (found.isJump) this.video.currentTime = Math.min(time + JOIN_AHEAD, middleOf(this.clip, this.clip.frames - 1));
     this.video.playbackRate = found.speed;
   }
 

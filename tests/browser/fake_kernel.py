@@ -1,0 +1,57 @@
+"""A kernel's side of a display in a bare page: files come as the real messages bring them, without a kernel."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page
+
+from reelbook.widgets.send_file import make_messages
+
+# Answers as `table_clips.js` does; what the kernel would receive is in `toKernel`, and a row waits for its promise in `holding`.
+ANSWER = """files => {
+  window.toKernel = [];
+  window.holding ??= {};
+  addEventListener("reelbook:want", (event) => {
+    const { key, row, place = 0, copy = "", answer } = event.detail;
+    toKernel.push(["want", row, place, copy]);
+    const file = files[`${row}/${place}/${copy}`] ?? files[`${row}/${place}/`];
+    if (!file) return;
+    event.preventDefault();
+    const blob = new Blob([Uint8Array.from(atob(file.data), (letter) => letter.charCodeAt(0))], { type: file.kind });
+    Promise.resolve(holding[row]).then(() => answer(URL.createObjectURL(blob), "", { blob, index: file.index, times: file.times }));
+  });
+  addEventListener("reelbook:selected", ({ detail: { rows, to = "selected" } }) => toKernel.push([to, ...rows]));
+}"""
+
+
+def answer_requests(page: Page, paths: Sequence[Sequence[str]], *, originals: bool = True) -> None:
+    """Let the page receive these files: the rows of a display, each with its files."""
+    files: dict[str, Any] = {}
+    for row, found in enumerate(paths):
+        for place, path in enumerate(found):
+            for copy in ("preview", *([""] if originals else [])):
+                try:
+                    messages = list(make_messages(Path(path), [row, place], as_preview=copy == "preview"))
+                except Exception:  # A broken file is not sent.
+                    continue
+                first, data = messages[0][0], b"".join(part for _, part in messages)
+                files[f"{row}/{place}/{copy}"] = {
+                    "kind": first["kind"], "index": first.get("index"), "times": first.get("times"),
+                    "data": base64.b64encode(data).decode(),
+                }  # fmt: skip
+    page.evaluate(ANSWER, files)
+
+
+def listen(page: Page, key: str, rows: Sequence[int] = ()) -> None:
+    """Say that a kernel is there, and which rows are ticked."""
+    page.evaluate(
+        """([key, rows]) => {
+          dispatchEvent(new CustomEvent("reelbook:here", { detail: { key } }));
+          dispatchEvent(new CustomEvent("reelbook:listens", { detail: { key, rows } }));
+        }""",
+        [key, list(rows)],
+    )

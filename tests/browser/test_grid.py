@@ -1,0 +1,359 @@
+"""Clips of a table on one clock: every frame read back from its pixels, ticks, tabs, one at a time, without a kernel."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+import reelbook as rb
+from reelbook.display.report.grid_bundle import grid_bundle, make_clip_grid
+from tests.browser.fake_kernel import answer_requests, listen
+from tests.browser.looks import contrast, overflow, shot
+from tests.hostile import TEXTS
+from tests.numbered import KINDS, READ_NUMBER, Kind, numbered_clip
+from tests.support import deep
+
+pytestmark = pytest.mark.browser
+
+KEY, BY = "a key", {"rows": "seed", "cols": "guidance"}
+Open = Callable[..., Page]
+PAGE = '<!doctype html><html lang="en"><meta charset="utf-8"><title>a grid</title><body style="margin:16px">{}</body></html>'
+ROOT = "document.querySelector('[data-rb-viewer]').grid"
+# Every clip in view that has frames: the number it should show, by the clock, and the one that its pixels are.
+NUMBERS = """() => {
+  const {clock} = document.querySelector('[data-rb-viewer]').grid;
+  return clock.clips.filter(clip => clip.isInView).map(clip => {
+    const {canvas} = clip.picture ?? {};
+    const wanted = frameAtOf(clip, clock.timeFor(clip, clock.time));
+    return [wanted, canvas ? readNumber(canvas, canvas.width, canvas.height) : -2];
+  });
+}"""
+HELP = """() => {
+  window.frameAtOf = (clip, time) => {
+    if (!clip.times) return Math.min(Math.max(Math.floor(time * clip.rate + 1e-4), 0), clip.frames - 1);
+    const after = clip.times.findIndex(start => start > time + 1e-4 / clip.rate);
+    return Math.min(Math.max((after < 0 ? clip.frames : after) - 1, 0), clip.frames - 1);
+  };
+}"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("grid")
+
+
+def table_of(folder: Path, *, rows: int = 4, cols: int = 6, kinds: Sequence[Kind] = KINDS, **more: Any) -> pd.DataFrame:
+    """Runs of two axes; the clips are of all kinds, one after the other."""
+    pairs = [(seed, steps) for seed in range(rows) for steps in range(cols)]
+    paths = [str(numbered_clip(folder, kinds[number % len(kinds)])) for number in range(len(pairs))]
+    return pd.DataFrame(
+        {
+            "seed": [seed for seed, _ in pairs], "guidance": [1.5 * steps for _, steps in pairs],
+            "output_video": pd.array(paths, dtype="string"), "status": "completed", "credits": 53, "credits_source": "charged",
+            "request_id": [f"request-{number}" for number in range(len(pairs))], "model": "svc/x", **more,
+        },
+        index=pd.RangeIndex(len(pairs), name="run"),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def common(chromium: Browser) -> Iterator[Page]:
+    context = chromium.new_context(offline=True, viewport={"width": 1200, "height": 1400})
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    context.close()
+    assert errors == []
+
+
+@pytest.fixture
+def opened(common: Page, folder: Path) -> Open:
+    """Opens the grid of a table in a bare page, with its files at hand unless there is no kernel."""
+
+    def open_grid(table: pd.DataFrame, *, has_kernel: bool = True, view: str = "grid", **parts: str) -> Page:
+        grid = make_clip_grid(table, key=KEY, view=view, parts=parts or BY)
+        path = folder / "grid.html"
+        path.write_text(PAGE.format(grid_bundle(grid)["text/html"]), encoding="utf-8")
+        common.goto("about:blank")
+        common.add_init_script("window.reelbookGrids = undefined")
+        common.goto(path.as_uri())
+        common.evaluate(HELP)
+        common.add_script_tag(content=READ_NUMBER.replace("const readNumber", "window.readNumber"))
+        if has_kernel:
+            files = table["output_video"].astype(object)
+            answer_requests(common, [[path] if isinstance(path, str) and Path(path).exists() else [] for path in files])
+            listen(common, KEY)
+        return common
+
+    return open_grid
+
+
+def wait_until_loaded(page: Page) -> None:
+    page.wait_for_function(f"{ROOT}.clock.clips.every(clip => !clip.isInView || clip.isLoaded || clip.isBroken)")
+
+
+@pytest.mark.parametrize("by", ["time", "frame"])
+def test_every_clip_shows_the_frame_of_the_clock(opened: Open, folder: Path, by: str) -> None:
+    """24 clips of mixed rates, lengths, sizes, codecs, turns: after playing, and after 200 scrubs and steps, none is wrong."""
+    page = opened(table_of(folder))
+    wait_until_loaded(page)
+    if by == "frame":
+        page.locator("[data-rb-do=by]").first.select_option("frame")
+    page.locator("[data-rb-do=play]").click()
+    page.wait_for_function(f"{ROOT}.clock.frame > 20")
+    page.locator("[data-rb-do=play]").click()
+    page.evaluate(f"{ROOT}.clock.seek({ROOT}.clock.frame)")
+    wrong = [pair for pair in page.evaluate(NUMBERS) if pair[0] != pair[1]]
+
+    chance, frames, shown = random.Random(11), page.evaluate(f"{ROOT}.clock.frames"), 0
+    for _ in range(100):
+        page.evaluate(f"{ROOT}.clock.seek({chance.randrange(frames)})")
+        found = page.evaluate(f"{ROOT}.clock.step({chance.choice((-1, 1))}).then({NUMBERS})")
+        wrong += [pair for pair in found if pair[0] != pair[1]]
+        shown += len(found)
+
+    assert wrong == []
+    assert shown == 100 * 24
+
+
+def test_a_click_shows_one_large_and_axes_lead_to_the_others(opened: Open, folder: Path) -> None:
+    """At the same frame, from the original file; Escape goes back to the grid, and everything is where it was."""
+    page = opened(table_of(folder, rows=2, cols=3, kinds=[KINDS[0]]))
+    wait_until_loaded(page)
+    page.evaluate(f"{ROOT}.clock.seek(17)")
+
+    page.locator("figure .rb-clip").nth(4).click()
+    expect(page.locator(".rb-one-words")).to_contain_text("run 4 · seed 1 · guidance 1.5 · 53 credits")
+    page.locator(".rb-axis").filter(has_text="guidance").get_by_role("radio", name="3").click()
+    expect(page.locator(".rb-one-words")).to_contain_text("run 5")
+    expect(page.locator(".rb-sharp canvas")).to_be_visible()
+    sharp = page.locator(".rb-sharp canvas").evaluate(
+        "canvas => [canvas.width, readNumber(canvas, canvas.width, canvas.height)]"
+    )
+    numbers = page.evaluate(NUMBERS)
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".rb-one-words")).to_contain_text("run 4")
+    page.keyboard.press("Escape")
+
+    assert sharp == [160, 17]
+    assert numbers == [[17, 17]]
+    assert page.locator("figure").nth(5).locator(".rb-clip").count() == 1
+    expect(page.locator("[data-rb-viewer]")).to_have_attribute("data-view", "grid")
+
+
+def test_an_axis_of_many_values_is_a_slider(opened: Open, folder: Path) -> None:
+    """Which keys move, too."""
+    page = opened(table_of(folder, rows=1, cols=12, kinds=[KINDS[0]]), view="one", cols="guidance")
+
+    page.locator(".rb-axis input[type=range]").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+
+    expect(page.locator(".rb-one-words")).to_contain_text("run 3")
+    expect(page.locator(".rb-axis output")).to_have_text("4.5")
+    assert page.evaluate("document.activeElement.matches('.rb-axis input')")
+
+
+def test_ticks_go_to_the_kernel_and_to_the_table_below(opened: Open, folder: Path) -> None:
+    """By the box and by X; the table that belongs to the grid has the same, and copying asks the kernel."""
+    page = opened(table_of(folder, rows=2, cols=2, kinds=[KINDS[0]]))
+    page.locator("figure").nth(1).get_by_role("checkbox").check()
+    page.locator("figure").nth(3).get_by_role("button", name="run 3").focus()
+    page.keyboard.press("x")
+    page.get_by_text("Table", exact=True).click()
+    ticked = page.locator(".rb-table .rb-select input").evaluate_all("boxes => boxes.map(box => box.checked)")
+    page.locator(".rb-table tbody .rb-select input").nth(0).check()
+    page.get_by_role("button", name="Copy to a folder").click()
+    told = [line for line in page.evaluate("toKernel") if line[0] != "want"]
+    page.evaluate(
+        f"dispatchEvent(new CustomEvent('reelbook:said', {{detail: {{key: {KEY!r}, said: 'Copied to clips-1'}}}}))"
+    )
+
+    assert ticked[1:] == [False, True, False, True]
+    assert told == [["selected", 1], ["selected", 1, 3], ["selected", 0, 1, 3], ["export", 0, 1, 3]]
+    assert page.locator("figure[data-picked]").count() == 3
+    expect(page.locator(".rb-viewer-bar [role=status]")).to_have_text("Copied to clips-1")
+
+
+def test_tabs_hold_the_values_of_a_third_axis(opened: Open, folder: Path) -> None:
+    """One of them is in view; arrows go from one to the next."""
+    table = table_of(folder, rows=4, cols=2, kinds=[KINDS[0]])
+    table.insert(1, "style", ["plain", "plain", "loud", "loud"] * 2)
+    table["seed"] = [0, 0, 0, 0, 1, 1, 1, 1]
+    page = opened(table, rows="seed", cols="guidance", tabs="style")
+
+    page.get_by_role("tab", name="plain").focus()
+    page.keyboard.press("ArrowRight")
+
+    expect(page.get_by_role("tab", name="loud")).to_have_attribute("aria-selected", "true")
+    assert page.locator("figure:visible").count() == 4
+    with pytest.raises(rb.ReelbookError, match="rows='nothing' is no column of this table that varies"):
+        make_clip_grid(table, parts={"rows": "nothing"})
+
+
+def test_what_has_no_clip_says_why(opened: Open, folder: Path) -> None:
+    """Failed, not started, gone from the disk, broken: a word in the place of the clip, and the others play."""
+    table = table_of(folder, rows=2, cols=3, kinds=[KINDS[0]])
+    (folder / "broken.mp4").write_bytes(b"\0\0\0\x18ftypmp42" + b"no film" * 40)
+    table["status"] = ["failed", "not started", *["completed"] * 4]
+    table["error"] = ["The prompt was refused.", *[None] * 5]
+    table["output_video"] = [
+        None,
+        None,
+        str(folder / "gone.mp4"),
+        str(folder / "broken.mp4"),
+        *table["output_video"].iloc[4:],
+    ]
+
+    page = opened(table)
+
+    words = page.locator(".rb-none p").all_inner_texts()
+    assert words[0] == "✕ failed · The prompt was refused."
+    assert words[1].endswith("not started")
+    assert words[2] == "its file is gone"
+    assert "broken.mp4 cannot be read as a video" in words[3]
+    wait_until_loaded(page)
+    page.evaluate(f"{ROOT}.clock.seek(9)")
+    assert page.evaluate(NUMBERS) == [[9, 9], [9, 9]]
+
+
+def test_a_busy_kernel_holds_nothing_up(opened: Open, folder: Path) -> None:
+    """What has come steps at once; what has not says that it comes, and shows the frame of the clock when it does."""
+    table = table_of(folder, rows=1, cols=2, kinds=[KINDS[0]])
+    page = opened(table, has_kernel=False, cols="guidance")
+    page.evaluate("window.holding = { 1: new Promise((resolve) => { window.release = resolve; }) }")
+    answer_requests(page, [[path] for path in table["output_video"].astype(object)])
+    listen(page, KEY)
+    page.wait_for_function(f"{ROOT}.clock.clips[0].isLoaded")
+
+    page.evaluate(f"{ROOT}.clock.seek(5)")
+    waiting = page.locator("figure").nth(1).locator(".rb-clip").get_attribute("data-waiting")
+    page.evaluate(f"{ROOT}.clock.seek(6)")
+    first = page.evaluate(NUMBERS)[0]
+    page.evaluate("release()")
+    page.wait_for_function(f"{ROOT}.clock.clips[1].shown === 6")
+
+    assert waiting == "It comes as soon as the kernel has time."
+    assert first == [6, 6]
+    assert page.evaluate(NUMBERS) == [[6, 6], [6, 6]]
+
+
+def test_without_a_kernel_posters_and_words_remain(opened: Open, folder: Path) -> None:
+    """The axes lead through the posters, and the place of a clip says how to have it."""
+    page = opened(table_of(folder, rows=2, cols=2, kinds=[KINDS[0]]), has_kernel=False, view="one")
+
+    page.locator("[data-rb-do=play]").click()
+    expect(page.locator(".rb-one .rb-clip")).to_have_attribute("data-broken", "Run the cell again to see it here.")
+    page.get_by_role("radio", name="1", exact=True).click()
+
+    expect(page.locator(".rb-one-words")).to_contain_text("run 2")
+    assert page.locator(".rb-one .rb-clip img").evaluate("image => image.complete && image.naturalWidth > 0")
+    assert page.get_by_role("checkbox").count() == 0
+
+
+def test_a_saved_grid_is_small_and_reads_without_scripts(
+    chromium: Browser, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """24 posters with their values and prices in less than a megabyte, nothing of them broken."""
+    table = table_of(folder, kinds=[KINDS[0]])
+    html = grid_bundle(make_clip_grid(table, key=KEY, parts=BY))["text/html"]
+    path = folder / "plain.html"
+    path.write_text(PAGE.format(html), encoding="utf-8")
+    context = chromium.new_context(offline=True, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(path.as_uri())
+
+    assert len(html) < 1_000_000
+    assert page.locator("figure img").count() == 24
+    assert page.locator("video").count() == 0
+    assert not page.locator("[data-rb-transport]").is_visible()
+    expect(page.locator("figcaption").first).to_have_text("run 0 · 53 credits")
+    assert page.locator("th").all_inner_texts()[:7] == ["guidance 0", "guidance 1.5", "guidance 3", "guidance 4.5", "guidance 6", "guidance 7.5", "seed 0"]  # fmt: skip
+    context.close()
+    monkeypatch.setattr(rb.options, "embed", "preview")
+    assert "data:video/mp4" in grid_bundle(make_clip_grid(table.head(2), key=KEY))["text/html"]
+
+
+def test_a_cell_is_replaced_while_a_sweep_runs(opened: Open, folder: Path) -> None:
+    """The place of a run that has come keeps the frame of the others."""
+    done = table_of(folder, rows=1, cols=2, kinds=[KINDS[0]])
+    before = done.copy()
+    before["output_video"], before["status"] = [done["output_video"].iloc[0], None], ["completed", "running"]
+    page = opened(before, has_kernel=False, cols="guidance")
+    answer_requests(page, [[path] for path in done["output_video"].astype(object)])
+    listen(page, KEY)
+    page.wait_for_function(f"{ROOT}.clock.clips[0].isLoaded")
+    page.evaluate(f"{ROOT}.clock.seek(12)")
+    waiting = page.locator("figure").nth(1).inner_text()
+
+    cell = make_clip_grid(done, key=KEY, parts={"cols": "guidance"}).make_cell(1)
+    page.evaluate(
+        "cell => dispatchEvent(new CustomEvent('reelbook:cells', {detail: {key: 'a key', cells: [cell]}}))", cell
+    )
+    page.wait_for_function(f"{ROOT}.clock.clips.length === 2 && {ROOT}.clock.clips[1].shown === 12")
+
+    assert "running" in waiting
+    assert page.evaluate(NUMBERS) == [[12, 12], [12, 12]]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width", "view"),
+    [("dark", 320, "grid"), ("light", 1280, "one"), *deep(("light", 320, "one"), ("dark", 1280, "grid"))],
+)
+def test_it_fits_and_can_be_read(
+    chromium: Browser, folder: Path, scheme: Literal["light", "dark"], width: int, view: str
+) -> None:
+    """In both schemes and on a telephone; all words stand out by 4.5 to 1, and nobody is shut out."""
+    table = table_of(folder, rows=2, cols=3, kinds=[KINDS[0]])
+    table["status"] = ["completed"] * 5 + ["failed"]
+    table.loc[5, "output_video"] = None
+    grid = make_clip_grid(table, key=KEY, view=view)
+    (folder / "fit.html").write_text(PAGE.format(grid_bundle(grid)["text/html"]), encoding="utf-8")
+    context = chromium.new_context(offline=True, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto((folder / "fit.html").as_uri())
+    page.add_style_tag(content="html { color-scheme: light dark } body { background: Canvas }")
+    answer_requests(page, [[path] if isinstance(path, str) else [] for path in table["output_video"].astype(object)])
+    listen(page, KEY, [1])
+    page.locator("[data-rb-do=on]").click()
+    page.wait_for_function(f"{ROOT}.clock.clips[0].shown === 1")
+    shot(page, f"grid-{view}-{scheme}-{width}", whole=True)
+    kinds = {"grid": ["th", "figcaption span", ".rb-name", ".rb-none p", ".rb-told"], "one": ["legend", ".rb-choices button", ".rb-one-words", ".rb-told"]}  # fmt: skip
+
+    faint = {kind: value for kind in kinds[view] if (value := contrast(page.locator(f"{kind}:visible").first)) < 4.5}
+    findings = Axe().run(page).response["violations"]
+
+    assert overflow(page) == 0
+    assert faint == {}
+    assert [(one["id"], one["nodes"][0]["html"]) for one in findings if one["impact"] in ("serious", "critical")] == []
+    context.close()
+
+
+def test_hostile_texts_do_nothing(opened: Open, folder: Path) -> None:
+    """Whatever values, names, errors and ids say: nothing runs, also in tabs, captions and controls."""
+    texts = [text.encode(errors="replace").decode() for text in TEXTS[::6]]
+    table = table_of(folder, rows=1, cols=len(texts), kinds=[KINDS[0]])
+    table["guidance"], table["status"], table["error"], table["request_id"], table["model"] = (
+        texts,
+        texts,
+        texts,
+        texts,
+        "svc/x",
+    )
+    table["kind"] = texts[::-1]
+    table.loc[0, "output_video"] = None
+
+    page = opened(table, cols="guidance")
+    page.locator(".rb-name").first.click()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+
+    assert page.evaluate("window.__pwned ?? null") is None
