@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import nbformat
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -15,6 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 import reelbook as rb
 from reelbook.display.report.grid_bundle import grid_bundle, make_clip_grid
 from tests.browser.fake_kernel import answer_requests, listen
+from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import contrast, overflow, shot
 from tests.hostile import TEXTS
 from tests.numbered import KINDS, READ_NUMBER, Kind, numbered_clip
@@ -357,3 +359,53 @@ def test_hostile_texts_do_nothing(opened: Open, folder: Path) -> None:
         page.keyboard.press("ArrowRight")
 
     assert page.evaluate("window.__pwned ?? null") is None
+
+
+CELLS = (
+    """\
+import reelbook as rb
+client = rb.connect(library={library!r})
+plan = rb.sweep(rb.TextToVideo(prompt="a paper boat", resolution="480p"), seed=range(2), num_frames=[9, 17])
+job = plan.start(budget=plan.credits)
+filling = job.grid(rows="seed", cols="num_frames")
+filling""",
+    "table = job.wait()\ngrid = table.reel.grid(rows='seed', cols='num_frames')\ngrid",
+    "print(list(grid.selected.index), grid.selected['num_frames'].tolist(), len(filling.selected), client.account().spent)",
+)
+
+
+def test_a_sweep_fills_its_grid_in_a_notebook(lab: Lab, chromium: Browser, tmp_path: Path) -> None:
+    """Cells come while it runs; clips step, one is large from its original, ticks are rows in Python; the saved notebook is small."""
+    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    book.cells = [
+        nbformat.v4.new_code_cell(text.replace("{library!r}", repr(str(tmp_path / "library")))) for text in CELLS
+    ]  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = lab.root / "grid.ipynb"
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    with OpenNotebook(lab, chromium, path, height=1400) as notebook:
+        page = notebook.open().page
+        notebook.command("notebook:run-cell-and-select-next")
+        expect(page.locator("[data-rb-viewer]").first.locator("figure [data-rb-clip]")).to_have_count(4, timeout=60_000)
+        notebook.command("notebook:run-cell-and-select-next")
+        grid = page.locator("[data-rb-viewer]").nth(1)
+        expect(grid.locator(".rb-pick")).to_have_count(4, timeout=30_000)
+        grid.locator(".rb-pick").nth(1).check()
+        grid.locator("[data-rb-do=on]").click()
+        expect(grid.locator("[data-loaded=decoded] canvas")).to_have_count(4)
+        shot(page, "grid-lab")
+        grid.locator("figure .rb-clip").nth(3).click()
+        expect(grid.locator(".rb-sharp canvas")).to_be_visible()
+        wide = grid.locator(".rb-sharp canvas").evaluate("canvas => canvas.width")
+        notebook.command("notebook:run-cell-and-select-next")
+        expect(page.locator(".jp-OutputArea-output").last).to_contain_text("[1]", timeout=20_000)
+        notebook.save()
+
+    saved = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    assert wide > 800
+    assert saved.cells[2].outputs[0].text.startswith("[1] [17] 0 ")
+    assert path.stat().st_size < 1_000_000
+    for cell in saved.cells[:2]:
+        html = "".join(output["data"]["text/html"] for output in cell.outputs if "text/html" in output.get("data", {}))
+        assert html.count("data:image/jpeg") >= 4
+        assert "blob:" not in html
