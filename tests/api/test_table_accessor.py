@@ -227,7 +227,9 @@ def test_what_is_ticked_is_of_this_table_alone() -> None:
     assert (len(before), list(before.columns)) == (0, ["seed"])
     assert list(table.reel.selected.index) == [3, 5]
     assert len(table.copy().reel.selected) == len(table[table.seed > 5].reel.selected) == 0
-    count = len(table_files._ticked)
+    assert table_files.get_group(table) == table_files.get_group(table) != table_files.get_group(table.copy())
+    gc.collect()
+    count = len(table_files._shared)
     del table, before
     gc.collect()
-    assert len(table_files._ticked) == count - 1
+    assert len(table_files._shared) == count - 1

@@ -17,7 +17,14 @@ from playwright.sync_api import Browser, CDPSession, Error, Page, expect
 
 from reelbook.display.embedding import data_uri
 from reelbook.display.figure import render_gallery
-from reelbook.display.tables.table_html import SCRIPT, STYLES, format_table, render_table, render_table_markup
+from reelbook.display.tables.table_html import (
+    SCRIPT,
+    STYLES,
+    format_table,
+    render_table,
+    render_table_markup,
+    table_bundle,
+)
 from reelbook.display.tables.table_media import KnownPoster
 from reelbook.display.theme import render_script, render_style
 from reelbook.media.local_file import LocalFile
@@ -401,6 +408,29 @@ def test_rows_can_be_ticked_where_a_kernel_listens(opened: Open, clips: list[str
     assert "3 selected" in said
     assert "5 selected" in page.locator(".rb-summary").inner_text()
     assert page.get_by_label("Select all rows shown").evaluate("box => box.indeterminate")
+
+
+def test_tables_of_one_group_have_the_same_ticks(opened: Open) -> None:
+    """A row ticked in one is ticked in the other, which may have been built or connected later; a third is another's."""
+    tables = [
+        str(table_bundle(runs(4), key=key, group=group)["text/html"])
+        for key, group in (("one", "boats"), ("two", "boats"), ("three", "foxes"))
+    ]
+    page = opened(*tables)
+    page.evaluate("""() => {
+      window.sent = [];
+      addEventListener("reelbook:selected", event => sent.push([event.detail.key, event.detail.rows]));
+      for (const key of ["one", "three"]) dispatchEvent(new CustomEvent("reelbook:listens", { detail: { key, rows: [3] } }));
+    }""")
+    boxes = [page.locator("[data-rb-table]").nth(number).locator(f"{ROWS} .rb-select input") for number in range(3)]
+
+    boxes[0].nth(1).check()
+    page.evaluate("dispatchEvent(new CustomEvent('reelbook:listens', { detail: { key: 'two', rows: [] } }))")
+    boxes[1].nth(0).check()
+    ticked = [[box.is_checked() for box in each.all()] for each in boxes]
+
+    assert ticked == [[True, True, False, True], [True, True, False, True], [False, False, False, True]]
+    assert page.evaluate("sent") == [["one", [1, 3]], ["two", [0, 1, 3]]]
 
 
 def test_posters_can_be_larger(opened: Open, clips: list[str]) -> None:

@@ -20,7 +20,7 @@ from ..display.run_progress import get_kernel_shell
 from ..display.tables.table_html import MAX_ROWS, table_bundle
 from ..display.tables.table_media import find_files, is_media
 from ..errors import ReelbookError
-from ..sweeps.results.table_files import get_ticked, tick
+from ..sweeps.results.table_files import get_group, get_ticked, tick
 from .send_file import find_refusal, make_messages
 
 if TYPE_CHECKING:
@@ -107,10 +107,15 @@ class TableFileSender(anywidget.AnyWidget):
 def show_table(reel: Reel) -> None:
     """Display a table with its pictures as the value of a cell; its clips are sent by the kernel."""
     table = reel.table
+    show_with_files(table, lambda key: table_bundle(table, key=key, group=get_group(table)))
+
+
+def show_with_files(table: pd.DataFrame, make_bundle: Callable[[str], dict[str, Any]]) -> None:
+    """Display what shows the rows of a table, and connect it with the table's files and ticks by a random key."""
     key = secrets.token_urlsafe(16)
-    display(table_bundle(table, key=key), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
-    files = find_files(table.head(MAX_ROWS))
+    display(make_bundle(key), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
     if len(table) and is_page_attached():
+        files = find_files(table.head(MAX_ROWS))
         sender = TableFileSender(key, files, selected=get_ticked(table), select=_make_select(table))
         _open_senders.append(sender)
         if len(_open_senders) > MAX_SENDERS:

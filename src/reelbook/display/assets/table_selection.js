@@ -1,6 +1,7 @@
 // @ts-check
 /** Which rows of a table are ticked: known by their places in the table, so that sorting and filtering leave them. */
 
+import { Picked } from "./picked.js";
 import { made } from "./table_element.js";
 
 /** The ticks of one table. There are none until a kernel says that it listens, with the event `reelbook:listens`. */
@@ -8,28 +9,19 @@ export class Selection {
   /** @param {import("./table.js").Table} table */
   constructor(table) {
     this.table = table;
-    this.isOn = false;
-    /** @type {Set<number>} */
-    this.rows = new Set();
-    this.key = table.payload.key;
-    if (!this.key) return;
-    // Weakly referenced by the window, so that the table can be collected when its cell is run again.
-    const self = new WeakRef(this);
-    const listens = (/** @type {Event} */ event) => {
-      const here = self.deref();
-      if (!here) return removeEventListener("reelbook:listens", listens);
-      const { key, rows } = /** @type {CustomEvent} */ (event).detail;
-      if (key === here.key) here.#begin(rows);
-    };
-    addEventListener("reelbook:listens", listens);
-    // The kernel's view may have been created before the table.
-    queueMicrotask(() => dispatchEvent(new CustomEvent("reelbook:built", { detail: { key: this.key } })));
+    this.picked = new Picked(table.payload, () => this.#redraw());
   }
 
-  /** @param {number[]} rows */
-  #begin(rows) {
-    this.isOn = true;
-    this.rows = new Set(rows);
+  get isOn() {
+    return this.picked.isListening;
+  }
+
+  get rows() {
+    return this.picked.rows;
+  }
+
+  #redraw() {
+    if (!this.isOn) return;
     this.table.redraw();
     this.table.sumUp();
   }
@@ -40,8 +32,9 @@ export class Selection {
     const box = this.#box("Select all rows shown", false);
     this.all = box;
     box.addEventListener("change", () => {
-      for (const row of this.table.view) box.checked ? this.rows.add(row) : this.rows.delete(row);
-      this.#changed();
+      const rows = new Set(this.rows);
+      for (const row of this.table.view) box.checked ? rows.add(row) : rows.delete(row);
+      this.#change(rows);
       this.table.redraw();
       /** @type {HTMLElement | null} */ (this.table.root.querySelector("thead .rb-select input"))?.focus({ preventScroll: true });
     });
@@ -53,8 +46,9 @@ export class Selection {
     if (!this.isOn) return [];
     const box = this.#box(`Select ${this.table.captions[row] || `row ${row}`}`, this.rows.has(row));
     box.addEventListener("change", () => {
-      box.checked ? this.rows.add(row) : this.rows.delete(row);
-      this.#changed();
+      const rows = new Set(this.rows);
+      box.checked ? rows.add(row) : rows.delete(row);
+      this.#change(rows);
     });
     box.addEventListener("keydown", (event) => this.#move(event, row));
     return [made("td", { class: "rb-select" }, box)];
@@ -82,9 +76,10 @@ export class Selection {
     /** @type {HTMLElement | null | undefined} */ (this.table.rows.get(Number(next))?.querySelector(".rb-select input"))?.focus();
   }
 
-  #changed() {
+  /** @param {Set<number>} rows */
+  #change(rows) {
+    this.picked.set(rows);
     this.table.sumUp();
-    dispatchEvent(new CustomEvent("reelbook:selected", { detail: { key: this.key, rows: [...this.rows].sort((a, b) => a - b) } }));
   }
 
   #updateAll() {

@@ -59,11 +59,11 @@ PICTURE = Markup(
 NOTHING = Markup("<td></td>")
 
 
-def table_bundle(table: pd.DataFrame, *, embed: str | None = None, key: str = "") -> dict[str, Any]:
+def table_bundle(table: pd.DataFrame, *, embed: str | None = None, key: str = "", group: str = "") -> dict[str, Any]:
     """The table as an output of a cell: HTML and a line of text, by MIME type."""
     head = table.head(MAX_ROWS)
     all_places = find_columns(head)
-    content = _render_root(head, all_places, len(table), embed or options.embed, key)
+    content = _render_root(head, all_places, len(table), embed or options.embed, key, group)
     html = Markup("").join([render_style(*STYLES), content, render_script(SCRIPT)])
     return {"text/plain": _format_summary(all_places, len(head), len(table)), "text/html": str(html)}
 
@@ -98,7 +98,7 @@ def render_table_markup(
     `posters` small ones are made, and without `clips` `embed` decides which clips are embedded.
     """
     head = table.head(MAX_ROWS)
-    return _render_root(head, find_columns(head), len(table), embed, key, posters, clips)
+    return _render_root(head, find_columns(head), len(table), embed, key, posters=posters, clips=clips)
 
 
 def _render_root(
@@ -107,6 +107,8 @@ def _render_root(
     total: int,
     embed: str,
     key: str,
+    group: str = "",
+    *,
     posters: Mapping[str, KnownPoster] | None = None,
     clips: Mapping[str, str] | None = None,
 ) -> Markup:
@@ -115,7 +117,7 @@ def _render_root(
     played = _choose_clips(files, embed, clips)
     columns, left = pack_columns(all_places)
     payload = {
-        "key": key, "rows": len(table), "columns": columns, "files": pack_files(files), "captions": pack(lines),
+        "key": key, "group": group, "rows": len(table), "columns": columns, "files": pack_files(files), "captions": pack(lines),
         "posters": _pack_posters(pictures, len(table)), "clips": played.played, "previews": played.previews,
     }  # fmt: skip
     notes = [*_format_limits(total, len(table), pictures, left), *played.notes]

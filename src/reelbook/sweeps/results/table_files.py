@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import secrets
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import ReelbookError
 
@@ -16,8 +17,17 @@ if TYPE_CHECKING:
 VIDEO, IMAGES = "output_video", "output_images"
 FACTS = ("model", "request_id", "credits", "credits_source", "service", "seed")
 
-_ticked: dict[int, tuple[weakref.ref[pd.DataFrame], tuple[int, ...]]] = {}
-"""The ticked rows of each table, by `id()`. Not in `attrs`, which pandas copies to other tables."""
+
+class _Shared(NamedTuple):
+    """What all displays of one table object have in common."""
+
+    table: weakref.ref[pd.DataFrame]
+    group: str
+    ticked: tuple[int, ...] = ()
+
+
+_shared: dict[int, _Shared] = {}
+"""By the `id()` of a table. Not in `attrs`, which pandas copies to other tables."""
 
 
 def find_paths(table: pd.DataFrame) -> Iterator[list[str]]:
@@ -37,15 +47,28 @@ def find_paths(table: pd.DataFrame) -> Iterator[list[str]]:
 
 
 def get_ticked(table: pd.DataFrame) -> tuple[int, ...]:
-    """The positions of the rows ticked in the display of this table object."""
-    table_ref, positions = _ticked.get(id(table), (None, ()))
-    return positions if table_ref is not None and table_ref() is table else ()
+    """The positions of the rows ticked in the displays of this table object."""
+    found = _shared.get(id(table))
+    return found.ticked if found is not None and found.table() is table else ()
 
 
 def tick(table: pd.DataFrame, places: Sequence[int]) -> None:
     """Tick the rows at these positions, replacing earlier ones."""
+    _shared[id(table)] = _get_shared(table)._replace(ticked=tuple(sorted(places)))
+
+
+def get_group(table: pd.DataFrame) -> str:
+    """A random key for all displays of this table object, by which a page links them: a row ticked in one is in all."""
+    return _get_shared(table).group
+
+
+def _get_shared(table: pd.DataFrame) -> _Shared:
     key = id(table)
-    _ticked[key] = weakref.ref(table, lambda _: _ticked.pop(key, None)), tuple(sorted(places))
+    found = _shared.get(key)
+    if found is None or found.table() is not table:
+        found = _Shared(weakref.ref(table, lambda _: _shared.pop(key, None)), secrets.token_urlsafe(9))
+        _shared[key] = found
+    return found
 
 
 def format_summary(table: pd.DataFrame) -> str:

@@ -1,0 +1,79 @@
+// @ts-check
+/**
+ * The rows that are picked in a table, in all its displays on the page: its table, grids and plots.
+ *
+ * Displays of one DataFrame have one group. A change is announced to the page with `reelbook:picked`, and to the kernel's
+ * connection of this display with `reelbook:selected`. A display that is built later begins with the rows of its group.
+ */
+
+/** The picked rows by group; one for the page, because each output has a copy of this script. @returns {Map<string, number[]>} */
+function pickedGroups() {
+  const place = Symbol.for("reelbook.picked");
+  const shared = /** @type {any} */ (window);
+  return (shared[place] ??= new Map());
+}
+
+/** The picked rows, as one display has them. */
+export class Picked {
+  /** @param {{key?: string, group?: string}} names @param {() => void} changed Called when another display or the kernel changed them. */
+  constructor({ key = "", group = "" }, changed) {
+    this.key = key;
+    this.group = group || key;
+    /** Whether a kernel keeps them. */
+    this.isListening = false;
+    this.changed = changed;
+    /** @type {Set<number>} */
+    this.rows = new Set(pickedGroups().get(this.group));
+    if (!this.group) return;
+    // Weakly referenced by the window, so that the display can be collected when its cell is run again.
+    const self = new WeakRef(this);
+    const received = (/** @type {Event} */ event) => {
+      const here = self.deref();
+      if (!here) return removeEventListener(event.type, received);
+      here.#receive(event.type, /** @type {CustomEvent} */ (event).detail);
+    };
+    addEventListener("reelbook:picked", received);
+    addEventListener("reelbook:listens", received);
+    // The kernel's view may have been created before this display.
+    if (key) queueMicrotask(() => dispatchEvent(new CustomEvent("reelbook:built", { detail: { key } })));
+  }
+
+  /** Pick these rows and no others, here and in all other displays. @param {Iterable<number>} rows */
+  set(rows) {
+    this.#share(rows);
+    const detail = { key: this.key, rows: [...this.rows] };
+    if (this.key) dispatchEvent(new CustomEvent("reelbook:selected", { detail }));
+  }
+
+  /** @param {number} row */
+  toggle(row) {
+    const rows = new Set(this.rows);
+    rows.has(row) ? rows.delete(row) : rows.add(row);
+    this.set(rows);
+  }
+
+  /** @param {Iterable<number>} rows */
+  #share(rows) {
+    const sorted = [...new Set(rows)].sort((a, b) => a - b);
+    this.rows = new Set(sorted);
+    if (!this.group) return;
+    pickedGroups().set(this.group, sorted);
+    dispatchEvent(new CustomEvent("reelbook:picked", { detail: { group: this.group, rows: sorted, by: this } }));
+  }
+
+  /** @param {string} type @param {any} detail */
+  #receive(type, { group, key, rows, by }) {
+    if (type === "reelbook:listens") {
+      if (key !== this.key) return;
+      this.isListening = true;
+      // The kernel's rows are those of when the cell ran; what was picked on this page is newer.
+      const newer = pickedGroups().get(this.group);
+      if (newer) this.rows = new Set(newer);
+      else this.#share(rows);
+    } else {
+      if (group !== this.group || by === this) return;
+      this.rows = new Set(rows);
+    }
+    this.changed();
+  }
+}
