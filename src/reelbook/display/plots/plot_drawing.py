@@ -1,0 +1,268 @@
+"""A plot drawn by matplotlib, in the colours of the page or of paper.
+
+Not by plotly, bokeh or altair: their outputs hold a script of 1 to 5 MB, or load it from the network, and leave nothing
+without scripts. matplotlib draws SVG and PNG without a page, and is where the notebooks of most people have it already.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...errors import ReelbookError
+from ..formatting import shorten
+from .plot_points import Points
+from .plot_ticks import Ticks, make_ticks, measure_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Positions = np.ndarray[Any, np.dtype[np.float64]]
+
+TYPE_SIZE, LINE = 12, 17
+MAX_MARKERS = 2_000
+"""Points that are drawn one by one; more are one picture, because a page with so many shapes is slow."""
+
+SERIES_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a97e00", "#8a6fd1")
+"""After Okabe and Ito, whose colours nearly everybody can tell apart; each stands out 3:1 on white and on dark pages."""
+
+SHAPES = ("o", "s", "^", "D", "v", "P")
+"""One for each colour, for those who see no colours."""
+
+SCALE = "viridis"
+SEED_RADIUS, MAX_RADIUS = 5.5, 24
+"""Pixels between points of the same place, and how far the last of them may be from it."""
+
+POINTS_ID = "rb-points"
+FALLBACK_FONTS = (
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "PingFang SC", "Microsoft YaHei", "WenQuanYi Zen Hei", "Droid Sans Fallback", "Noto Sans Arabic",
+    "Noto Naskh Arabic", "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Thai", "Noto Emoji", "Segoe UI Emoji", "Arial Unicode MS",
+)  # fmt: skip
+"""For scripts that matplotlib's own font lacks, where this machine has them."""
+
+
+class Palette(NamedTuple):
+    """The colours of text, secondary text, lines, ground, and points without colours."""
+
+    ink: str
+    soft: str
+    line: str
+    paper: str
+    accent: str
+
+
+PAPER = Palette("#1f2328", "#57606a", "#d0d7de", "#ffffff", "#0b62c4")
+"""The light colours of `tokens.css`."""
+
+
+class Drawing(NamedTuple):
+    """A figure, and where its points are."""
+
+    figure: Figure
+    box: tuple[float, float, float, float]
+    """The axes in the pixels of the figure: left, top, width, height."""
+    x: Ticks
+    y: Ticks
+
+
+def check_matplotlib() -> None:
+    """Raise a ReelbookError with the command that installs matplotlib where it is missing."""
+    try:
+        importlib.import_module("matplotlib")
+    except ImportError:
+        raise ReelbookError(
+            "Plots are drawn by matplotlib, which is not installed here: pip install 'reelbook[plots]', then try again. "
+            "table.reel.cost() draws the credits without it."
+        ) from None
+
+
+@contextmanager
+def matplotlib_style() -> Iterator[None]:
+    """Draw in our style, whatever style the notebook has chosen for its own figures."""
+    import matplotlib.style
+
+    ours = {
+        "font.size": TYPE_SIZE, "font.family": ["sans-serif", *_find_fonts()], "svg.fonttype": "none", "svg.hashsalt": "reelbook",
+        "text.parse_math": False, "axes.unicode_minus": True, "figure.dpi": 72, "savefig.dpi": 72,
+    }  # fmt: skip
+    with matplotlib.style.context(["default", ours]), warnings.catch_warnings():
+        # A letter that no font has is a box in a PNG, and itself in an SVG.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
+def draw_points(points: Points, size: tuple[int, int], colours: Palette) -> Drawing:
+    """The figure at this size in pixels; to be called and written within `matplotlib_style`."""
+    from matplotlib.figure import Figure
+
+    width, height = size
+    figure = Figure(figsize=(width / 72, height / 72), dpi=72)
+    top = _draw_key(figure, points, size, colours) + (LINE + 8 if points.y.name else 8)
+    is_narrow = width < 500
+    label_length = 12 if is_narrow else 20
+    up = make_ticks(points.y, room=height - top - 60, is_across=False, max_length=label_length, size=TYPE_SIZE)
+    left = max([20.0, *(measure_text(label, TYPE_SIZE) for label in up.labels)]) + 14
+    room = width - left - 16
+    across = make_ticks(points.x, room=room, is_across=True, max_length=label_length, size=TYPE_SIZE)
+    is_turned = sum(measure_text(label, TYPE_SIZE) + 10 for label in across.labels) > room
+    longest = max([0.0, *(measure_text(label, TYPE_SIZE) for label in across.labels)])
+    bottom = LINE + 12 + (longest * 0.6 + 12 if is_turned else LINE)
+    box = (left, top, room, max(60.0, height - top - bottom))
+    axes = figure.add_axes((left / width, 1 - (top + box[3]) / height, room / width, box[3] / height))
+    _draw_axes(axes, across, up, colours, is_turned=is_turned)
+    figure.text(4 / width, 1 - (top - 8) / height, up.name, color=colours.soft, va="bottom", ha="left")
+    figure.text((left + room) / width, 6 / height, across.name, color=colours.soft, va="bottom", ha="right")
+    _draw_markers(axes, points, colours)
+    return Drawing(figure, box, across, up)
+
+
+def write_figure(figure: Figure, kind: str, *, scale: float = 1, ground: str | None = None) -> bytes:
+    """The figure as `svg`, `png` or `pdf`; without a ground it is transparent."""
+    out = io.BytesIO()
+    # No date, so that the same plot has the same bytes.
+    nothing = {"Date": None, "Creator": None, "Format": None, "Type": None} if kind == "svg" else None
+    figure.savefig(out, format=kind, dpi=72 * scale, metadata=nothing, facecolor=ground or "none", edgecolor="none")
+    return out.getvalue()
+
+
+def _draw_axes(axes: Axes, across: Ticks, up: Ticks, colours: Palette, *, is_turned: bool) -> None:
+    axes.set_xlim(across.low, across.high)
+    axes.set_ylim(up.low, up.high)
+    turn: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if is_turned else {}
+    axes.set_xticks(across.at, across.labels, **turn)
+    axes.set_yticks(up.at, up.labels)
+    axes.tick_params(colors=colours.soft, labelcolor=colours.ink, length=3, width=1, color=colours.line)
+    axes.grid(visible=True, color=colours.line, linewidth=1)
+    axes.set_axisbelow(True)
+    axes.patch.set_alpha(0)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set_color(colours.line)
+
+
+def _draw_markers(axes: Axes, points: Points, colours: Palette) -> None:
+    """Each series as a collection with an id, whose shapes are in the order of its points."""
+    x, y = points.x.values[points.rows], points.y.values[points.rows]
+    is_picture = len(x) > MAX_MARKERS
+    if not is_picture:
+        x, y = _spread(x, y, axes)
+    area = 10 if is_picture else 52 if len(x) <= 100 else 38 if len(x) <= 400 else 22
+    common: dict[str, Any] = {"s": area, "clip_on": False, "zorder": 3, "rasterized": is_picture}
+    edge = {"edgecolors": "none"} if is_picture else {"edgecolors": colours.paper, "linewidths": 0.8}
+    for place, series in enumerate(points.series):
+        shape = "o" if series.number is None else SHAPES[series.number]
+        fill = _get_colour(points, series.number, colours, is_picture=is_picture)
+        found = axes.scatter(x[series.points], y[series.points], color=fill, marker=shape, **common, **edge)
+        found.set_gid(f"{POINTS_ID}-{place}")
+    if points.has_scale and points.color is not None:
+        shades = points.color.values[points.rows]
+        # The outline is of the colour of the text, because each end of the scale is faint on one kind of page.
+        edge = {"edgecolors": "none"} if is_picture else {"edgecolors": colours.soft, "linewidths": 0.6}
+        low, high = points.color.distinct[0], points.color.distinct[-1]
+        found = axes.scatter(x, y, c=shades, cmap=SCALE, vmin=low, vmax=high, plotnonfinite=True, **common, **edge)
+        found.set_gid(f"{POINTS_ID}-0")
+
+
+def _spread(x: Positions, y: Positions, axes: Axes) -> tuple[Positions, Positions]:
+    """The positions with points of the same place around it, like the seeds of a sunflower, so that all can be seen."""
+    places = np.unique(np.column_stack([x, y]), axis=0, return_inverse=True)[1].ravel()
+    counts = np.bincount(places)
+    if not len(places) or counts.max() < 2:
+        return x, y
+    rank = np.zeros(len(x))
+    order = np.argsort(places, kind="stable")
+    rank[order] = np.arange(len(x)) - np.repeat(np.cumsum(counts) - counts, counts)
+    most = counts[places]
+    radius = np.where(
+        most > 1, np.minimum(SEED_RADIUS, MAX_RADIUS / np.sqrt(most)) * np.sqrt(rank + 0.5 * (most > 1)), 0
+    )
+    turn = rank * np.pi * (3 - np.sqrt(5))
+    box = axes.get_window_extent()
+    (low_x, high_x), (low_y, high_y) = axes.get_xlim(), axes.get_ylim()
+    return (
+        x + radius * np.cos(turn) * (high_x - low_x) / box.width,
+        y + radius * np.sin(turn) * (high_y - low_y) / box.height,
+    )
+
+
+def _get_colour(points: Points, number: int | None, colours: Palette, *, is_picture: bool = False) -> str:
+    if points.color is None:
+        # A picture cannot follow the theme of the page.
+        return SERIES_COLOURS[0] if is_picture else colours.accent
+    return "#808080" if number is None else SERIES_COLOURS[number]
+
+
+def _draw_key(figure: Figure, points: Points, size: tuple[int, int], colours: Palette) -> float:
+    """The legend or the scale of the colours at the top; its height in pixels."""
+    if points.color is None:
+        return 0
+    if not len(points.rows):
+        return 0
+    width, height = size
+    figure.text(4 / width, 1 - 2 / height, points.color.name, color=colours.soft, va="top", ha="left")
+    if points.has_scale:
+        return LINE + _draw_scale(figure, points, size, colours)
+    from matplotlib.lines import Line2D
+
+    labels = [shorten(series.label, 28 if width < 500 else 36) for series in points.series]
+    handles = [
+        Line2D(
+            [], [], linestyle="none", marker="o" if series.number is None else SHAPES[series.number], markersize=7,
+            markeredgewidth=0, color=_get_colour(points, series.number, colours),
+        )
+        for series in points.series
+    ]  # fmt: skip
+    columns = max(1, int((width - 8) / (max(measure_text(label, TYPE_SIZE) for label in labels) + 30)))
+    columns = min(columns, len(labels))
+    figure.legend(
+        _by_line(handles, columns), _by_line(labels, columns), loc="upper left", bbox_to_anchor=(0, 1 - LINE / height), ncols=columns,
+        frameon=False, borderpad=0.1, borderaxespad=0.2, handletextpad=0.3, columnspacing=1, handlelength=1.2, labelspacing=0.35,
+        labelcolor=colours.ink, fontsize=TYPE_SIZE,
+    )  # fmt: skip
+    return LINE + -(-len(labels) // columns) * LINE + 4
+
+
+def _draw_scale(figure: Figure, points: Points, size: tuple[int, int], colours: Palette) -> float:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    assert points.color is not None
+    width, height = size
+    color = points.color
+    shades = color.distinct
+    long = min(260, width - 60)
+    # As of an axis without margins.
+    ticks = make_ticks(color, room=long, is_across=True, max_length=20, size=TYPE_SIZE)
+    axes = figure.add_axes((24 / width, 1 - (LINE + 12) / height, long / width, 8 / height))
+    low, high = shades[0], shades[-1]
+    bar = figure.colorbar(ScalarMappable(Normalize(low, high), SCALE), cax=axes, orientation="horizontal")
+    inside = [(at, label) for at, label in zip(ticks.at, ticks.labels, strict=True) if low <= at <= high]
+    bar.set_ticks([at for at, _ in inside], labels=[label for _, label in inside])
+    axes.tick_params(labelcolor=colours.ink, color=colours.line, length=3, width=1)
+    bar.outline.set_visible(False)
+    if bar.solids is not None:
+        bar.solids.set_rasterized(True)  # Else 256 shapes.
+    return 12 + LINE + 6
+
+
+def _by_line(items: Sequence[Any], columns: int) -> list[Any]:
+    """The items in the order in which matplotlib fills columns, so that they read line by line.
+
+    >>> _by_line([1, 2, 3, 4, 5], 2)
+    [1, 3, 5, 2, 4]
+    """
+    return [item for column in range(columns) for item in items[column::columns]]
+
+
+def _find_fonts() -> list[str]:
+    from matplotlib.font_manager import fontManager
+
+    known = {font.name for font in fontManager.ttflist}
+    return [name for name in FALLBACK_FONTS if name in known]
