@@ -17,7 +17,8 @@ const NEAR = 14; // Pixels of the drawing within which a point is meant.
 const NEAR_FINGER = 24;
 const DRAG = 5; // Pixels after which a press is a frame.
 const PLAYER = [480, 320];
-const RING = 7;
+const RING = 7, SMALL_RING = 3;
+const MANY = 400; // Points that are drawn smaller, and so are their rings.
 const SHARES = 10_000;
 const HINT = "A click plays; Shift+click or a frame around points selects.";
 
@@ -224,9 +225,10 @@ export class Plot {
       for (const shape of drawing.querySelectorAll(".rb-points use")) shape.toggleAttribute("data-picked", rows.has(Number(shape.getAttribute("data-row"))));
       drawing.querySelector(".rb-rings")?.remove();
     }
-    const rings = points.map((point) => shaped("circle", this.#circle(point, RING)));
+    const isMany = this.rows.length > MANY;
+    const rings = points.map((point) => shaped("circle", this.#circle(point, isMany ? SMALL_RING : RING)));
     if (this.opened !== null) rings.push(shaped("circle", { ...this.#circle(this.opened, RING + 3), class: "rb-opened" }));
-    if (this.places.length) this.drawing.appendChild(shaped("g", { class: "rb-rings" }, ...rings));
+    if (this.places.length) this.drawing.appendChild(shaped("g", { class: isMany ? "rb-rings rb-many" : "rb-rings" }, ...rings));
     if (this.count) this.count.textContent = rows.size ? `${rows.size.toLocaleString("en-US")} selected` : HINT;
     if (this.clear) this.clear.hidden = !rows.size;
     this.pick?.setAttribute("aria-pressed", String(this.opened !== null && rows.has(this.rows[this.opened])));

@@ -33,9 +33,13 @@ MAX_MARKERS = 2_000
 SERIES_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#a97e00", "#8a6fd1")
 """After Okabe and Ito, whose colours nearly everybody can tell apart; each stands out 3:1 on white and on dark pages."""
 
+NO_COLOUR = "#808080"
+"""Of points without a colour of their own."""
+
 SHAPES = ("o", "s", "^", "D", "v", "P")
 """One for each colour, for those who see no colours."""
 
+RASTER_SCALE = 1.5
 SCALE = "viridis"
 SEED_RADIUS, MAX_RADIUS = 5.5, 24
 """Pixels between points of the same place, and how far the last of them may be from it."""
@@ -127,6 +131,8 @@ def write_figure(figure: Figure, kind: str, *, scale: float = 1, ground: str | N
     """The figure as `svg`, `png` or `pdf`; without a ground it is transparent."""
     out = io.BytesIO()
     # No date, so that the same plot has the same bytes.
+    # Only of what is a picture within it.
+    scale = RASTER_SCALE if kind == "svg" else scale
     nothing = {"Date": None, "Creator": None, "Format": None, "Type": None} if kind == "svg" else None
     figure.savefig(out, format=kind, dpi=72 * scale, metadata=nothing, facecolor=ground or "none", edgecolor="none")
     return out.getvalue()
@@ -162,11 +168,14 @@ def _draw_markers(axes: Axes, points: Points, colours: Palette) -> None:
         found = axes.scatter(x[series.points], y[series.points], color=fill, marker=shape, **common, **edge)
         found.set_gid(f"{POINTS_ID}-{place}")
     if points.has_scale and points.color is not None:
+        from matplotlib import colormaps
+
         shades = points.color.values[points.rows]
         # The outline is of the colour of the text, because each end of the scale is faint on one kind of page.
         edge = {"edgecolors": "none"} if is_picture else {"edgecolors": colours.soft, "linewidths": 0.6}
         low, high = points.color.distinct[0], points.color.distinct[-1]
-        found = axes.scatter(x, y, c=shades, cmap=SCALE, vmin=low, vmax=high, plotnonfinite=True, **common, **edge)
+        scale = colormaps[SCALE].with_extremes(bad=NO_COLOUR)
+        found = axes.scatter(x, y, c=shades, cmap=scale, vmin=low, vmax=high, plotnonfinite=True, **common, **edge)
         found.set_gid(f"{POINTS_ID}-0")
 
 
@@ -196,7 +205,7 @@ def _get_colour(points: Points, number: int | None, colours: Palette, *, is_pict
     if points.color is None:
         # A picture cannot follow the theme of the page.
         return SERIES_COLOURS[0] if is_picture else colours.accent
-    return "#808080" if number is None else SERIES_COLOURS[number]
+    return NO_COLOUR if number is None else SERIES_COLOURS[number]
 
 
 def _draw_key(figure: Figure, points: Points, size: tuple[int, int], colours: Palette) -> float:
@@ -206,9 +215,9 @@ def _draw_key(figure: Figure, points: Points, size: tuple[int, int], colours: Pa
     if not len(points.rows):
         return 0
     width, height = size
-    figure.text(4 / width, 1 - 2 / height, points.color.name, color=colours.soft, va="top", ha="left")
     if points.has_scale:
-        return LINE + _draw_scale(figure, points, size, colours)
+        return _draw_scale(figure, points, size, colours)
+    figure.text(4 / width, 1 - 2 / height, points.color.name, color=colours.soft, va="top", ha="left")
     from matplotlib.lines import Line2D
 
     labels = [shorten(series.label, 28 if width < 500 else 36) for series in points.series]
@@ -240,6 +249,7 @@ def _draw_scale(figure: Figure, points: Points, size: tuple[int, int], colours: 
     long = min(260, width - 60)
     # As of an axis without margins.
     ticks = make_ticks(color, room=long, is_across=True, max_length=20, size=TYPE_SIZE)
+    figure.text(4 / width, 1 - 2 / height, ticks.name, color=colours.soft, va="top", ha="left")
     axes = figure.add_axes((24 / width, 1 - (LINE + 12) / height, long / width, 8 / height))
     low, high = shades[0], shades[-1]
     bar = figure.colorbar(ScalarMappable(Normalize(low, high), SCALE), cax=axes, orientation="horizontal")
@@ -249,7 +259,7 @@ def _draw_scale(figure: Figure, points: Points, size: tuple[int, int], colours: 
     bar.outline.set_visible(False)
     if bar.solids is not None:
         bar.solids.set_rasterized(True)  # Else 256 shapes.
-    return 12 + LINE + 6
+    return 2 * LINE + 18
 
 
 def _by_line(items: Sequence[Any], columns: int) -> list[Any]:

@@ -61,6 +61,9 @@ class Points:
         listed = min(self.total, len(self.x.values))
         gone = {axis.name: np.isnan(axis.values) for axis in (self.x, self.y)}
         notes = [f"{int(gap.sum()):,} left out without {name}" for name, gap in gone.items() if gap.any()]
+        if self.has_scale and self.color is not None:
+            grey = int(np.isnan(self.color.values[self.rows]).sum())
+            notes += [f"{grey:,} grey without {self.color.name}"] if grey else []
         return [*notes, f"only the first {listed:,} of {self.total:,} rows"] if self.total > listed else notes
 
 
