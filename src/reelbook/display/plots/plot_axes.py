@@ -45,7 +45,9 @@ class Axis:
 
 def find_axis(table: pd.DataFrame, wanted: Any) -> Axis:
     """The column of this name, or the level of the index; raises a ReelbookError with the nearest name."""
-    columns = {format_column_name(label): place for place, label in reversed([*enumerate(table.columns)])}
+    columns: dict[str, int] = {}
+    for place, label in enumerate(table.columns):
+        columns.setdefault(format_column_name(label), place)
     levels = {format_column_name(name): level for level, name in enumerate(table.index.names) if name is not None}
     name = format_column_name(wanted)
     if name in columns:
