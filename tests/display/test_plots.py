@@ -17,7 +17,6 @@ from PIL import Image
 
 import reelbook as rb
 from reelbook.api import table_accessor  # noqa: F401  # Gives tables their `.reel`.
-from reelbook.display.plots import plot_drawing
 from reelbook.display.plots.plot_axes import CATEGORY, DATE, NUMBER, make_axis
 from reelbook.display.plots.plot_html import plot_bundle, render_plot
 from reelbook.display.plots.plot_points import MAX_SERIES, find_points
@@ -25,7 +24,7 @@ from reelbook.display.plots.plot_ticks import make_ticks
 from reelbook.display.plots.plot_value import Plot
 from tests.hostile import TEXTS
 
-SWEEP = pd.DataFrame(
+SWEEP: Any = pd.DataFrame(
     {
         "prompt": "a paper boat",
         "num_frames": [49, 97, 121] * 4,
@@ -54,7 +53,7 @@ def column(values: Any, dtype: Any = None) -> Any:
         ([True, False, None], "boolean", CATEGORY, [1, 0, None], ("False", "True")),
         (["1080p", "480p", "auto", None], object, CATEGORY, [1, 0, 2, None], ("480p", "1080p", "auto")),
         (["low", "high"], pd.CategoricalDtype(["low", "high"], ordered=True), CATEGORY, [0, 1], ("low", "high")),
-        (pd.to_datetime(["2026-01-02", None]), None, DATE, [20455, None], ()),
+        ([pd.Timestamp("2026-01-02"), None], None, DATE, [20455, None], ()),
         ([datetime.date(2026, 1, 2)], object, DATE, [20455], ()),
         ([datetime.timedelta(seconds=90)], None, NUMBER, [90], ()),
         ([[1], {"a": 2}, 3], object, CATEGORY, [1, 2, 0], ("3", "[1]", "{'a': 2}")),
@@ -137,7 +136,7 @@ def test_without_matplotlib_there_is_the_line_to_install_it(monkeypatch: pytest.
     def missing(name: str) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr(plot_drawing.importlib, "import_module", missing)
+    monkeypatch.setattr("importlib.import_module", missing)
 
     with pytest.raises(rb.ReelbookError, match=r"pip install 'reelbook\[plots\]'"):
         SWEEP.reel.plot("num_frames", "credits")

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...errors import ReelbookError
 from ..formatting import shorten
+from .plot_axes import NUMBER
 from .plot_points import Points
 from .plot_ticks import Ticks, make_ticks, measure_text
 
@@ -39,6 +40,8 @@ NO_COLOUR = "#808080"
 SHAPES = ("o", "s", "^", "D", "v", "P")
 """One for each colour, for those who see no colours."""
 
+END_ROOM = 48
+"""Pixels between the ends of a scale and the next tick."""
 RASTER_SCALE = 1.5
 SCALE = "viridis"
 SEED_RADIUS, MAX_RADIUS = 5.5, 24
@@ -254,6 +257,11 @@ def _draw_scale(figure: Figure, points: Points, size: tuple[int, int], colours: 
     low, high = shades[0], shades[-1]
     bar = figure.colorbar(ScalarMappable(Normalize(low, high), SCALE), cax=axes, orientation="horizontal")
     inside = [(at, label) for at, label in zip(ticks.at, ticks.labels, strict=True) if low <= at <= high]
+    if color.kind == NUMBER:
+        # Both ends, and between them what has room.
+        spare = (high - low) * END_ROOM / long
+        ends = [(low, f"{low:.3g}"), (high, f"{high:.3g}")]
+        inside = [ends[0], *((at, label) for at, label in inside if low + spare < at < high - spare), ends[1]]
     bar.set_ticks([at for at, _ in inside], labels=[label for _, label in inside])
     axes.tick_params(labelcolor=colours.ink, color=colours.line, length=3, width=1)
     bar.outline.set_visible(False)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .plot_value import Plot
 
 STYLES, SCRIPT = ("plot.css", "player.css"), "plot.js"
-WIDE, NARROW = (640, 380), (320, 340)
+WIDE, NARROW = (640, 380), (288, 320)
 """Pixels of the drawing, and of that for narrow pages, where the type of the wide one would be too small to read."""
 STILL_SCALE, STILL_COLOURS = 1.5, 96
 
