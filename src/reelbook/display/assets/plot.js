@@ -76,7 +76,7 @@ export class Plot {
     this.voice = made("span", { class: "rb-hidden", role: "status" });
     this.stack.append(this.cursor, this.card.node, this.voice);
     this.stage = made("div", { class: "rb-stage" });
-    this.root.querySelector(".rb-bar")?.after(this.stage);
+    this.root.append(this.stage);
     for (const drawing of this.drawings) this.#listen(drawing);
     this.root.addEventListener("keydown", (event) => this.#key(event));
     new ResizeObserver(() => this.#measure()).observe(this.stack);
