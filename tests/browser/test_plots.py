@@ -208,6 +208,27 @@ def test_the_keyboard_does_all(opened: Open, table: pd.DataFrame) -> None:
     assert heard.startswith("run ")
 
 
+def test_a_finger_plays_and_selects(opened: Open, table: pd.DataFrame) -> None:
+    """A tap near a point opens it, where it can be selected; a tap beside all points ends the selection."""
+    page = opened(html_of(table, "motion", "sharpness", "seed"), width=320)
+    plot = page.locator(PLOT)
+    tap = """([x, y]) => ["pointerdown", "pointermove", "pointerup"].forEach(name => document.elementFromPoint(x, y).dispatchEvent(
+      new PointerEvent(name, { clientX: x, clientY: y, pointerType: "touch", bubbles: true })))"""
+    x, y = point(plot, 6)
+
+    page.evaluate(tap, [x + 2, y + 2])
+    plot.get_by_role("button", name="Select", exact=True).click()
+    after = picked(plot)
+    plot.get_by_role("button", name="Close").click()
+    plot.locator(".rb-drawing:visible").scroll_into_view_if_needed()
+    box = plot.locator(".rb-drawing:visible").bounding_box()
+    assert box is not None
+    page.evaluate(tap, [box["x"] + 2, box["y"] + box["height"] - 2])
+
+    assert after == [6]
+    assert picked(plot) == []
+
+
 @pytest.mark.parametrize("width", [1000, 320])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_can_be_read_in_every_theme_and_width(opened: Open, table: pd.DataFrame, scheme: str, width: int) -> None:

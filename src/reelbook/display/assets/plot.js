@@ -68,7 +68,7 @@ export class Plot {
     });
     // Its height is reserved, so that nothing moves when something is selected.
     this.stack.after(made("div", { class: "rb-bar" }, this.count, this.clear));
-    this.cursor = made("button", { type: "button", class: "rb-cursor", "aria-haspopup": "true" });
+    this.cursor = made("button", { type: "button", class: "rb-cursor", "aria-expanded": "false" });
     this.cursor.addEventListener("focus", () => this.cursor?.matches(":focus-visible") && this.#goTo(this.current));
     this.cursor.addEventListener("blur", () => this.card.hide());
     this.cursor.addEventListener("click", () => this.open(this.current));
@@ -79,6 +79,8 @@ export class Plot {
     this.root.append(this.stage);
     for (const drawing of this.drawings) this.#listen(drawing);
     this.root.addEventListener("keydown", (event) => this.#key(event));
+    // Firefox presses a button when the space bar is released.
+    this.cursor.addEventListener("keyup", (event) => event.key === " " && event.preventDefault());
     new ResizeObserver(() => this.#measure()).observe(this.stack);
   }
 
@@ -259,6 +261,7 @@ export class Plot {
   #nameCursor() {
     const isSelected = this.picked.rows.has(this.rows[this.current]);
     this.cursor?.setAttribute("aria-label", `${this.lineOf(this.current)}${isSelected ? ", selected" : ""}`);
+    this.cursor?.setAttribute("aria-expanded", String(this.opened === this.current));
     this.cursor?.setAttribute("aria-description", "Arrows go to other runs, Enter plays, Space selects.");
   }
 

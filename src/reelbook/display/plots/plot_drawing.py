@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...errors import ReelbookError
-from ..formatting import shorten
-from .plot_axes import NUMBER
+from .plot_axes import NUMBER, Axis
 from .plot_points import Points
-from .plot_ticks import Ticks, make_ticks, measure_text
+from .plot_ticks import Ticks, make_ticks, measure_text, shorten_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 Positions = np.ndarray[Any, np.dtype[np.float64]]
 
 TYPE_SIZE, LINE = 12, 17
+TURN, TURNED_WIDTH, TURNED_HEIGHT = 35, 0.82, 0.57
+"""The degrees by which labels are turned that have no room beside each other, and what remains of their length."""
 MAX_MARKERS = 2_000
 """Points that are drawn one by one; more are one picture, because a page with so many shapes is slow."""
 
@@ -106,23 +107,33 @@ def matplotlib_style() -> Iterator[None]:
 
 
 def draw_points(points: Points, size: tuple[int, int], colours: Palette) -> Drawing:
-    """The figure at this size in pixels; to be called and written within `matplotlib_style`."""
+    """The figure, as wide as `size` and as high as its key and labels need; to be called within `matplotlib_style`.
+
+    `size` is the width of the figure and the height of the axes, in pixels.
+    """
     from matplotlib.figure import Figure
 
-    width, height = size
-    figure = Figure(figsize=(width / 72, height / 72), dpi=72)
-    top = _draw_key(figure, points, size, colours) + (LINE + 8 if points.y.name else 8)
+    width, axes_height = size
     is_narrow = width < 500
-    label_length = 12 if is_narrow else 20
-    up = make_ticks(points.y, room=height - top - 60, is_across=False, max_length=label_length, size=TYPE_SIZE)
+    up = make_ticks(points.y, room=axes_height, is_across=False, max_length=12 if is_narrow else 20, size=TYPE_SIZE)
     left = max([20.0, *(measure_text(label, TYPE_SIZE) for label in up.labels)]) + 14
+    across = make_ticks(
+        points.x, room=width - left - 16, is_across=True, max_length=12 if is_narrow else 16, size=TYPE_SIZE
+    )
+    lengths = [measure_text(label, TYPE_SIZE) for label in across.labels]
+    is_turned = sum(length + 10 for length in lengths) > width - left - 16
+    if is_turned:
+        # Labels that lean to the left begin within the figure.
+        left = max(left, lengths[0] * TURNED_WIDTH - (width - left) / (2 * len(lengths)))
     room = width - left - 16
-    across = make_ticks(points.x, room=room, is_across=True, max_length=label_length, size=TYPE_SIZE)
-    is_turned = sum(measure_text(label, TYPE_SIZE) + 10 for label in across.labels) > room
-    longest = max([0.0, *(measure_text(label, TYPE_SIZE) for label in across.labels)])
-    bottom = LINE + 12 + (longest * 0.6 + 12 if is_turned else LINE)
-    box = (left, top, room, max(60.0, height - top - bottom))
-    axes = figure.add_axes((left / width, 1 - (top + box[3]) / height, room / width, box[3] / height))
+    key = _plan_key(points, width)
+    top = key.height + LINE + 8
+    bottom = LINE + 14 + (max(lengths) * TURNED_HEIGHT + 6 if is_turned else LINE)
+    height = top + axes_height + bottom
+    box = (left, top, room, float(axes_height))
+    figure = Figure(figsize=(width / 72, height / 72), dpi=72)
+    _draw_key(figure, points, key, (width, height), colours)
+    axes = figure.add_axes((left / width, bottom / height, room / width, axes_height / height))
     _draw_axes(axes, across, up, colours, is_turned=is_turned)
     figure.text(4 / width, 1 - (top - 8) / height, up.name, color=colours.soft, va="bottom", ha="left")
     figure.text((left + room) / width, 6 / height, across.name, color=colours.soft, va="bottom", ha="right")
@@ -144,7 +155,7 @@ def write_figure(figure: Figure, kind: str, *, scale: float = 1, ground: str | N
 def _draw_axes(axes: Axes, across: Ticks, up: Ticks, colours: Palette, *, is_turned: bool) -> None:
     axes.set_xlim(across.low, across.high)
     axes.set_ylim(up.low, up.high)
-    turn: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if is_turned else {}
+    turn: dict[str, Any] = {"rotation": TURN, "ha": "right", "rotation_mode": "anchor"} if is_turned else {}
     axes.set_xticks(across.at, across.labels, **turn)
     axes.set_yticks(up.at, up.labels)
     axes.tick_params(colors=colours.soft, labelcolor=colours.ink, length=3, width=1, color=colours.line)
@@ -211,19 +222,35 @@ def _get_colour(points: Points, number: int | None, colours: Palette, *, is_pict
     return NO_COLOUR if number is None else SERIES_COLOURS[number]
 
 
-def _draw_key(figure: Figure, points: Points, size: tuple[int, int], colours: Palette) -> float:
-    """The legend or the scale of the colours at the top; its height in pixels."""
-    if points.color is None:
-        return 0
-    if not len(points.rows):
-        return 0
-    width, height = size
+class _Key(NamedTuple):
+    """The legend or the scale at the top: its height in pixels, and the labels of a legend in columns."""
+
+    height: float
+    labels: Sequence[str] = ()
+    columns: int = 1
+
+
+def _plan_key(points: Points, width: int) -> _Key:
+    if points.color is None or not len(points.rows):
+        return _Key(0)
     if points.has_scale:
-        return _draw_scale(figure, points, size, colours)
-    figure.text(4 / width, 1 - 2 / height, points.color.name, color=colours.soft, va="top", ha="left")
+        return _Key(2 * LINE + 18)
+    labels = shorten_apart([series.label for series in points.series], 28 if width < 500 else 36)
+    columns = int((width - 8) / (max(measure_text(label, TYPE_SIZE) for label in labels) + 30))
+    columns = max(1, min(columns, len(labels)))
+    return _Key(LINE + -(-len(labels) // columns) * LINE + 4, labels, columns)
+
+
+def _draw_key(figure: Figure, points: Points, key: _Key, size: tuple[int, float], colours: Palette) -> None:
+    if points.color is None or not key.height:
+        return
+    if points.has_scale:
+        _draw_scale(figure, points.color, size, colours)
+        return
     from matplotlib.lines import Line2D
 
-    labels = [shorten(series.label, 28 if width < 500 else 36) for series in points.series]
+    width, height = size
+    figure.text(4 / width, 1 - 2 / height, points.color.name, color=colours.soft, va="top", ha="left")
     handles = [
         Line2D(
             [], [], linestyle="none", marker="o" if series.number is None else SHAPES[series.number], markersize=7,
@@ -231,30 +258,23 @@ def _draw_key(figure: Figure, points: Points, size: tuple[int, int], colours: Pa
         )
         for series in points.series
     ]  # fmt: skip
-    columns = max(1, int((width - 8) / (max(measure_text(label, TYPE_SIZE) for label in labels) + 30)))
-    columns = min(columns, len(labels))
     figure.legend(
-        _by_line(handles, columns), _by_line(labels, columns), loc="upper left", bbox_to_anchor=(0, 1 - LINE / height), ncols=columns,
-        frameon=False, borderpad=0.1, borderaxespad=0.2, handletextpad=0.3, columnspacing=1, handlelength=1.2, labelspacing=0.35,
-        labelcolor=colours.ink, fontsize=TYPE_SIZE,
+        _by_line(handles, key.columns), _by_line(key.labels, key.columns), loc="upper left", bbox_to_anchor=(0, 1 - LINE / height),
+        ncols=key.columns, frameon=False, borderpad=0.1, borderaxespad=0.2, handletextpad=0.3, columnspacing=1, handlelength=1.2,
+        labelspacing=0.35, labelcolor=colours.ink, fontsize=TYPE_SIZE,
     )  # fmt: skip
-    return LINE + -(-len(labels) // columns) * LINE + 4
 
 
-def _draw_scale(figure: Figure, points: Points, size: tuple[int, int], colours: Palette) -> float:
+def _draw_scale(figure: Figure, color: Axis, size: tuple[int, float], colours: Palette) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    assert points.color is not None
     width, height = size
-    color = points.color
-    shades = color.distinct
+    low, high = color.distinct[0], color.distinct[-1]
     long = min(260, width - 60)
-    # As of an axis without margins.
     ticks = make_ticks(color, room=long, is_across=True, max_length=20, size=TYPE_SIZE)
     figure.text(4 / width, 1 - 2 / height, ticks.name, color=colours.soft, va="top", ha="left")
     axes = figure.add_axes((24 / width, 1 - (LINE + 12) / height, long / width, 8 / height))
-    low, high = shades[0], shades[-1]
     bar = figure.colorbar(ScalarMappable(Normalize(low, high), SCALE), cax=axes, orientation="horizontal")
     inside = [(at, label) for at, label in zip(ticks.at, ticks.labels, strict=True) if low <= at <= high]
     if color.kind == NUMBER:
@@ -267,7 +287,6 @@ def _draw_scale(figure: Figure, points: Points, size: tuple[int, int], colours: 
     bar.outline.set_visible(False)
     if bar.solids is not None:
         bar.solids.set_rasterized(True)  # Else 256 shapes.
-    return 2 * LINE + 18
 
 
 def _by_line(items: Sequence[Any], columns: int) -> list[Any]:

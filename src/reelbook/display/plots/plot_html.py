@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from .plot_value import Plot
 
 STYLES, SCRIPT = ("plot.css", "player.css"), "plot.js"
-WIDE, NARROW = (640, 380), (288, 320)
-"""Pixels of the drawing, and of that for narrow pages, where the type of the wide one would be too small to read."""
+WIDE, NARROW = (640, 270), (288, 210)
+"""The width and the height of the axes, in pixels; narrow pages have a drawing of their own, because its type would be too small."""
 STILL_SCALE, STILL_COLOURS = 1.5, 96
 
 POSTER_BOXES = ((60, (160, 90)), (240, (128, 72)), (MAX_MARKERS, (96, 54)))
@@ -43,7 +43,7 @@ ROOT = Markup(
     '{}<p class="rb-notes" style="margin:4px 0 0;font-size:12px">{}</p><script type="application/json">{}</script></div>'
 )
 BODY = Markup(
-    '<div class="rb-plot-still"><img src="{}" width="{}" height="{}" alt="{}" style="max-width:100%;height:auto"></div>'
+    '<div class="rb-plot-still"><img src="{}" width="{}" alt="{}" style="max-width:100%;height:auto"></div>'
     '<div class="rb-plot-drawings" hidden style="display:none">{}{}</div>'
 )
 
@@ -65,7 +65,7 @@ def plot_bundle(plot: Plot, *, key: str = "", group: str = "", embed: str | None
     payload = _make_payload(plot.table.head(MAX_ROWS), points, key, group, embed or options.embed)
     root = ROOT.format(
         text,
-        BODY.format(data_uri("image/png", still), *WIDE, label, *drawings),
+        BODY.format(data_uri("image/png", still), WIDE[0], label, *drawings),
         " ".join(_format_notes(points, payload)),
         format_json(payload),
     )
@@ -100,6 +100,9 @@ def _make_payload(table: pd.DataFrame, points: Points, key: str, group: str, emb
     places = find_columns(table.iloc[rows])
     box = next((box for count, box in POSTER_BOXES if len(rows) <= count), None) if options.poster is None else None
     pictures = make_posters(files, single=0, box=box)
+    if pictures.left_out and box is not None:
+        # Better small than none.
+        pictures = make_posters(files, single=0)
     clips = make_clips(files, embed) if embed in ("preview", "full") else Clips()
     has_words = len(rows) <= MAX_MARKERS
     payload = {

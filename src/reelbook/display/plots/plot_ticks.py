@@ -16,6 +16,7 @@ MARGIN = 0.05
 CATEGORY_MARGIN = 0.6
 MAX_EXACT_TICKS = 8
 """Numbers of so few different values have their ticks at the values, as the axes of a sweep do."""
+MAX_PLAIN = 1e12
 LETTER = 0.6
 """The width of a letter, in its height."""
 
@@ -34,7 +35,7 @@ def make_ticks(axis: Axis, *, room: float, is_across: bool, max_length: int, siz
     """The ticks of an axis in so many pixels; labels are cut to `max_length`, and `size` is the height of the type."""
     if axis.kind == CATEGORY:
         high = max(0, len(axis.labels) - 1) + CATEGORY_MARGIN
-        labels = [shorten(label, max_length) or '""' for label in axis.labels]
+        labels = shorten_apart(axis.labels, max_length)
         # Where there is no room for all, every second, third … has its name.
         step = max(1, -(-len(labels) * int(size * 1.5) // max(1, int(room))))
         return Ticks(-CATEGORY_MARGIN, high, range(0, len(labels), step), labels[::step], axis.name)
@@ -43,7 +44,7 @@ def make_ticks(axis: Axis, *, room: float, is_across: bool, max_length: int, siz
         return _make_date_ticks(axis, low, high, max(2, int(room / (size * (6 if is_across else 4)))))
     count = max(2, int(room / (size * (4 if is_across else 3))))
     at = _find_number_ticks(axis.distinct, low, high, count)
-    return Ticks(low, high, at, [format_number(value) for value in at], axis.name)
+    return Ticks(low, high, at, [_format_tick(value) for value in at], axis.name)
 
 
 def measure_text(text: str, size: float) -> float:
@@ -53,6 +54,23 @@ def measure_text(text: str, size: float) -> float:
     (24.0, 10.0)
     """
     return sum(size * (1.0 if unicodedata.east_asian_width(letter) in "WF" else LETTER) for letter in text)
+
+
+def shorten_apart(texts: Sequence[str], max_length: int) -> list[str]:
+    """The texts cut to a maximum length: in the middle where their beginnings alone would not tell them apart.
+
+    >>> shorten_apart(["a paper boat 1", "a paper boat 2"], 9), shorten_apart(["a paper boat", ""], 9)
+    (['a pa…at 1', 'a pa…at 2'], ['a paper…', '""'])
+    """
+    cut = [shorten(text, max_length) or '""' for text in texts]
+    if len(set(cut)) == len(set(texts)):
+        return cut
+    half = (max_length - 1) // 2
+    return [text if len(text) <= max_length else f"{text[:half]}…{text[-half:]}" for text in texts]
+
+
+def _format_tick(value: float) -> str:
+    return f"{int(value):,}" if 10_000 <= abs(value) < MAX_PLAIN and value == int(value) else format_number(value)
 
 
 def _find_limits(values: Sequence[float]) -> tuple[float, float]:

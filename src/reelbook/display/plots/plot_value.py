@@ -15,7 +15,7 @@ from .plot_drawing import PAPER, check_matplotlib, draw_points, matplotlib_style
 from .plot_points import Points, find_points
 
 KINDS = ("svg", "png", "pdf")
-SAVED_SIZE, SAVED_SCALE = (800, 500), 2
+SAVED_SIZE, SAVED_SCALE = (800, 400), 2
 
 
 class Plot:
