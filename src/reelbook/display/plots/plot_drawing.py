@@ -271,10 +271,10 @@ def _draw_scale(figure: Figure, color: Axis, size: tuple[int, float], colours: P
 
     width, height = size
     low, high = color.distinct[0], color.distinct[-1]
-    long = min(260, width - 60)
+    long = min(260, width - 64)
     ticks = make_ticks(color, room=long, is_across=True, max_length=20, size=TYPE_SIZE)
     figure.text(4 / width, 1 - 2 / height, ticks.name, color=colours.soft, va="top", ha="left")
-    axes = figure.add_axes((24 / width, 1 - (LINE + 12) / height, long / width, 8 / height))
+    axes = figure.add_axes((32 / width, 1 - (LINE + 12) / height, long / width, 8 / height))
     bar = figure.colorbar(ScalarMappable(Normalize(low, high), SCALE), cax=axes, orientation="horizontal")
     inside = [(at, label) for at, label in zip(ticks.at, ticks.labels, strict=True) if low <= at <= high]
     if color.kind == NUMBER:

@@ -62,11 +62,11 @@ def plot_bundle(plot: Plot, *, key: str = "", group: str = "", embed: str | None
         drawings = [
             _render_drawing(points, size, label, name) for name, size in (("rb-wide", WIDE), ("rb-narrow", NARROW))
         ]
-    payload = _make_payload(plot.table.head(MAX_ROWS), points, key, group, embed or options.embed)
+    payload, notes = _make_payload(plot.table.head(MAX_ROWS), points, key, group, embed or options.embed)
     root = ROOT.format(
         text,
         BODY.format(data_uri("image/png", still), WIDE[0], label, *drawings),
-        " ".join(_format_notes(points, payload)),
+        " ".join([*_format_notes(points), *notes]),
         format_json(payload),
     )
     html = Markup("").join([render_style(*STYLES), root, render_script(SCRIPT)])
@@ -92,8 +92,10 @@ def _draw_still(points: Points) -> bytes:
     return out.getvalue()
 
 
-def _make_payload(table: pd.DataFrame, points: Points, key: str, group: str, embed: str) -> dict[str, Any]:
-    """What the script reads: by point, in the order of the table."""
+def _make_payload(
+    table: pd.DataFrame, points: Points, key: str, group: str, embed: str
+) -> tuple[dict[str, Any], list[str]]:
+    """What the script reads, by point in the order of the table; and notes on what of the media is left out."""
     rows = points.rows.tolist()
     listed = find_files(table)
     files = [listed[row] for row in rows]
@@ -108,11 +110,13 @@ def _make_payload(table: pd.DataFrame, points: Points, key: str, group: str, emb
     payload = {
         "key": key, "group": group, "rows": rows, "facts": _make_facts(places if has_words else [], points), "files": pack_files(files),
         "captions": pack(format_column_captions(places, len(rows)) if has_words else [""] * len(rows)),
-        "posters": pack_posters(pictures, len(rows)), "clips": clips.played, "previews": clips.previews, "left": pictures.left_out,
+        "posters": pack_posters(pictures, len(rows)), "clips": clips.played, "previews": clips.previews,
     }  # fmt: skip
     if not has_words:
         payload |= {"x": _make_shares(points, "x"), "y": _make_shares(points, "y")}
-    return payload
+    left = pictures.left_out
+    notes = [f"{left:,} runs have no poster here, which would make the notebook too heavy."] if left else []
+    return payload, [*notes, *clips.notes]
 
 
 def _make_facts(places: list[Column], points: Points) -> list[dict[str, Any]]:
@@ -142,11 +146,8 @@ def _make_shares(points: Points, which: str) -> list[int]:
     return [int(value) for value in (values * 10_000).round()]
 
 
-def _format_notes(points: Points, payload: dict[str, Any]) -> list[str]:
-    notes = [PICTURE_NOTE.format(MAX_MARKERS)] if len(points.rows) > MAX_MARKERS else []
+def _format_notes(points: Points) -> list[str]:
+    if len(points.rows) > MAX_MARKERS:
+        return [PICTURE_NOTE.format(MAX_MARKERS)]
     places = set(zip(points.x.values[points.rows], points.y.values[points.rows], strict=True))
-    if not notes and len(places) < len(points.rows):
-        notes.append(SPREAD_NOTE)
-    if payload["left"]:
-        notes.append(f"{payload['left']:,} runs have no poster here, which would make the notebook too heavy.")
-    return notes
+    return [SPREAD_NOTE] if len(places) < len(points.rows) else []
