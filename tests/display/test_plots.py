@@ -211,6 +211,14 @@ def test_ten_thousand_points_are_a_picture() -> None:
     assert len(bundle["text/html"]) < 2_000_000
 
 
+def test_names_without_room_are_said_to_be_left_out() -> None:
+    """Of an axis with more categories than fit; a point has its own nevertheless."""
+    table = pd.DataFrame({"prompt": [f"prompt {n}" for n in range(90)], "a": range(90)})
+
+    assert "no room beside the axis for every value of prompt" in render_plot(Plot(table, "prompt", "a"))
+    assert "no room" not in render_plot(Plot(table[:5], "prompt", "a"))
+
+
 @pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
 def test_a_plot_is_saved_on_white(suffix: str, tmp_path: Path) -> None:
     """As a picture or as an SVG of its own, with colours that need no page."""

@@ -17,7 +17,7 @@ from ..tables.table_columns import Column, find_columns, format_json, pack
 from ..tables.table_html import pack_posters
 from ..tables.table_media import Clips, find_files, format_column_captions, make_clips, make_posters, pack_files
 from ..theme import render_script, render_style
-from .plot_drawing import MAX_MARKERS, PAPER, check_matplotlib, draw_points, matplotlib_style, write_figure
+from .plot_drawing import MAX_MARKERS, PAPER, Drawing, check_matplotlib, draw_points, matplotlib_style, write_figure
 from .plot_points import MAX_ROWS, Points
 from .plot_svg import PAGE, render_svg
 
@@ -35,6 +35,7 @@ MAX_FACT_LENGTH = 80
 
 NOTHING = "No run has both values, so that there is nothing to draw."
 PICTURE_NOTE = "More than {:,} points are drawn as one picture; the pointer finds each nevertheless."
+LABELS_NOTE = "There is no room beside the axis for every value of {}; a point says its own."
 SPREAD_NOTE = "Runs at the same place are drawn around it."
 
 # The styles are inline too, because a saved notebook may lose its style sheets; the drawings are lost with them.
@@ -59,14 +60,14 @@ def plot_bundle(plot: Plot, *, key: str = "", group: str = "", embed: str | None
     label = f"Plot: {text}"
     with matplotlib_style():
         still = _draw_still(points)
-        drawings = [
-            _render_drawing(points, size, label, name) for name, size in (("rb-wide", WIDE), ("rb-narrow", NARROW))
-        ]
+        wide, narrow = (draw_points(points, size, PAGE) for size in (WIDE, NARROW))
+        rows = [points.rows[series.points].tolist() for series in points.series] or [points.rows.tolist()]
+        drawings = [render_svg(one, rows, label, name) for one, name in ((wide, "rb-wide"), (narrow, "rb-narrow"))]
     payload, notes = _make_payload(plot.table.head(MAX_ROWS), points, key, group, embed or options.embed)
     root = ROOT.format(
         text,
         BODY.format(data_uri("image/png", still), WIDE[0], label, *drawings),
-        " ".join([*_format_notes(points), *notes]),
+        " ".join([*_format_notes(points, wide), *notes]),
         format_json(payload),
     )
     html = Markup("").join([render_style(*STYLES), root, render_script(SCRIPT)])
@@ -76,11 +77,6 @@ def plot_bundle(plot: Plot, *, key: str = "", group: str = "", embed: str | None
 def render_plot(plot: Plot) -> str:
     """The plot as HTML, without a connection to a kernel."""
     return str(plot_bundle(plot)["text/html"])
-
-
-def _render_drawing(points: Points, size: tuple[int, int], label: str, name: str) -> Markup:
-    rows = [points.rows[series.points].tolist() for series in points.series] or [points.rows.tolist()]
-    return render_svg(draw_points(points, size, PAGE), rows, label, name)
 
 
 def _draw_still(points: Points) -> bytes:
@@ -146,8 +142,10 @@ def _make_shares(points: Points, which: str) -> list[int]:
     return [int(value) for value in (values * 10_000).round()]
 
 
-def _format_notes(points: Points) -> list[str]:
+def _format_notes(points: Points, drawing: Drawing) -> list[str]:
+    axes = ((points.x, drawing.x), (points.y, drawing.y))
+    notes = [LABELS_NOTE.format(axis.name) for axis, ticks in axes if len(ticks.labels) < len(axis.labels)]
     if len(points.rows) > MAX_MARKERS:
-        return [PICTURE_NOTE.format(MAX_MARKERS)]
+        return [PICTURE_NOTE.format(MAX_MARKERS), *notes]
     places = set(zip(points.x.values[points.rows], points.y.values[points.rows], strict=True))
-    return [SPREAD_NOTE] if len(places) < len(points.rows) else []
+    return [*([SPREAD_NOTE] if len(places) < len(points.rows) else []), *notes]
