@@ -25,6 +25,8 @@ from reelbook.display.models_table import models_table
 from reelbook.display.options_table import options_table
 from reelbook.display.output_card import file_card, format_file, output_card
 from reelbook.display.plan_card import format_headline, plan_card
+from reelbook.display.plots.plot_html import plot_bundle
+from reelbook.display.plots.plot_value import Plot
 from reelbook.display.price_table import estimate_table
 from reelbook.display.provenance_table import provenance_table
 from reelbook.display.run_progress import final_bundle, interrupted_bundle, progress_bundle
@@ -76,6 +78,8 @@ def outputs(name: str, media: Media, texts: Sequence[str]) -> list[Bundle]:
     let_in = [_let_in(text) for text in texts]
     if name == "table":
         return list(_tables(media, texts))
+    if name == "plot":
+        return list(_plots(media, texts))
     if name == "costs":
         return list(_costs(let_in))
     return [bundle for text in let_in[:: SELDOM.get(name, 1)] for bundle in _BY_TEXT[name](media, text)]
@@ -285,7 +289,7 @@ _BY_TEXT: Mapping[str, Callable[[Media, str], Iterable[Bundle]]] = {
 }  # fmt: skip
 SELDOM = {"run otherwise": 6, "options": 6}
 """Where every sixth text does, because the same functions have had them all."""
-NAMES = (*_BY_TEXT, "table", "costs")
+NAMES = (*_BY_TEXT, "table", "costs", "plot")
 """The displays."""
 
 
@@ -298,6 +302,18 @@ def _tables(media: Media, texts: Sequence[str]) -> Iterator[Bundle]:
     yield table_bundle(wide)
     several = pd.DataFrame([list(texts[:8])], columns=pd.MultiIndex.from_arrays([texts[:8], texts[8:16]]))
     yield table_bundle(several, key=texts[0])
+
+
+def _plots(media: Media, texts: Sequence[str]) -> Iterator[Bundle]:
+    for start in range(0, len(texts), 24):
+        part = list(texts[start : start + 24])
+        table = hostile_table(media, part)
+        yield plot_bundle(Plot(table, "prompt", "note", "model"), key=part[0], group=part[0])
+    # Hostile names of columns.
+    named = [_let_in(text) or "none" for text in texts]
+    wide = pd.DataFrame({text: [text, place] for place, text in enumerate(named)}, dtype=object)
+    columns = list(wide.columns)
+    yield plot_bundle(Plot(wide, columns[0], columns[1 % len(columns)], columns[-1]))
 
 
 def _costs(texts: Sequence[str]) -> Iterator[Bundle]:

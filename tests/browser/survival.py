@@ -54,6 +54,7 @@ lost""",
     "sheet": "table.reel.sheet()",
     "report": 'table.reel.report("survival.html")',
     "costs": 'table.reel.cost("num_frames")',
+    "plot": 'table.reel.plot("num_frames", "credits", color="seed")',
     "client": "client",
     "estimate": "rb.estimate(boat)",
     "provenance": "run.video.provenance",
@@ -63,7 +64,7 @@ lost""",
     "options": "rb.options",
 }  # fmt: skip
 
-MATRIX = ("run", "video", "picture", "failed", "plan", "sweep", "table", "panel", "library", "sheet")
+MATRIX = ("run", "video", "picture", "failed", "plan", "sweep", "table", "panel", "library", "sheet", "plot")
 """The rows of the matrix; `report` is a page of its own."""
 WORDS: Mapping[str, tuple[str, ...]] = {
     "run": (PROMPT, "seed 7", "9 frames at 24/s", "53 credits"),
@@ -76,6 +77,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "panel": (f"{RUNS} of {RUNS}",),
     "library": ("runs", "credits", PROMPT[:20]),
     "sheet": (),
+    "plot": ("credits by num_frames", f"{RUNS} runs"),
 }
 """What a reader must find there, whatever else is lost."""
 PICTURES: Mapping[str, int] = {
@@ -86,6 +88,7 @@ PICTURES: Mapping[str, int] = {
     "table": min(RUNS, 12),
     "library": 3,
     "sheet": 1,
+    "plot": 1,
 }
 """How many pictures a reader must see there at least."""
 PLAYERS = ("run", "video")
@@ -106,7 +109,8 @@ LOOK = """async () => {
       return {poster: hasPoster, width: video.getBoundingClientRect().width};
     }));
     return {
-      text: area.innerText, pictures: pictures.filter(one => one.naturalWidth > 0 && seen(one)).length,
+      text: area.innerText, pictures: pictures.filter(one => one.naturalWidth > 0 && seen(one)).length
+        + [...area.querySelectorAll('svg.rb-drawing')].filter(seen).length,
       broken: pictures.filter(one => one.complete && !one.naturalWidth).length, players,
     };
   }));

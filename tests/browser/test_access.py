@@ -60,6 +60,29 @@ def test_with_its_kernel_a_table_plays_its_clips_and_tells_what_is_ticked(notebo
     assert notebook.complaints == []
 
 
+def test_with_its_kernel_a_plot_plays_clips_and_ticks_rows_of_its_table(notebook: OpenNotebook) -> None:
+    """A click plays the file itself; points that are selected are ticked in the table on the page, and in Python."""
+    page, names = notebook.page, list(survival.CELLS)
+    cells = page.locator(".jp-CodeCell")
+    table, plot = cells.nth(names.index("table")), cells.nth(names.index("plot"))
+    points = plot.locator(".rb-drawing:visible use[data-row]")
+    points.first.scroll_into_view_if_needed()
+    points.nth(0).click(force=True)
+    clip = playback(plot.locator(".rb-film video"))
+    before = table.locator("tbody .rb-select input:checked").count()
+    row = int(points.nth(1).get_attribute("data-row") or "")
+    points.nth(1).click(force=True, modifiers=["Shift"])
+    is_ticked = table.locator("tbody .rb-select input[type=checkbox]").nth(row).is_checked()
+    is_drawn = points.nth(1).get_attribute("data-picked") is not None
+    after = table.locator("tbody .rb-select input:checked").count()
+    shot(page, "plot-live")
+
+    assert (clip["error"], clip["frames"] > 0) == (None, True)
+    assert is_ticked == is_drawn
+    assert abs(after - before) == 1
+    assert notebook.complaints == []
+
+
 @pytest.mark.deep
 def test_reopened_with_trust(executed: Executed, lab: Lab, chromium: Browser) -> None:
     """The next day, by the one who made it: scripts run again, in a page whose kernel knows nothing yet."""

@@ -15,6 +15,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Request, Route
 
+from reelbook.display.plots.plot_html import STYLES as PLOT_STYLES
 from reelbook.display.poster_player import render_player_style as player_sheet
 from reelbook.display.tables.table_html import STYLES
 from reelbook.display.theme import render_script, render_style
@@ -26,10 +27,10 @@ from tests.support import deep
 pytestmark = pytest.mark.browser
 
 HOME = "http://page.test/"
-OUR_SHEETS = [str(render_style(*names)) for names in (("figure.css",), STYLES, ("costs.css",), ())] + [
+OUR_SHEETS = [str(render_style(*names)) for names in (("figure.css",), STYLES, ("costs.css",), PLOT_STYLES, ())] + [
     str(player_sheet())
 ]
-OUR_SCRIPTS = [str(render_script(name)) for name in ("figure.js", "table.js", "opens.js")]
+OUR_SCRIPTS = [str(render_script(name)) for name in ("figure.js", "table.js", "opens.js", "plot.js")]
 KINDS = {"text/plain", "text/html", "image/jpeg", "image/png"}
 """What displays may consist of. Markdown, LaTeX and scripts would be run by the notebook itself."""
 _BRIEF = [
@@ -81,7 +82,7 @@ USE = """async () => {
 FOREIGN = """() => {
   const ours = new Set(`html head body meta title style script div span p b i br h1 h2 h3 h4 section header footer nav main figure
     figcaption img video details summary pre code table caption colgroup col thead tbody tfoot tr th td bdi dl dt dd ul ol li
-    progress button input label select option a svg g rect text path line polyline title desc tspan circle defs clipPath small
+    progress button input label select option a svg g rect text path use image line polyline title desc tspan circle defs clipPath small
     strong em article output canvas fieldset legend datalist kbd time`.split(/\\s+/));
   const found = [];
   for (const element of document.querySelectorAll('*')) {

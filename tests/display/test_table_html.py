@@ -593,15 +593,15 @@ class TestClips:
 
 
 FILES = (
-    "table.js", "table_query.js", "table_posters.js", "table_player.js", "table_selection.js", "table_element.js",
-    "clock.js", "clock_clip.js", "clock_time.js", "clock_controls.js",
+    "table.js", "table_query.js", "table_posters.js", "table_player.js", "table_selection.js", "table_element.js", "picked.js",
+    "clock.js", "clock_clip.js", "clock_time.js", "clock_controls.js", "frames.js", "decoded_picture.js", "played_picture.js",
 )  # fmt: skip
 
 
 class TestScripts:
     """Scripts of several files, which a notebook has to hold in one."""
 
-    @pytest.mark.parametrize("name", ["table.js", "clock.js", "figure.js", "report.js"])
+    @pytest.mark.parametrize("name", ["table.js", "clock.js", "figure.js", "report.js", "plot.js"])
     def test_a_module_has_all_it_needs(self, name: str) -> None:
         """Every file once and after what it imports; nothing is left that asks for an address, and nothing ends the element."""
         text = bundle_scripts(name)
@@ -612,7 +612,7 @@ class TestScripts:
         assert not {"</script", "<!--", "<script"} & set(re.findall(r"</?script|<!--", text))
         assert str(render_script(name)) == f'<script type="module">{text}</script>'
 
-    @pytest.mark.parametrize("name", ["table.js", "clock.js"])
+    @pytest.mark.parametrize("name", ["table.js", "clock.js", "plot.js"])
     def test_what_is_imported_stands_before_its_use(self, name: str) -> None:
         """The files that a script names are in its module, before its own text; each of them is a script of its own, too."""
         text, own = (

@@ -36,6 +36,7 @@ from .stored_runs import find_library_of
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from ..display.plots.plot_value import Plot
     from ..runs.run import Run
     from ..storage.library import Library
     from ..widgets.grid import Grid
@@ -201,6 +202,17 @@ class Reel(NameHints):
         from ..display.sheets import write_animation
 
         return write_animation(self._table, path, labels=labels, width=width)
+
+    def plot(self, x: Any, y: Any, color: Any = None) -> Plot:
+        """Plot two columns, one point for each run, coloured by a third; `plot.save("plot.svg")` writes it on white.
+
+        Numbers, dates, texts and booleans have an axis each; rows without a value are left out, and counted. In a
+        notebook a point shows the run's poster and plays it on a click, and selected points are the ticks of
+        `table.reel`. Drawn by matplotlib: pip install 'reelbook[plots]'.
+        """
+        from ..display.plots.plot_value import Plot
+
+        return Plot(self._table, x, y, color)
 
     def report(self, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:
         """Write a standalone HTML page to share: synchronised clips, table, costs, provenance; return its path.

@@ -138,7 +138,7 @@ NAME_HINTS: Mapping[str, Mapping[str, str]] = {
         "grid": _COMPARE,
         "metrics_of": "table.reel.measure()",
         "play": "`table.reel` at the end of a cell: click a poster",
-        "plot": "table.plot.scatter('num_frames', 'sharpness') after table.reel.measure(['sharpness'])",
+        "scatter": "table.reel.plot('num_frames', 'credits', color='seed')",
         "save": "table.reel.report('report.html'), or table.to_parquet('table.parquet')",
         "show": "`table.reel` at the end of a cell shows itself",
         "video": "table.reel.file(7)",

@@ -14,6 +14,7 @@ def register(shell: Any) -> None:
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name("reelbook.sweeps.execute.job", "SweepJob", _show_job)
         formatter.for_type_by_name("reelbook.api.table_accessor", "Reel", _show_table)
+        formatter.for_type_by_name("reelbook.display.plots.plot_value", "Plot", _show_plot)
         set_link_provider(_register_file)
 
 
@@ -33,3 +34,9 @@ def _show_table(reel: Any) -> None:
     from .table_clips import show_table
 
     show_table(reel)
+
+
+def _show_plot(plot: Any) -> None:
+    from .table_clips import show_plot
+
+    show_plot(plot)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..api.table_accessor import Reel
+    from ..display.plots.plot_value import Plot
 
 HERE = Path(__file__).parent
 TEXT = "Brings the clips of the table above; it works while the notebook's kernel runs."
@@ -134,6 +135,14 @@ def show_table(reel: Reel) -> None:
     """Display a table with its pictures as the value of a cell; its clips are sent by the kernel."""
     table = reel.table
     show_with_files(table, lambda key: table_bundle(table, key=key, group=get_group(table)))
+
+
+def show_plot(plot: Plot) -> None:
+    """Display a plot as the value of a cell; its clips are sent by the kernel, and its selection ticks rows of the table."""
+    from ..display.plots.plot_html import plot_bundle
+
+    table = plot.table
+    show_with_files(table, lambda key: plot_bundle(plot, key=key, group=get_group(table)))
 
 
 def show_with_files(table: pd.DataFrame, make_bundle: Callable[[str], dict[str, Any]]) -> None:

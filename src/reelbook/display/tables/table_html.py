@@ -119,7 +119,7 @@ def _render_root(
     columns, left = pack_columns(all_places)
     payload = {
         "key": key, "group": group, "rows": len(table), "columns": columns, "files": pack_files(files), "captions": pack(lines),
-        "posters": _pack_posters(pictures, len(table)), "clips": played.played, "previews": played.previews,
+        "posters": pack_posters(pictures, len(table), first=STATIC_ROWS), "clips": played.played, "previews": played.previews,
     }  # fmt: skip
     notes = [*_format_limits(total, len(table), pictures, left), *played.notes]
     first = (
@@ -213,14 +213,14 @@ def _format_totals(roles: Mapping[str, Cells], states: Sequence[str | None] | No
     ]
 
 
-def _pack_posters(pictures: Posters, count: int) -> dict[str, Any]:
+def pack_posters(pictures: Posters, count: int, first: int = 0) -> dict[str, Any]:
+    """The posters of so many rows as JSON values, without those of the `first` rows, which are in the HTML."""
     sizes = [pictures.sizes.get(row) for row in range(count)]
     return {
         "box": pictures.box,
         "sheets": pictures.sheets,
         "at": pack([pictures.at.get(row) for row in range(count)]),
-        # Those of the first rows are in the HTML.
-        "single": pack([pictures.single.get(row) if row >= STATIC_ROWS else None for row in range(count)]),
+        "single": pack([pictures.single.get(row) if row >= first else None for row in range(count)]),
         "sizes": pack(sizes),
     }
 

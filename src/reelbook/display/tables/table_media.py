@@ -84,11 +84,13 @@ def choose_poster_box(count: int) -> tuple[int, int]:
     return BOX if count <= FEW else SMALL_BOX
 
 
-def make_posters(files: Files, *, single: int, known: Mapping[str, KnownPoster] | None = None) -> Posters:
+def make_posters(
+    files: Files, *, single: int, known: Mapping[str, KnownPoster] | None = None, box: tuple[int, int] | None = None
+) -> Posters:
     """Posters of the first file of each row; those of the first `single` rows are separate, and need no script."""
     from ...media.posters import get_posters
 
-    box = choose_poster_box(len(files))
+    box = box or choose_poster_box(len(files))
     firsts = {row: found[0] for row, found in enumerate(files) if found}
     if known is not None:
         given = {row: known[path] for row, path in firsts.items() if path in known}

@@ -1,0 +1,361 @@
+// @ts-check
+/**
+ * Plots: a point shows its run's poster and values, plays on a click, and is selected by Shift, Ctrl, or a frame around it.
+ *
+ * The drawing is matplotlib's. The points are found by their positions in it, because there may be thousands, of which a
+ * reader wants the nearest. The keyboard has one stop, a button that the arrows move from point to point.
+ */
+
+import { Picked } from "./picked.js";
+import { PlotCard } from "./plot_card.js";
+import { detail, isFilm, player } from "./player.js";
+import { made } from "./table_element.js";
+import { Posters } from "./table_posters.js";
+import { unpacked } from "./table_query.js";
+
+const NEAR = 14; // Pixels of the drawing within which a point is meant.
+const NEAR_FINGER = 24;
+const DRAG = 5; // Pixels after which a press is a frame.
+const PLAYER = [480, 320];
+const RING = 7, SMALL_RING = 3;
+const MANY = 400; // Points that are drawn smaller, and so are their rings.
+const SHARES = 10_000;
+const HINT = "A click plays; Shift+click or a frame around points selects.";
+
+/** @typedef {[number, number]} Place Left and top in the pixels of the drawing. */
+
+/** One plot on the page. */
+export class Plot {
+  /** @param {HTMLElement} root @param {any} payload */
+  constructor(root, payload) {
+    this.root = root;
+    this.payload = payload;
+    /** The row of each point. @type {number[]} */
+    this.rows = payload.rows;
+    /** @type {string[]} */
+    this.captions = unpacked(payload.captions);
+    this.facts = payload.facts.map((/** @type {any} */ fact) => ({ name: fact.name, words: unpacked(fact.words) }));
+    /** @type {string[][]} */
+    this.files = payload.files.of.map((/** @type {[number, string][]} */ found) => found.map(([folder, name]) => payload.files.in[folder] + name));
+    this.posters = new Posters(root, payload.posters);
+    /** The points from left to right, and from below. @type {number[]} */
+    this.order = [];
+    /** @type {Place[]} */
+    this.places = [];
+    this.current = 0;
+    /** @type {number | null} */
+    this.opened = null;
+    this.stack = /** @type {HTMLElement} */ (root.querySelector(".rb-plot-drawings"));
+    this.drawings = /** @type {SVGSVGElement[]} */ ([...this.stack.querySelectorAll(".rb-drawing")]);
+    this.picked = new Picked(payload, () => this.#mark());
+    this.#build();
+    this.#measure();
+    this.#mark();
+  }
+
+  /** The drawing that is seen. */
+  get drawing() {
+    return this.drawings.find((one) => one.getBoundingClientRect().width) ?? this.drawings[0];
+  }
+
+  #build() {
+    this.stack.hidden = false;
+    this.count = made("span", { role: "status" });
+    this.clear = made("button", { type: "button", hidden: "", "aria-label": "Clear selection" }, "Clear");
+    this.clear.addEventListener("click", () => {
+      this.#pick([]);
+      this.cursor?.focus();
+    });
+    // Its height is reserved, so that nothing moves when something is selected.
+    this.stack.after(made("div", { class: "rb-bar" }, this.count, this.clear));
+    this.cursor = made("button", { type: "button", class: "rb-cursor", "aria-expanded": "false" });
+    this.cursor.addEventListener("focus", () => this.cursor?.matches(":focus-visible") && this.#goTo(this.current));
+    this.cursor.addEventListener("blur", () => this.card.hide());
+    this.cursor.addEventListener("click", () => this.open(this.current));
+    this.card = new PlotCard(this);
+    this.voice = made("span", { class: "rb-hidden", role: "status" });
+    this.stack.append(this.cursor, this.card.node, this.voice);
+    this.stage = made("div", { class: "rb-stage" });
+    this.root.append(this.stage);
+    for (const drawing of this.drawings) this.#listen(drawing);
+    this.root.addEventListener("keydown", (event) => this.#key(event));
+    // Firefox presses a button when the space bar is released.
+    this.cursor.addEventListener("keyup", (event) => event.key === " " && event.preventDefault());
+    new ResizeObserver(() => this.#measure()).observe(this.stack);
+  }
+
+  /** @param {SVGSVGElement} drawing */
+  #listen(drawing) {
+    drawing.addEventListener("pointermove", (event) => this.#move(event));
+    drawing.addEventListener("pointerdown", (event) => this.#press(event));
+    drawing.addEventListener("pointerup", (event) => this.#release(event));
+    drawing.addEventListener("pointercancel", () => this.#endFrame());
+    drawing.addEventListener("pointerleave", () => this.frame || this.#leave());
+  }
+
+  /** Where the points are in the drawing that is seen; asked again when the other one is. */
+  #measure() {
+    const drawing = this.drawing;
+    if (drawing !== this.measured) {
+      this.measured = drawing;
+      this.places = this.payload.x ? this.#placesByShare(drawing) : this.#placesByShape(drawing);
+      const [across, up] = [(/** @type {number} */ at) => this.places[at][0], (/** @type {number} */ at) => this.places[at][1]];
+      this.order = this.rows.map((_, point) => point).sort((a, b) => across(a) - across(b) || up(b) - up(a));
+      this.#mark();
+    }
+    this.#placeCursor();
+    this.card.hide();
+  }
+
+  /** @param {SVGSVGElement} drawing @returns {Place[]} */
+  #placesByShape(drawing) {
+    const shapes = new Map([...drawing.querySelectorAll(".rb-points use[data-row]")].map((shape) => [Number(shape.getAttribute("data-row")), shape]));
+    return this.rows.map((row) => {
+      const shape = shapes.get(row);
+      return [Number(shape?.getAttribute("x")), Number(shape?.getAttribute("y"))];
+    });
+  }
+
+  /** @param {SVGSVGElement} drawing @returns {Place[]} */
+  #placesByShare(drawing) {
+    const [left, top, width, height] = (drawing.dataset.box ?? "").split(" ").map(Number);
+    const { x, y } = this.payload;
+    return this.rows.map((_, point) => [left + (x[point] / SHARES) * width, top + (1 - y[point] / SHARES) * height]);
+  }
+
+  /** @param {number} point @returns {Place} In the pixels of the page, from the left and the top of the drawings. */
+  placeOf(point) {
+    const box = this.drawing.getBoundingClientRect();
+    const scale = box.width / this.drawing.viewBox.baseVal.width;
+    const [x, y] = this.places[point];
+    return [x * scale, y * scale];
+  }
+
+  /** @param {PointerEvent} event @returns {Place} In the pixels of the drawing. */
+  #at(event) {
+    const box = this.drawing.getBoundingClientRect();
+    const scale = this.drawing.viewBox.baseVal.width / box.width;
+    return [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
+  }
+
+  /** @param {Place} place @param {number} reach @returns {number} The nearest point, or -1. */
+  #nearest([x, y], reach) {
+    let found = -1;
+    let least = reach * reach;
+    this.places.forEach(([left, top], point) => {
+      const away = (left - x) ** 2 + (top - y) ** 2;
+      // The later one lies above the earlier.
+      if (away <= least) [found, least] = [point, away];
+    });
+    return found;
+  }
+
+  /** @param {PointerEvent} event */
+  #move(event) {
+    if (this.start) return this.#drag(event);
+    if (event.pointerType === "touch") return;
+    const point = this.#nearest(this.#at(event), NEAR);
+    this.root.toggleAttribute("data-over", point >= 0);
+    point < 0 ? this.card.hide() : this.card.show(point);
+  }
+
+  #leave() {
+    this.root.removeAttribute("data-over");
+    this.card.hide();
+  }
+
+  /** @param {PointerEvent} event */
+  #press(event) {
+    if (event.button) return;
+    this.start = this.#at(event);
+    // A finger scrolls the page.
+    if (event.pointerType !== "touch") this.drawing.setPointerCapture(event.pointerId);
+  }
+
+  /** @param {PointerEvent} event */
+  #drag(event) {
+    const [x, y] = this.#at(event), [left, top] = this.start ?? [x, y];
+    if (event.pointerType === "touch" || (!this.frame && Math.hypot(x - left, y - top) < DRAG)) return;
+    this.card.hide();
+    this.frame ??= /** @type {SVGRectElement} */ (this.drawing.appendChild(shaped("rect", { class: "rb-frame" })));
+    const sides = { x: Math.min(x, left), y: Math.min(y, top), width: Math.abs(x - left), height: Math.abs(y - top) };
+    for (const [name, value] of Object.entries(sides)) this.frame.setAttribute(name, String(value));
+  }
+
+  /** @param {PointerEvent} event */
+  #release(event) {
+    if (!this.start) return;
+    const [x, y] = this.#at(event), [left, top] = this.start;
+    const isMore = event.shiftKey || event.ctrlKey || event.metaKey;
+    if (this.frame) {
+      const [low, high] = [[Math.min(x, left), Math.min(y, top)], [Math.max(x, left), Math.max(y, top)]];
+      const inside = this.rows.filter((_, point) => this.places[point].every((at, side) => at >= low[side] && at <= high[side]));
+      this.#endFrame();
+      return this.#pick(isMore ? [...this.picked.rows, ...inside] : inside);
+    }
+    this.#endFrame();
+    const point = this.#nearest([x, y], event.pointerType === "touch" ? NEAR_FINGER : NEAR);
+    if (point < 0) return isMore || this.#pick([]);
+    this.current = point;
+    this.#placeCursor();
+    isMore ? this.#toggle(point) : this.open(point);
+  }
+
+  #endFrame() {
+    this.frame?.remove();
+    this.frame = this.start = undefined;
+  }
+
+  /** @param {Iterable<number>} rows */
+  #pick(rows) {
+    this.picked.set(rows);
+    this.#mark();
+  }
+
+  /** @param {number} point */
+  #toggle(point) {
+    this.picked.toggle(this.rows[point]);
+    this.#mark();
+  }
+
+  /** Draw which points are selected, and say how many. */
+  #mark() {
+    const { rows } = this.picked;
+    const points = this.rows.flatMap((row, point) => (rows.has(row) ? [point] : []));
+    this.root.toggleAttribute("data-some", points.length > 0);
+    for (const drawing of this.drawings) {
+      for (const shape of drawing.querySelectorAll(".rb-points use")) shape.toggleAttribute("data-picked", rows.has(Number(shape.getAttribute("data-row"))));
+      drawing.querySelector(".rb-rings")?.remove();
+    }
+    const isMany = this.rows.length > MANY;
+    const rings = points.map((point) => shaped("circle", this.#circle(point, isMany ? SMALL_RING : RING)));
+    if (this.opened !== null) rings.push(shaped("circle", { ...this.#circle(this.opened, RING + 3), class: "rb-opened" }));
+    if (this.places.length) this.drawing.appendChild(shaped("g", { class: isMany ? "rb-rings rb-many" : "rb-rings" }, ...rings));
+    if (this.count) this.count.textContent = rows.size ? `${rows.size.toLocaleString("en-US")} selected` : HINT;
+    if (this.clear) this.clear.hidden = !rows.size;
+    this.pick?.setAttribute("aria-pressed", String(this.opened !== null && rows.has(this.rows[this.opened])));
+    this.#nameCursor();
+  }
+
+  /** @param {number} point @param {number} radius */
+  #circle(point, radius) {
+    const [x, y] = this.places[point];
+    return { cx: String(x), cy: String(y), r: String(radius) };
+  }
+
+  #placeCursor() {
+    if (!this.cursor) return;
+    const [left, top] = this.placeOf(this.current);
+    this.cursor.style.left = `${left}px`;
+    this.cursor.style.top = `${top}px`;
+    this.#nameCursor();
+  }
+
+  /** @param {number} point @returns {string} A run as one line. */
+  lineOf(point) {
+    const caption = this.captions[point];
+    const facts = this.facts.slice(0, 4).map((/** @type {any} */ fact) => `${fact.name} ${fact.words[point] ?? "–"}`);
+    return [...facts.filter((/** @type {string} */ one) => !caption.includes(one)), caption].filter(Boolean).join(" · ") || `row ${this.rows[point]}`;
+  }
+
+  #nameCursor() {
+    const isSelected = this.picked.rows.has(this.rows[this.current]);
+    this.cursor?.setAttribute("aria-label", `${this.lineOf(this.current)}${isSelected ? ", selected" : ""}`);
+    this.cursor?.setAttribute("aria-expanded", String(this.opened === this.current));
+    this.cursor?.setAttribute("aria-description", "Arrows go to other runs, Enter plays, Space selects.");
+  }
+
+  /** @param {number} point */
+  #goTo(point) {
+    this.current = point;
+    this.#placeCursor();
+    this.card.show(point);
+  }
+
+  /** @param {string} key @returns {number} The point to which a key goes from the current one. */
+  #next(key) {
+    const place = this.order.indexOf(this.current);
+    if (key === "Home") return this.order[0];
+    if (key === "End") return this.order.at(-1) ?? this.current;
+    if (key === "ArrowRight" || key === "ArrowLeft") return this.order[place + (key === "ArrowRight" ? 1 : -1)] ?? this.current;
+    // Up and down: the nearest point further up, where a step to the side counts twice.
+    const [x, y] = this.places[this.current];
+    const sign = key === "ArrowUp" ? -1 : 1;
+    let [found, least] = [this.current, Infinity];
+    this.places.forEach(([left, top], point) => {
+      const [along, aside] = [(top - y) * sign, Math.abs(left - x)];
+      const away = along + 2 * aside;
+      if (along > 0.5 && away < least) [found, least] = [point, away];
+    });
+    return found;
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    event.stopPropagation();
+    if (event.key === "Escape") {
+      if (this.opened !== null) return this.close();
+      if (!this.card.node.hidden) return this.card.hide();
+      return this.picked.rows.size ? this.#pick([]) : undefined;
+    }
+    if (event.target !== this.cursor || event.altKey || event.metaKey) return;
+    if (event.key === " ") this.#toggle(this.current);
+    else if (/^(Arrow(Up|Down|Left|Right)|Home|End)$/.test(event.key)) {
+      this.#goTo(this.#next(event.key));
+      if (this.voice) this.voice.textContent = this.cursor?.getAttribute("aria-label") ?? "";
+    } else return;
+    event.preventDefault();
+  }
+
+  /** @param {number} point Play the files of a run below the plot. */
+  open(point) {
+    this.close(false);
+    this.card.hide();
+    this.opened = point;
+    const files = this.files[point] ?? [];
+    const node = detail(this.lineOf(point), files.map((path, place) => this.#slot(point, path, place)), () => this.close());
+    if (!files.length) node.append(made("p", {}, `${this.lineOf(point)}. It has no file.`));
+    this.pick = made("button", { type: "button", class: "rb-pick", "aria-pressed": String(this.picked.rows.has(this.rows[point])) }, "Select");
+    this.pick.addEventListener("click", () => this.#toggle(point));
+    node.prepend(this.pick);
+    this.stage?.replaceChildren(node);
+    this.#mark();
+    node.scrollIntoView?.({ block: "nearest" });
+  }
+
+  /** @param {number} point @param {string} path @param {number} place */
+  #slot(point, path, place) {
+    const [width, height] = this.posters.sizeOf(point);
+    const shrink = Math.min(PLAYER[0] / width, PLAYER[1] / height);
+    const wanted = {
+      key: this.payload.key, row: this.rows[point], place, path, label: `${isFilm(path) ? "" : "Picture, "}${this.captions[point] || this.lineOf(point)}`,
+      known: this.payload.clips[point]?.[place] || null, isPreview: Boolean(this.payload.previews?.[point]?.includes(place)),
+    };
+    return player(wanted, [width * shrink, height * shrink], place === 0 ? this.posters.picture(point) : []);
+  }
+
+  /** Take the player away. @param {boolean} isByUser Whether the focus goes back to the point. */
+  close(isByUser = true) {
+    if (this.opened === null) return;
+    this.opened = null;
+    this.pick = undefined;
+    this.stage?.replaceChildren();
+    this.#mark();
+    if (isByUser) this.cursor?.focus({ preventScroll: true });
+  }
+}
+
+/** An element of an SVG. @param {string} tag @param {Record<string, string>} attributes @param {Element[]} children */
+function shaped(tag, attributes, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+}
+
+for (const root of document.querySelectorAll("[data-rb-plot]:not([data-rb-live])")) {
+  const payload = root.querySelector('script[type="application/json"]');
+  if (!payload || !root.querySelector(".rb-drawing")) continue;
+  root.setAttribute("data-rb-live", "");
+  new Plot(/** @type {HTMLElement} */ (root), JSON.parse(payload.textContent ?? "{}"));
+}

@@ -1,0 +1,151 @@
+"""A plot as an output of a cell: the SVG in the colours of the page, a PNG for readers without it, and data for the script."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from markupsafe import Markup
+from PIL import Image
+
+from ...settings import options
+from ..embedding import data_uri
+from ..formatting import shorten
+from ..tables.table_cells import format_column_name
+from ..tables.table_columns import Column, find_columns, format_json, pack
+from ..tables.table_html import pack_posters
+from ..tables.table_media import Clips, find_files, format_column_captions, make_clips, make_posters, pack_files
+from ..theme import render_script, render_style
+from .plot_drawing import MAX_MARKERS, PAPER, Drawing, check_matplotlib, draw_points, matplotlib_style, write_figure
+from .plot_points import MAX_ROWS, Points
+from .plot_svg import PAGE, render_svg
+
+if TYPE_CHECKING:
+    from .plot_value import Plot
+
+STYLES, SCRIPT = ("plot.css", "player.css"), "plot.js"
+WIDE, NARROW = (640, 270), (288, 210)
+"""The width and the height of the axes, in pixels; narrow pages have a drawing of their own, because its type would be too small."""
+STILL_SCALE, STILL_COLOURS = 1.5, 96
+
+POSTER_BOXES = ((60, (160, 90)), (240, (128, 72)), (MAX_MARKERS, (96, 54)))
+"""The pixels that a poster may take, for plots of at most so many points."""
+MAX_FACT_LENGTH = 80
+
+NOTHING = "No run has both values, so that there is nothing to draw."
+PICTURE_NOTE = "More than {:,} points are drawn as one picture; the pointer finds each nevertheless."
+LABELS_NOTE = "There is no room beside the axis for every value of {}; a point says its own."
+SPREAD_NOTE = "Runs at the same place are drawn around it."
+
+# The styles are inline too, because a saved notebook may lose its style sheets; the drawings are lost with them.
+ROOT = Markup(
+    '<div class="rb rb-plot mathjax_ignore tex2jax_ignore" data-rb-plot data-lm-suppress-shortcuts="true"><p class="rb-summary" style="margin:0 0 4px">{}</p>'
+    '{}<p class="rb-notes" style="margin:4px 0 0;font-size:12px">{}</p><script type="application/json">{}</script></div>'
+)
+BODY = Markup(
+    '<div class="rb-plot-still"><img src="{}" width="{}" alt="{}" style="max-width:100%;height:auto"></div>'
+    '<div class="rb-plot-drawings" hidden style="display:none">{}{}</div>'
+)
+
+
+def plot_bundle(plot: Plot, *, key: str = "", group: str = "", embed: str | None = None) -> dict[str, Any]:
+    """The plot by MIME type: HTML, a PNG for readers that show no HTML, and a line of text."""
+    points = plot.points
+    text = points.summary
+    if not len(points.rows):
+        html = ROOT.format(text, Markup("<p>{}</p>").format(NOTHING), "", "{}")
+        return {"text/plain": text, "text/html": str(render_style(*STYLES) + html)}
+    check_matplotlib()
+    label = f"Plot: {text}"
+    with matplotlib_style():
+        still = _draw_still(points)
+        wide, narrow = (draw_points(points, size, PAGE) for size in (WIDE, NARROW))
+        rows = [points.rows[series.points].tolist() for series in points.series] or [points.rows.tolist()]
+        drawings = [render_svg(one, rows, label, name) for one, name in ((wide, "rb-wide"), (narrow, "rb-narrow"))]
+    payload, notes = _make_payload(plot.table.head(MAX_ROWS), points, key, group, embed or options.embed)
+    root = ROOT.format(
+        text,
+        BODY.format(data_uri("image/png", still), WIDE[0], label, *drawings),
+        " ".join([*_format_notes(points, wide), *notes]),
+        format_json(payload),
+    )
+    html = Markup("").join([render_style(*STYLES), root, render_script(SCRIPT)])
+    return {"text/plain": text, "text/html": str(html), "image/png": still}
+
+
+def render_plot(plot: Plot) -> str:
+    """The plot as HTML, without a connection to a kernel."""
+    return str(plot_bundle(plot)["text/html"])
+
+
+def _draw_still(points: Points) -> bytes:
+    """The plot as a PNG on white, with few colours, because the notebook holds it twice."""
+    png = write_figure(draw_points(points, WIDE, PAPER).figure, "png", scale=STILL_SCALE, ground=PAPER.paper)
+    out = io.BytesIO()
+    with Image.open(io.BytesIO(png)) as picture:
+        picture.convert("RGB").quantize(STILL_COLOURS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def _make_payload(
+    table: pd.DataFrame, points: Points, key: str, group: str, embed: str
+) -> tuple[dict[str, Any], list[str]]:
+    """What the script reads, by point in the order of the table; and notes on what of the media is left out."""
+    rows = points.rows.tolist()
+    listed = find_files(table)
+    files = [listed[row] for row in rows]
+    places = find_columns(table.iloc[rows])
+    box = next((box for count, box in POSTER_BOXES if len(rows) <= count), None) if options.poster is None else None
+    pictures = make_posters(files, single=0, box=box)
+    if pictures.left_out and box is not None:
+        # Better small than none.
+        pictures = make_posters(files, single=0)
+    clips = make_clips(files, embed) if embed in ("preview", "full") else Clips()
+    has_words = len(rows) <= MAX_MARKERS
+    payload = {
+        "key": key, "group": group, "rows": rows, "facts": _make_facts(places if has_words else [], points), "files": pack_files(files),
+        "captions": pack(format_column_captions(places, len(rows)) if has_words else [""] * len(rows)),
+        "posters": pack_posters(pictures, len(rows)), "clips": clips.played, "previews": clips.previews,
+    }  # fmt: skip
+    if not has_words:
+        payload |= {"x": _make_shares(points, "x"), "y": _make_shares(points, "y")}
+    left = pictures.left_out
+    notes = [f"{left:,} runs have no poster here, which would make the notebook too heavy."] if left else []
+    return payload, [*notes, *clips.notes]
+
+
+def _make_facts(places: list[Column], points: Points) -> list[dict[str, Any]]:
+    """What a point says of its run: the values of the plot, then what else distinguishes the runs."""
+    drawn = [points.y, points.x, *([points.color] if points.color is not None else [])]
+    found = {axis.name: [axis.words[row] for row in points.rows] for axis in drawn}
+    index = {place.cells.name or "row": place.cells.words for place in places if place.is_index}
+    rest = {
+        place.cells.name: place.cells.words
+        for place in places
+        if place.is_visible and not place.is_index and place.role not in ("credits", "state")
+    }
+    named = {**index, **found, **{name: words for name, words in rest.items() if name not in found}}
+    return [
+        {"name": format_column_name(name), "words": pack([word and shorten(word, MAX_FACT_LENGTH) for word in words])}
+        for name, words in named.items()
+    ]
+
+
+def _make_shares(points: Points, which: str) -> list[int]:
+    """The positions along an axis of the drawing, in ten thousandths of its length."""
+    from .plot_ticks import make_ticks
+
+    axis = points.x if which == "x" else points.y
+    ticks = make_ticks(axis, room=WIDE[0], is_across=True, max_length=1, size=1)
+    values = (axis.values[points.rows] - ticks.low) / (ticks.high - ticks.low)
+    return [int(value) for value in (values * 10_000).round()]
+
+
+def _format_notes(points: Points, drawing: Drawing) -> list[str]:
+    axes = ((points.x, drawing.x), (points.y, drawing.y))
+    notes = [LABELS_NOTE.format(axis.name) for axis, ticks in axes if len(ticks.labels) < len(axis.labels)]
+    if len(points.rows) > MAX_MARKERS:
+        return [PICTURE_NOTE.format(MAX_MARKERS), *notes]
+    places = set(zip(points.x.values[points.rows], points.y.values[points.rows], strict=True))
+    return [*([SPREAD_NOTE] if len(places) < len(points.rows) else []), *notes]

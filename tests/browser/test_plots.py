@@ -1,0 +1,295 @@
+"""Plots in a browser: posters on hover, players on a click, selections that are those of the table, all with keys alone, too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from playwright.sync_api import Error, Locator, Page, expect
+
+from reelbook.display.embedding import data_uri
+from reelbook.display.plots.plot_html import plot_bundle
+from reelbook.display.plots.plot_value import Plot
+from reelbook.display.tables.table_html import table_bundle
+from tests.browser import axe
+from tests.browser.looks import overflow, shot
+from tests.browser.sanitised import sanitised
+from tests.clips import film
+
+pytestmark = pytest.mark.browser
+
+PAGE = (
+    "<!doctype html><html lang=en><meta charset=utf-8><title>Plots</title><style>:root{{color-scheme:light dark}}"
+    "@media (prefers-color-scheme:dark){{:root{{color-scheme:dark;background:#121212}}}}body{{margin:16px}}</style><h1>.</h1>{}"
+)
+PLOT = "[data-rb-plot]"
+SENT = """() => {
+  window.sent = [];
+  addEventListener("reelbook:selected", event => sent.push([event.detail.key, event.detail.rows]));
+}"""
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Three clips of different shapes."""
+    folder = tmp_path_factory.mktemp("films")
+    sizes = [(320, 180), (180, 180), (90, 160)]
+    return [str(film(folder / f"{number}.mp4", size=size, frames=24).path) for number, size in enumerate(sizes)]
+
+
+@pytest.fixture(scope="module")
+def table(clips: list[str]) -> pd.DataFrame:
+    """A sweep of 24 runs, of which three have no sharpness."""
+    count, rng = 24, np.random.default_rng(2)
+    return pd.DataFrame(
+        {
+            "prompt": "a paper boat on a rainy street", "seed": pd.array([row % 4 for row in range(count)], dtype="Int64"),
+            "num_frames": [(49, 97, 121)[row // 4 % 3] for row in range(count)], "frame_rate": 24,
+            "resolution": [("480p", "720p")[row // 12] for row in range(count)], "status": "completed",
+            "credits": 53, "credits_source": "charged", "motion": rng.random(count),
+            "sharpness": [None if row % 10 == 3 else float(value) for row, value in enumerate(rng.random(count))],
+            "output_video": [clips[row % 3] for row in range(count)],
+        },
+        index=pd.RangeIndex(count, name="run"),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def opened(offline_page: Page) -> Iterator[Open]:
+    """Shows a page with plots on it, in place of the one before; nothing may complain."""
+    complaints = list[str]()
+
+    def note(error: Error) -> None:
+        complaints.append(str(error))
+
+    def show(*html: str, width: int = 1000, color_scheme: Any = "light") -> Page:
+        offline_page.goto("about:blank")
+        offline_page.mouse.move(0, 0)
+        offline_page.emulate_media(color_scheme=color_scheme)
+        offline_page.set_viewport_size({"width": width, "height": 900})
+        offline_page.set_content(PAGE.format("".join(html)))
+        return offline_page
+
+    offline_page.on("pageerror", note)
+    yield show
+    offline_page.goto("about:blank")
+    offline_page.remove_listener("pageerror", note)
+    assert complaints == []
+
+
+def html_of(table: pd.DataFrame, *columns: str, key: str = "one", group: str = "boats") -> str:
+    return str(plot_bundle(Plot(table, *columns), key=key, group=group)["text/html"])
+
+
+def point(plot: Locator, row: int) -> tuple[float, float]:
+    """The middle of a point on the page."""
+    box = plot.locator(f".rb-drawing:visible use[data-row='{row}']").bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def picked(plot: Locator) -> list[int]:
+    """The rows that are drawn as selected."""
+    shapes = plot.locator(".rb-drawing:visible use[data-picked]")
+    return sorted(int(shape.get_attribute("data-row") or "") for shape in shapes.all())
+
+
+def test_a_point_shows_its_run_and_plays_it(opened: Open, table: pd.DataFrame, clips: list[str]) -> None:
+    """Poster, what differs and credits beside it; a click asks the kernel for the file of this row, and Escape closes it, and then the card."""
+    page = opened(html_of(table, "motion", "sharpness", "seed"))
+    address = data_uri("video/mp4", Path(clips[0]).read_bytes())
+    page.evaluate(
+        """address => { window.wanted = []; addEventListener("reelbook:want", event => {
+          const { key, row, place, answer } = event.detail; wanted.push([key, row, place]); event.preventDefault(); answer(address); }); }""",
+        address,
+    )
+    plot = page.locator(PLOT)
+
+    page.mouse.move(*point(plot, 6))
+    card = plot.locator(".rb-card")
+    words = card.inner_text()
+    poster = card.locator("img").bounding_box()
+    page.mouse.click(*point(plot, 6))
+    expect(plot.locator("video")).to_have_count(1)
+    wanted = page.evaluate("wanted")
+    shot(page, "plot-open")
+    page.keyboard.press("Tab")
+    plot.locator(".rb-pick").press("Escape")
+
+    for expected in ("run\n6", "seed\n2", "num_frames\n97", "resolution\n480p", "53 credits", "a paper boat"):
+        assert expected in words
+    assert poster is not None
+    assert poster["width"] > 80
+    assert wanted == [["one", 6, 0]]
+    expect(plot.locator("video")).to_have_count(0)
+    expect(plot.locator(".rb-cursor")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+
+
+def test_a_selection_is_that_of_every_display_of_the_table(opened: Open, table: pd.DataFrame) -> None:
+    """By Shift, Ctrl and a frame; in another plot and in the table, and from the table to the plots; not in a stranger's."""
+    page = opened(
+        html_of(table, "motion", "sharpness", "seed"), html_of(table, "resolution", "num_frames", key="two"),
+        html_of(table, "motion", "credits", key="three", group="foxes"),
+        str(table_bundle(table, key="four", group="boats")["text/html"]),
+    )  # fmt: skip
+    page.evaluate(SENT)
+    page.evaluate("dispatchEvent(new CustomEvent('reelbook:listens', { detail: { key: 'four', rows: [] } }))")
+    first, second, stranger = (page.locator(PLOT).nth(number) for number in range(3))
+    ticks = page.locator("[data-rb-table] tbody .rb-select input")
+
+    page.keyboard.down("Shift")
+    page.mouse.click(*point(first, 5))
+    page.keyboard.up("Shift")
+    page.keyboard.down("Control")
+    page.mouse.click(*point(first, 9))
+    page.keyboard.up("Control")
+    after_clicks = [picked(one) for one in (first, second, stranger)]
+    ticked = [row for row in range(6) if ticks.nth(row).is_checked()]
+    ticks.nth(0).check()
+    after_tick = [picked(one) for one in (first, second, stranger)]
+    first.scroll_into_view_if_needed()
+    (x, y), radius = point(first, 12), 40
+    inside = [
+        row for row in range(24) if row % 10 != 3
+        for left, top in [point(first, row)] if abs(left - x) <= radius and abs(top - y) <= radius
+    ]  # fmt: skip
+    page.mouse.move(x - radius, y - radius)
+    page.mouse.down()
+    page.mouse.move(x, y)
+    page.mouse.move(x + radius, y + radius)
+    page.mouse.up()
+    after_frame = picked(first)
+    said = first.locator(".rb-bar").inner_text()
+    first.get_by_role("button", name="Clear selection").click()
+
+    assert after_clicks == [[5, 9], [5, 9], []]
+    assert ticked == [5]
+    assert after_tick == [[0, 5, 9], [0, 5, 9], []]
+    assert after_frame == inside
+    assert said.startswith(f"{len(inside)} selected")
+    assert picked(first) == picked(second) == []
+    assert page.evaluate("sent") == [["one", [5]], ["one", [5, 9]], ["four", [0, 5, 9]], ["one", inside], ["one", []]]
+
+
+def test_the_keyboard_does_all(opened: Open, table: pd.DataFrame) -> None:
+    """One stop; arrows reach every point, Space selects, Enter plays, and a reader of the screen hears where it is."""
+    page = opened(html_of(table, "motion", "sharpness", "seed"))
+    plot, cursor = page.locator(PLOT), page.locator(".rb-cursor")
+
+    page.keyboard.press("Tab")
+    expect(cursor).to_be_focused()
+    page.keyboard.press("Home")
+    names = [cursor.get_attribute("aria-label")]
+    for _ in range(30):
+        page.keyboard.press("ArrowRight")
+        names.append(cursor.get_attribute("aria-label"))
+    page.keyboard.press("Space")
+    last = picked(plot)
+    name = cursor.get_attribute("aria-label") or ""
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowDown")
+    expect(plot.locator(".rb-card")).to_be_visible()
+    heard = plot.locator(".rb-hidden[role=status]").inner_text()
+    page.keyboard.press("Enter")
+    expect(plot.locator(".rb-detail")).to_have_count(1)
+
+    assert len(set(names)) == 21
+    assert last == [int(np.nanargmax(table["motion"].where(table["sharpness"].notna()).to_numpy()))]
+    assert name.endswith(", selected")
+    assert heard.startswith("run ")
+
+
+def test_a_finger_plays_and_selects(opened: Open, table: pd.DataFrame) -> None:
+    """A tap near a point opens it, where it can be selected; a tap beside all points ends the selection."""
+    page = opened(html_of(table, "motion", "sharpness", "seed"), width=320)
+    plot = page.locator(PLOT)
+    tap = """([x, y]) => ["pointerdown", "pointermove", "pointerup"].forEach(name => document.elementFromPoint(x, y).dispatchEvent(
+      new PointerEvent(name, { clientX: x, clientY: y, pointerType: "touch", bubbles: true })))"""
+    x, y = point(plot, 6)
+
+    page.evaluate(tap, [x + 2, y + 2])
+    plot.get_by_role("button", name="Select", exact=True).click()
+    after = picked(plot)
+    plot.get_by_role("button", name="Close").click()
+    plot.locator(".rb-drawing:visible").scroll_into_view_if_needed()
+    box = plot.locator(".rb-drawing:visible").bounding_box()
+    assert box is not None
+    page.evaluate(tap, [box["x"] + 2, box["y"] + box["height"] - 2])
+
+    assert after == [6]
+    assert picked(plot) == []
+
+
+@pytest.mark.parametrize("width", [1000, 320])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_can_be_read_in_every_theme_and_width(opened: Open, table: pd.DataFrame, scheme: str, width: int) -> None:
+    """The type is 11 pixels at least, nothing sticks out, and axe has nothing grave to say."""
+    page = opened(
+        html_of(table, "motion", "sharpness", "seed"), html_of(table, "resolution", "num_frames", "motion", key="two"),
+        width=width, color_scheme=scheme,
+    )  # fmt: skip
+    plot = page.locator(PLOT).first
+    page.keyboard.down("Shift")
+    page.mouse.click(*point(plot, 5))
+    page.keyboard.up("Shift")
+    page.mouse.move(*point(plot, 7))
+    shot(page, f"plot-{scheme}-{width}")
+    heights = page.locator(".rb-drawing:visible text").evaluate_all(
+        "texts => texts.map(text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().d)"
+    )
+    reached = axe.tabbed(page, PLOT)
+
+    assert min(heights) >= 10.9
+    assert overflow(page) <= 0
+    assert axe.findings(page, PLOT) == []
+    assert axe.faint(page, PLOT) == []
+    assert axe.beyond(page, PLOT) == []
+    assert (reached.missed, reached.unseen) == ([], [])
+    card = plot.locator(".rb-card").bounding_box()
+    assert card is None or (card["x"] >= 0 and card["x"] + card["width"] <= width)
+
+
+def test_without_scripts_and_styles_there_is_a_picture(opened: Open, table: pd.DataFrame) -> None:
+    """A host that removes drawings, too, leaves the PNG and the summary, and no words of the drawing lie about."""
+    page = opened(sanitised(html_of(table, "motion", "sharpness", "seed")))
+    text = page.locator("body").inner_text()
+
+    assert page.locator("img").count() == 1
+    assert page.locator("img").evaluate("image => image.naturalWidth") > 600
+    assert "sharpness by motion, coloured by seed · 21 runs · 3 left out without sharpness" in text
+    assert not re.search(r"0\.\d", text)
+
+
+def test_ten_thousand_points_do_not_hang(opened: Open) -> None:
+    """The pointer finds each, a frame selects thousands, and each takes far less than a second."""
+    rng = np.random.default_rng(1)
+    many = pd.DataFrame({"a": rng.random(10_000), "b": rng.random(10_000)})
+    page = opened(html_of(many, "a", "b"))
+    plot = page.locator(PLOT)
+    box = plot.locator(".rb-drawing:visible").bounding_box()
+    assert box is not None
+
+    took = page.evaluate(
+        """([x, y]) => { const drawing = [...document.querySelectorAll(".rb-drawing")].find(one => one.getBoundingClientRect().width);
+          const began = performance.now();
+          for (let move = 0; move < 20; move++) drawing.dispatchEvent(new PointerEvent("pointermove", { clientX: x + 100 + 20 * move, clientY: y + 100, pointerType: "mouse" }));
+          return (performance.now() - began) / 20; }""",
+        [box["x"], box["y"]],
+    )
+    page.mouse.move(box["x"] + 100, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 400, box["y"] + 300, steps=3)
+    page.mouse.up()
+    shot(page, "plot-many")
+
+    assert took < 50
+    assert int(plot.locator(".rb-bar").inner_text().split()[0].replace(",", "")) > 1000

@@ -1,0 +1,301 @@
+"""Plots: what a column becomes on an axis, what is left out, what is drawn, and how much a notebook holds of it."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import re
+import time
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+import reelbook as rb
+from reelbook.api import table_accessor  # noqa: F401  # Gives tables their `.reel`.
+from reelbook.display.plots.plot_axes import CATEGORY, DATE, NUMBER, make_axis
+from reelbook.display.plots.plot_html import plot_bundle, render_plot
+from reelbook.display.plots.plot_points import MAX_SERIES, find_points
+from reelbook.display.plots.plot_ticks import make_ticks
+from reelbook.display.plots.plot_value import Plot
+from tests.hostile import TEXTS
+
+SWEEP: Any = pd.DataFrame(
+    {
+        "prompt": "a paper boat",
+        "num_frames": [49, 97, 121] * 4,
+        "seed": pd.array([*range(4)] * 3, dtype="Int64"),
+        "resolution": ["480p", "1080p", "auto"] * 4,
+        "sharpness": [*np.linspace(0.1, 0.9, 10), None, float("nan")],
+        "ended": pd.date_range("2026-11-20", periods=12, freq="6h", tz="Europe/Madrid"),
+        "flag": pd.array([True, False, None] * 4, dtype="boolean"),
+        "status": "completed",
+        "credits": range(50, 62),
+    },
+    index=pd.RangeIndex(12, name="run"),
+)
+
+
+def column(values: Any, dtype: Any = None) -> Any:
+    return make_axis("c", pd.Series(values, dtype=dtype))
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "kind", "expected", "labels"),
+    [
+        ([1, 2, None], "Int64", NUMBER, [1, 2, None], ()),
+        ([0.5, float("inf"), float("nan")], None, NUMBER, [0.5, None, None], ()),
+        ([10**400, 2], object, NUMBER, [None, 2], ()),
+        ([True, False, None], "boolean", CATEGORY, [1, 0, None], ("False", "True")),
+        (["1080p", "480p", "auto", None], object, CATEGORY, [1, 0, 2, None], ("480p", "1080p", "auto")),
+        (["low", "high"], pd.CategoricalDtype(["low", "high"], ordered=True), CATEGORY, [0, 1], ("low", "high")),
+        ([pd.Timestamp("2026-01-02"), None], None, DATE, [20455, None], ()),
+        ([datetime.date(2026, 1, 2)], object, DATE, [20455], ()),
+        ([datetime.timedelta(seconds=90)], None, NUMBER, [90], ()),
+        ([[1], {"a": 2}, 3], object, CATEGORY, [1, 2, 0], ("3", "[1]", "{'a': 2}")),
+        ([None, None], object, CATEGORY, [None, None], ()),
+        ([], object, CATEGORY, [], ()),
+        (["a\x00b\n", "\ud800"], object, CATEGORY, [1, 0], ("?", "a b")),
+    ],
+)
+def test_a_column_has_an_axis(values: Any, dtype: Any, kind: str, expected: list[Any], labels: tuple[str, ...]) -> None:
+    """Numbers by their size, dates by their day, everything else as categories in an order that people expect."""
+    axis = column(values, dtype)
+
+    assert axis.kind == kind
+    assert [None if np.isnan(value) else value for value in axis.values] == expected
+    assert axis.labels == labels
+
+
+def test_ticks_stand_at_the_values_of_an_axis() -> None:
+    """Where a sweep has few of them; else at round numbers; whole ones for whole numbers."""
+    few = make_ticks(column([49, 97, 121]), room=400, is_across=True, max_length=20, size=12)
+    many = make_ticks(column([*range(40)]), room=400, is_across=True, max_length=20, size=12)
+    one = make_ticks(column([0.25]), room=400, is_across=True, max_length=20, size=12)
+    names = make_ticks(column([f"name {n}" for n in range(100)]), room=180, is_across=False, max_length=20, size=12)
+    days = make_ticks(make_axis("ended", SWEEP["ended"]), room=400, is_across=True, max_length=20, size=12)
+
+    assert few.labels == ["49", "97", "121"]
+    assert set(many.labels) <= {str(number) for number in range(42)}
+    assert len(many.labels) >= 4
+    assert one.labels == ["0.25"]
+    assert len(names.labels) == 10
+    assert days.name.startswith("ended (UTC), 2026-Nov")
+    assert len(days.labels) >= 2
+
+
+def test_rows_without_a_value_are_left_out_and_counted() -> None:
+    """In words; a row without a colour is drawn in grey."""
+    plot = SWEEP.reel.plot("num_frames", "sharpness", color="flag")
+    scale = SWEEP.reel.plot("num_frames", "credits", color="sharpness")
+
+    assert repr(plot) == "sharpness by num_frames, coloured by flag · 10 runs · 2 left out without sharpness"
+    assert [(series.label, len(series.points)) for series in plot.points.series] == [
+        ("False", 3),
+        ("True", 4),
+        ("no flag", 3),
+    ]
+    assert repr(scale).endswith("12 runs · 2 grey without sharpness")
+    assert repr(SWEEP.reel.plot("run", "credits")) == "credits by run · 12 runs"
+
+
+def test_many_values_are_a_scale_or_the_most_frequent_ones() -> None:
+    """Nobody can tell more than a few colours apart."""
+    table = pd.DataFrame({"x": range(30), "number": range(30), "text": [f"t{min(n, 9)}" for n in range(30)]})
+
+    texts = find_points(table, "x", "x", "text").series
+
+    assert find_points(table, "x", "x", "number").has_scale
+    assert len(texts) == MAX_SERIES + 1
+    assert (texts[-1].label, texts[-1].number) == ("4 others", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("num_frame", "This table has no column 'num_frame'. Did you mean 'num_frames'?"),
+        ("motion", r"It is a metric: table.reel.measure\(\['motion'\]\)"),
+        ("zzzzzz", "It has prompt, num_frames"),
+        (7, "no column 7"),
+    ],
+)  # fmt: skip
+def test_a_wrong_name_is_answered_with_the_nearest(name: Any, words: str) -> None:
+    """For each of the three."""
+    for wanted in ((name, "seed"), ("seed", name), ("seed", "seed", name)):
+        with pytest.raises(rb.ReelbookError, match=words):
+            SWEEP.reel.plot(*wanted)
+
+
+def test_without_matplotlib_there_is_the_line_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And it is imported only when something is drawn."""
+
+    def missing(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr("importlib.import_module", missing)
+
+    with pytest.raises(rb.ReelbookError, match=r"pip install 'reelbook\[plots\]'"):
+        SWEEP.reel.plot("num_frames", "credits")
+
+
+def shapes(html: str) -> list[tuple[str, list[int]]]:
+    """The rows in each drawing of a page, by its name."""
+    return [
+        (name, [int(row) for row in re.findall(r'data-row="(\d+)"', body)])
+        for name, body in re.findall(r'<svg class="rb-drawing (\S+)"(.*?)</svg>', html, re.DOTALL)
+    ]
+
+
+def test_each_point_carries_its_row() -> None:
+    """In the wide and in the narrow drawing; colours are the page's, and no name is that of another plot's."""
+    table = SWEEP.iloc[::-1]
+    first = plot_bundle(Plot(table, "num_frames", "sharpness", "seed"))["text/html"]
+    second = plot_bundle(Plot(table, "resolution", "flag"))["text/html"]
+    ids = [set(re.findall(r' id="([^"]+)"', page)) for page in (first, second)]
+
+    assert [(name, sorted(rows)) for name, rows in shapes(first)] == [
+        ("rb-wide", [*range(2, 12)]),
+        ("rb-narrow", [*range(2, 12)]),
+    ]
+    assert "#01020" not in first + second
+    assert "currentColor" in first
+    assert "font-family" not in "".join(re.findall(r"<text.*?>", first))
+    assert not ids[0] & ids[1]
+    for page in (first, second):
+        used = set(re.findall(r'href="#([^"]+)"', page)) | set(re.findall(r"url\(#([^)]+)\)", page))
+        assert used <= set(re.findall(r' id="([^"]+)"', page))
+
+
+def test_runs_at_one_place_are_drawn_around_it() -> None:
+    """So that each can be seen and pointed at; and a note says so."""
+    table = pd.DataFrame({"a": ["x"] * 9, "b": [1] * 9})
+    html = render_plot(Plot(table, "a", "b"))
+    places = set(
+        re.findall(r'<use href="[^"]+" x="([^"]+)" y="([^"]+)" data-row', html.partition('"rb-drawing rb-narrow"')[0])
+    )
+    across = [float(x) for x, _ in places]
+
+    assert len(places) == 9
+    assert max(across) - min(across) < 50
+    assert "Runs at the same place are drawn around it." in html
+
+
+def test_a_notebook_holds_little_of_a_plot() -> None:
+    """200 runs are 300 kB at most, without their posters, and the same plot is the same bytes."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(
+        {"prompt": "a paper boat", "seed": range(200), "a": rng.random(200), "b": rng.random(200), "c": rng.random(200)}
+    )
+
+    first, again = (plot_bundle(Plot(table, "a", "b", "c")) for _ in range(2))
+
+    assert len(first["text/html"]) + len(first["image/png"]) * 4 / 3 < 300_000
+    assert first == again
+
+
+def test_ten_thousand_points_are_a_picture() -> None:
+    """Drawn in seconds, and the notes say so; each still has its row and its place."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"a": rng.random(10_000), "b": rng.random(10_000), "c": rng.random(10_000)})
+    began = time.process_time()
+
+    bundle = plot_bundle(Plot(table, "a", "b", "c"))
+
+    assert time.process_time() - began < 10
+    assert "More than 2,000 points are drawn as one picture" in bundle["text/html"]
+    assert "data-row" not in bundle["text/html"].partition("<script")[0]
+    assert len(bundle["text/html"]) < 2_000_000
+
+
+def test_names_without_room_are_said_to_be_left_out() -> None:
+    """Of an axis with more categories than fit; a point has its own nevertheless."""
+    table = pd.DataFrame({"prompt": [f"prompt {n}" for n in range(90)], "a": range(90)})
+
+    assert "no room beside the axis for every value of prompt" in render_plot(Plot(table, "prompt", "a"))
+    assert "no room" not in render_plot(Plot(table[:5], "prompt", "a"))
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
+def test_a_plot_is_saved_on_white(suffix: str, tmp_path: Path) -> None:
+    """As a picture or as an SVG of its own, with colours that need no page."""
+    path = SWEEP.reel.plot("num_frames", "sharpness", color="seed").save(tmp_path / f"plot.{suffix}")
+    content = path.read_bytes()
+
+    if suffix == "png":
+        with Image.open(io.BytesIO(content)) as picture:
+            assert picture.convert("RGB").getpixel((1, 1)) == (255, 255, 255)
+            assert picture.width == 1600
+    elif suffix == "svg":
+        text = content.decode()
+        assert ElementTree.fromstring(text).tag.endswith("svg")
+        assert "fill: #ffffff" in text
+        assert "var(" not in text
+        assert "sharpness" in text
+    else:
+        assert content.startswith(b"%PDF")
+
+
+def test_a_plot_is_not_saved_as_something_else(tmp_path: Path) -> None:
+    """A sentence names what there is; a folder that is not there is said, too."""
+    plot = SWEEP.reel.plot("num_frames", "sharpness")
+
+    with pytest.raises(rb.ReelbookError, match=r"saved as \.svg, \.png or \.pdf, not as 'plot\.jpg'"):
+        plot.save(tmp_path / "plot.jpg")
+    with pytest.raises(rb.ReelbookError, match="could not be written"):
+        plot.save(tmp_path / "none" / "plot.png")
+
+
+def test_with_nothing_to_draw_there_is_a_sentence(tmp_path: Path) -> None:
+    """Of an empty table, and of columns that no run has both of."""
+    apart = pd.DataFrame({"a": [1, None], "b": [None, 2]})
+    for table in (apart, apart.iloc[:0]):
+        bundle = plot_bundle(Plot(table, "a", "b"))
+        assert "nothing to draw" in bundle["text/html"]
+        assert Plot(table, "a", "b").save(tmp_path / "empty.png").stat().st_size > 0
+
+
+def test_odd_tables_are_drawn() -> None:
+    """Two columns of one name, names that are no texts, texts that matplotlib would read as formulas, and all hostile ones."""
+    twice = pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"])
+    levels = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")]))
+    formulas = pd.DataFrame({"$\\frac": ["$x^", "_$\\alpha$", ""], "b": [1, 2, 3]})
+    hostile = pd.DataFrame({"a": list(TEXTS), "b": range(len(TEXTS))}, dtype=object)
+
+    assert repr(Plot(twice, "a", "a")).endswith("2 runs")
+    for plot in (
+        Plot(twice, "a", "a"),
+        Plot(levels, ("a", "b"), "a / c"),
+        Plot(formulas, "$\\frac", "b", "$\\frac"),
+        Plot(hostile, "a", "b", "a"),
+        Plot(pd.DataFrame({"a": [-1e308, 1e299, -1e299, 5e-324], "b": [1e16, 1e16 + 2, 0, 1]}), "a", "b", "a"),
+        Plot(pd.DataFrame({"a": [pd.Timestamp.min, pd.Timestamp.max], "b": [1, 2]}), "a", "b", "a"),
+        Plot(pd.DataFrame({"a": ["网格" * 9, "شبكة", "🚢"], "b": [1, 2, 3]}), "a", "b", "a"),
+    ):
+        assert "rb-drawing" in render_plot(plot)
+
+
+def test_the_style_of_a_notebook_is_not_that_of_the_plot() -> None:
+    """Nor is ours that of the notebook, after a plot."""
+    import matplotlib
+
+    with matplotlib.rc_context({"axes.facecolor": "#ff00ff", "text.usetex": True, "font.size": 40}):
+        inside = render_plot(Plot(SWEEP, "num_frames", "credits"))
+        after = matplotlib.rcParams["font.size"]
+
+    assert inside == render_plot(Plot(SWEEP, "num_frames", "credits"))
+    assert after == 40
+
+
+def test_importing_reelbook_does_not_import_matplotlib() -> None:
+    """Nor does looking at a table."""
+    import subprocess
+    import sys
+
+    code = "import sys, reelbook.api.table_accessor, pandas as pd; pd.DataFrame({'a': [1]}).reel; import reelbook.display.plots.plot_html; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "False"
