@@ -31,7 +31,9 @@ def filter_rows(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
             mask &= frame["created"] >= parse_moment(wanted)
         elif name in frame.columns:
             matches = _matcher(wanted, exact=name == "status")
-            mask &= pd.Series([matches(value) for value in frame[name]], index=frame.index, dtype=bool)
+            # Lists, because iterating over a Series converts each value separately.
+            cells = zip(mask.tolist(), frame[name].tolist(), strict=True)
+            mask = pd.Series([so_far and matches(value) for so_far, value in cells], index=frame.index, dtype=bool)
         else:
             mask &= wanted is None  # A field of a model without runs in this library.
     return frame[mask]

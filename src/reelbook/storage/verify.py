@@ -67,7 +67,8 @@ def get_paths(shelf: Shelf) -> Mapping[str, str]:
         names = os.listdir(shelf.folder)  # noqa: PTH208  # A hundred thousand Path objects would take a second.
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    return {name[:64]: f"{shelf.folder}{os.sep}{name}" for name in names if name[64:] in SUFFIXES}
+    start = f"{shelf.folder}{os.sep}"
+    return {name[:64]: start + name for name in names if name[64:] in SUFFIXES}
 
 
 def verify_files(
