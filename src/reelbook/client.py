@@ -223,9 +223,8 @@ class Client(NameHints):
             verdict, answer = await submission.submit()
             if verdict.action == claims.Action.JOIN:
                 return cast(Run, self._ledger.live[verdict.entry.id])
-            entry = await self._ledger.transact(lambda db: transitions.get_entry(db, verdict.entry.id))
             return Run(
-                self._context, entry, input=submission.request, answer=answer, owned_elsewhere=verdict.action == claims.Action.AWAIT,
+                self._context, verdict.entry, input=submission.request, answer=answer, owned_elsewhere=verdict.action == claims.Action.AWAIT,
                 watched=watched,
             )  # fmt: skip
         finally:
