@@ -10,6 +10,7 @@ from contextvars import copy_context
 
 from markupsafe import Markup
 
+from ..util.printable import format_count
 from .formatting import format_duration, join_with_dots
 from .run_progress import Bundle, get_kernel_shell, updating_output
 from .terminal_line import is_terminal, updating_line
@@ -64,7 +65,7 @@ class FileCount:
 
     @staticmethod
     def _files(count: int) -> str:
-        return f"{count:,} file{'' if count == 1 else 's'}"
+        return format_count(count, "file")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ReelbookError
+from ..util.printable import format_count
 from .byte_count import Bytes
 from .ledger import transitions
 from .ledger.reads import read_pages
@@ -175,8 +176,3 @@ def _make_reopening(run: int, owner: str) -> Callable[[sqlite3.Connection], bool
         return True
 
     return mark
-
-
-def format_count(count: int, what: str) -> str:
-    """Format a number with its noun."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

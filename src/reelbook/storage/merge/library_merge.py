@@ -16,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from ...errors import ReelbookError
+from ...util.printable import format_count
 from ..byte_count import Bytes
 from ..ledger import connection, known_services, transitions
 from ..ledger.crash_recovery import make_acceptance
@@ -56,16 +57,16 @@ class Adopted:
     """Rows that were never sent or are invalid."""
 
     def __repr__(self) -> str:
-        text = f"{_format_count(self.runs, 'run')} and {_format_count(self.files, 'file')} ({self.size}) came from {self.source}"
+        text = f"{format_count(self.runs, 'run')} and {format_count(self.files, 'file')} ({self.size}) came from {self.source}"
         more = [f"{self.known:,} runs were here already"] if self.known else []
         if self.busy:
             more.append(
-                f"{_format_count(self.busy, 'run')} left out, because somebody is at work on them: adopt again later"
+                f"{format_count(self.busy, 'run')} left out, because somebody is at work on them: adopt again later"
             )
         if self.lost:
-            more.append(f"{_format_count(self.lost, 'file')} missing or damaged there, fetched again when next wanted")
+            more.append(f"{format_count(self.lost, 'file')} missing or damaged there, fetched again when next wanted")
         if self.skipped:
-            more.append(f"{_format_count(self.skipped, 'row')} without a run")
+            more.append(f"{format_count(self.skipped, 'row')} without a run")
         return f"<{'; '.join([text, *more])}>"
 
 
@@ -251,7 +252,3 @@ def _texts(entry: Entry) -> Iterator[object]:
 
 def _seconds(entry: Entry) -> Iterator[object]:
     yield from (entry.queued_s, entry.running_s, entry.sent, entry.finished)
-
-
-def _format_count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ReelbookError
+from ...util.printable import format_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +59,7 @@ def format_summary(table: pd.DataFrame) -> str:
     import pandas as pd
 
     states, costs = find_column(table, "status"), find_column(table, "credits")
-    text = f"{len(table):,} run{'' if len(table) == 1 else 's'}"
+    text = format_count(len(table), "run")
     if states is not None:
         counts = states.astype(object).dropna().astype(str).value_counts(sort=False)
         text += f": {', '.join(f'{count:,} {state}' for state, count in counts.items())}" if len(counts) else ""
