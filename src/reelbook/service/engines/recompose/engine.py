@@ -12,11 +12,11 @@ from typing import Any
 from PIL import Image
 
 from ....models.smart_resize import Size, SmartResize, preset_for
+from ..long_step import reporting
 from ..open_pictures import flattened, open_picture, upright_size
 from ..protocol import EngineTask, Log, OutputFile, Progress, Work
 from ..write_provenance import Provenance
 from .analysed_picture import AnalysedPicture, View
-from .long_step import reporting
 from .wishes import Wish, parse_prompt
 from .write_picture import SUFFIXES, write
 
