@@ -8,7 +8,7 @@ import json
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -210,21 +210,23 @@ def _columns(db: sqlite3.Connection) -> str:
 
 def _is_sound(entry: Entry) -> bool:
     """Whether the values of a foreign row are valid."""
+    documents = ((entry.input, dict), (entry.output, dict), (entry.media, list))
+    texts = (entry.request_id, entry.attempt_key, entry.body, entry.output, entry.media, entry.error_type, entry.error)
+    times = (entry.queued_s, entry.running_s, entry.sent, entry.finished)
     return (
         entry.state in PROGRESS
         and all(isinstance(value, str) for value in (entry.service, entry.identity, entry.model, entry.input))
-        and all(type(value) is int and 0 <= value <= transitions.MAX_CREDITS for value in _counts(entry))
+        and all(
+            type(getattr(entry, name)) is int and 0 <= getattr(entry, name) <= transitions.MAX_CREDITS
+            for name in _COUNTS
+        )
         and all(value is None or transitions.coerce_credits(value) == value for value in (entry.price, entry.charged))
-        and all(value is None or isinstance(value, str) for value in _texts(entry))
-        and all(value is None or isinstance(value, (int, float)) for value in _seconds(entry))
+        and all(value is None or isinstance(value, str) for value in texts)
+        and all(value is None or isinstance(value, (int, float)) for value in times)
         and isinstance(entry.created, (int, float))
         # Tables parse the texts of many rows at once, which requires each of them to be valid JSON.
-        and all(isinstance(_json(text), kind) for text, kind in _jsons(entry) if text is not None)
+        and all(isinstance(_json(text), kind) for text, kind in documents if text is not None)
     )
-
-
-def _jsons(entry: Entry) -> Iterator[tuple[str | None, type]]:
-    yield from ((entry.input, dict), (entry.output, dict), (entry.media, list))
 
 
 def _json(text: str) -> Any:
@@ -232,23 +234,3 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _counts(entry: Entry) -> Iterator[object]:
-    yield from (getattr(entry, name) for name in _COUNTS)
-
-
-def _texts(entry: Entry) -> Iterator[object]:
-    yield from (
-        entry.request_id,
-        entry.attempt_key,
-        entry.body,
-        entry.output,
-        entry.media,
-        entry.error_type,
-        entry.error,
-    )
-
-
-def _seconds(entry: Entry) -> Iterator[object]:
-    yield from (entry.queued_s, entry.running_s, entry.sent, entry.finished)
