@@ -15,9 +15,10 @@ from ...media.local_file import LocalFile
 from ...media.metadata.input_record import parse_record_input
 from ...models.service_file import File
 from ...storage.table import INPUT_JSON
+from ...util.missing_values import is_missing
 from ..input_code import format_input_code
 from ..tables.table_columns import UNSETTLED
-from .layout import Axis, Layout, choose_layout, find_axes, find_input_columns, format_table_value, is_missing
+from .layout import Axis, Layout, choose_layout, find_axes, find_input_columns, format_table_value
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,9 +12,10 @@ import pandas as pd
 from ...errors import ReelbookError
 from ...media.local_file import is_video
 from ...sweeps.results.table_files import find_paths
+from ...util.missing_values import is_missing
 from ...util.printable import format_count
 from ..formatting import format_credits, join_with_dots
-from ..report.layout import find_axes, format_named_value, format_table_value, is_missing
+from ..report.layout import find_axes, format_named_value, format_table_value
 
 COMPLETED = "completed"
 NO_FILE = "no file here"

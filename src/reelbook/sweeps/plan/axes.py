@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ...models.base import Input
 from ...models.problems import format_literal
+from ...util.missing_values import is_missing
 from ..sweep_errors import usage_error
-from .axis_values import coerce_axis_values, coerce_value, is_missing
+from .axis_values import coerce_axis_values, coerce_value
 from .field_paths import get_schema, parse_field_path
 from .foreign_tables import read_records
 
