@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 50
 """Runs on the page; the library has all of them."""
 MAX_LINES, MAX_LINE_LENGTH = 2_000, 1_000
-CANCEL_REQUESTED, NOT_CANCELLED = "The service was asked to stop it.", "The service did not cancel it: it goes on."
-TOO_LATE = "It had ended before it could be cancelled."
 
 log = logging.getLogger("reelbook")
 
@@ -134,18 +132,13 @@ class FormRuns:
 
     def _cancel(self, content: dict[str, Any], _: list[memoryview]) -> None:
         entry, form = self._find_entry(content), self._form
-        if form is None or entry is None or entry.run is None or entry.is_over or entry.is_cancelling:
+        if form is None or entry is None or not entry.can_cancel:
             return
-        run, entry.is_cancelling, entry.cancel_message = entry.run, True, ""
+        entry.is_cancelling, entry.cancel_message = True, ""
         self._updates.start()
 
         def cancel() -> None:
-            try:
-                is_accepted = run.cancel()
-                message = CANCEL_REQUESTED if is_accepted else TOO_LATE if entry.is_over else NOT_CANCELLED
-            except Exception as error:
-                is_accepted, message = False, str(error)
-            entry.cancel_message, entry.is_cancelling = message, is_accepted
+            entry.cancel()
             self._updates.start()
 
         form.in_background("cancel", cancel)

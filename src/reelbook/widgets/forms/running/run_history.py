@@ -42,6 +42,8 @@ STATUS_WORDS = {
     "cancelled": "cancelled", "unfinished": "unfinished", "uncertain": "uncertain",
 }  # fmt: skip
 SENDING = "being sent to the service"
+CANCEL_REQUESTED, NOT_CANCELLED = "The service was asked to stop it.", "The service did not cancel it: it goes on."
+TOO_LATE = "It had ended before it could be cancelled."
 UNSENT = (InvalidInput, LibraryError, OverBudget, UnknownModel, Unreachable)
 """Errors raised before anything is sent."""
 
@@ -72,6 +74,21 @@ class Entry:
         """Record when it ended, once it has."""
         if self.ended_at is None and self.is_over:
             self.ended_at = time.monotonic()
+
+    def cancel(self) -> None:
+        """Ask the service to cancel the run, wait for its answer, and record the outcome."""
+        assert self.run is not None
+        try:
+            is_accepted = self.run.cancel()
+            message = CANCEL_REQUESTED if is_accepted else TOO_LATE if self.is_over else NOT_CANCELLED
+        except Exception as error:
+            is_accepted, message = False, str(error)
+        self.cancel_message, self.is_cancelling = message, is_accepted
+
+    @property
+    def can_cancel(self) -> bool:
+        """Whether it can be cancelled, and is not being cancelled already."""
+        return self.run is not None and not self.is_over and not self.is_cancelling
 
     @property
     def is_completed(self) -> bool:
