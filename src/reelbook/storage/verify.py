@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from .ledger.reads import read_pages
 from .ledger.transitions import Entry, State
 from .ledger.writer import Ledger
 from .merge.library_merge import Progress, get_files
-from .shelf import SHA256, SUFFIXES, Shelf, list_entries, list_files
+from .shelf import SHA256, SUFFIXES, Shelf, hash_file, list_entries, list_files
 
 DAMAGED = "damaged"
 """The folder to which damaged files are moved; they are never deleted."""
@@ -122,8 +121,7 @@ def get_hashes(entry: Entry) -> list[str]:
 
 def _is_intact(path: Path, sha256: str) -> bool:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+        return hash_file(path) == sha256
     except FileNotFoundError:
         return True  # Just removed: it is missing, not damaged.
     except OSError as error:
