@@ -81,7 +81,11 @@ class Report:
         body = Markup("").join(
             [
                 HEAD.format(title, _render_about(self), _render_totals(self)),
-                _render_section("plan", "Plan", _render_plan(self.groups)),
+                _render_section(
+                    "plan",
+                    "Plan",
+                    Markup("").join(_render_group_plan(group, is_alone=len(self.groups) == 1) for group in self.groups),
+                ),
                 _render_section("clips", _format_clips_heading(self.media), ClipGrid(self.groups, self.media).markup),
                 _render_section("costs", "Costs", _render_costs(self)),
                 _render_section("runs", "Runs", _render_runs(self)),
@@ -186,11 +190,6 @@ def _render_totals(report: Report) -> Markup:
             )
         )
     return Markup('<dl class="rb-totals">{}</dl>').format(Markup("").join(figures))
-
-
-def _render_plan(groups: Sequence[Group]) -> Markup:
-    """The inputs that varied and those that did not, for each model."""
-    return Markup("").join(_render_group_plan(group, is_alone=len(groups) == 1) for group in groups)
 
 
 def _render_group_plan(group: Group, *, is_alone: bool) -> Markup:

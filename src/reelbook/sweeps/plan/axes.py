@@ -230,12 +230,8 @@ def merge_labels(settings: Iterable[Setting]) -> Mapping[str, Any]:
 def _field_and_fit(model: type[Input], name: str) -> tuple[str, Callable[[Any], Any]]:
     """The canonical name of a field, and a function that wraps a single entry if the field is a list."""
     place = parse_field_path(model, name)
-    return place.name, _as_list if get_schema(model, place).get("type") == "array" else _unchanged
+    return place.name, _as_list if get_schema(model, place).get("type") == "array" else lambda value: value
 
 
 def _as_list(value: Any) -> Any:
     return value if value is None or isinstance(value, list) else [value]
-
-
-def _unchanged(value: Any) -> Any:
-    return value
