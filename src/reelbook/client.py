@@ -159,10 +159,9 @@ class Client(NameHints):
             Submission(self._open_context(), check_input(request), take=take, fresh=fresh, join=False)
         )
 
-    def start_watched(self, request: Input, *, take: int | None = None) -> Run:
+    def start_watched(self, request: Input) -> Run:
         """Like `start`, for a run that the user is watching: it is polled more often."""
-        take = check_take(take, False)
-        submission = Submission(self._open_context(), check_input(request), take=take, join=False)
+        submission = Submission(self._open_context(), check_input(request), join=False)
         return self._submit_and_wait(submission, watched=True)
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:

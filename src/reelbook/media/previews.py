@@ -51,15 +51,8 @@ def get_preview(
         return None
 
 
-def get_previews(
-    paths: Iterable[str | Path],
-    *,
-    longest: int = LONGEST,
-    max_bytes: int = MAX_BYTES,
-    gop: int = GOP,
-    progress: Progress | None = None,
-) -> list[bytes | None]:
-    """The previews of many files, in their order, made in parallel.
+def get_previews(paths: Iterable[str | Path], *, progress: Progress | None = None) -> list[bytes | None]:
+    """The previews of many files of the usual size, in their order, made in parallel.
 
     `progress` is called with the number of files done and of all files, in this thread.
     """
@@ -67,10 +60,7 @@ def get_previews(
     different = list(dict.fromkeys(places))
     found: dict[str, bytes | None] = {}
     with ThreadPoolExecutor(min(len(different), os.cpu_count() or 1, 8) or 1) as threads:
-        futures = {
-            threads.submit(get_preview, place, longest=longest, max_bytes=max_bytes, gop=gop): place
-            for place in different
-        }
+        futures = {threads.submit(get_preview, place): place for place in different}
         try:
             for future in as_completed(futures):
                 found[futures[future]] = future.result()

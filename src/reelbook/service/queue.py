@@ -216,10 +216,10 @@ class Queue:
         request.notify_watchers()
         return request
 
-    def requeue(self, request: Request, message: str) -> None:
+    def requeue(self, request: Request) -> None:
         """Put a request whose worker crashed back at its previous position."""
         request.status, request.progress, request.stage, request.started = IN_QUEUE, 0.0, "", None
-        request.log(self._clock(), message, "WARNING", "service")
+        request.log(self._clock(), "The worker died; the run starts again, free of charge.", "WARNING", "service")
         self._wait(request)
 
     async def cancel(self, request: Request) -> str:
