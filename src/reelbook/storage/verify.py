@@ -21,6 +21,8 @@ from .shelf import SHA256, SUFFIXES, Shelf, hash_file, list_entries, list_files
 DAMAGED = "damaged"
 """The folder to which damaged files are moved; they are never deleted."""
 
+ENTRY_COLUMNS = ", ".join(list(Entry.__dataclass_fields__)[1:])
+"""The columns of an `Entry` after its number."""
 _RUNS_PER_COMMIT = 256
 
 
@@ -106,12 +108,14 @@ def mark_lost(ledger: Ledger, runs: Sequence[int]) -> tuple[int, ...]:
     return tuple(run for run, marked in zip(runs, _mark_lost_each(ledger, runs), strict=True) if marked)
 
 
+def read_entries(ledger: Ledger, where: str) -> Iterator[Entry]:
+    """Iterate over the runs for which a condition on their columns holds."""
+    return (Entry(*row) for rows in read_pages(ledger, ENTRY_COLUMNS, where=where) for row in rows)
+
+
 def read_stored_runs(ledger: Ledger) -> Iterator[Entry]:
     """Iterate over the runs in the state `stored` with files."""
-    found = read_pages(
-        ledger, ", ".join(list(Entry.__dataclass_fields__)[1:]), where="state = 'stored' AND media IS NOT NULL"
-    )
-    return (Entry(*row) for rows in found for row in rows)
+    return read_entries(ledger, "state = 'stored' AND media IS NOT NULL")
 
 
 def get_hashes(entry: Entry) -> list[str]:
