@@ -44,7 +44,9 @@ def _check(frame: pd.DataFrame, fields: Mapping[str, Any]) -> None:
         if name not in known:
             raise invalid_field(name, f"There is no column {name!r} in this library.{_suggest(name, known)}")
         if name != "since":
-            _check_kind(name, frame[name] if name in frame.columns else _unused(name), _list_wanted(wanted))
+            # A field that no run of this library has: the empty column has the model's dtype.
+            cells = frame[name] if name in frame.columns else build_table([], {})[name]
+            _check_kind(name, cells, _list_wanted(wanted))
 
 
 def _check_kind(name: str, cells: pd.Series[Any], wanted: Sequence[Any]) -> None:
@@ -71,11 +73,6 @@ def _list_wanted(wanted: Any) -> Sequence[Any]:
     if isinstance(wanted, (str, bytes, Mapping, type)) or not isinstance(wanted, Iterable):
         wanted = [wanted]
     return [value for value in wanted if not is_missing(value)]
-
-
-def _unused(name: str) -> pd.Series[Any]:
-    """The empty column of a field that no run of this library has, with the model's dtype."""
-    return build_table([], {})[name]
 
 
 def _can_be(text: str, cells: pd.Series[Any]) -> bool:

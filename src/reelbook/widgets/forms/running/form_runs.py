@@ -40,7 +40,13 @@ class FormRuns:
         self._count = self._ends = 0
         self._presses = Presses()
         self._guard = threading.RLock()
-        self._updates = LiveUpdates(self, FormRuns._publish, FormRuns._bundle, FormRuns._key, FormRuns._is_over)
+        self._updates = LiveUpdates(
+            self,
+            FormRuns._publish,
+            FormRuns._bundle,
+            FormRuns._key,
+            lambda runs: all(entry.is_over for entry in runs.entries),
+        )
         self._clips = RunFileSender(form, _files_of(self, form))
         self.handlers: Mapping[str, Handler] = {
             "run": self._run,
@@ -204,9 +210,6 @@ class FormRuns:
             keys = [entry.progress_key for entry in self._entries]
         states, fractions, lines = zip(*keys, strict=True) if keys else ((), (), ())
         return states, sum(fractions) / max(len(keys), 1), sum(lines)
-
-    def _is_over(self) -> bool:
-        return all(entry.is_over for entry in self.entries)
 
 
 def _files_of(running: FormRuns, form: Form) -> Callable[[str], tuple[LocalFile, ...]]:
