@@ -146,7 +146,7 @@ class Shelf:
     def verify(self, sha256: str) -> bool:
         """Whether the file exists and its content has this hash."""
         path = self.find(sha256)
-        return path is not None and _hash_file(path) == sha256
+        return path is not None and hash_file(path) == sha256
 
     def push(self) -> int:
         """Upload the files missing on the remote shelf; returns their number."""
@@ -196,7 +196,7 @@ class Shelf:
             self._create_folder()
             try:
                 self._remote.pull(remote[0], part)
-                if _hash_file(part) != sha256:
+                if hash_file(part) != sha256:
                     return None
                 part.chmod(0o600)
                 _sync_file(part)
@@ -295,7 +295,8 @@ def _sync_file(path: Path) -> None:
         os.close(file)
 
 
-def _hash_file(path: Path) -> str:
+def hash_file(path: Path) -> str:
+    """The SHA-256 of a file's content as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from ...util.printable import format_count
 from ..formatting import STATE_SIGNS, format_credits, join_with_dots, shorten
 from ..synced_clips import Clip, render_synced_clips
 from .report_entries import Entry, Group
@@ -53,7 +54,7 @@ class ClipGrid:
         clips = self.clips
         if not clips:
             return body
-        count = f"{len(clips):,} clip{'' if len(clips) == 1 else 's'}"
+        count = format_count(len(clips), "clip")
         return render_synced_clips(body, clips, name=f"{count} on one clock")
 
     @property
