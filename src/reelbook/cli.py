@@ -193,7 +193,7 @@ def _estimate(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from . import run
-    from .sweeps.money_text import format_credits
+    from .display.formatting import format_credits
 
     done = run(_input(options))
     for file in done.media:

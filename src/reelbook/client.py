@@ -18,7 +18,6 @@ from .errors import Interrupted, LibraryError, NotFound, ReelbookError
 from .models.base import Input
 from .models.catalog import CATALOG
 from .models.described.input_class import describe
-from .models.model_list import Models
 from .models.pricing import Estimate, Rates
 from .process_shared import (
     acquire_embedded_service,
@@ -47,6 +46,10 @@ from .util.name_hints import NameHints
 
 CALL_SECONDS = 120.0
 DRAIN_SECONDS = 15.0
+
+
+class Models(list[Mapping[str, Any]]):
+    """The models of a service, each with its id and other fields that the service reports; a table in a notebook."""
 
 
 class Client(NameHints):
@@ -159,10 +162,9 @@ class Client(NameHints):
             Submission(self._open_context(), check_input(request), take=take, fresh=fresh, join=False)
         )
 
-    def start_watched(self, request: Input, *, take: int | None = None) -> Run:
+    def start_watched(self, request: Input) -> Run:
         """Like `start`, for a run that the user is watching: it is polled more often."""
-        take = check_take(take, False)
-        submission = Submission(self._open_context(), check_input(request), take=take, join=False)
+        submission = Submission(self._open_context(), check_input(request), join=False)
         return self._submit_and_wait(submission, watched=True)
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
@@ -223,9 +225,8 @@ class Client(NameHints):
             verdict, answer = await submission.submit()
             if verdict.action == claims.Action.JOIN:
                 return cast(Run, self._ledger.live[verdict.entry.id])
-            entry = await self._ledger.transact(lambda db: transitions.get_entry(db, verdict.entry.id))
             return Run(
-                self._context, entry, input=submission.request, answer=answer, owned_elsewhere=verdict.action == claims.Action.AWAIT,
+                self._context, verdict.entry, input=submission.request, answer=answer, owned_elsewhere=verdict.action == claims.Action.AWAIT,
                 watched=watched,
             )  # fmt: skip
         finally:

@@ -34,7 +34,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .util.printable import MAX_SENTENCE_LENGTH, as_sentence, printable, readable_id, shortened
+from .util.printable import MAX_SENTENCE_LENGTH, as_sentence, format_count, printable, readable_id, shortened
 
 __all__ = [
     "BadDescription",
@@ -316,7 +316,7 @@ class OverBudget(ReelbookError):
                 f"Nobody knows what this run costs, so it cannot run under {self.limit}={self.budget}. "
                 "Say the most that one run may cost, with price=…"
             )
-        paid = f"{self.committed:,} credit{'' if self.committed == 1 else 's'}"
+        paid = format_count(self.committed, "credit")
         if self.limit == "spend":
             have = f"this call has paid {paid}, or may have" if self.committed else "nothing was paid now"
         else:

@@ -546,7 +546,7 @@ def test_a_clock_marks_where_shorter_clips_end() -> None:
 
 def test_a_report_is_shown_as_a_link_and_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Below the notebook's folder; elsewhere no link of a page could reach it."""
-    from reelbook.display.page_link import LinkedPath
+    from reelbook.display.report.make_report import LinkedPath
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "whole").mkdir()

@@ -20,7 +20,14 @@ from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.storage.ledger.transitions import STEPS, Entry, State
 from reelbook.storage.run_identity import dumps, format_canonical
-from reelbook.storage.table.library_table import LAST_COLUMNS, STATUS_BY_STATE, STATUSES, build_table, get_rows
+from reelbook.storage.table.library_table import (
+    LAST_COLUMNS,
+    STATUS_BY_STATE,
+    STATUSES,
+    build_table,
+    get_rows,
+    parse_texts,
+)
 from reelbook.storage.table.typed_columns import ColumnBuilder, build_column
 from tests.support import examples
 
@@ -259,6 +266,67 @@ def test_a_pile_is_the_same_as_its_values_one_by_one(parts: Sequence[Any]) -> No
         plain += values
 
     pd.testing.assert_series_equal(pile.series(), build_column(plain))
+
+
+def parse_alone(text: str) -> Any:
+    """What Python's own parser reads; None for anything that it refuses."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+@settings(max_examples=examples(60, 400), deadline=None)
+@given(
+    st.lists(st.tuples(VALUES | st.floats(), st.booleans(), st.integers(0, 40), st.sampled_from(["", '"', ",", "]", "0", "e", "-", "\x01"])), max_size=4)
+)  # fmt: skip
+def test_texts_are_read_as_by_python(parts: Sequence[tuple[Any, bool, int, str]]) -> None:
+    """The faster parser reads the same values of the same types, and refuses the same texts, whole or damaged."""
+    texts = []
+    for value, is_escaped, place, damage in parts:
+        text = json.dumps(value, ensure_ascii=is_escaped)
+        texts.append(text[:place] + damage + text[place:])
+
+    found = parse_texts(texts)
+
+    assert [repr(value) for value in found] == [repr(parse_alone(text)) for text in texts]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-0", "-0.0", "1e400", "-1e400", "5e-324", "2e-324", "1.0", "1E+5", "9007199254740993", "9007199254740993.0", "NaN", "-NaN",
+        "Infinity", "-Infinity", "Inf", "01", "1.", ".5", "+1", "9" * 19, "9" * 40, "9" * 4300, "9" * 4301, str(2**63), str(2**64),
+        str(-(2**63) - 1), '"\\ud83d\\ude00"', '"\\u0000\\u009b\\u2028"', '"\x00"', '"\x7f\u200b"', '{"a":1,"b":2,"a":3}', "[1,]",
+        "[" * 190 + "]" * 190, "[" * 300 + "]" * 300, "\ufeff[]", " \n[1]\t", "\x0b[1]", "[1]\x00", "1,2", "", "[1] x",
+    ],
+)  # fmt: skip
+def test_unusual_texts_are_read_as_by_python(text: str) -> None:
+    """Numbers at the edges, doubled names, odd spaces and deep nesting, alone and beside a text that no UTF-8 can hold."""
+    expected = repr(parse_alone(text))
+
+    assert repr(parse_texts([text])[0]) == expected
+    assert [repr(value) for value in parse_texts([text, '"\\ud800"'])] == [expected, "'?'"]
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype", "cells"),
+    [
+        ([1, None, -3], "Int64", [1, pd.NA, -3]), ([2**63, None], "UInt64", [2**63, pd.NA]), ([-1, 2**63], "string", ["-1", str(2**63)]),
+        ([2**64, None, 1], "string", [str(2**64), pd.NA, "1"]), ([1, 0.5, None], "float64", [1.0, 0.5, None]),
+        ([2**53 + 1, 0.5], "string", [str(2**53 + 1), "0.5"]), ([True, None], "boolean", [True, pd.NA]), ([True, 1], "string", ["true", "1"]),
+        (["a\ud800", None, "\x1b\u2028\x00"], "string", ["a?", pd.NA, "\x1b\u2028\x00"]), ([[1, [2]], None], "string", ["[1, [2]]", pd.NA]),
+        ([[1], [], None], "object", [[1], [], None]), ([{}, "a"], "string", ["{}", "a"]), ([None, None], "object", [None, None]),
+    ],
+)  # fmt: skip
+def test_a_column_is_exact_whatever_is_in_it(values: list[Any], dtype: str, cells: list[Any]) -> None:
+    """Large, mixed, nested and unwritable values keep their type and digits, and a cell can be changed afterwards."""
+    made = build_column(values)
+
+    assert str(made.dtype) == dtype
+    assert str(made.tolist()).replace("nan", "None") == str(cells)
+    made.iloc[0] = made.iloc[-1]
+    assert str(made.iloc[0]) == str(made.iloc[-1])
 
 
 def test_the_runs_of_a_sweep_share_what_they_share_and_no_more() -> None:

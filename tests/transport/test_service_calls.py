@@ -184,7 +184,7 @@ def test_every_shape_of_a_status_is_read(
 
     seen = told(lambda calls: calls.status(MODEL, "r-1"), hosted.base_url)
 
-    assert (seen.status, seen.request_id, seen.queue_position, seen.lines) == (status, "r-1", position, lines)
+    assert (seen.status, seen.request_id, seen.queue_position, seen.last_lines()[0]) == (status, "r-1", position, lines)
     assert hosted.seen()[0].query == "logs=1"
 
 
@@ -951,7 +951,7 @@ def test_every_call_works_with_the_embedded_service(shared: Served, dot: str) ->
         batch = await calls.statuses([request_id, "unknown"])
         assert list(batch) == [request_id]
         assert await calls.result(MODEL, request_id) == batch[request_id].output
-        assert (await calls.status(MODEL, request_id)).lines
+        assert (await calls.status(MODEL, request_id)).last_lines()[0]
         assert await calls.cancel(MODEL, request_id) is False
         assert spent - (await calls.account())["credits_available"] == 53
 

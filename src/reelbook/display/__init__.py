@@ -13,7 +13,7 @@ HTML = {
     ("reelbook.models.service_file", "File"): ("output_card", "file_card"),
     ("reelbook.models.pricing", "Estimate"): ("price_table", "estimate_table"),
     ("reelbook.client", "Client"): ("client_card", "client_card"),
-    ("reelbook.models.model_list", "Models"): ("models_table", "models_table"),
+    ("reelbook.client", "Models"): ("models_table", "models_table"),
     ("reelbook.storage.library", "Library"): ("library_card", "library_card"),
     ("reelbook.storage.prune", "Pruned"): ("library_card", "pruned_card"),
     ("reelbook.storage.uncertain", "Uncertainties"): ("library_card", "uncertain_table"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..util.printable import format_count
+
 STATE_SIGNS: Mapping[str, str] = {
     "planned": "○", "not started": "○", "waiting": "◔", "IN_QUEUE": "◔", "running": "◑", "IN_PROGRESS": "◑", "completed": "●",
     "from library": "◉", "failed": "✕", "rejected": "✕", "expired": "✕", "impossible": "✕", "cancelled": "⊘", "uncertain": "?",
@@ -45,7 +47,7 @@ def format_credits(amount: int | None, source: str | None = None) -> str:
     if amount is None:
         return ""
     about = "≈ " if source in ("estimated", "assumed") else ""
-    return f"{about}{amount:,} credit{'' if amount == 1 else 's'}"
+    return f"{about}{format_count(amount, 'credit')}"
 
 
 def format_duration(seconds: float) -> str:

@@ -38,7 +38,10 @@ def library_card(library: Library) -> str:
 
 def summary_card(summary: Summary) -> str:
     """The card of a library from its summary."""
-    parts = [Markup("<div>{}</div>").format(_render_headline(summary)), _render_folder(summary)]
+    parts = [
+        Markup("<div>{}</div>").format(_render_headline(summary)),
+        render_small_print(f"Library in {summary.folder}"),
+    ]
     if summary.uncertain:
         parts.append(_render_warning(summary.uncertain))
     if summary.last:
@@ -106,10 +109,6 @@ def _render_headline(summary: Summary) -> Markup:
     kinds = _render_unbroken(*(render_state(word, f"{count:,} {word}") for word, count in summary.by_status.items()))
     runs = Markup("<b>{:,} {}</b>").format(summary.runs, "run" if summary.runs == 1 else "runs")
     return render_dotted([runs, f"{about}{summary.credits:,} credits", f"{summary.size} on disk"]) + kinds
-
-
-def _render_folder(summary: Summary) -> Markup:
-    return render_small_print(f"Library in {summary.folder}")
 
 
 def _render_warning(count: int) -> Markup:

@@ -10,6 +10,7 @@ from contextvars import copy_context
 
 from markupsafe import Markup
 
+from ..util.printable import format_count
 from .formatting import format_duration, join_with_dots
 from .run_progress import Bundle, get_kernel_shell, updating_output
 from .terminal_line import is_terminal, updating_line
@@ -41,17 +42,19 @@ class FileCount:
         """The progress on one line."""
         spent = self._clock() - self._began
         if self.done >= self.of:
-            return f"{self._files(self.of)} measured in {format_duration(spent)}"
+            return f"{format_count(self.of, 'file')} measured in {format_duration(spent)}"
         fresh = self.done - (self._known or 0)
         left = f"about {format_duration(spent / fresh * (self.of - self.done))} left" if fresh else ""
-        return join_with_dots(f"measuring: {self.done:,} of {self._files(self.of)} done", format_duration(spent), left)
+        return join_with_dots(
+            f"measuring: {self.done:,} of {format_count(self.of, 'file')} done", format_duration(spent), left
+        )
 
     @property
     def final_line(self) -> str:
         """The line that stays at the end, also after an interrupt."""
         if self.done >= self.of:
             return self.line
-        return f"measuring stopped: {self.done:,} of {self._files(self.of)} done, which the library keeps"
+        return f"measuring stopped: {self.done:,} of {format_count(self.of, 'file')} done, which the library keeps"
 
     def bundle(self) -> Bundle:
         """The progress as a line and as a bar, by MIME type."""
@@ -61,10 +64,6 @@ class FileCount:
     def final_bundle(self) -> Bundle:
         """The final line, by MIME type."""
         return {"text/plain": self.final_line, "text/html": str(DONE.format(self.final_line))}
-
-    @staticmethod
-    def _files(count: int) -> str:
-        return f"{count:,} file{'' if count == 1 else 's'}"
 
 
 @contextmanager

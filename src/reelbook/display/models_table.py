@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ..models.catalog import CATALOG
+from ..util.printable import format_count
 from .fact_table import SMALL_STYLE, SOFT_STYLE, render_card, render_heading, render_small_print
 from .formatting import format_credits, join_with_dots, shorten
 
@@ -35,7 +36,7 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> str:
         for name, side in (("model", "left"), ("from", "right"))
     )
     rows = Markup("").join(map(_row, models[:MAX_MODELS]))
-    parts = [render_heading(f"{count:,} model{'' if count == 1 else 's'}"), _TABLE.format(_HEAD.format(heads), rows)]
+    parts = [render_heading(format_count(count, "model")), _TABLE.format(_HEAD.format(heads), rows)]
     if count > MAX_MODELS:
         parts.append(render_small_print(f"and {count - MAX_MODELS:,} more"))
     parts.append(render_small_print('rb.model("…") gives the input of any of them.'))

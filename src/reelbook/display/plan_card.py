@@ -10,6 +10,7 @@ from markupsafe import Markup
 from ..models.problems import format_literal
 from ..sweeps.money_text import format_paid_price
 from ..sweeps.plan.plan_summary import format_values
+from ..util.printable import format_count
 from .formatting import format_credits, format_duration, join_with_dots, shorten
 from .theme import render_style
 
@@ -53,7 +54,7 @@ def format_headline(facts: PlanFacts) -> str:
 def format_run_count(facts: PlanFacts) -> str:
     """How many runs of which model, and how many takes."""
     takes = f", {facts.takes} takes" if facts.takes > 1 else ""
-    return f"{facts.runs:,} run{'' if facts.runs == 1 else 's'} of {facts.model}{takes}"
+    return f"{format_count(facts.runs, 'run')} of {facts.model}{takes}"
 
 
 def format_price(facts: PlanFacts) -> list[str]:

@@ -92,24 +92,27 @@ def failed_card(run: Run) -> str:
 def format_failure(run: Run) -> str:
     """A run without a result on one line."""
     faults = [shorten(f"{name} = {value}", MAX_FAULT_LENGTH) for name, value in find_blamed_fields(run)[:1]]
-    reason = run.failure.message if isinstance(run.failure, RunFailed) else str(run.failure)
     why = ": ".join(
-        part for part in (f"{STATE_SIGNS[run.status]} {run.status}", format_error_type(run), reason) if part
+        part for part in (f"{STATE_SIGNS[run.status]} {run.status}", format_error_type(run), format_reason(run)) if part
     )
     return join_with_dots(shorten(why, MAX_LINE_LENGTH), *faults, _format_cost(run))
 
 
 def format_failure_facts(run: Run) -> list[tuple[str, str]]:
     """The facts of a failure, without those that are empty."""
-    reason = run.failure.message if isinstance(run.failure, RunFailed) else str(run.failure or "")
     facts = [
-        ("why", shorten(reason, MAX_REASON_LENGTH)),
+        ("why", shorten(format_reason(run), MAX_REASON_LENGTH)),
         *((f"input: {name}", value) for name, value in find_blamed_fields(run)),
     ]
     facts += [("credits", _format_cost(run)), ("time", format_duration(run.timings["total"]))]
     facts += [("model", shorten(run.endpoint_id, 200)), ("request", shorten(run.request_id, 200))]
     facts += [("last words", shorten(line, 300)) for line in run.logs[-1:]]
     return [(name, value) for name, value in facts if value]
+
+
+def format_reason(run: Run) -> str:
+    """The service's message about a failed run, or why it has no result; empty where it has one."""
+    return run.failure.message if isinstance(run.failure, RunFailed) else str(run.failure or "")
 
 
 def format_error_type(run: Run) -> str:

@@ -54,7 +54,7 @@ def describe_run(run: Run) -> RunText:
     outputs = [*format_output_facts(run.output, beside=run.input), *_run_facts(run)]
     request = run.input if isinstance(run.input, Input) else None
     return RunText(
-        prompt=get_prompt(run),
+        prompt=get_prompt(run.input),
         seed="" if seed is None else f"seed {shorten(seed, 40)}",
         credits=join_with_dots(paid, FROM_LIBRARY if run.from_library else ""),
         inputs=tuple(format_input_facts(request)) if request else (),
@@ -93,9 +93,9 @@ def describe_file(file: LocalFile) -> RunText:
     )
 
 
-def get_prompt(run: Run) -> str:
-    """The prompt of a run on one line; empty where its model takes none."""
-    return " ".join(str(getattr(run.input, "prompt", "") or "").split())
+def get_prompt(request: Any) -> str:
+    """The prompt of an input on one line; empty where its model takes none."""
+    return " ".join(str(getattr(request, "prompt", "") or "").split())
 
 
 def format_media_facts(file: LocalFile) -> list[str]:

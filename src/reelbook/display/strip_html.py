@@ -28,18 +28,15 @@ def strip_jpeg(file: LocalFile) -> bytes:
 
 @lru_cache(maxsize=64)  # A run is displayed repeatedly.
 def _strip(file: LocalFile, original: derived_cache.FileVersion) -> bytes:
-    place = derived_cache.get_cache_path(original.path, FOLDER, f"{FRAMES}-{HEIGHT}.jpg")
-    content = derived_cache.read_cached(place, _is_jpeg) if place else None
-    if content is None:
-        content = _encode(_draw(file))
-        if place:
-            derived_cache.store(place, content)
-    return content
+    return derived_cache.read_or_make(
+        original.path, FOLDER, f"{FRAMES}-{HEIGHT}.jpg", derived_cache.is_jpeg, lambda: _encode(_draw(file))
+    )
 
 
 def _draw(file: LocalFile) -> Image.Image:
     try:
-        return _draw_frames(file) if file.is_video else _draw_picture(file)
+        # The height of a picture is not limited.
+        return _draw_frames(file) if file.is_video else stills.read_picture(file.path, (WIDTH, 100 * WIDTH))
     except ReelbookError:
         raise
     # Any failure of a decoder is due to the file.
@@ -60,16 +57,7 @@ def _draw_frames(file: LocalFile) -> Image.Image:
     return sheet
 
 
-def _draw_picture(file: LocalFile) -> Image.Image:
-    # The height is not limited.
-    return stills.read_picture(file.path, (WIDTH, 100 * WIDTH))
-
-
 def _encode(picture: Image.Image) -> bytes:
     out = io.BytesIO()
     picture.convert("RGB").save(out, "JPEG", quality=QUALITY, subsampling="4:4:4", optimize=True)
     return out.getvalue()
-
-
-def _is_jpeg(content: bytes) -> bool:
-    return content.startswith(b"\xff\xd8\xff") and content.endswith(b"\xff\xd9")

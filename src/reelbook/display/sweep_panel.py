@@ -97,7 +97,7 @@ def render_panel(progress: Progress, *, hint: str = "", has_film: bool = True) -
     if progress.state != "done":
         parts.append(
             Markup('<div style="{};margin-top:4px">{}</div>').format(
-                SOFT, AFTERWARDS.format(state=progress.state, at=_format_now())
+                SOFT, AFTERWARDS.format(state=progress.state, at=time.strftime("%H:%M:%S"))
             )
         )
     if hint and progress.state in ("running", "preparing"):
@@ -197,10 +197,6 @@ def _format_counts(progress: Progress) -> list[str]:
     if progress.from_library:
         found.insert(1, f"{progress.from_library:,} of them from the library")
     return found
-
-
-def _format_now() -> str:
-    return time.strftime("%H:%M:%S")
 
 
 def _render_waiting(progress: Progress) -> Markup:

@@ -12,8 +12,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from ..util.replace_file import PRIVATE, replace_file
+
+Content = TypeVar("Content", bound=bytes | None)
 
 SHELF = "media"
 VERSION = 3
@@ -61,6 +64,24 @@ def find_cached(path: str, folder: str) -> list[Path]:
         return sorted(found, key=lambda file: file.stat().st_size, reverse=True)
     except OSError:
         return []
+
+
+def read_or_make(
+    path: str, folder: str, ending: str, is_whole: Callable[[bytes], bool], make: Callable[[], Content]
+) -> bytes | Content:
+    """Read the entry made from a file, or make and store it; None is not stored."""
+    place = get_cache_path(path, folder, ending)
+    content = read_cached(place, is_whole) if place else None
+    if content is None:
+        content = make()
+        if place and content is not None:
+            store(place, content)
+    return content
+
+
+def is_jpeg(content: bytes) -> bool:
+    """Whether this is a complete JPEG; a power cut may leave a part of one, or zeros."""
+    return content.startswith(b"\xff\xd8\xff") and content.endswith(b"\xff\xd9")
 
 
 def read_cached(place: Path, is_whole: Callable[[bytes], bool]) -> bytes | None:

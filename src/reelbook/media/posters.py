@@ -13,7 +13,7 @@ from PIL import Image
 
 from ..errors import ReelbookError
 from . import derived_cache, stills
-from .derived_cache import FileVersion
+from .derived_cache import FileVersion, is_jpeg
 from .local_file import is_video
 
 FOLDER = "posters"
@@ -36,13 +36,7 @@ def make_poster(path: str | Path, *, longest: int) -> bytes:
     file = derived_cache.get_file_version(path)
     if file is None:
         raise ReelbookError(f"{path} is not there. Pick the run up with rb.attach, which fetches it anew.")
-    place = derived_cache.get_cache_path(file.path, FOLDER, f"{longest}.jpg")
-    content = derived_cache.read_cached(place, _is_jpeg) if place else None
-    if content is None:
-        content = _made(file, longest)
-        if place:
-            derived_cache.store(place, content)
-    return content
+    return derived_cache.read_or_make(file.path, FOLDER, f"{longest}.jpg", is_jpeg, lambda: _made(file, longest))
 
 
 def get_posters(paths: Iterable[str | Path], *, longest: int = LONGEST) -> list[bytes | None]:
@@ -100,8 +94,3 @@ def _jpeg(picture: Image.Image, quality: int) -> bytes:
     colours = "4:4:4" if pixels <= SMALL_PIXELS else "4:2:0"
     picture.convert("RGB").save(out, "JPEG", optimize=True, quality=quality, subsampling=colours)
     return out.getvalue()
-
-
-def _is_jpeg(content: bytes) -> bool:
-    """Whether this is a complete JPEG; a power cut may leave a part of one, or zeros."""
-    return content.startswith(b"\xff\xd8\xff") and content.endswith(b"\xff\xd9")

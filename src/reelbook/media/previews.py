@@ -52,15 +52,8 @@ def get_preview(
         return None
 
 
-def get_previews(
-    paths: Iterable[str | Path],
-    *,
-    longest: int = LONGEST,
-    max_bytes: int = MAX_BYTES,
-    gop: int = GOP,
-    progress: Progress | None = None,
-) -> list[bytes | None]:
-    """The previews of many files, in their order, made in parallel.
+def get_previews(paths: Iterable[str | Path], *, progress: Progress | None = None) -> list[bytes | None]:
+    """The previews of many files of the usual size, in their order, made in parallel.
 
     `progress` is called with the number of files done and of all files, in this thread.
     """
@@ -68,10 +61,7 @@ def get_previews(
     different = list(dict.fromkeys(places))
     found: dict[str, bytes | None] = {}
     with ThreadPoolExecutor(min(len(different), os.cpu_count() or 1, 8) or 1) as threads:
-        futures = {
-            threads.submit(get_preview, place, longest=longest, max_bytes=max_bytes, gop=gop): place
-            for place in different
-        }
+        futures = {threads.submit(get_preview, place): place for place in different}
         try:
             for future in as_completed(futures):
                 found[futures[future]] = future.result()
@@ -90,14 +80,13 @@ def make_preview(path: str | Path, *, longest: int, max_bytes: int, gop: int = G
         raise ReelbookError(f"{path} is not there. Pick the run up with rb.attach, which fetches it anew.")
     if not is_video(file.path):
         return None
-    place = derived_cache.get_cache_path(file.path, FOLDER, f"{longest}-{max_bytes}-{gop}.mp4")
-    content = derived_cache.read_cached(place, _is_mp4) if place else None
-    if content is None:
+
+    def make() -> bytes | None:
         encoder = next((name for name in ENCODERS if name in av.codecs_available), None)
-        content = None if encoder is None else _encoded(file, encoder, longest, max_bytes, gop)
-        if place and content is not None:
-            derived_cache.store(place, content)
-    return content
+        return None if encoder is None else _encoded(file, encoder, longest, max_bytes, gop)
+
+    ending = f"{longest}-{max_bytes}-{gop}.mp4"
+    return derived_cache.read_or_make(file.path, FOLDER, ending, _is_mp4, make)
 
 
 @lru_cache(maxsize=16)  # Also caches that a clip cannot be made small enough, which would be tried at each display.

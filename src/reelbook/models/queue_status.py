@@ -68,17 +68,12 @@ class QueueStatus(Output):
         """
         return self.status == COMPLETED
 
-    @property
-    def lines(self) -> list[str]:
-        """The log as plain lines, from any format of a service.
-
-        >>> QueueStatus(status="IN_PROGRESS", request_id="1", logs=[{"message": "warming up"}]).lines
-        ['warming up']
-        """
-        return self.last_lines()[0]
-
     def last_lines(self, limit: int | None = None) -> tuple[list[str], int]:
-        """The last lines of the log, and the number of lines before them."""
+        """The last lines of the log, from any format of a service, and the number of lines before them.
+
+        >>> QueueStatus(status="IN_PROGRESS", request_id="1", logs=[{"message": "warming up"}]).last_lines()
+        (['warming up'], 0)
+        """
         logs = self.logs
         if isinstance(logs, dict) and "entries" in logs:
             logs = logs["entries"]

@@ -93,7 +93,7 @@ def _reject_picture(value: Any) -> Any:
     return value
 
 
-def _require_utf8(value: str) -> str:
+def require_utf8(value: str) -> str:
     """The text; raises where UTF-8 cannot encode it, as for half of a surrogate pair."""
     try:
         value.encode()
@@ -112,7 +112,7 @@ Seed = Annotated[int, BeforeValidator(coerce_int), AfterValidator(_require_writa
 """An integer bounded only in its number of digits."""
 Real = Annotated[float, BeforeValidator(coerce_float)]
 Flag = Annotated[bool, BeforeValidator(_coerce_bool)]
-Text = Annotated[str, BeforeValidator(_reject_picture), Strict(), AfterValidator(_require_utf8)]
+Text = Annotated[str, BeforeValidator(_reject_picture), Strict(), AfterValidator(require_utf8)]
 Ordered = BeforeValidator(coerce_tuple)
 
 

@@ -146,21 +146,21 @@ class RunFollower:
         stored_output = dumps(await self._shelve_inlined_files(dict(output)))
         charged, metrics = self._charged_credits(), self.status.metrics or {}
         queued, running = _seconds_or_none(metrics.get("queue_time")), _seconds_or_none(metrics.get("inference_time"))
-        await context.record(
-            lambda db: transitions.mark_completed(db, self.entry.id, stored_output, charged, queued, running)
+        self.entry = await context.record_and_read(
+            entry.id, lambda db: transitions.mark_completed(db, entry.id, stored_output, charged, queued, running)
         )
-        self.entry = await context.ledger.transact(lambda db: transitions.get_entry(db, self.entry.id))
 
     async def _record_end(self, error: RunFailed | RunCancelled | NotReady) -> None:
         """Record that the run has ended without a result, or is no longer known to the service."""
-        context = self._context
+        context, run = self._context, self.entry.id
         # The error may report a lost upload; the next attempt uploads the picture again.
         context.uploads.forget_mentioned(str(error))
         state = {RunFailed: State.FAILED, RunCancelled: State.CANCELLED}.get(type(error), State.EXPIRED)
         message = "cancelled" if isinstance(error, RunCancelled) else error.message
         charged, kind = self._charged_credits(), error_kind_of(error)
-        await context.record(lambda db: transitions.mark_ended(db, self.entry.id, state, kind, message, charged))
-        self.entry = await context.ledger.transact(lambda db: transitions.get_entry(db, self.entry.id))
+        self.entry = await context.record_and_read(
+            run, lambda db: transitions.mark_ended(db, run, state, kind, message, charged)
+        )
 
     def _is_complete_output(self, output: Any) -> TypeGuard[Mapping[str, Any]]:
         """Whether this can be the result; checked because a stored output is reused from the library permanently."""
@@ -239,8 +239,8 @@ class RunFollower:
              "sha256": download.sha256, "suffix": download.path.suffix, "file_size": download.size}
             for file, download, mark in zip(output.files, downloads, marks, strict=True)
         ]  # fmt: skip
-        await context.record(lambda db: transitions.mark_stored(db, self.entry.id, dumps(media)))
-        self.entry = await context.ledger.transact(lambda db: transitions.get_entry(db, self.entry.id))
+        run, stored_media = self.entry.id, dumps(media)
+        self.entry = await context.record_and_read(run, lambda db: transitions.mark_stored(db, run, stored_media))
         self.output = output
         self.media = tuple(
             self._local_file(download.path, file) for file, download in zip(output.files, downloads, strict=True)

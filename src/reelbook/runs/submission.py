@@ -8,21 +8,21 @@ import logging
 import sqlite3
 import time
 import uuid
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 from ..errors import LibraryError, ReelbookError, ServiceError, TooManyRequests, UncertainRun
 from ..models.base import Input
-from ..models.catalog import find_endpoint, is_reusable
+from ..models.catalog import is_reusable
 from ..models.pricing import Estimate
 from ..storage.ledger import claims, crash_recovery, known_services, transitions
 from ..storage.ledger.budget import Budget, Spend
 from ..storage.ledger.claims import RunRequest, Verdict
 from ..storage.ledger.transitions import Entry
 from ..storage.ledger.writer import Ledger
-from ..storage.run_identity import dumps, format_canonical, make_identity
+from ..storage.run_identity import dumps, format_canonical, make_identity, make_price_key
 from ..storage.shelf import Shelf
 from ..transport import retries
 from ..transport.downloads.downloader import Downloader
@@ -81,11 +81,14 @@ class ClientContext:
 
     async def estimate(self, request: Input) -> Estimate:
         """Estimate the cost of a run, with one request for all inputs that differ only in price-neutral fields."""
-        row = find_endpoint(request)
-        key = dumps([request.endpoint_id, _without_fields(request.wire(), row.price_neutral if row else ())])
+        key = make_price_key(request)
         if key not in self._prices:
             self._prices[key] = await self.calls.estimate(request)
         return self._prices[key]
+
+    def has_estimate(self, request: Input) -> bool:
+        """Whether `estimate` returns without a request to the service."""
+        return make_price_key(request) in self._prices
 
     def create_task(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Create a task that continues if its caller stops waiting, so that no paid request is dropped."""
@@ -124,18 +127,29 @@ class ClientContext:
         await self.downloader.close()
         await self.http.close()
 
-    async def record(self, work: Callable[[Any], Any], *, line: Mapping[str, Any] | None = None) -> None:
+    async def record_and_read(
+        self, run: int, work: Callable[[Any], Any], *, line: Mapping[str, Any] | None = None
+    ) -> Entry:
+        """Record an event like `record`, and return the run's row, read in the same transaction."""
+
+        def both(db: sqlite3.Connection) -> Entry:
+            work(db)
+            return transitions.get_entry(db, run)
+
+        entry = await self.record(both, line=line)
+        return await self.ledger.transact(lambda db: transitions.get_entry(db, run)) if entry is None else entry
+
+    async def record(self, work: Callable[[Any], T], *, line: Mapping[str, Any] | None = None) -> T | None:
         """Record an event at the service in the ledger, with retries for as long as the disk is full."""
         is_reported = False
         while True:
             try:
-                await self.ledger.transact(work, line=line)
-                return
+                return await self.ledger.transact(work, line=line)
             except transitions.Moved:
-                return  # Another process has recorded a later state.
+                return None  # Another process has recorded a later state.
             except LibraryError as error:
                 if self.closed:
-                    return
+                    return None
                 if (gone := self.ledger.report_gone()) is not None:
                     raise gone from None
                 if not is_reported:
@@ -188,7 +202,8 @@ class Submission:
                 raise UncertainRun(entry.service, f"run {entry.id} of the library: {why}", entry.price)
             if verdict.action == claims.Action.SEND:
                 try:
-                    return verdict, await self._send(entry)
+                    entry, answer = await self._send(entry)
+                    return Verdict(verdict.action, entry), answer
                 except TooManyRequests as error:
                     pause, refusals = retries.get_busy_pause(error, refusals), refusals + 1
                     if self.stopped or time.monotonic() + pause - since > retries.MAX_BUSY_SECONDS:
@@ -258,7 +273,9 @@ class Submission:
         name = make_identity(request.endpoint_id, text)
         reusable = is_reusable(request)
         price, min_price = self.price, self.price
-        if not (reusable and not self.fresh and await self._is_stored(service, name)):
+        # The ledger is asked first only where that may save a request.
+        may_be_stored = reusable and not self.fresh and not context.has_estimate(request)
+        if not (may_be_stored and await self._is_stored(service, name)):
             price, min_price = await self._find_price()
         offers = (await context.calls.service_info()).features
         is_idempotent = "idempotency" in offers
@@ -286,18 +303,19 @@ class Submission:
             )
         )
 
-    async def _send(self, entry: Entry) -> Accepted:
-        """Send the paid request; its outcome is recorded before it is returned or raised."""
+    async def _send(self, entry: Entry) -> tuple[Entry, Accepted]:
+        """Send the paid request; its outcome is recorded before it is returned, with the new row, or raised."""
         try:
             return await self._send_and_record(entry)
         finally:
             self.context.in_flight.pop(entry.id, None)
 
-    async def _send_and_record(self, entry: Entry) -> Accepted:
+    async def _send_and_record(self, entry: Entry) -> tuple[Entry, Accepted]:
         context, calls = self.context, self.context.calls
         self._sends = 0
         try:
-            await asyncio.to_thread(self._store_sources)
+            if self._sources:
+                await asyncio.to_thread(self._store_sources)
             body = entry.body or dumps(
                 await build_request_input(calls, self.request, self._sources, uploads=context.uploads)
             )
@@ -353,8 +371,9 @@ class Submission:
             if addresses:
                 known_services.save_request_addresses(db, request_id, dumps(addresses))
 
-        await context.record(accept, line=crash_recovery.make_acceptance(entry, request_id, context.place))
-        return Accepted(request_id, accepted.output, accepted.credits, accepted.answer)
+        line = crash_recovery.make_acceptance(entry, request_id, context.place)
+        recorded = await context.record_and_read(entry.id, accept, line=line)
+        return recorded, Accepted(request_id, accepted.output, accepted.credits, accepted.answer)
 
     def _record_broken_off(self, db: sqlite3.Connection, entry: Entry) -> None:
         """Record that the request ended without an answer: no connection, a stop, or an unwritable ledger."""
@@ -374,12 +393,3 @@ class Submission:
     def _check_stopped(self) -> None:
         if self.stopped or self.context.stopping:
             raise ReelbookError("The run was stopped before it was sent: nothing was paid. Run it again when you like.")
-
-
-def _without_fields(value: Any, names: Collection[str]) -> Any:
-    """A value of an input without the named fields, at any depth."""
-    if isinstance(value, dict):
-        return {name: _without_fields(item, names) for name, item in value.items() if name not in names}
-    if isinstance(value, list):
-        return [_without_fields(item, names) for item in value]
-    return value

@@ -10,7 +10,6 @@ import json
 import sqlite3
 import uuid
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -47,7 +46,9 @@ class Service:
         data = settings.data
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = FolderLock(data)
-        _remove_large_log(data / "workers.log")
+        log = data / "workers.log"
+        if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
+            log.unlink()
         try:
             self.store = Store(data / "service.sqlite3")
         except sqlite3.DatabaseError as error:
@@ -207,8 +208,3 @@ def _service_id(db: Any) -> str:
     """The id stored in the data folder, which is independent of the port."""
     db.execute("INSERT OR IGNORE INTO service VALUES ('id', ?)", (str(uuid.uuid4()),))
     return str(db.execute("SELECT value FROM service WHERE name = 'id'").fetchone()["value"])
-
-
-def _remove_large_log(log: Path) -> None:
-    if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
-        log.unlink()

@@ -67,12 +67,12 @@ def page(base_url: str) -> str:
         Markup("<nav><a href=#addresses>Addresses</a><a href=#models>Models</a><a href=#errors>Errors</a><a href=#choices>Choices</a></nav>"),
         Markup("<h2>A first run</h2><pre>{}</pre>").format(example),
         Markup("<h2 id=addresses>Addresses</h2>"),
-        _table(("method", "address", "what it does"), (_address(*row) for row in ADDRESSES)),
+        _table(("method", "address", "what it does"), ((escape(method), _code(path), escape(what)) for method, path, what in ADDRESSES)),
         Markup("<h2 id=models>Models</h2>"),
         *(_model(row) for row in CATALOG),
         Markup("<h2 id=errors>Errors</h2><p>Every refusal is JSON: <code>detail</code> is a sentence, or a list with one entry "
                "for each wrong field; <code>error_type</code> is one of these. The header <code>x-request-id</code> names the request.</p>"),
-        _table(("error_type", "code", "when"), ((_code(name), _number(code), escape(STATUS_MEANINGS[code])) for name, code in CODES.items())),
+        _table(("error_type", "code", "when"), ((_code(name), escape(code), escape(STATUS_MEANINGS[code])) for name, code in CODES.items())),
         Markup("<h2 id=choices>Choices</h2><p>What the specification does not show, this service had to decide. A client should not depend on it.</p>"),
         _table(("what is open", "what we chose", "because"), ((escape(c.gap), escape(c.choice), escape(c.because)) for c in CHOICES)),
     ]  # fmt: skip
@@ -80,10 +80,6 @@ def page(base_url: str) -> str:
         Markup("<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
                "<title>Reelbook service</title><style>{}</style><main>{}</main></html>").format(Markup(STYLE), Markup("").join(parts))
     )  # fmt: skip
-
-
-def _address(method: str, path: str, what: str) -> tuple[Markup, ...]:
-    return escape(method), _code(path), escape(what)
 
 
 def _model(row: Endpoint) -> Markup:
@@ -129,7 +125,3 @@ def _table(heads: Iterable[str], rows: Iterable[tuple[Markup, ...]]) -> Markup:
 
 def _code(text: str) -> Markup:
     return Markup("<code>{}</code>").format(text)
-
-
-def _number(value: int) -> Markup:
-    return escape(value)

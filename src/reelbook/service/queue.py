@@ -24,6 +24,9 @@ MAX_CACHED = 2_000
 MAX_CACHED_CHARS = 100_000
 """Requests with more text than this are not cached: an output repeats its prompt, which can have megabytes."""
 
+COLUMNS = "seq, id, account, endpoint AS endpoint_id, credits, created"
+"""The columns of a request, by the names of the fields of `Request`."""
+
 
 @dataclass(slots=True, eq=False)
 class Request:
@@ -94,21 +97,9 @@ class Queue:
 
     def resume(self) -> None:
         """Queue the unfinished requests of an earlier process, in their order."""
-        rows = self._store.submit(
-            lambda db: db.execute(
-                "SELECT seq, id, account, endpoint, credits, created, cancelling FROM requests WHERE finished IS NULL ORDER BY seq"
-            ).fetchall()
-        ).result()
-        for row in rows:
-            request = Request(
-                row["seq"],
-                row["id"],
-                row["account"],
-                row["endpoint"],
-                row["credits"],
-                row["created"],
-                cancelling=bool(row["cancelling"]),
-            )
+        query = f"SELECT {COLUMNS}, cancelling FROM requests WHERE finished IS NULL ORDER BY seq"
+        for row in self._store.submit(lambda db: db.execute(query).fetchall()).result():
+            request = Request(**{**dict(row), "cancelling": bool(row["cancelling"])})
             request.log(
                 self._clock(),
                 "The service was started again and takes this run up once more, free of charge.",
@@ -144,23 +135,14 @@ class Queue:
 
     async def _is_known(self, account: Account, key: str) -> bool:
         since = self._clock() - spec_decisions.IDEMPOTENCY_SECONDS
-        return await asyncio.wrap_future(
-            self._store.submit(
-                lambda db: bool(
-                    db.execute(
-                        "SELECT 1 FROM idempotency WHERE account = ? AND key = ? AND at > ?", (account.name, key, since)
-                    ).fetchone()
-                )
-            )
-        )
+        query = "SELECT 1 FROM idempotency WHERE account = ? AND key = ? AND at > ?"
+        return bool(await self._store.run(lambda db: db.execute(query, (account.name, key, since)).fetchone()))
 
     async def _enter(self, request: Request, text: str, idempotency: tuple[str, str] | None) -> str | None:
         # Counted before the commit, so that a burst cannot exceed the limit.
         self._waiting_by_account[request.account] = self._waiting_by_account.get(request.account, 0) + 1
         try:
-            earlier = await asyncio.wrap_future(
-                self._store.submit(lambda db: self._insert(db, request, text, idempotency))
-            )
+            earlier = await self._store.run(lambda db: self._insert(db, request, text, idempotency))
         finally:
             self._waiting_by_account[request.account] -= 1
         if earlier is None:
@@ -205,11 +187,8 @@ class Queue:
 
     async def read_input(self, request: Request) -> dict[str, Any]:
         """The input of a request, read from disk because it can contain a complete picture."""
-        row = await asyncio.wrap_future(
-            self._store.submit(
-                lambda db: db.execute("SELECT input FROM requests WHERE id = ?", (request.id,)).fetchone()
-            )
-        )
+        query = "SELECT input FROM requests WHERE id = ?"
+        row = await self._store.run(lambda db: db.execute(query, (request.id,)).fetchone())
         return dict(json.loads(row["input"]))
 
     def position(self, request: Request) -> int:
@@ -237,10 +216,10 @@ class Queue:
         request.notify_watchers()
         return request
 
-    def requeue(self, request: Request, message: str) -> None:
+    def requeue(self, request: Request) -> None:
         """Put a request whose worker crashed back at its previous position."""
         request.status, request.progress, request.stage, request.started = IN_QUEUE, 0.0, "", None
-        request.log(self._clock(), message, "WARNING", "service")
+        request.log(self._clock(), "The worker died; the run starts again, free of charge.", "WARNING", "service")
         self._wait(request)
 
     async def cancel(self, request: Request) -> str:
@@ -254,15 +233,8 @@ class Queue:
             return "CANCELLED"
         request.cancelling = True
         # Durable: a service that stops now must not run it again at its next start.
-        marked = await asyncio.wrap_future(
-            self._store.submit(
-                lambda db: (
-                    db.execute(
-                        "UPDATE requests SET cancelling = 1 WHERE id = ? AND finished IS NULL", (request.id,)
-                    ).rowcount
-                )
-            )
-        )
+        change = "UPDATE requests SET cancelling = 1 WHERE id = ? AND finished IS NULL"
+        marked = await self._store.run(lambda db: db.execute(change, (request.id,)).rowcount)
         return "CANCELLATION_REQUESTED" if marked else "ALREADY_COMPLETED"
 
     async def finish(
@@ -299,7 +271,7 @@ class Queue:
             if not request.error:
                 in_commit(db)
 
-        await asyncio.wrap_future(self._store.submit(commit))
+        await self._store.run(commit)
         after_commit()
         request.finished, request.status = finished, COMPLETED
         self._live.pop(request.id, None)
@@ -330,28 +302,13 @@ class Queue:
             self._done.popitem(last=False)
 
     async def _load_finished(self, request_id: str) -> Request | None:
-        row = await asyncio.wrap_future(
-            self._store.submit(
-                lambda db: db.execute(
-                    "SELECT seq, id, account, endpoint, credits, created, finished, record FROM requests "
-                    "WHERE id = ? AND finished IS NOT NULL",
-                    (request_id,),
-                ).fetchone()
-            )
-        )
+        query = f"SELECT {COLUMNS}, finished, record FROM requests WHERE id = ? AND finished IS NOT NULL"
+        row = await self._store.run(lambda db: db.execute(query, (request_id,)).fetchone())
         if row is None:
             return self._live.get(request_id)
-        request = Request(
-            row["seq"],
-            row["id"],
-            row["account"],
-            row["endpoint"],
-            row["credits"],
-            row["created"],
-            status=COMPLETED,
-            finished=row["finished"],
-            **json.loads(row["record"]),
-        )
+        facts = dict(row)
+        record = json.loads(facts.pop("record"))
+        request = Request(**facts, status=COMPLETED, **record)
         self._cache(request)
         return request
 

@@ -62,14 +62,14 @@ async def submit(service: Service, http: HTTPRequest) -> Response:
     endpoint_id = http.url.path.strip("/")
     body = await read_json_object(http)
     request = await _submit_run(service, http, account, endpoint_id, body, ("body",))
-    return JSONResponse(status_json(service, http, request), headers={"x-request-id": request.id})
+    return JSONResponse(service.status(request, base_url(http)), headers={"x-request-id": request.id})
 
 
 async def status(service: Service, http: HTTPRequest) -> Response:
     """Answer with the status of a request."""
     request = await _find_request(service, http)
     logs = http.query_params.get("logs", "0").lower() not in ("", "0", "false")
-    return JSONResponse(status_json(service, http, request, logs=logs), headers={"x-request-id": request.id})
+    return JSONResponse(service.status(request, base_url(http), logs=logs), headers={"x-request-id": request.id})
 
 
 async def stream(service: Service, http: HTTPRequest) -> Response:
@@ -118,7 +118,7 @@ async def batch_status(service: Service, http: HTTPRequest) -> Response:
         except Refusal:
             continue
         # Finished requests include their log, so that a client that tracks many runs need not request each status.
-        answer[request_id] = status_json(service, http, request, logs=request.status == COMPLETED)
+        answer[request_id] = service.status(request, base_url(http), logs=request.status == COMPLETED)
         if request.status == COMPLETED and request.error is None:
             answer[request_id]["output"] = await asyncio.to_thread(service.result, request, base_url(http))
     return JSONResponse(answer)
@@ -135,9 +135,7 @@ async def estimate(service: Service, http: HTTPRequest) -> Response:
 async def account_statement(service: Service, http: HTTPRequest) -> Response:
     """Answer with the credits and permissions of the account."""
     account = caller(service, http)
-    return JSONResponse(
-        await asyncio.wrap_future(service.store.submit(lambda db: service.accounts.statement(db, account)))
-    )
+    return JSONResponse(await service.store.run(lambda db: service.accounts.statement(db, account)))
 
 
 async def models(service: Service, http: HTTPRequest) -> Response:
@@ -236,11 +234,6 @@ def base_url(http: HTTPRequest) -> str:
     return f"{http.url.scheme}://{http.headers.get('host', 'localhost')}"
 
 
-def status_json(service: Service, http: HTTPRequest, request: Request, *, logs: bool = False) -> dict[str, Any]:
-    """The status of a request as JSON."""
-    return service.status(request, base_url(http), logs=logs)
-
-
 def estimate_json(found: Estimate) -> dict[str, Any]:
     """An estimate as JSON, with amounts as numbers."""
     lines = [
@@ -317,7 +310,7 @@ async def _stream_events(service: Service, http: HTTPRequest, request: Request) 
     try:
         while True:
             changed.clear()
-            yield f"data: {json.dumps(status_json(service, http, request, logs=True))}\n\n"
+            yield f"data: {json.dumps(service.status(request, base_url(http), logs=True))}\n\n"
             if request.status == COMPLETED:
                 return
             try:

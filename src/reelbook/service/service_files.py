@@ -7,7 +7,7 @@ import hashlib
 import secrets
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -60,16 +60,7 @@ class StoredFile:
     def insert(self, db: sqlite3.Connection) -> None:
         db.execute(
             "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                self.token,
-                self.file_id,
-                self.account,
-                self.name,
-                self.content_type,
-                self.size,
-                self.sha256,
-                self.created,
-            ),
+            astuple(self),
         )
 
 
@@ -138,7 +129,7 @@ class Files:
     async def add_upload(self, path: Path, account: Account, content_type: str) -> StoredFile:
         """Store an uploaded file."""
         stored = await self.store_file(path, account.name, f"upload-{secrets.token_hex(4)}", content_type, upload=True)
-        await asyncio.wrap_future(self._store.submit(stored.insert))
+        await self._store.run(stored.insert)
         self.publish(stored)
         return stored
 
@@ -148,9 +139,7 @@ class Files:
         if not old:
             return 0
         tokens = [(stored.token,) for stored in old]
-        await asyncio.wrap_future(
-            self._store.submit(lambda db: db.executemany("DELETE FROM files WHERE token = ?", tokens) and None)
-        )
+        await self._store.run(lambda db: db.executemany("DELETE FROM files WHERE token = ?", tokens) and None)
         for stored in old:
             self._known.pop(stored.token, None)
             if stored.file_id:

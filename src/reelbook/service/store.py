@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import sqlite3
 import threading
@@ -64,6 +65,10 @@ class Store:
         future: Future[T] = Future()
         self._pending.put((work, future))
         return future
+
+    async def run(self, work: Work[T]) -> T:
+        """Run this in the next commit, and return its result once it is on disk."""
+        return await asyncio.wrap_future(self.submit(work))
 
     def after_commit(self, work: Callable[[sqlite3.Connection], None]) -> None:
         """Set a function that is called after every commit, before the futures are resolved."""

@@ -123,7 +123,7 @@ class WorkerPool:
                 # Even if the run ended just before it was cancelled: a cancelled run is not charged.
                 outcome = {"failed": cancellation_error()}
             if outcome is None:
-                self._queue.requeue(request, "The worker died; the run starts again, free of charge.")
+                self._queue.requeue(request)
             else:
                 await self._end(request, outcome, folder)
         finally:

@@ -22,6 +22,7 @@ from ..settings import options
 from ..util.replace_file import replace_file
 from .ledger.transitions import Entry
 from .merge.library_merge import Progress, get_files
+from .shelf import hash_file
 from .table.library_table import STATUS_BY_STATE, get_credits_source, parse_texts
 from .table.typed_columns import format_json
 from .uncertain import format_input
@@ -139,8 +140,8 @@ class _Copies:
             part = self._folder / f".{secrets.token_hex(8)}{source.suffix}"
             try:
                 sidecar = self._write(source, part, facts)
-                note = {"of": mark, "sha256": _hash(part), **({"sidecar": True} if sidecar else {})}
-                existing = _hash(target) if target.exists() else None
+                note = {"of": mark, "sha256": hash_file(part), **({"sidecar": True} if sidecar else {})}
+                existing = hash_file(target) if target.exists() else None
                 # An unchanged copy of an earlier export may be replaced; any other file of this name is kept.
                 if existing not in (None, note["sha256"], before.get("sha256")):
                     continue
@@ -161,7 +162,7 @@ class _Copies:
     def _is_there(self, target: Path, note: Mapping[str, Any]) -> bool:
         """Whether the copy exists unchanged, with its sidecar if it has one."""
         has_all = target.exists() and (not note.get("sidecar") or _sidecar(target).exists())
-        return has_all and _hash(target) == note.get("sha256")
+        return has_all and hash_file(target) == note.get("sha256")
 
     def _noted(self, name: str, note: dict[str, Any]) -> str:
         self.made[name] = note
@@ -196,11 +197,6 @@ def _plain_copy(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
 
 def _sidecar(path: Path) -> Path:
     return path.with_name(path.name + SIDECAR_SUFFIX)
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _read_notes(folder: Path) -> dict[str, dict[str, Any]]:

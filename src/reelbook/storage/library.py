@@ -32,12 +32,12 @@ from .shelf import SHA256, Shelf
 from .table.library_table import READ_COLUMNS, STATUS_BY_STATE, VIDEOS, build_table, get_suffix, parse_texts
 from .time_spans import parse_span
 from .uncertain import ResolveActions, Uncertain, Uncertainties, format_entry_input
-from .verify import Verified, get_paths, get_size, verify_files
+from .verify import ENTRY_COLUMNS, Verified, get_paths, get_size, read_entries, verify_files
 
 T = TypeVar("T")
 
 _LAST = 6
-_READ, _ENTRY = (", ".join(names[1:]) for names in (READ_COLUMNS, tuple(Entry.__dataclass_fields__)))
+_READ = ", ".join(READ_COLUMNS[1:])
 
 
 class NoSuchRun(ReelbookError, KeyError):
@@ -132,8 +132,8 @@ class Library(NameHints):
     @property
     def uncertain(self) -> Uncertainties:
         """The uncertain runs, each with `attach(request_id)`, `resubmit()` and `write_off()`."""
-        pages = read_pages(self._ledger, _ENTRY, where="state = 'uncertain'") if self._is_there else iter(())
-        return Uncertainties(Uncertain(Entry(*row), self._ledger, self._actions) for rows in pages for row in rows)
+        entries = read_entries(self._ledger, "state = 'uncertain'") if self._is_there else ()
+        return Uncertainties(Uncertain(entry, self._ledger, self._actions) for entry in entries)
 
     def export(self, folder: str | Path, where: Which = None, *, progress: Progress | None = None) -> Path:
         """Copy runs to a folder: the files under readable names with provenance, `runs.csv` and `runs.json`.
@@ -152,8 +152,7 @@ class Library(NameHints):
         """The runs that produced a file with this hash, newest last."""
         # In foreign text the quotes are escaped; and a hash contains no wildcards.
         where = f'media LIKE \'%"sha256":"{sha256}"%\'' if SHA256.fullmatch(sha256) else "0"
-        pages = read_pages(self._ledger, _ENTRY, where=where) if self._is_there else iter(())
-        return [Entry(*row) for rows in pages for row in rows]
+        return list(read_entries(self._ledger, where)) if self._is_there else []
 
     def run(self, which: Any) -> Any:
         """The `Run` of a number in this library, a request id, or a row of a table, with its video and pictures."""
@@ -321,7 +320,7 @@ class Library(NameHints):
         return self._runs(entries)
 
     def _get_entries(self, runs: Collection[Any]) -> list[Entry]:
-        return [Entry(*row) for row in read_runs(self._ledger, _ENTRY, runs)] if self._is_there else []
+        return [Entry(*row) for row in read_runs(self._ledger, ENTRY_COLUMNS, runs)] if self._is_there else []
 
     def _get_local_paths(self, frame: pd.DataFrame) -> dict[str, str]:
         """The local paths of these runs' files; those only on a remote shelf are downloaded."""

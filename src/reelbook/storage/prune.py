@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from ..errors import ReelbookError
+from ..util.printable import format_count
 from .byte_count import Bytes
 from .ledger.reads import read_pages
 from .ledger.transitions import Entry
@@ -22,7 +23,7 @@ from .ledger.writer import Ledger
 from .shelf import SHA256, SUFFIXES, Shelf, list_entries, list_files
 from .table.library_table import INDEX_NAME, VIDEOS
 from .uncertain import format_entry_input
-from .verify import format_count, get_hashes, mark_lost, read_stored_runs
+from .verify import get_hashes, mark_lost, read_stored_runs
 
 MIN_AGE_SECONDS = 86_400.0
 """Minimum age for removal: younger partial downloads, and files not yet referenced by a run, may still be in use."""

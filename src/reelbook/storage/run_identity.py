@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ..models.base import Input
+from ..models.catalog import find_endpoint
 from ..models.images import replace_pictures
 
 Place = tuple[str | int, ...]
@@ -37,6 +38,12 @@ def make_identity(endpoint_id: str, canonical_input: str) -> str:
     return hashlib.sha256(f'{{"input":{canonical_input},"model":{json.dumps(endpoint_id)}}}'.encode()).hexdigest()
 
 
+def make_price_key(request: Input) -> str:
+    """What the price of an input depends on: the model, and every field that is not price-neutral."""
+    row = find_endpoint(request)
+    return dumps([request.endpoint_id, _without_fields(request.wire(), row.price_neutral if row else ())])
+
+
 def dumps(value: Any) -> str:
     """Canonical JSON: sorted, compact, and integral floats as integers.
 
@@ -55,4 +62,13 @@ def _plain(value: Any) -> Any:
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    return value
+
+
+def _without_fields(value: Any, names: Collection[str]) -> Any:
+    """A value of an input without the named fields, at any depth."""
+    if isinstance(value, dict):
+        return {name: _without_fields(item, names) for name, item in value.items() if name not in names}
+    if isinstance(value, list):
+        return [_without_fields(item, names) for item in value]
     return value

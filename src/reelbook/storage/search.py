@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Number
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from ..models.catalog import CATALOG
+from ..util.missing_values import is_missing
 from .table.library_table import LAST_COLUMNS, STATUSES, build_table
 from .time_spans import invalid_field, parse_moment
 
@@ -31,7 +31,9 @@ def filter_rows(frame: pd.DataFrame, fields: Mapping[str, Any]) -> pd.DataFrame:
             mask &= frame["created"] >= parse_moment(wanted)
         elif name in frame.columns:
             matches = _matcher(wanted, exact=name == "status")
-            mask &= pd.Series([matches(value) for value in frame[name]], index=frame.index, dtype=bool)
+            # Lists, because iterating over a Series converts each value separately.
+            cells = zip(mask.tolist(), frame[name].tolist(), strict=True)
+            mask = pd.Series([so_far and matches(value) for so_far, value in cells], index=frame.index, dtype=bool)
         else:
             mask &= wanted is None  # A field of a model without runs in this library.
     return frame[mask]
@@ -44,7 +46,9 @@ def _check(frame: pd.DataFrame, fields: Mapping[str, Any]) -> None:
         if name not in known:
             raise invalid_field(name, f"There is no column {name!r} in this library.{_suggest(name, known)}")
         if name != "since":
-            _check_kind(name, frame[name] if name in frame.columns else _unused(name), _list_wanted(wanted))
+            # A field that no run of this library has: the empty column has the model's dtype.
+            cells = frame[name] if name in frame.columns else build_table([], {})[name]
+            _check_kind(name, cells, _list_wanted(wanted))
 
 
 def _check_kind(name: str, cells: pd.Series[Any], wanted: Sequence[Any]) -> None:
@@ -70,12 +74,7 @@ def _list_wanted(wanted: Any) -> Sequence[Any]:
         return ()  # Contains only numbers, and possibly very many.
     if isinstance(wanted, (str, bytes, Mapping, type)) or not isinstance(wanted, Iterable):
         wanted = [wanted]
-    return [value for value in wanted if not _is_gap(value)]
-
-
-def _unused(name: str) -> pd.Series[Any]:
-    """The empty column of a field that no run of this library has, with the model's dtype."""
-    return build_table([], {})[name]
+    return [value for value in wanted if not is_missing(value)]
 
 
 def _can_be(text: str, cells: pd.Series[Any]) -> bool:
@@ -107,7 +106,7 @@ def _suggest(name: str, known: Iterable[str]) -> str:
 def _matcher(wanted: Any, *, exact: bool = False) -> Callable[[Any], bool]:
     """A predicate for cells. `exact`: a text must be equal, not only contained."""
     if wanted is None or wanted is pd.NA:
-        return _is_gap
+        return is_missing
     if _is_model(wanted):
         wanted, exact = wanted.endpoint_id, True
     if isinstance(wanted, str):
@@ -116,15 +115,11 @@ def _matcher(wanted: Any, *, exact: bool = False) -> Callable[[Any], bool]:
     if isinstance(wanted, Iterable) and not isinstance(wanted, (Mapping, bytes)):
         matchers = [_matcher(item, exact=exact) for item in wanted]
         return lambda value: any(matches(value) for matches in matchers)
-    return lambda value: not _is_gap(value) and _equals(value, wanted)
+    return lambda value: not is_missing(value) and _equals(value, wanted)
 
 
 def _is_model(value: Any) -> bool:
     return isinstance(value, type) and isinstance(getattr(value, "endpoint_id", None), str)
-
-
-def _is_gap(value: Any) -> bool:
-    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value))
 
 
 def _contains(value: Any, text: str, exact: bool) -> bool:
@@ -134,7 +129,7 @@ def _contains(value: Any, text: str, exact: bool) -> bool:
         return any(_contains(item, text, exact) for item in value.values())
     if isinstance(value, Iterable):
         return any(_contains(item, text, exact) for item in value)
-    return not _is_gap(value) and str(value).casefold() == text
+    return not is_missing(value) and str(value).casefold() == text
 
 
 def _equals(value: Any, wanted: Any) -> bool:

@@ -7,7 +7,6 @@ from 0, and run 7 of a library is another run than row 7 of a sweep.
 from __future__ import annotations
 
 import json
-import math
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import InvalidInput, Problem
+from ..util.missing_values import is_missing
 from .ledger.known_services import find_names, has_sweeps
 from .ledger.transitions import to_storable
 from .run_identity import make_identity
@@ -309,7 +309,7 @@ def _parse_text(value: Any) -> str | None:
         return (value[1:] if re.match(r"'[=+\-@\t\r]", value) else value) or None
     if isinstance(value, (list, tuple, np.ndarray)):
         return "listed" if len(value) else None
-    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
+    if is_missing(value):
         return None
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 

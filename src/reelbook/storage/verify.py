@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -10,17 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ReelbookError
+from ..util.printable import format_count
 from .byte_count import Bytes
 from .ledger import transitions
 from .ledger.reads import read_pages
 from .ledger.transitions import Entry, State
 from .ledger.writer import Ledger
 from .merge.library_merge import Progress, get_files
-from .shelf import SHA256, SUFFIXES, Shelf, list_entries, list_files
+from .shelf import SHA256, SUFFIXES, Shelf, hash_file, list_entries, list_files
 
 DAMAGED = "damaged"
 """The folder to which damaged files are moved; they are never deleted."""
 
+ENTRY_COLUMNS = ", ".join(list(Entry.__dataclass_fields__)[1:])
+"""The columns of an `Entry` after its number."""
 _RUNS_PER_COMMIT = 256
 
 
@@ -67,7 +69,8 @@ def get_paths(shelf: Shelf) -> Mapping[str, str]:
         names = os.listdir(shelf.folder)  # noqa: PTH208  # A hundred thousand Path objects would take a second.
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    return {name[:64]: f"{shelf.folder}{os.sep}{name}" for name in names if name[64:] in SUFFIXES}
+    start = f"{shelf.folder}{os.sep}"
+    return {name[:64]: start + name for name in names if name[64:] in SUFFIXES}
 
 
 def verify_files(
@@ -106,12 +109,14 @@ def mark_lost(ledger: Ledger, runs: Sequence[int]) -> tuple[int, ...]:
     return tuple(run for run, marked in zip(runs, _mark_lost_each(ledger, runs), strict=True) if marked)
 
 
+def read_entries(ledger: Ledger, where: str) -> Iterator[Entry]:
+    """Iterate over the runs for which a condition on their columns holds."""
+    return (Entry(*row) for rows in read_pages(ledger, ENTRY_COLUMNS, where=where) for row in rows)
+
+
 def read_stored_runs(ledger: Ledger) -> Iterator[Entry]:
     """Iterate over the runs in the state `stored` with files."""
-    found = read_pages(
-        ledger, ", ".join(list(Entry.__dataclass_fields__)[1:]), where="state = 'stored' AND media IS NOT NULL"
-    )
-    return (Entry(*row) for rows in found for row in rows)
+    return read_entries(ledger, "state = 'stored' AND media IS NOT NULL")
 
 
 def get_hashes(entry: Entry) -> list[str]:
@@ -121,8 +126,7 @@ def get_hashes(entry: Entry) -> list[str]:
 
 def _is_intact(path: Path, sha256: str) -> bool:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+        return hash_file(path) == sha256
     except FileNotFoundError:
         return True  # Just removed: it is missing, not damaged.
     except OSError as error:
@@ -175,8 +179,3 @@ def _make_reopening(run: int, owner: str) -> Callable[[sqlite3.Connection], bool
         return True
 
     return mark
-
-
-def format_count(count: int, what: str) -> str:
-    """Format a number with its noun."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

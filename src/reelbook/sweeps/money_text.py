@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import OverBudget, ReelbookError
+from ..util.printable import format_count
 
 if TYPE_CHECKING:
     from ..runs.submission import ClientContext
@@ -18,22 +19,13 @@ if TYPE_CHECKING:
 ESTIMATE_SECONDS = 5.0
 
 
-def format_credits(amount: int) -> str:
-    """Format an amount of credits.
-
-    >>> format_credits(1), format_credits(1272)
-    ('1 credit', '1,272 credits')
-    """
-    return f"{amount:,} credit{'' if amount == 1 else 's'}"
-
-
 def format_all_paid(amount: int) -> str:
     """Format the cost of runs that are fully paid.
 
     >>> format_all_paid(636)
     '636 credits, all paid earlier; nothing now'
     """
-    return f"{format_credits(amount)}, all paid earlier; nothing now"
+    return f"{format_count(amount, 'credit')}, all paid earlier; nothing now"
 
 
 def format_paid_price(facts: PlanFacts) -> str | None:
@@ -48,7 +40,7 @@ def format_spending(progress: Progress) -> list[str]:
     before = progress.spent - progress.spent_now
     if not progress.spent_now and not progress.reserved and before:
         is_over = progress.finished == progress.total
-        found = [format_all_paid(before) if is_over else f"{format_credits(before)} paid earlier, nothing now"]
+        found = [format_all_paid(before) if is_over else f"{format_count(before, 'credit')} paid earlier, nothing now"]
     elif progress.spend is not None:
         found = [_format_spent(progress.spent_now, progress.spend, " now")]
         if progress.budget:
@@ -78,7 +70,8 @@ def _format_spent(spent: int, limit: int | None, when: str = "") -> str:
     """
     if limit == 0 and spent == 0:
         return f"nothing may be spent{when}"
-    return f"{format_credits(spent) if limit is None else f'{spent:,} of {format_credits(limit)}'} spent{when}"
+    amount = format_count(spent if limit is None else limit, "credit")
+    return f"{amount if limit is None else f'{spent:,} of {amount}'} spent{when}"
 
 
 def format_price_difference(stated: int, counted: int) -> str:

@@ -87,7 +87,7 @@ async def read_sources(request: Input, *, library: Callable[[str], Path | None])
 
     Raises `InvalidInput` with a problem for each bad picture, before anything is sent.
     """
-    return await asyncio.to_thread(_read, request, library)
+    return await asyncio.to_thread(_read, request, library) if pictures_of(request) else {}
 
 
 def _read(request: Input, library: Callable[[str], Path | None]) -> dict[Loc, Source]:

@@ -1,4 +1,4 @@
-"""Sanitising of text and ids from outside for printing: no control characters, and bounded length."""
+"""Text for printing: counts in words, and texts and ids from outside without control characters and of bounded length."""
 
 from __future__ import annotations
 
@@ -18,6 +18,15 @@ CONTROLS = dict.fromkeys(
     "\N{REPLACEMENT CHARACTER}",
 )
 """Control characters that a terminal would interpret, and those that change the direction of text."""
+
+
+def format_count(count: int, what: str) -> str:
+    """A number of things in words.
+
+    >>> format_count(1, "run"), format_count(1200, "credit")
+    ('1 run', '1,200 credits')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def printable(text: str) -> str:

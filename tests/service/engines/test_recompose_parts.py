@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from reelbook.service.engines.long_step import reporting
 from reelbook.service.engines.protocol import Progress
 from reelbook.service.engines.recompose.deform import Strips, bent
 from reelbook.service.engines.recompose.extend import extended
 from reelbook.service.engines.recompose.leeway import Leeway, strip_sizes
-from reelbook.service.engines.recompose.long_step import reporting
 from reelbook.service.engines.recompose.texture import texture
 from tests.tools.scenes import scene
 

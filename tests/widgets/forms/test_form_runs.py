@@ -735,7 +735,7 @@ def test_a_closed_form_leaves_nothing_behind(client: Client) -> None:
     form.press("run")
     form.until(lambda paper: bool(paper.records) and "cancel" in paper.records[0]["can"])
     part = form.running
-    card = part._updates.card
+    card = part._updates._card
     handle = form.running.handlers["run"]
 
     form.close()

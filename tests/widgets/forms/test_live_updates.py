@@ -44,14 +44,14 @@ def test_it_is_told_until_it_is_over_and_again_when_it_is_rung() -> None:
     owner = Owner()
     owner.news = 1
     owner.updates.start()
-    card = owner.updates.card
+    card = owner.updates._card
     owner.updates.start()
     assert owner.heard.acquire(timeout=WAIT)
-    assert owner.updates.card is card
+    assert owner.updates._card is card
     owner.news, owner.is_done = 2, True
     assert owner.heard.acquire(timeout=WAIT)
     updater.join(WAIT)
-    ended = owner.updates.card
+    ended = owner.updates._card
     owner.news = 3
     owner.updates.start()
     assert owner.heard.acquire(timeout=WAIT)
@@ -74,7 +74,7 @@ def test_one_that_fails_once_is_told_the_next_time() -> None:
 def test_an_owner_that_nobody_holds_goes_and_its_card_with_it() -> None:
     owner = Owner()
     owner.updates.start()
-    card, left = owner.updates.card, weakref.ref(owner)
+    card, left = owner.updates._card, weakref.ref(owner)
     del owner
     gc.collect()
     updater.join(WAIT)
@@ -92,5 +92,5 @@ def test_what_is_closed_is_rung_in_vain() -> None:
     owner.news = 1
     owner.updates.start()
 
-    assert owner.updates.card is None
+    assert owner.updates._card is None
     assert len(owner.told) == told

@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ...util.printable import format_count
 from ..formatting import STATE_SIGNS, format_credits, join_with_dots, shorten
 from ..synced_clips import STYLE, Clip, render_synced_clips
 from ..tables.table_columns import format_json
@@ -74,7 +75,7 @@ class ClipGrid:
             return Markup("")
         body = Markup("").join(self._render_group(group) for group in self.groups)
         clips = self.clips
-        count = f"{len(clips):,} clip{'' if len(clips) == 1 else 's'}"
+        count = format_count(len(clips), "clip")
         return VIEWER.format(
             view=self.view,
             summary=SUMMARY.format(self.summary) if self.summary else "",

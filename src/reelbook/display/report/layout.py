@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ReelbookError
 from ...models.catalog import CATALOG
 from ...storage.table import INPUT_JSON
+from ...util.missing_values import is_missing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,13 +147,6 @@ def format_table_value(value: Any) -> str:
     if isinstance(value, (list, tuple)) or type(value).__name__ == "ndarray":
         return ", ".join(map(format_table_value, value)) or "none"
     return " ".join(str(value).split()) or '""'
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a cell of a table is empty."""
-    return (
-        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
-    )
 
 
 def _number_values(values: Sequence[Any]) -> tuple[int, ...]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from markupsafe import Markup
 
 from ...errors import ReelbookError
 from ...sweeps.results.table_files import find_paths
 from ..formatting import format_size, join_with_dots
-from ..page_link import LinkedPath
 from .report_entries import Group, group_entries, with_unique_index
 from .report_media import FolderMedia, InlineMedia, prepare_media
 from .report_page import Report
@@ -18,6 +20,22 @@ from .write_report import INDEX, find_folder_path, find_page_path, replacing_fol
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+LINK = Markup('<a href="{}" target="_blank" rel="noopener">{}</a>')
+
+
+class LinkedPath(type(Path())):  # type: ignore[misc]  # The class of paths on this system, which mypy does not know.
+    """A path that is displayed as a link, where the notebook's server can reach it."""
+
+    def _repr_html_(self) -> str | None:
+        """The link; None for a path outside of the notebook's folder, which no link of the page can reach."""
+        try:
+            place = self.absolute().relative_to(Path.cwd())
+        except (ValueError, OSError):
+            return None
+        page = place / "index.html" if self.is_dir() else place
+        return str(LINK.format(quote(f"./{page.as_posix()}"), str(self)))
 
 
 def write_report(table: pd.DataFrame, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:

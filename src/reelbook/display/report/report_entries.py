@@ -15,9 +15,10 @@ from ...media.local_file import LocalFile
 from ...media.metadata.input_record import parse_record_input
 from ...models.service_file import File
 from ...storage.table import INPUT_JSON
+from ...util.missing_values import is_missing
 from ..input_code import format_input_code
 from ..tables.table_columns import UNSETTLED
-from .layout import Axis, Layout, choose_layout, find_axes, find_input_columns, format_table_value, is_missing
+from .layout import Axis, Layout, choose_layout, find_axes, find_input_columns, format_table_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,7 +193,7 @@ def group_entries(table: pd.DataFrame, paths: Sequence[Sequence[str]]) -> list[G
     attributes = table.attrs.get("reelbook")
     default_model = str(attributes.get("model") or "") if isinstance(attributes, dict) else ""
     models = (
-        [_get_model(value, default_model) for value in table["model"]]
+        [default_model if is_missing(value) else str(value) for value in table["model"]]
         if "model" in table.columns
         else [default_model] * len(table)
     )
@@ -251,10 +252,6 @@ def _make_names(table: pd.DataFrame) -> list[str]:
     """The names of the runs, from the index of the table."""
     labels = [label if isinstance(label, tuple) else (label,) for label in table.index]
     return [f"run {' '.join(map(format_table_value, label))}" for label in labels]
-
-
-def _get_model(value: Any, default_model: str) -> str:
-    return default_model if is_missing(value) else str(value)
 
 
 def _parse_int(value: Any) -> int | None:

@@ -17,6 +17,7 @@ from markupsafe import Markup
 from ..._version import __version__
 from ...media.posters import make_thumbnail
 from ...settings import options
+from ...util.printable import format_count
 from ..embedding import data_uri
 from ..fact_table import render_dotted
 from ..formatting import STATE_SIGNS, format_duration, join_with_dots, shorten
@@ -80,7 +81,11 @@ class Report:
         body = Markup("").join(
             [
                 HEAD.format(title, _render_about(self), _render_totals(self)),
-                _render_section("plan", "Plan", _render_plan(self.groups)),
+                _render_section(
+                    "plan",
+                    "Plan",
+                    Markup("").join(_render_group_plan(group, is_alone=len(self.groups) == 1) for group in self.groups),
+                ),
                 _render_section("clips", _format_clips_heading(self.media), ClipGrid(self.groups, self.media).markup),
                 _render_section("costs", "Costs", _render_costs(self)),
                 _render_section("runs", "Runs", _render_runs(self)),
@@ -137,7 +142,7 @@ def _format_title(groups: Sequence[Group]) -> str:
         return shorten(prompt, MAX_TITLE_LENGTH)
     runs = sum(len(group.entries) for group in groups)
     names = {group.model.rpartition("/")[2] or group.model for group in groups} - {""}
-    return f"{_format_runs(runs)} of {' and '.join(sorted(names))}" if names else _format_runs(runs)
+    return f"{format_count(runs, 'run')} of {' and '.join(sorted(names))}" if names else format_count(runs, "run")
 
 
 def _render_about(report: Report) -> Markup:
@@ -177,7 +182,7 @@ def _render_totals(report: Report) -> Markup:
     clips = [clip for entry in entries for file in entry.files if (clip := report.media[file.path].clip) is not None]
     if clips:
         seconds = sum(float(clip.frames / clip.rate) for clip in clips)
-        note = f"{len(clips):,} clip{'' if len(clips) == 1 else 's'}, {sum(clip.frames for clip in clips):,} frames"
+        note = f"{format_count(len(clips), 'clip')}, {sum(clip.frames for clip in clips):,} frames"
         figures.append(FACT.format("video", format_duration(seconds), SMALL.format(note)))
     spent = [entry.running for entry in entries if entry.running is not None]
     if spent:
@@ -189,11 +194,6 @@ def _render_totals(report: Report) -> Markup:
             )
         )
     return Markup('<dl class="rb-totals">{}</dl>').format(Markup("").join(figures))
-
-
-def _render_plan(groups: Sequence[Group]) -> Markup:
-    """The inputs that varied and those that did not, for each model."""
-    return Markup("").join(_render_group_plan(group, is_alone=len(groups) == 1) for group in groups)
 
 
 def _render_group_plan(group: Group, *, is_alone: bool) -> Markup:
@@ -323,10 +323,6 @@ def _format_media_note(report: Report) -> str:
         else f"What it shows are previews: of clips at most {MAX_CLIP_SIDE} pixels wide and high, of pictures {2 * MAX_CLIP_SIDE}."
     )
     return f" {where} It asks for nothing from a network." if report.media else ""
-
-
-def _format_runs(count: int) -> str:
-    return f"{count:,} run{'' if count == 1 else 's'}"
 
 
 def _format_moment(moment: datetime) -> str:

@@ -12,8 +12,10 @@ import pandas as pd
 from ...errors import ReelbookError
 from ...media.local_file import is_video
 from ...sweeps.results.table_files import find_paths
+from ...util.missing_values import is_missing
+from ...util.printable import format_count
 from ..formatting import format_credits, join_with_dots
-from ..report.layout import find_axes, format_named_value, format_table_value, is_missing
+from ..report.layout import find_axes, format_named_value, format_table_value
 
 COMPLETED = "completed"
 NO_FILE = "no file here"
@@ -62,7 +64,7 @@ def format_title(table: pd.DataFrame) -> str:
 
 def format_facts(table: pd.DataFrame) -> list[str]:
     """Number of runs, states other than completed, and credits, as texts."""
-    found = [f"{len(table):,} run{'' if len(table) == 1 else 's'}"]
+    found = [format_count(len(table), "run")]
     states = [format_table_value(value) for value in _get_column(table, "status") if not is_missing(value)]
     others = [state for state in dict.fromkeys(states) if state != COMPLETED]
     found += [f"{states.count(state):,} {state}" for state in others]

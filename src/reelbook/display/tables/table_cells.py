@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...util.missing_values import is_missing
 from ...util.printable import replace_surrogates
 
 MAX_TEXT = 2_000
@@ -39,7 +40,7 @@ class Cells:
 def make_cells(name: Any, values: pd.Series[Any]) -> Cells:
     """The cells of a column with any name and any values."""
     items = values.tolist()
-    missing = [_is_missing(value) for value in items]
+    missing = [is_missing(value) for value in items]
     words = [None if gone else format_cell(value) for value, gone in zip(items, missing, strict=True)]
     order, is_number = _find_order(values, items, missing)
     if is_number and any(isinstance(value, (float, np.floating)) for value in items):
@@ -149,15 +150,6 @@ def _make_sort_number(value: Any) -> Number:
     if real.is_integer() and abs(real) <= MAX_EXACT:
         return int(real)
     return real if isinstance(value, (int, np.integer)) else float(f"{real:.12g}")
-
-
-def _is_missing(value: Any) -> bool:
-    return (
-        value is None
-        or value is pd.NA
-        or value is pd.NaT
-        or (isinstance(value, (float, np.floating)) and value != value)
-    )
 
 
 def _limit_text(text: str) -> str:

@@ -56,7 +56,7 @@ def find_columns(table: pd.DataFrame) -> list[Column]:
     named = _make_columns(table)
     axes = _find_axes(table, named)
     roles = {STATUS: "state", CREDITS: "credits", SOURCE: "source"}
-    errors = [ERROR] if _has_text(named.get(ERROR)) else []
+    errors = [ERROR] if ERROR in named and any(named[ERROR].words) else []
     marked = [MARKED] if _has_marks(named.get(MARKED)) else []
     first = [STATUS, *axes, CREDITS, *marked, SECONDS, *errors]
     if _is_mixed(named):
@@ -231,10 +231,6 @@ def _find_axes(table: pd.DataFrame, named: Mapping[str, Cells]) -> list[str]:
 def _has_marks(column: Cells | None) -> bool:
     """Whether any file is signed or marked; a column of `unsigned` alone is of no use."""
     return column is not None and bool(set(column.words) - {None, "", UNSIGNED})
-
-
-def _has_text(column: Cells | None) -> bool:
-    return column is not None and any(column.words)
 
 
 def _make_visible_column(name: str, column: Cells, role: str) -> Column:

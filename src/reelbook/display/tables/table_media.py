@@ -89,12 +89,13 @@ def make_posters(
 ) -> Posters:
     """Posters of the first file of each row; those of the first `single` rows are separate, and need no script."""
     from ...media.posters import get_posters
+    from ...media.stills import fit_size
 
     box = box or choose_poster_box(len(files))
     firsts = {row: found[0] for row, found in enumerate(files) if found}
     if known is not None:
         given = {row: known[path] for row, path in firsts.items() if path in known}
-        sizes = {row: _fit_size(one.width, one.height, box) for row, one in given.items()}
+        sizes = {row: fit_size((one.width, one.height), box) for row, one in given.items()}
         return Posters(box, single={row: one.address for row, one in given.items()}, sizes=sizes)
     # Many rows may have the same file, which is read and embedded once.
     different = list(dict.fromkeys(firsts.values()))
@@ -237,12 +238,6 @@ def _read_whole(path: str, room: int) -> bytes:
         return b""
 
 
-def _fit_size(width: int, height: int, box: tuple[int, int]) -> tuple[int, int]:
-    """The size of a picture inside a box; a smaller one keeps its size."""
-    shrink = min(1.0, box[0] / width, box[1] / height)
-    return max(1, round(width * shrink)), max(1, round(height * shrink))
-
-
 @lru_cache(maxsize=256)
 def _make_poster_uri(content: bytes, box: tuple[int, int]) -> str:
     return data_uri("image/jpeg", _encode_jpeg(_shrink(content, box), QUALITIES[0]))
@@ -250,8 +245,10 @@ def _make_poster_uri(content: bytes, box: tuple[int, int]) -> str:
 
 @lru_cache(maxsize=MAX_POSTERS)  # Some 7 kB each, never changed.
 def _shrink(content: bytes, box: tuple[int, int]) -> Image.Image:
+    from ...media.stills import fit_size
+
     with Image.open(io.BytesIO(content), formats=["JPEG"]) as picture:
-        size = _fit_size(picture.width, picture.height, box)
+        size = fit_size(picture.size, box)
         picture.draft("RGB", (2 * size[0], 2 * size[1]))
         return picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
 

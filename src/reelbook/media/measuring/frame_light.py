@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from .measured_frames import Frame
+from .pixel_statistics import mean, variance
 
 
 def sharpness(frame: Frame) -> float:
@@ -14,17 +15,19 @@ def sharpness(frame: Frame) -> float:
     texture raise it, blur lowers it; noise raises it too. Literature: Pech-Pacheco et al., "Diatom autofocusing in
     brightfield microscopy", ICPR 2000.
     """
-    luma = frame.luma
-    laplacian = luma[:-2, 1:-1] + luma[2:, 1:-1]
-    laplacian += luma[1:-1, :-2]
-    laplacian += luma[1:-1, 2:]
-    laplacian -= 4 * luma[1:-1, 1:-1]
-    return float(laplacian.var())
+    width = frame.luma.shape[1]
+    # Flat, which is twice as fast as by rows and columns; neighbours across the ends of rows are cut off.
+    luma = frame.luma.ravel()
+    laplacian = luma[: -2 * width] + luma[2 * width :]
+    laplacian += luma[width - 1 : -width - 1]
+    laplacian += luma[width + 1 : luma.size - width + 1]
+    laplacian -= 4 * luma[width:-width]
+    return variance(laplacian.reshape(-1, width)[:, 1:-1])
 
 
 def brightness(frame: Frame) -> float:
     """The mean of the luma: 0 is black, 255 is white."""
-    return float(frame.luma.mean())
+    return mean(frame.luma)
 
 
 def contrast(frame: Frame) -> float:
@@ -32,7 +35,7 @@ def contrast(frame: Frame) -> float:
 
     Literature: Peli, "Contrast in complex images", JOSA A 7, 1990.
     """
-    return float(frame.luma.std())
+    return math.sqrt(variance(frame.luma))
 
 
 def colourfulness(frame: Frame) -> float:
@@ -46,5 +49,4 @@ def colourfulness(frame: Frame) -> float:
     yb = red + green
     yb *= 0.5
     yb -= blue
-    spread = np.sqrt(rg.var() + yb.var())
-    return float(spread + 0.3 * np.hypot(rg.mean(), yb.mean()))
+    return math.sqrt(variance(rg) + variance(yb)) + 0.3 * math.hypot(mean(rg), mean(yb))

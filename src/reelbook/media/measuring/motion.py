@@ -7,6 +7,7 @@ import numpy as np
 from .gauge import Mean, Value
 from .measured_frames import Frame, MeasuredFile, Pixels, Plane
 from .optical_flow import flow, halve, mean_length
+from .pixel_statistics import mean, mean_difference
 
 LEVELS = 255.0
 FLOWS_PER_SECOND = 8
@@ -25,7 +26,7 @@ class Motion:
 
     def update(self, frame: Frame, reference: Frame | None) -> None:
         if self._last is not None:
-            self._mean.add(float(np.abs(frame.luma - self._last).mean()))
+            self._mean.add(_mean_absolute(frame.luma - self._last))
         self._last = frame.luma
 
     def value(self, film: MeasuredFile) -> Value:
@@ -46,24 +47,15 @@ class TemporalFlickering:
     def __init__(self) -> None:
         self._last: Pixels | None = None
         self._mean = Mean()
-        self._more: Pixels | None = None
-        self._less: Pixels | None = None
 
     def update(self, frame: Frame, reference: Frame | None) -> None:
         if self._last is not None:
-            self._mean.add(self._difference(frame.whole, self._last))
+            self._mean.add(mean_difference(frame.whole, self._last))
         self._last = frame.whole
 
     def value(self, film: MeasuredFile) -> Value:
         error = self._mean.value
         return None if error is None else (LEVELS - error) / LEVELS
-
-    def _difference(self, one: Pixels, other: Pixels) -> float:
-        # In bytes and in reused buffers: these are the largest arrays.
-        self._more, self._less = np.maximum(one, other, out=self._more), np.minimum(one, other, out=self._less)
-        self._more -= self._less
-        rows = self._more.reshape(len(self._more), -1).sum(axis=1, dtype=np.uint32)
-        return int(rows.sum(dtype=np.int64)) / one.size
 
 
 class MotionSmoothness:
@@ -85,7 +77,7 @@ class MotionSmoothness:
             predicted = self._before + frame.luma
             predicted *= 0.5
             predicted -= self._last
-            self._mean.add(float(np.abs(predicted).mean()))
+            self._mean.add(_mean_absolute(predicted))
         self._before, self._last = self._last, frame.luma
 
     def value(self, film: MeasuredFile) -> Value:
@@ -120,3 +112,8 @@ class DynamicDegree:
     def value(self, film: MeasuredFile) -> Value:
         step = self._mean.value
         return None if step is None or film.rate is None else 100 * step * film.rate / self._apart
+
+
+def _mean_absolute(differences: Plane) -> float:
+    """The mean of the absolute values; overwrites the array."""
+    return mean(np.abs(differences, out=differences))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -113,8 +115,12 @@ def _windowed(planes: NDArray[np.float32]) -> NDArray[np.float32]:
 def _widened(planes: NDArray[np.float32], by: int, axis: int) -> NDArray[np.float32]:
     """The planes with their edges repeated `by` times along one axis."""
     # Not np.pad, which for pictures this small takes longer than all the rest.
-    side = planes.shape[axis]
-    return planes.take(np.arange(-by, side + by).clip(0, side - 1), axis)
+    return planes.take(_widened_places(planes.shape[axis], by), axis)
+
+
+@lru_cache(maxsize=64)
+def _widened_places(side: int, by: int) -> NDArray[np.intp]:
+    return np.arange(-by, side + by).clip(0, side - 1)
 
 
 def _stays(right: Plane, down: Plane) -> NDArray[np.bool_]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .gauge import Value
 from .measured_frames import Frame, MeasuredFile, Pixels, Plane
@@ -45,13 +46,17 @@ def perceptual_hash(picture: Pixels) -> str:
 
 def thumbnail(luma: Plane) -> Pixels:
     """The picture at 32 × 32, each pixel the mean of the area it covers."""
-    for axis in (0, 1):
-        side = luma.shape[axis]
-        edges = np.arange(SIDE) * side // SIDE
-        sums = np.add.reduceat(luma, edges, axis)
-        counts = np.maximum(np.diff(edges, append=side), 1).astype(np.float32)
-        luma = sums / (counts[:, None] if axis == 0 else counts)
-    return np.rint(luma).astype(np.uint8)
+    (tops, heights), (lefts, widths) = map(_cells, luma.shape)
+    # Not reduceat, which for rows takes twice as long.
+    sums = np.stack([luma[top : top + height].sum(axis=0) for top, height in zip(tops, heights, strict=True)])
+    sums = np.add.reduceat(sums / heights[:, None].astype(np.float32), lefts, axis=1)
+    return np.rint(sums / widths.astype(np.float32)).astype(np.uint8)
+
+
+def _cells(side: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where the cells of a side begin, and how many pixels each has: at least one, so that a short side repeats some."""
+    edges = np.arange(SIDE + 1) * side // SIDE
+    return edges[:-1], np.maximum(np.diff(edges), 1)
 
 
 def _cosines() -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .gauge import Mean, Value
 from .measured_frames import Frame, MeasuredFile, Plane
+from .pixel_statistics import mean_square_difference
 
 LEVELS = 255.0
 WINDOW = 8
@@ -90,11 +91,7 @@ class Psnr:
 
     def update(self, frame: Frame, reference: Frame | None) -> None:
         if reference is not None:
-            difference = np.subtract(frame.at(reference.scale).whole, reference.whole, dtype=np.int16).astype(
-                np.float32
-            )
-            np.square(difference, out=difference)
-            self._mean.add(float(difference.mean(dtype=np.float64)))
+            self._mean.add(mean_square_difference(frame.at(reference.scale).whole, reference.whole))
 
     def value(self, film: MeasuredFile) -> Value:
         error = self._mean.value

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-from ...util.containers import JPEG_SIGNATURE, PNG_SIGNATURE, MalformedFile
-from . import gif, jpeg, mp4, png, tiff, webp
+from ...util.containers import (
+    JPEG_SIGNATURE,
+    PNG_SIGNATURE,
+    MalformedFile,
+    get_length,
+    parse_gif_blocks,
+    parse_sub_blocks,
+    read_exactly,
+)
+from . import jpeg, mp4, png, webp
 from .file_pieces import Stretch
 
 _BOXES = (b"ftyp", b"styp", b"moov", b"moof", b"mdat", b"wide", b"free", b"skip", b"pnot", b"uuid", b"JXL ")
 """Types of a first box, by which MP4, QuickTime, AVIF, HEIC and JPEG XL are recognised."""
+_GIF_APPLICATION, _GIF_NAME = b"!\xff", b"C2PA_GIF"
+_TIFF_SIGNATURES, _TIFF_MANIFEST = (b"II*\0", b"MM\0*"), 0xCD41
 _DUBLIN_CORE = b"http://purl.org/dc/terms/"
 _REFERENCE = re.compile(rb":provenance\s*[=>]")
 
@@ -58,10 +69,33 @@ def find_container(head: bytes) -> Container | None:
     if head[:4] == b"RIFF":
         return Container(webp.find_manifest_parts, webp.read_packets)
     if head[:4] == b"GIF8":
-        return Container(gif.find_manifest_parts)
-    if head[:4] in tiff.SIGNATURES:
-        return Container(tiff.find_manifest_parts)
+        return Container(_find_gif_parts)
+    if head[:4] in _TIFF_SIGNATURES:
+        return Container(_find_tiff_parts)
     return Container(mp4.find_manifest_parts, mp4.read_packets) if head[4:8] in _BOXES else None
+
+
+def _find_gif_parts(file: BinaryIO) -> Iterator[Stretch]:
+    """The content of the manifest's application extension in a GIF, without the lengths of its sub-blocks."""
+    for block in parse_gif_blocks(file):
+        if block.kind == _GIF_APPLICATION:
+            name, *parts = parse_sub_blocks(file, block.inside)
+            if parts and read_exactly(file, name.inside, len(_GIF_NAME)) == _GIF_NAME:
+                yield from (Stretch(part.inside, part.stop) for part in parts[:-1])
+                return
+
+
+def _find_tiff_parts(file: BinaryIO) -> Iterator[Stretch]:
+    """The value of the manifest's tag in the first directory of a TIFF."""
+    order = "<" if read_exactly(file, 0, 2) == b"II" else ">"
+    (start,) = struct.unpack(order + "I", read_exactly(file, 4, 4))
+    (count,) = struct.unpack(order + "H", read_exactly(file, start, 2))
+    for at in range(start + 2, start + 2 + 12 * count, 12):
+        tag, _, size, value = struct.unpack(order + "HHII", read_exactly(file, at, 12))
+        if tag == _TIFF_MANIFEST:
+            where = at + 8 if size <= 4 else value
+            yield Stretch(where, min(where + size, get_length(file)))
+            return
 
 
 def _found(file: BinaryIO, what: str) -> list[Any]:

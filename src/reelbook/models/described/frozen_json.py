@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from ...errors import InvalidInput, Problem
 from ..images import Image
 from ..problems import WANTED, Loc, format_literal
-from ..value_types import MAX_DIGITS, MAX_ENTRIES, coerce_float, coerce_int, coerce_tuple
+from ..value_types import MAX_DIGITS, MAX_ENTRIES, coerce_float, coerce_int, coerce_tuple, require_utf8
 
 MAX_DEPTH = 40
 """Maximum nesting of a value: each level takes a few calls, and Python's recursion limit is a thousand."""
@@ -251,11 +251,7 @@ def _writable(value: str | int) -> str | int:
         if abs(value) >= _TOO_LONG:
             raise PydanticCustomError("int_size", "a whole number of fewer digits is needed")
         return value
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise PydanticCustomError("string_unicode", "text that can be written as UTF-8 is needed") from None
-    return value
+    return require_utf8(value)
 
 
 _TOO_LONG = 10**MAX_DIGITS

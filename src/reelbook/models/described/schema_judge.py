@@ -11,7 +11,7 @@ overlapping alternatives (8 s for 14 levels) and of nested `unevaluatedPropertie
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -204,7 +204,7 @@ class _Validator:
         self, value: Any, parts: Sequence[Rule], forms: Sequence[Alternative], loc: Loc
     ) -> Problem:
         """The problem of a value that has none of the types and is none of the choices."""
-        choices = _distinct(choice for choices, _ in forms for choice in choices)
+        choices = list({equality_key(choice): choice for choices, _ in forms for choice in choices}.values())
         types = [name for choices, names in forms if not choices for name in names]
         known = [name for _, names in forms for name in names]
         if set(types) <= {"null"} and all(names for _, names in forms) and not _has_type(value, known):
@@ -270,10 +270,6 @@ def _is_other(value: Any, choices: Sequence[Any], types: Sequence[str]) -> bool:
     if choices:
         return all(equality_key(choice) != equality_key(value) for choice in choices)
     return bool(types) and not _has_type(value, types)
-
-
-def _distinct(values: Iterable[Any]) -> list[Any]:
-    return list({equality_key(value): value for value in values}.values())
 
 
 def _not_a_listed_value(value: Any, kind: str, choices: Sequence[Any], loc: Loc) -> Problem:

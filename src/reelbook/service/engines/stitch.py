@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ...models.images_to_video import Frame, ImagesToVideo
 from .canvas import Size, canvas_for
+from .long_step import wait_with_progress
 from .open_pictures import stored_size, upright_size
 from .protocol import EngineTask, Log, OutputFile, Progress, Work
 from .slides import DRAWING, PHOTO, EveryFrame, Slides, slides
@@ -19,9 +20,6 @@ from .video_writer import exact_rate
 from .write_provenance import Provenance
 
 T = TypeVar("T")
-
-PROGRESS_INTERVAL_SECONDS = 0.2
-"""Seconds between two progress messages while waiting."""
 
 LARGE_PIXELS = 8_000_000
 """Pixels of a picture above which no other is decoded concurrently: both could need too much memory for a worker."""
@@ -61,7 +59,7 @@ class Stitch:
                 new = (step.url for step in steps if step.is_new)
                 with closing(_map_ahead(pool, Framer(job.sources, size), new, threads + 1)) as stills:
                     yield from _write_frames(video, steps, stills)
-                yield from _wait_with_progress(pool.submit(video.close), Progress("writing the index", FRAMES_SHARE))
+                yield from wait_with_progress(pool.submit(video.close), Progress("writing the index", FRAMES_SHARE))
         facts = {"width": size[0], "height": size[1], "frames": request.total_frames, "fps": request.fps}
         return {"video": OutputFile(path, "video/mp4", {**facts, "duration": float(request.total_frames / rate)})}
 
@@ -120,7 +118,7 @@ def _size(job: EngineTask[ImagesToVideo], pool: ThreadPoolExecutor) -> Generator
     """The size of the video: the first picture's."""
     url = job.input.images[0].url
     measuring = pool.submit(upright_size, url, job.sources[url])
-    seen = yield from _wait_with_progress(measuring, Progress("looking at the first picture", 0.0))
+    seen = yield from wait_with_progress(measuring, Progress("looking at the first picture", 0.0))
     size = canvas_for(seen)
     if size[0] < seen[0]:
         yield Log(
@@ -138,7 +136,7 @@ def _write_frames(
     for number, step in enumerate(steps, 1):
         stage = f"picture {number:,} of {len(steps):,}"
         if step.is_new:
-            still = yield from _wait_with_progress(
+            still = yield from wait_with_progress(
                 next(stills), Progress(stage, FRAMES_SHARE * (number - 1) / len(steps))
             )
             by_url[step.url] = video.prepared(still.frame, DRAWING if still.is_drawn else PHOTO)
@@ -146,14 +144,6 @@ def _write_frames(
             yield Progress(stage, FRAMES_SHARE * (number - 1 + done / step.frames) / len(steps))
         for url in step.leaving:
             del by_url[url]
-
-
-def _wait_with_progress(work: Future[T], news: Progress) -> Generator[Progress, None, T]:
-    """The result of a future; yields a progress message repeatedly until then."""
-    yield news
-    while wait([work], timeout=PROGRESS_INTERVAL_SECONDS).not_done:
-        yield news
-    return work.result()
 
 
 def _map_ahead(

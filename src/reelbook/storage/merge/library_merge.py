@@ -8,7 +8,7 @@ import json
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from ...errors import ReelbookError
+from ...util.printable import format_count
 from ..byte_count import Bytes
 from ..ledger import connection, known_services, transitions
 from ..ledger.crash_recovery import make_acceptance
@@ -56,16 +57,16 @@ class Adopted:
     """Rows that were never sent or are invalid."""
 
     def __repr__(self) -> str:
-        text = f"{_format_count(self.runs, 'run')} and {_format_count(self.files, 'file')} ({self.size}) came from {self.source}"
+        text = f"{format_count(self.runs, 'run')} and {format_count(self.files, 'file')} ({self.size}) came from {self.source}"
         more = [f"{self.known:,} runs were here already"] if self.known else []
         if self.busy:
             more.append(
-                f"{_format_count(self.busy, 'run')} left out, because somebody is at work on them: adopt again later"
+                f"{format_count(self.busy, 'run')} left out, because somebody is at work on them: adopt again later"
             )
         if self.lost:
-            more.append(f"{_format_count(self.lost, 'file')} missing or damaged there, fetched again when next wanted")
+            more.append(f"{format_count(self.lost, 'file')} missing or damaged there, fetched again when next wanted")
         if self.skipped:
-            more.append(f"{_format_count(self.skipped, 'row')} without a run")
+            more.append(f"{format_count(self.skipped, 'row')} without a run")
         return f"<{'; '.join([text, *more])}>"
 
 
@@ -209,21 +210,23 @@ def _columns(db: sqlite3.Connection) -> str:
 
 def _is_sound(entry: Entry) -> bool:
     """Whether the values of a foreign row are valid."""
+    documents = ((entry.input, dict), (entry.output, dict), (entry.media, list))
+    texts = (entry.request_id, entry.attempt_key, entry.body, entry.output, entry.media, entry.error_type, entry.error)
+    times = (entry.queued_s, entry.running_s, entry.sent, entry.finished)
     return (
         entry.state in PROGRESS
         and all(isinstance(value, str) for value in (entry.service, entry.identity, entry.model, entry.input))
-        and all(type(value) is int and 0 <= value <= transitions.MAX_CREDITS for value in _counts(entry))
+        and all(
+            type(getattr(entry, name)) is int and 0 <= getattr(entry, name) <= transitions.MAX_CREDITS
+            for name in _COUNTS
+        )
         and all(value is None or transitions.coerce_credits(value) == value for value in (entry.price, entry.charged))
-        and all(value is None or isinstance(value, str) for value in _texts(entry))
-        and all(value is None or isinstance(value, (int, float)) for value in _seconds(entry))
+        and all(value is None or isinstance(value, str) for value in texts)
+        and all(value is None or isinstance(value, (int, float)) for value in times)
         and isinstance(entry.created, (int, float))
         # Tables parse the texts of many rows at once, which requires each of them to be valid JSON.
-        and all(isinstance(_json(text), kind) for text, kind in _jsons(entry) if text is not None)
+        and all(isinstance(_json(text), kind) for text, kind in documents if text is not None)
     )
-
-
-def _jsons(entry: Entry) -> Iterator[tuple[str | None, type]]:
-    yield from ((entry.input, dict), (entry.output, dict), (entry.media, list))
 
 
 def _json(text: str) -> Any:
@@ -231,27 +234,3 @@ def _json(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _counts(entry: Entry) -> Iterator[object]:
-    yield from (getattr(entry, name) for name in _COUNTS)
-
-
-def _texts(entry: Entry) -> Iterator[object]:
-    yield from (
-        entry.request_id,
-        entry.attempt_key,
-        entry.body,
-        entry.output,
-        entry.media,
-        entry.error_type,
-        entry.error,
-    )
-
-
-def _seconds(entry: Entry) -> Iterator[object]:
-    yield from (entry.queued_s, entry.running_s, entry.sent, entry.finished)
-
-
-def _format_count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -13,6 +13,7 @@ from os.path import commonprefix
 from typing import Any
 
 import pandas as pd
+from pydantic_core import from_json
 
 from ...models.base import Input
 from ...models.catalog import CATALOG
@@ -264,7 +265,7 @@ def _split_shared(texts: Sequence[Any]) -> tuple[dict[str, Any], Sequence[Any]]:
 def _parse_all(texts: list[str]) -> list[Any]:
     joined = f"[{','.join(texts)}]"
     try:
-        values = json.loads(joined)
+        values = _parse_json(joined)
         is_complete = len(values) == len(texts)
     except (ValueError, RecursionError):
         is_complete = False
@@ -276,9 +277,17 @@ def _parse_all(texts: list[str]) -> list[Any]:
     return list(values)
 
 
+def _parse_json(text: str) -> Any:
+    try:
+        return from_json(text, cache_strings="keys")
+    except (ValueError, TypeError):
+        # It refuses lone surrogates and deeper nesting, and is twice as fast as `json` for the rest.
+        return json.loads(text)
+
+
 def _parse_one(text: str) -> Any:
     try:
-        return json.loads(text)
+        return _parse_json(text)
     except (ValueError, RecursionError):
         return None
 

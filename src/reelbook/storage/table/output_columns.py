@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import NoneType
 from typing import Any
 
 from ...util.printable import map_texts, printable
 from .typed_columns import ColumnBuilder
 
-_PLAIN = {int, float, bool, NoneType}
+_PLAIN = {str, int, float, bool, NoneType}
 
 
 def build_output_columns(builders: Mapping[str, ColumnBuilder]) -> dict[str, ColumnBuilder]:
     """Columns of the output; of files only their URLs at the service."""
     found: dict[str, ColumnBuilder] = {}
     for name, builder in builders.items():
-        if any(map(_is_file, builder.values)):
+        kinds = set(map(type, builder.values))
+        if dict in kinds and any(map(_is_file, builder.values)):
             found[f"output_{name}_url"] = builder.mapped(_address)
-        elif any(isinstance(value, list) and any(map(_is_file, value)) for value in builder.values):
+        elif list in kinds and any(isinstance(value, list) and any(map(_is_file, value)) for value in builder.values):
             found[f"output_{name}_url"] = builder.mapped(_addresses)
-        elif _is_printable(builder.values):
+        elif kinds <= _PLAIN and "".join(value for value in builder.values if type(value) is str).isprintable():
             found[f"output_{name}"] = builder
         else:
             found[f"output_{name}"] = builder.mapped(_escape_controls)
     return found
-
-
-def _is_printable(values: Sequence[Any]) -> bool:
-    """Whether these are plain values without control characters, as almost always; checked for all texts at once."""
-    texts = [value for value in values if type(value) is str]
-    rest = {type(value) for value in values} - {str} if len(texts) < len(values) else set()
-    return rest <= _PLAIN and "".join(texts).isprintable()
 
 
 def _escape_controls(value: Any) -> Any:

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+
+from ...util.printable import replace_surrogates
 
 DTYPES = {"integer": "Int64", "number": "float64", "boolean": "boolean", "string": "string"}
 """The type of an empty column of each JSON type."""
@@ -105,11 +108,11 @@ def format_json(value: Any) -> str:
 
 def _is_constant(values: Sequence[Any]) -> bool:
     first = values[0]
-    if first != values[-1]:
+    if first != values[-1] or not (isinstance(first, (str, int, float, NoneType)) or first == []):
         return False
     # Also of equal type, because 1 == 1.0 == True.
-    same_type = isinstance(first, (str, int, float, NoneType)) and set(map(type, values)) == {type(first)}
-    return (same_type or first == []) and values.count(first) == len(values)
+    has_one_type = not isinstance(first, (int, float)) or set(map(type, values)) == {type(first)}
+    return has_one_type and values.count(first) == len(values)
 
 
 def _number_column(values: Sequence[Any], kinds: set[type], kind: str) -> pd.Series[Any]:
@@ -121,26 +124,27 @@ def _number_column(values: Sequence[Any], kinds: set[type], kind: str) -> pd.Ser
 
 
 def _integer_column(values: Sequence[Any]) -> pd.Series[Any]:
-    gaps = np.array([value is None for value in values])
-    filled = [0 if value is None else value for value in values]
-    try:
-        return pd.Series(pd.arrays.IntegerArray(np.array(filled, dtype=np.int64), gaps))
-    except OverflowError:
-        pass
-    try:
-        return pd.Series(pd.arrays.IntegerArray(np.array(filled, dtype=np.uint64), gaps))
-    except OverflowError:
-        # A seed must stay exact to the last digit.
-        return _text_column([_text(value) for value in values])
+    for kind, dtype in (("int64", pd.Int64Dtype()), ("uint64", pd.UInt64Dtype())):
+        try:
+            return _arrow_column(values, kind, dtype)
+        except OverflowError:
+            pass
+    # A seed must stay exact to the last digit.
+    return _text_column([_text(value) for value in values])
 
 
 def _text_column(values: Sequence[str | None]) -> pd.Series[Any]:
     """A text column with `<NA>` for missing values, as in integer columns; pandas' default would be NaN."""
     try:
-        return pd.Series(values, dtype="string")
+        return _arrow_column(values, "large_string", pd.StringDtype())
     except UnicodeEncodeError:
         # Lone surrogates are valid in Python's strings but not in UTF-8.
-        return pd.Series([value and value.encode("utf-8", "replace").decode() for value in values], dtype="string")
+        return _text_column([value and replace_surrogates(value) for value in values])
+
+
+def _arrow_column(values: Sequence[Any], kind: str, dtype: Any) -> pd.Series[Any]:
+    """The values as a Series, converted by Arrow, which is three times as fast as pandas."""
+    return pd.Series(dtype.__from_arrow__(pa.array(values, kind)), copy=False)
 
 
 def _text(value: Any) -> str | None:

@@ -18,10 +18,11 @@ from ...runs.cancel import Cancelled
 from ...util.background_loop import TICK_SECONDS, background
 from ...util.interrupts import raise_once
 from ...util.name_hints import NameHints
+from ...util.printable import format_count
 from ..money_text import format_spending
 from ..sweep_errors import usage_error
 from .executor import Client, Executor
-from .interrupt_text import count_runs, format_interrupt
+from .interrupt_text import format_interrupt
 from .ledger_lookup import find_known
 from .progress import Progress
 from .run_options import Options
@@ -226,7 +227,7 @@ class SweepJob(NameHints):
         counts = ", ".join(f"{count:,} {status}" for status, count in progress.counts.items() if count)
         money = ", ".join(format_spending(progress))
         reason = f". {progress.reason}" if progress.reason else ""
-        return f"<Sweep of {count_runs(len(self.plan))}, {progress.state}: {counts or 'nothing yet'}; {money}{reason}>"
+        return f"<Sweep of {format_count(len(self.plan), 'run')}, {progress.state}: {counts or 'nothing yet'}; {money}{reason}>"
 
     # On the background loop.
 

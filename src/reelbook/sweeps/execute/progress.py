@@ -19,7 +19,7 @@ from ...runs.follower import error_kind_of
 from ...storage.ledger.transitions import State
 from ..plan.plan_rows import Row
 from .ledger_lookup import LedgerRow, RunName, has_result
-from .sweep_status import STATUSES, SweepStatus
+from .sweep_status import STATUSES, WITHOUT_RESULT, SweepStatus
 
 if TYPE_CHECKING:
     from ...runs.run import Run
@@ -176,17 +176,7 @@ class Progress:
     @property
     def finished(self) -> int:
         """The number of rows whose status is final."""
-        return sum(
-            self.counts[status]
-            for status in (
-                SweepStatus.COMPLETED,
-                SweepStatus.FAILED,
-                SweepStatus.CANCELLED,
-                SweepStatus.UNFINISHED,
-                SweepStatus.UNCERTAIN,
-                SweepStatus.IMPOSSIBLE,
-            )
-        )
+        return sum(self.counts[status] for status in (SweepStatus.COMPLETED, *WITHOUT_RESULT, SweepStatus.IMPOSSIBLE))
 
     @property
     def under_way(self) -> int:
@@ -336,10 +326,7 @@ class Tally:
         self._reserved += sign * run.reserved
         self._spent_now += sign * run.paid_now[0]
         self._reserved_now += sign * run.paid_now[1]
-        if (
-            run.status in (SweepStatus.FAILED, SweepStatus.CANCELLED, SweepStatus.UNFINISHED, SweepStatus.UNCERTAIN)
-            and run.error_type is not None
-        ):
+        if run.status in WITHOUT_RESULT and run.error_type is not None:
             group = self._failed.setdefault(run.error_type, {})
             if sign > 0:
                 group[run] = None

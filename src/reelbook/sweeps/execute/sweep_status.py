@@ -23,3 +23,5 @@ class SweepStatus(StrEnum):
 
 
 STATUSES = tuple(status.value for status in SweepStatus)
+WITHOUT_RESULT = (SweepStatus.FAILED, SweepStatus.CANCELLED, SweepStatus.UNFINISHED, SweepStatus.UNCERTAIN)
+"""Statuses of runs that have ended without a result."""

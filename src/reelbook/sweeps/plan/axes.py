@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ...models.base import Input
 from ...models.problems import format_literal
+from ...util.missing_values import is_missing
 from ..sweep_errors import usage_error
-from .axis_values import coerce_axis_values, coerce_value, is_missing
+from .axis_values import coerce_axis_values, coerce_value
 from .field_paths import get_schema, parse_field_path
 from .foreign_tables import read_records
 
@@ -229,12 +230,8 @@ def merge_labels(settings: Iterable[Setting]) -> Mapping[str, Any]:
 def _field_and_fit(model: type[Input], name: str) -> tuple[str, Callable[[Any], Any]]:
     """The canonical name of a field, and a function that wraps a single entry if the field is a list."""
     place = parse_field_path(model, name)
-    return place.name, _as_list if get_schema(model, place).get("type") == "array" else _unchanged
+    return place.name, _as_list if get_schema(model, place).get("type") == "array" else lambda value: value
 
 
 def _as_list(value: Any) -> Any:
     return value if value is None or isinstance(value, list) else [value]
-
-
-def _unchanged(value: Any) -> Any:
-    return value

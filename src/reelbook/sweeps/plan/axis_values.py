@@ -78,13 +78,6 @@ def coerce_value(value: Any) -> Any:
     return value
 
 
-def is_missing(cell: Any) -> bool:
-    """Whether a cell is None, NaN, or a missing value of pandas."""
-    return (
-        cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and bool(cell != cell))
-    )
-
-
 def _is_single_value(given: Any) -> bool:
     """Whether this is a single value, such as a text, and not an iterable of values."""
     if isinstance(given, (str, bytes, bytearray, Mapping, BaseModel, PathLike)) or _is_picture(given):

@@ -85,17 +85,13 @@ def parse_plan(text: str, *, name: str = "The file", models: Models | None = Non
     if data.get("format") != FORMAT:
         raise usage_error(f"{name} is no sweep: it should begin with format = {FORMAT!r}.", "unreadable")
     try:
-        return _make_plan(data, models or _of_catalog)
+        return _make_plan(data, models or (lambda model: get_endpoint(model).input))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
         raise usage_error(
             f"{name} has a part that cannot be read: {type(error).__name__}: {error}.", "unreadable"
         ) from error
-
-
-def _of_catalog(model: str) -> type[Input]:
-    return get_endpoint(model).input
 
 
 def _make_plan(data: Mapping[str, Any], models: Models) -> Plan:

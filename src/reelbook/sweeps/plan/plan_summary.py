@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...models.problems import format_literal
+from ...util.printable import format_count
 from ..money_text import format_paid_price
 from .plan_rows import Known, KnownRows, Row
 
@@ -142,7 +143,7 @@ def format_values(values: Sequence[Any]) -> str:
 
 
 def _format_headline(facts: PlanFacts) -> str:
-    runs = f"{facts.runs:,} run{'' if facts.runs == 1 else 's'} of {facts.model}"
+    runs = f"{format_count(facts.runs, 'run')} of {facts.model}"
     price = "price unknown" if facts.credits is None else f"{facts.credits:,} credits"
     source = "" if facts.credits is None else f" ({'exact' if facts.is_exact else 'assumed'})"
     takes = f", {facts.takes} takes" if facts.takes > 1 else ""

@@ -70,7 +70,9 @@ def build_frame(
         "credits": build_column([cost for cost, _ in costs], "integer").array,
         "credits_source": pd.Categorical([source for _, source in costs], categories=list(SOURCES)),
         "marks": build_column([row and find_marks(row.media) for row in rows], "string").array,
-        "credits_estimated": build_column([_price(row) for row in rows], "integer").array,
+        "credits_estimated": build_column(
+            [row.price if _was_requested(row) else None for row in rows], "integer"
+        ).array,
         "queued_s": build_column([row and row.queued_s for row in rows], "number").array,
         "running_s": build_column([row and row.running_s for row in rows], "number").array,
         "error_type": build_column([standing.error_type for standing in standings], "string").array,
@@ -109,11 +111,6 @@ def _standing_of_row(row: Row) -> Standing:
 def _was_requested(row: LedgerRow | None) -> TypeGuard[LedgerRow]:
     """Whether a run was sent to the service, even if its outcome is uncertain."""
     return row is not None and (row.state != State.PLANNED or bool(row.cost))
-
-
-def _price(row: LedgerRow | None) -> int | None:
-    """The price of one attempt, as estimated before it; None for a run that was never sent."""
-    return row.price if _was_requested(row) else None
 
 
 def _credits(row: LedgerRow | None) -> tuple[int | None, str | None]:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import ReelbookError
+from ...util.missing_values import is_missing
+from ...util.printable import format_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +83,7 @@ def format_summary(table: pd.DataFrame) -> str:
     import pandas as pd
 
     states, costs = find_column(table, "status"), find_column(table, "credits")
-    text = f"{len(table):,} run{'' if len(table) == 1 else 's'}"
+    text = format_count(len(table), "run")
     if states is not None:
         counts = states.astype(object).dropna().astype(str).value_counts(sort=False)
         text += f": {', '.join(f'{count:,} {state}' for state, count in counts.items())}" if len(counts) else ""
@@ -138,20 +140,14 @@ def get_row_facts(row: pd.Series[Any]) -> dict[str, Any]:
     from ...storage.table import INPUT_JSON
     from ...storage.table.library_table import parse_texts
 
-    known = {name: _plain(row[name]) for name in FACTS if name in row.index and _is_known(row[name])}
+    found = {name: row[name] for name in FACTS if name in row.index}
+    known = {
+        name: value.item() if hasattr(value, "item") else value
+        for name, value in found.items()
+        if not is_missing(value)
+    }
     (inputs,) = parse_texts([row.get(INPUT_JSON)])
     return {**known, "input": inputs} if isinstance(inputs, dict) else known
-
-
-def _plain(value: Any) -> Any:
-    """Convert a NumPy scalar to a Python value."""
-    return value.item() if hasattr(value, "item") else value
-
-
-def _is_known(value: Any) -> bool:
-    import pandas as pd
-
-    return not pd.api.types.is_scalar(value) or not pd.isna(value)
 
 
 def _format_rename_hint(table: pd.DataFrame) -> str:

@@ -48,9 +48,7 @@ async def read_body(
 ) -> Declared:
     """Read the rest of the file into `part`, from the requested offset; returns what HTTP declares about the whole file."""
     _refuse(response)
-    declared = await asyncio.to_thread(_start_part, response, part, start)
-    if declared.length is not None:
-        await asyncio.to_thread(check_space, declared.length - part.size)
+    declared = await asyncio.to_thread(_start_part, response, part, start, check_space)
     sink = _sink(response, part)
     buffer = bytearray()
     try:
@@ -86,7 +84,9 @@ def _refuse(response: httpx.Response) -> None:
     raise PermanentFailure(f"{message}: {reason[status]}" if status in reason else message)
 
 
-def _start_part(response: httpx.Response, part: PartialDownload, start: int | None) -> Declared:
+def _start_part(
+    response: httpx.Response, part: PartialDownload, start: int | None, check_space: Callable[[int], None]
+) -> Declared:
     """What HTTP declares about the whole file; empties the part unless the response continues it."""
     validator = response.headers.get("etag")
     if response.status_code == 206:
@@ -96,6 +96,8 @@ def _start_part(response: httpx.Response, part: PartialDownload, start: int | No
         part.start_over(None if _encoding(response) else validator, length)
     if length is not None and length > MAX_BYTES:
         raise PermanentFailure(f"it is said to have {length:,} bytes, more than any result has")
+    if length is not None:
+        check_space(length - part.size)
     return Declared(length, response.headers.get("content-type", ""))
 
 

@@ -113,8 +113,9 @@ class Downloader:
                 raise PermanentFailure(self._shelf.format_disk_error(error, wanted)) from None
             finally:
                 self._active.pop((request_id, file.url), None)
-                # In a thread: after a cancellation, another thread may still be writing, and this waits for it.
-                await asyncio.shield(asyncio.to_thread(part.release))
+                if not part.is_released:
+                    # In a thread: after a cancellation, another thread may still be writing, and this waits for it.
+                    await asyncio.shield(asyncio.to_thread(part.release))
         except OSError as error:
             raise DownloadFailed(request_id, _format_url(file.url), self._shelf.format_disk_error(error, 0)) from None
         except (PermanentFailure, Damaged, ReelbookError) as error:
@@ -227,6 +228,7 @@ class Downloader:
         with part.path.open("rb") as content:
             kind = validate(content, file, declared)
         path = part.move_to_shelf(lambda path, sha256: self._shelf.place(path, sha256, kind.suffix))
+        part.release()
         return DownloadedFile(part.sha256, path, part.size, kind.content_type)
 
     def _store_data(self, file: File) -> DownloadedFile:

@@ -37,7 +37,7 @@ class PartialDownload:
 
     def __init__(self, path: Path, note: int) -> None:
         self.path, self._note = path, note
-        self._released = False
+        self.is_released = False
         self.size = 0
         self.total: int | None = None
         self.validator: str | None = None
@@ -120,7 +120,7 @@ class PartialDownload:
     def move_to_shelf(self, place: Callable[[Path, str], Path]) -> Path:
         """Move the complete file by `place(path, sha256)` and return its new path."""
         with self._lock:
-            if self._released:
+            if self.is_released:
                 # Our task was cancelled, and the part may have another owner by now.
                 raise FileNotFoundError(str(self.path))
             self._file.close()
@@ -129,9 +129,9 @@ class PartialDownload:
     def release(self) -> None:
         """Unlock the part: a resumable one stays for the next owner, any other is deleted."""
         with self._lock:
-            if self._released:
+            if self.is_released:
                 return
-            self._released = True
+            self.is_released = True
             self._file.close()
             if self.is_resumable and self.path.exists():
                 with contextlib.suppress(OSError):

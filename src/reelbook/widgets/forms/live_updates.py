@@ -31,12 +31,8 @@ class LiveUpdates(Generic[Owner]):
         # A separate lock: `start` is called while an owner changes, under locks of the owner.
         self._guard = threading.Lock()
         self._card: LiveOutput | None = None
-        self._is_closed = False
-
-    @property
-    def card(self) -> LiveOutput | None:
         """The output registered with the clock; None while there is nothing to update."""
-        return self._card
+        self._is_closed = False
 
     def start(self) -> None:
         """Start updates, until the owner is over."""

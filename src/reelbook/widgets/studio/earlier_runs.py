@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,10 @@ class EarlierRuns:
         rows: list[dict[Any, Any]] = part.to_dict("records")
         return [
             LibraryRun(
-                f"l{number}", _with_text_keys(row), [Path(path) for path in each], self._kind_of(str(row.get("model")))
+                f"l{number}",
+                {str(name): value for name, value in row.items()},
+                [Path(path) for path in each],
+                self._kind_of(str(row.get("model"))),
             )
             for number, row, each in zip(part.index, rows, paths, strict=True)
         ], len(found)
@@ -61,7 +64,3 @@ class EarlierRuns:
             frame = frame[mask]
             columns = [column[mask] for column in columns]
         return frame
-
-
-def _with_text_keys(row: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(name): value for name, value in row.items()}

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import traitlets
 
 from ...errors import ReelbookError
-from ..forms.running.form_runs import CANCEL_REQUESTED, NOT_CANCELLED, TOO_LATE
 from ..forms.running.run_clips import RunFileSender
 from .earlier_runs import PAGE, EarlierRuns, KindOf
 from .gallery_cards import CardJSON, LibraryRun, StudioRun
@@ -95,19 +94,9 @@ class Gallery(StudioPart):
     def _cancel(self, content: dict[str, Any], _: list[memoryview]) -> None:
         run = self._find_run(content)
         entry = run.entry if isinstance(run, StudioRun) else None
-        if entry is None or entry.run is None or entry.is_over or entry.is_cancelling:
-            return
-        submitted, entry.is_cancelling = entry.run, True
-
-        def cancel() -> None:
-            try:
-                is_accepted = submitted.cancel()
-                entry.cancel_message = CANCEL_REQUESTED if is_accepted else TOO_LATE if entry.is_over else NOT_CANCELLED
-            except Exception as error:
-                is_accepted, entry.cancel_message = False, str(error)
-            entry.is_cancelling = is_accepted
-
-        self.in_background("cancel", cancel)
+        if entry is not None and entry.can_cancel:
+            entry.is_cancelling = True
+            self.in_background("cancel", entry.cancel)
 
     def _clock(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Send the time of this machine: the page displays how long a run has taken, and its clock may differ."""

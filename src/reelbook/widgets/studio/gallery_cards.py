@@ -14,6 +14,7 @@ from ...errors import ReelbookError
 from ...media.local_file import LocalFile
 from ...models.catalog import CATALOG
 from ...models.service_file import File
+from ...util.missing_values import is_missing
 from ..forms.fields.control_tree import get_sheet, get_title
 from ..forms.fields.row_values import get_row_values
 from ..forms.page_messages import get_labels
@@ -105,7 +106,7 @@ class LibraryRun:
     def __init__(self, key: str, row: Mapping[str, Any], files: Sequence[Path], kind: type[Input] | None) -> None:
         self.key, self.model = key, str(row.get("model"))
         self.files = tuple(LocalFile(path, File(url="")) for path in files)
-        self._row = {name: value for name, value in row.items() if not _is_empty(value)}
+        self._row = {name: value for name, value in row.items() if not is_missing(value)}
         self._kind = kind
         self.request_id = str(self._row.get("request_id") or "")
 
@@ -230,20 +231,6 @@ def _card_json(large: CardJSON, model: str, prompt: str, inputs: Sequence[str]) 
 
 def _parse_int(value: Any) -> int | None:
     try:
-        return None if _is_empty(value) else int(value)
+        return None if is_missing(value) else int(value)
     except (TypeError, ValueError):
         return None
-
-
-def _is_empty(value: Any) -> bool:
-    """Whether a cell is empty; NaN, NaT and NA are the only values that do not equal themselves."""
-    if value is None:
-        return True
-    # A list in a cell may be an array, too.
-    shape = getattr(value, "shape", None)
-    if isinstance(value, (list, tuple, dict, str)) or shape:
-        return False
-    try:
-        return bool(value != value)
-    except TypeError:
-        return True

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...display.formatting import format_credits, join_with_dots
 from ...errors import UncertainRun
+from ...util.printable import format_count
 from ..forms.running.run_history import Entry, is_same_request
 
 if TYPE_CHECKING:
@@ -96,12 +97,8 @@ def format_cost(entries: Sequence[Entry], sweeps: Sequence[SweepCost] = ()) -> s
         return "This session: nothing run yet"
     spent = format_credits(total, "estimated" if about and total else None)
     return "This session: " + join_with_dots(
-        f"{spent} in {_many(runs, 'run')}",
+        f"{spent} in {format_count(runs, 'run')}",
         f"{free} from the library at no cost" if free else "",
         f"{unknown} of unknown cost" if unknown else "",
         f"{active} under way" if active else "",
     )
-
-
-def _many(amount: int, word: str) -> str:
-    return f"{amount:,} {word}{'' if amount == 1 else 's'}"

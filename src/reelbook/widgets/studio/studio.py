@@ -45,7 +45,11 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         self._lock = threading.RLock()
         self._is_closed = False
         self._updates = LiveUpdates(
-            self, lambda studio, _: studio._refresh(), lambda _: {}, Studio._key, Studio._is_over
+            self,
+            lambda studio, _: studio._refresh(),
+            lambda _: {},
+            Studio._key,
+            lambda studio: studio._spending.is_over and studio._sweeps.is_over,
         )
         self._handle: Any = None
         self._last_snapshot: dict[str, Any] | None = None
@@ -223,9 +227,6 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         news = [entry.progress_key for entry in self._spending.entries]
         states, fractions, _ = zip(*news, strict=True) if news else ((), (), ())
         return states, sum(fractions) / max(len(news), 1), self._sweeps.key
-
-    def _is_over(self) -> bool:
-        return self._spending.is_over and self._sweeps.is_over
 
     def _snapshot(self) -> dict[str, Any]:
         return studio_bundle(self._form, self._list_runs(), self._head.cost, mark=self._mark)

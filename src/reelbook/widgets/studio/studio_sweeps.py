@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...sweeps.execute.sweep_status import SweepStatus
+from ...sweeps.execute.sweep_status import WITHOUT_RESULT, SweepStatus
 from ...sweeps.results.table_files import find_paths
 from .gallery_cards import LibraryRun
 
@@ -16,13 +16,7 @@ if TYPE_CHECKING:
     from ...sweeps.execute.job import SweepJob
     from ..forms.form import Form
 
-ENDED = (
-    SweepStatus.COMPLETED,
-    SweepStatus.FAILED,
-    SweepStatus.CANCELLED,
-    SweepStatus.UNFINISHED,
-    SweepStatus.UNCERTAIN,
-)
+ENDED = (SweepStatus.COMPLETED, *WITHOUT_RESULT)
 """States of runs with something to display."""
 MAX_ROWS = 120
 """Runs of one sweep in a gallery; its table has all of them."""

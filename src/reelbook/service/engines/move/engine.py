@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
 from typing import TypeVar
 
 from ....models.image_to_video import ImageToVideo
+from ..long_step import wait_with_progress
 from ..protocol import EngineTask, Log, OutputFile, Progress, Work
 from ..video_writer import Movie
 from ..write_provenance import Provenance
@@ -24,9 +25,6 @@ RATE = 24
 
 MAX_FRAMES_AHEAD = 4
 """Frames computed concurrently: enough to keep the threads busy, few enough to stop quickly."""
-
-PROGRESS_INTERVAL_SECONDS = 0.2
-"""Seconds between two progress messages while waiting."""
 
 NOTICE = (
     "Move engine: a camera over the picture, computed on this machine. This is not the hosted model; "
@@ -52,7 +50,7 @@ class Move:
         count = RATE * seconds
         with ThreadPoolExecutor(self._threads, thread_name_prefix="move") as pool:
             preparing = pool.submit(Shot, request.image_url, job.sources[request.image_url], wanted, seconds)
-            shot = yield from _wait_with_progress(preparing, Progress("looking", 0.01))
+            shot = yield from wait_with_progress(preparing, Progress("looking", 0.01))
             path, (width, height) = job.folder / "clip.mp4", shot.size
             provenance = Provenance(request.endpoint_id, request.wire(), None, self.name, self.version)
             with Movie(path, shot.size, Fraction(RATE), provenance) as movie:
@@ -62,14 +60,6 @@ class Move:
                 yield Progress("encoding", 0.98)
         facts = {"width": width, "height": height, "frames": count, "frame_rate": RATE}
         return {"video": OutputFile(path, "video/mp4", facts)}
-
-
-def _wait_with_progress(work: Future[T], news: Progress) -> Generator[Progress, None, T]:
-    """The result of a future; yields a progress message repeatedly until then."""
-    yield news
-    while wait([work], timeout=PROGRESS_INTERVAL_SECONDS).not_done:
-        yield news
-    return work.result()
 
 
 def _map_in_order(pool: ThreadPoolExecutor, make: Callable[[int], T], count: int) -> Iterator[T]:

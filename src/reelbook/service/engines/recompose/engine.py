@@ -12,11 +12,11 @@ from typing import Any
 from PIL import Image
 
 from ....models.smart_resize import Size, SmartResize, preset_for
+from ..long_step import reporting
 from ..open_pictures import flattened, open_picture, upright_size
 from ..protocol import EngineTask, Log, OutputFile, Progress, Work
 from ..write_provenance import Provenance
 from .analysed_picture import AnalysedPicture, View
-from .long_step import reporting
 from .wishes import Wish, parse_prompt
 from .write_picture import SUFFIXES, write
 
@@ -108,7 +108,8 @@ class _ResultWriter:
         save = partial(write, picture, path, self._request.output_format, provenance=self._provenance, exact=exact)
         yield from reporting(self._progress(f"writing {path.name}", 0.5), save)
         yield Log(f"{path.name}: {words}")
-        self._enter(size, OutputFile(path, f"image/{self._request.output_format}", _facts(picture)), scale, words)
+        facts = {"width": picture.width, "height": picture.height}
+        self._enter(size, OutputFile(path, f"image/{self._request.output_format}", facts), scale, words)
 
     def _progress(self, stage: str, part: float) -> Progress:
         """The progress of the run when this part of the current picture is done."""
@@ -137,7 +138,3 @@ class _ResultWriter:
         self.results[-1]["images"].append(image)
         self.results[-1]["scales"].append(scale)
         self.images.append(image)
-
-
-def _facts(picture: Image.Image) -> dict[str, int]:
-    return {"width": picture.width, "height": picture.height}

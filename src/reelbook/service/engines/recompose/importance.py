@@ -231,7 +231,7 @@ def _border_distance(lab: Grid) -> Grid:
     return _grid(stacked.sum(0) - stacked.max(0))
 
 
-def _barrier_distance(layers: Grid, passes: int = 3) -> Grid:
+def _barrier_distance(layers: Grid) -> Grid:
     """The smallest colour range of any path to the border: high for regions that the background does not lead to.
 
     It is approximated by sweeps in four directions, each of which processes a complete line at a time.
@@ -240,7 +240,7 @@ def _barrier_distance(layers: Grid, passes: int = 3) -> Grid:
     for edge in (distance[0], distance[-1], distance[:, 0], distance[:, -1]):
         edge[...] = 0
     high, low = layers.copy(), layers.copy()
-    for _ in range(passes):
+    for _ in range(3):
         for lines, reached, upper, lower in _directions(layers, distance, high, low):
             for at in range(1, len(lines)):
                 top = np.maximum(upper[at - 1], lines[at])

@@ -46,7 +46,8 @@ def texture(lines: Image.Image, coarse: float, length: int, generator: np.random
     starts = sorted({*range(0, wide - share, max(1, share // 2)), wide - share})
     pieces = [slice(start, start + share) for start in starts]
     # Strong contrasts anywhere along the edge are shapes, which are better blurred.
-    mildness = _mildness(float(np.percentile([fine[:, piece].std() for piece in pieces], 90)))
+    contrast = float(np.percentile([fine[:, piece].std() for piece in pieces], 90))
+    mildness = min(max((MILD[1] - contrast) / (MILD[1] - MILD[0]), 0.0), 1.0)
     if deep < LEAST or mildness == 0:
         return made
     window = np.sin(np.pi * (np.arange(share) + 0.5) / share)
@@ -55,10 +56,6 @@ def texture(lines: Image.Image, coarse: float, length: int, generator: np.random
         made[:, piece] += mildness * _resynthesised(fine[:, piece], window, len(made), generator) * window
         power[piece] += window**2
     return np.asarray(made / np.sqrt(power), np.float32)
-
-
-def _mildness(contrast: float) -> float:
-    return min(max((MILD[1] - contrast) / (MILD[1] - MILD[0]), 0.0), 1.0)
 
 
 def _resynthesised(

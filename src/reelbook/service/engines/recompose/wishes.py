@@ -100,17 +100,17 @@ def _aiming(wish: Wish, note: str, **changes: object) -> Wish:
     return replace(wish, aims=replace(wish.aims, **changes), followed=(*wish.followed, note))  # type: ignore[arg-type]  # each rule below names fields of Aims
 
 
+def _aims(note: str, **changes: object) -> _Effect:
+    """The effect of a rule that sets these aims, whatever the words around."""
+    return lambda wish, found: _aiming(wish, note, **changes)
+
+
+_KEEP_ALL, _RIGID = _aims("leaves nothing out", whole=True), _aims("bends nothing", rigid=True)
+
+
 def _keep_side(wish: Wish, found: re.Match[str]) -> Wish:
     side = _SIDES[found[1]]
     return _aiming(wish, f"keeps the {side} side", edges=wish.aims.edges | {side})
-
-
-def _keep_all(wish: Wish, found: re.Match[str]) -> Wish:
-    return _aiming(wish, "leaves nothing out", whole=True)
-
-
-def _put(wish: Wish, found: re.Match[str]) -> Wish:
-    return _placed(wish, _SIDES[found[1]])
 
 
 def _free(wish: Wish, found: re.Match[str]) -> Wish:
@@ -128,10 +128,6 @@ def _placed(wish: Wish, side: str) -> Wish:
     return _aiming(wish, f"places the subject towards the {side}", place=(across, down))
 
 
-def _centred(wish: Wish, found: re.Match[str]) -> Wish:
-    return _aiming(wish, "centres the subject", place=(0.5, 0.5))
-
-
 def _more_above(wish: Wish, found: re.Match[str]) -> Wish:
     return _aiming(wish, "leaves more room above", place=(wish.aims.place[0], LOW))
 
@@ -144,18 +140,6 @@ def _plain(wish: Wish, found: re.Match[str]) -> Wish:
     return replace(wish, plain=True, followed=(*wish.followed, "keeps added background plain"))
 
 
-def _closer(wish: Wish, found: re.Match[str]) -> Wish:
-    return _aiming(wish, "comes closer", closeness=0.8)
-
-
-def _wider(wish: Wish, found: re.Match[str]) -> Wish:
-    return _aiming(wish, "shows more around the subject", closeness=-0.8)
-
-
-def _rigid(wish: Wish, found: re.Match[str]) -> Wish:
-    return _aiming(wish, "bends nothing", rigid=True)
-
-
 def _coloured(wish: Wish, found: re.Match[str]) -> Wish | None:
     names = tuple(name for name in re.findall(r"[a-z]+", found[0]) if name in _COLOURS)
     if not names:
@@ -165,25 +149,34 @@ def _coloured(wish: Wish, found: re.Match[str]) -> Wish | None:
 
 
 _RULES: tuple[tuple[str, _Effect], ...] = (
-    (rf"{_NOT}\b.*\b(?:stretch|squash|squeeze|distort|deform|warp|bend)", _rigid),
-    (r"\b(?:undistorted|original proportions|keep (?:the )?proportions)\b", _rigid),
+    (rf"{_NOT}\b.*\b(?:stretch|squash|squeeze|distort|deform|warp|bend)", _RIGID),
+    (r"\b(?:undistorted|original proportions|keep (?:the )?proportions)\b", _RIGID),
     (rf"{_NOT}\b.*\b(?:crop|cut|lose|trim)\w*\b.*\b{_SIDE}\b", _keep_side),
-    (rf"{_NOT}\b.*\b(?:crop|cut|left out|trim)", _keep_all),
+    (rf"{_NOT}\b.*\b(?:crop|cut|left out|trim)", _KEEP_ALL),
     (rf"\b(?:room|space|place|gap)\b.*\b(?:on|at|to) (?:the )?{_SIDE}\b", _free),
     (rf"\bmore (?:of the )?{_ABOVE}|\bless (?:of the )?{_BELOW}", _more_above),
     (rf"\bmore (?:of the )?{_BELOW}|\bless (?:of the )?{_ABOVE}", _more_below),
     # Any other negation cannot be done by geometry: better to report it than to do the opposite.
     (rf"\b{_NOT}\b", lambda wish, found: None),
-    (r"\b(?:keep|show|include|preserve|retain)\b.*\b(?:everything|whole|entire|all|both sides|full)\b", _keep_all),
-    (rf"\b(?:on|to|towards?|at|align(?:ed)?|third on) (?:the )?{_SIDE}\b", _put),
+    (r"\b(?:keep|show|include|preserve|retain)\b.*\b(?:everything|whole|entire|all|both sides|full)\b", _KEEP_ALL),
+    (
+        rf"\b(?:on|to|towards?|at|align(?:ed)?|third on) (?:the )?{_SIDE}\b",
+        lambda wish, found: _placed(wish, _SIDES[found[1]]),
+    ),
     (rf"\b(?:keep|show|include|preserve|retain|prefer|focus on)\b.*\b{_SIDE}\b", _keep_side),
-    (r"\b(?:cent(?:er|re)(?:ed|d)?|in the middle)\b", _centred),
+    (r"\b(?:cent(?:er|re)(?:ed|d)?|in the middle)\b", _aims("centres the subject", place=(0.5, 0.5))),
     (
         r"\b(?:plain|clean|simple|solid|empty|uncluttered|minimal\w*)\b.*\b(?:background|backdrop|sides|fill|edges)\b",
         _plain,
     ),
-    (r"\b(?:closer|close[- ]?up|zoom(?:ed)? in|tight\w*|larger|bigger|fill the frame)\b", _closer),
-    (r"\b(?:wider|further|farther|zoom(?:ed)? out|smaller|more background|more of the scene)\b", _wider),
+    (
+        r"\b(?:closer|close[- ]?up|zoom(?:ed)? in|tight\w*|larger|bigger|fill the frame)\b",
+        _aims("comes closer", closeness=0.8),
+    ),
+    (
+        r"\b(?:wider|further|farther|zoom(?:ed)? out|smaller|more background|more of the scene)\b",
+        _aims("shows more around the subject", closeness=-0.8),
+    ),
     (r"\b(?:keep|show|include|preserve|focus on|focus|feature|emphasi[sz]e)\b.*", _coloured),
 )
 """Patterns of clauses and their effects, the most specific first."""

@@ -1,16 +1,16 @@
 // @ts-check
 /** The connection of a form to the kernel: sends edits shortly after a key press, and receives the resulting state. */
 
-/** @typedef {(content: any, buffers: any[]) => void} Listener */
+import { KernelLink } from "./form_kernel.js";
 
 // Long enough for a fast typist's next letter, short enough for a price that keeps up.
 const LINK_PAUSE = 50;
 const LINK_ENDED = "The kernel has ended; run the cell again to go on.";
 
-export class FormLink {
+export class FormLink extends KernelLink {
   /** @param {any} model */
   constructor(model) {
-    this.model = model;
+    super(model);
     this.view = `v${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
     /** @type {Record<string, any>} */
     this.draft = structuredClone(model.get("state").draft);
@@ -19,8 +19,6 @@ export class FormLink {
     this.touched = new Set();
     /** Whether somebody has pressed Run. */
     this.wasTried = false;
-    /** Whether the kernel that made this form is known to be gone. */
-    this.hasEnded = false;
     /** Where an entry was added that nobody has left yet. @type {(string|number)[]} */
     this._begun = [];
     this._n = 0;
@@ -29,14 +27,8 @@ export class FormLink {
     /** @type {Set<string>} */
     this._dirty = new Set();
     this._timer = 0;
-    /** @type {Map<string, Set<Listener>>} */
-    this._listeners = new Map();
     this._onState = () => this._take(model.get("state"));
-    this._onMessage = (/** @type {any} */ content, /** @type {any[]} */ buffers) => {
-      for (const key of Object.keys(content ?? {})) this._fire(key, content, buffers ?? []);
-    };
     model.on("change:state", this._onState);
-    model.on("msg:custom", this._onMessage);
     // The host reports a restart at once, before any button is pressed.
     this._onLive = () => this.ask({ do: "here", view: this.view });
     model.on("comm_live_update", this._onLive);
@@ -46,9 +38,8 @@ export class FormLink {
     clearTimeout(this._timer);
     this.flush();
     this.model.off("change:state", this._onState);
-    this.model.off("msg:custom", this._onMessage);
     this.model.off("comm_live_update", this._onLive);
-    this._listeners.clear();
+    super.dispose();
   }
 
   /** What is drawn for a field. @param {string} name */
@@ -116,11 +107,6 @@ export class FormLink {
     this._fire("said", { said: words }, []);
   }
 
-  /** @param {any} content @param {any[]} [buffers] @returns {Promise<void>} */
-  async send(content, buffers) {
-    await this.model.send(content, undefined, buffers);
-  }
-
   /** Send a message; display an error if the kernel is gone. @param {any} content @param {any[]} [buffers] @returns {Promise<boolean>} Whether it was sent. */
   async ask(content, buffers) {
     const isSent = await this.send(content, buffers).then(() => true, () => false);
@@ -131,20 +117,8 @@ export class FormLink {
     return isSent;
   }
 
-  /** @param {string} key @param {Listener} listener @returns {() => void} */
-  on(key, listener) {
-    const listeners = this._listeners.get(key) ?? new Set();
-    this._listeners.set(key, listeners.add(listener));
-    return () => listeners.delete(listener);
-  }
-
   _heard() {
     return this.state.view === this.view ? this.state.n : (this._before ?? 0);
-  }
-
-  /** @param {string} key @param {any} content @param {any[]} buffers */
-  _fire(key, content, buffers) {
-    for (const listener of [...(this._listeners.get(key) ?? [])]) listener(content, buffers);
   }
 
   /** Apply a state from the kernel; a field edited since keeps its value. @param {any} state */

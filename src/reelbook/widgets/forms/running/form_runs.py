@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 50
 """Runs on the page; the library has all of them."""
 MAX_LINES, MAX_LINE_LENGTH = 2_000, 1_000
-CANCEL_REQUESTED, NOT_CANCELLED = "The service was asked to stop it.", "The service did not cancel it: it goes on."
-TOO_LATE = "It had ended before it could be cancelled."
 
 log = logging.getLogger("reelbook")
 
@@ -42,7 +40,13 @@ class FormRuns:
         self._count = self._ends = 0
         self._presses = Presses()
         self._guard = threading.RLock()
-        self._updates = LiveUpdates(self, FormRuns._publish, FormRuns._bundle, FormRuns._key, FormRuns._is_over)
+        self._updates = LiveUpdates(
+            self,
+            FormRuns._publish,
+            FormRuns._bundle,
+            FormRuns._key,
+            lambda runs: all(entry.is_over for entry in runs.entries),
+        )
         self._clips = RunFileSender(form, _files_of(self, form))
         self.handlers: Mapping[str, Handler] = {
             "run": self._run,
@@ -134,18 +138,13 @@ class FormRuns:
 
     def _cancel(self, content: dict[str, Any], _: list[memoryview]) -> None:
         entry, form = self._find_entry(content), self._form
-        if form is None or entry is None or entry.run is None or entry.is_over or entry.is_cancelling:
+        if form is None or entry is None or not entry.can_cancel:
             return
-        run, entry.is_cancelling, entry.cancel_message = entry.run, True, ""
+        entry.is_cancelling, entry.cancel_message = True, ""
         self._updates.start()
 
         def cancel() -> None:
-            try:
-                is_accepted = run.cancel()
-                message = CANCEL_REQUESTED if is_accepted else TOO_LATE if entry.is_over else NOT_CANCELLED
-            except Exception as error:
-                is_accepted, message = False, str(error)
-            entry.cancel_message, entry.is_cancelling = message, is_accepted
+            entry.cancel()
             self._updates.start()
 
         form.in_background("cancel", cancel)
@@ -211,9 +210,6 @@ class FormRuns:
             keys = [entry.progress_key for entry in self._entries]
         states, fractions, lines = zip(*keys, strict=True) if keys else ((), (), ())
         return states, sum(fractions) / max(len(keys), 1), sum(lines)
-
-    def _is_over(self) -> bool:
-        return all(entry.is_over for entry in self.entries)
 
 
 def _files_of(running: FormRuns, form: Form) -> Callable[[str], tuple[LocalFile, ...]]:

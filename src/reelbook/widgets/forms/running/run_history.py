@@ -13,13 +13,18 @@ from ....display import run_text
 from ....display.embedding import MIME_TYPES
 from ....display.formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
 from ....display.input_code import format_run_code
-from ....display.run_card import find_blamed_fields, format_error_type, format_failure_facts, format_next_step
+from ....display.run_card import (
+    find_blamed_fields,
+    format_error_type,
+    format_failure_facts,
+    format_next_step,
+    format_reason,
+)
 from ....display.run_progress import FINAL_STATES
 from ....errors import (
     InvalidInput,
     LibraryError,
     OverBudget,
-    RunFailed,
     ServiceError,
     UncertainRun,
     UnknownModel,
@@ -42,6 +47,8 @@ STATUS_WORDS = {
     "cancelled": "cancelled", "unfinished": "unfinished", "uncertain": "uncertain",
 }  # fmt: skip
 SENDING = "being sent to the service"
+CANCEL_REQUESTED, NOT_CANCELLED = "The service was asked to stop it.", "The service did not cancel it: it goes on."
+TOO_LATE = "It had ended before it could be cancelled."
 UNSENT = (InvalidInput, LibraryError, OverBudget, UnknownModel, Unreachable)
 """Errors raised before anything is sent."""
 
@@ -72,6 +79,21 @@ class Entry:
         """Record when it ended, once it has."""
         if self.ended_at is None and self.is_over:
             self.ended_at = time.monotonic()
+
+    def cancel(self) -> None:
+        """Ask the service to cancel the run, wait for its answer, and record the outcome."""
+        assert self.run is not None
+        try:
+            is_accepted = self.run.cancel()
+            message = CANCEL_REQUESTED if is_accepted else TOO_LATE if self.is_over else NOT_CANCELLED
+        except Exception as error:
+            is_accepted, message = False, str(error)
+        self.cancel_message, self.is_cancelling = message, is_accepted
+
+    @property
+    def can_cancel(self) -> bool:
+        """Whether it can be cancelled, and is not being cancelled already."""
+        return self.run is not None and not self.is_over and not self.is_cancelling
 
     @property
     def is_completed(self) -> bool:
@@ -128,7 +150,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
 
 
 def _entry_json(entry: Entry) -> dict[str, Any]:
-    common = {**_state_json(entry), "lead": shorten(_lead(entry.value), run_text.MAX_PROMPT_LENGTH)}
+    common = {**_state_json(entry), "lead": shorten(run_text.get_prompt(entry.value), run_text.MAX_PROMPT_LENGTH)}
     # The state itself names a cancelled run.
     if entry.cancel_message and entry.status != "cancelled":
         common["said"] = shorten(entry.cancel_message, MAX_REASON_LENGTH)
@@ -205,7 +227,7 @@ def _completed_json(run: Run) -> dict[str, Any]:
         "facts": facts,
         "seed": seed_text,
         "paid": paid,
-        "whole": join_with_dots(shorten(run_text.get_prompt(run), MAX_CAPTION_LENGTH), *facts),
+        "whole": join_with_dots(shorten(run_text.get_prompt(run.input), MAX_CAPTION_LENGTH), *facts),
         "files": [file_json(file) for file in files[:MAX_FILES]],
         "can": [*(["log"] if run.logs else []), "use", "code", "facts"],
     }
@@ -217,7 +239,6 @@ def _completed_json(run: Run) -> dict[str, Any]:
 
 def _failed_json(run: Run) -> dict[str, Any]:
     """A run without a result: the reason, the invalid values, the cost, and the next step."""
-    reason = run.failure.message if isinstance(run.failure, RunFailed) else str(run.failure or "")
     advice, code = format_next_step(run)
     labels = _labels(run.input)
     paid = "not charged" if run.credits == 0 else format_credits(run.credits, run.credits_source)
@@ -227,7 +248,7 @@ def _failed_json(run: Run) -> dict[str, Any]:
         "lines": len(run.logs),
         "facts": [paid] if paid else [],
         "paid": paid,
-        "error": "" if cancelled else shorten(format_sentence(reason, labels), MAX_REASON_LENGTH),
+        "error": "" if cancelled else shorten(format_sentence(format_reason(run), labels), MAX_REASON_LENGTH),
         "blamed": [
             [format_sentence(f"`{name}`", labels), shorten(value, 120)] for name, value in find_blamed_fields(run)
         ],
@@ -314,7 +335,3 @@ def find_newest_entries(entries: Sequence[Entry], count: int) -> list[Entry]:
 def _labels(value: Any) -> dict[str, str]:
     """The labels of the fields of an input."""
     return get_labels(get_sheet(type(value))) if isinstance(value, Input) else {}
-
-
-def _lead(value: Input) -> str:
-    return " ".join(str(getattr(value, "prompt", "") or "").split())

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ....display.update_clock import Bundle, Key
+from ....display.update_clock import Bundle
 from ....errors import ReelbookError
 from ..base_widget import Handler
 from ..fields.draft import Draft
@@ -46,7 +46,11 @@ class FormSweeps:
         self._completed: dict[str, CompletedRun] = {}
         self._displayed = ""
         self._updates = LiveUpdates(
-            self, FormSweeps._update_page, FormSweeps._bundle, FormSweeps._key, FormSweeps._is_over
+            self,
+            FormSweeps._update_page,
+            FormSweeps._bundle,
+            lambda sweeps: progress_key(sweeps.entries),
+            lambda sweeps: all(entry.is_over for entry in sweeps.entries),
         )
         self.handlers: Mapping[str, Handler] = {
             "sweep": self._planning.on_axes, "sweep_run": self._run, "sweep_do": self._do, "sweep_show": self._show,
@@ -285,9 +289,3 @@ class FormSweeps:
             self._planning.request_plan()
         if bundle["html"]:
             self._send_panel(bundle["entry"], bundle["html"])
-
-    def _key(self) -> Key:
-        return progress_key(self.entries)
-
-    def _is_over(self) -> bool:
-        return all(entry.is_over for entry in self.entries)

@@ -16,6 +16,7 @@ from ....models.catalog import find_endpoint
 from ....models.pricing import Estimate
 from ....sweeps.execute.run_options import make_options
 from ....sweeps.plan.sweep_call import sweep
+from ....util.printable import format_count
 from ..page_messages import format_sentence
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def make_preview(
     source = "exact" if facts.is_exact else "assumed"
     summary = {
         "number": number,
-        "line": join_with_dots(f"{facts.runs:,} run{'' if facts.runs == 1 else 's'}", *plan_card.format_price(facts)),
+        "line": join_with_dots(format_count(facts.runs, "run"), *plan_card.format_price(facts)),
         "runs": facts.possible - (facts.in_library or 0),
         "possible": facts.possible,
         "due": known_due,

@@ -169,7 +169,7 @@ def _suggest_around(node: Node, value: Any) -> str:
     else:
         wanted = [float(low or 0) + place for place in (1, 2, 3)]
     found = [_clamp(node, number) for number in wanted]
-    return ", ".join(dict.fromkeys(_format_number(number) for number in found if number is not None))
+    return ", ".join(dict.fromkeys(f"{number.normalize():f}" for number in found if number is not None))
 
 
 def _clamp(node: Node, number: float) -> Decimal | None:
@@ -181,10 +181,6 @@ def _clamp(node: Node, number: float) -> Decimal | None:
     exact = min(max(exact, bounds.get("min", exact)), bounds.get("max", exact))
     is_out = exact <= bounds.get("above", exact - 1) or exact >= bounds.get("below", exact + 1)
     return None if is_out or (unit is not None and exact % unit) else exact
-
-
-def _format_number(number: Decimal) -> str:
-    return f"{number.normalize():f}"
 
 
 # Lines.
