@@ -116,7 +116,8 @@ export class Clip {
   async #load() {
     const source = await this.bring().catch(() => /** @type {Source} */ ({ words: "" }));
     this.source = source;
-    if (source.times?.length === this.frames) this.times = source.times;
+    const times = [source.times, source.index?.times].find((found) => found?.length === this.frames);
+    if (times) this.times = times;
     try {
       if (!canDecode() || !source.bytes || !source.index) throw new Error("It can only be played.");
       const frames = new Frames(pageFrames(), source.index, source.bytes);
@@ -124,7 +125,6 @@ export class Clip {
         frames.close();
         throw new Error("The index is of another file.");
       }
-      this.times ??= frames.times;
       this.#use(new DecodedPicture(frames, this.box, this.rate));
     } catch {
       await this.#playInstead();
@@ -135,11 +135,13 @@ export class Clip {
   async #playInstead() {
     this.picture?.close();
     this.picture = null;
-    const { bytes, url, words } = this.source ?? {};
+    const { bytes, url, words, index } = this.source ?? {};
     const address = url || this.url || (bytes ? URL.createObjectURL(new Blob([/** @type {any} */ (bytes)], { type: "video/mp4" })) : "");
     if (!address || !this.video) return this.#fail(words);
     this.video.src = address;
-    this.#use(new PlayedPicture(this, this.video, () => this.#fail()));
+    const { frames, rate, seconds } = this;
+    const times = index ? index.times ?? null : this.times;
+    this.#use(new PlayedPicture({ frames, rate, seconds, times }, this.video, () => this.#fail()));
     this.box.dispatchEvent(new CustomEvent("reelbook:played", { bubbles: true }));
   }
 
@@ -160,7 +162,7 @@ export class Clip {
 async function sourceOf(box, url) {
   const index = box.dataset.index ? JSON.parse(box.dataset.index) : null;
   const times = box.dataset.times ? JSON.parse(box.dataset.times) : null;
-  if (!url || !index || !canDecode()) return { url };
+  if (!url || !index || !canDecode()) return { url, index, times };
   if (url.startsWith("data:")) return { index, times, url, bytes: bytesOf(url) };
   // A page from a file may not read its neighbours, though it may play them.
   const answer = await fetch(url).catch(() => null);
