@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import random
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 from markupsafe import Markup
@@ -27,7 +25,7 @@ pytestmark = pytest.mark.browser
 SCRIPT = """
 window.clips = [...document.querySelectorAll("[data-rb-clip]")].map((box) => new Clip(box));
 window.readNumber = readNumber;
-window.store = pageFrames();
+Object.assign(window, {store: pageFrames(), Clock, watchView});
 window.numberIn = ({picture, video}) => picture?.canvas
   ? readNumber(picture.canvas, picture.canvas.width, picture.canvas.height)
   : readNumber(video, video.videoWidth, video.videoHeight);
@@ -90,7 +88,9 @@ def random_numbers(count: int) -> list[int]:
     chance = random.Random(7)
     numbers = [0]
     while len(numbers) < count:
-        numbers.append(chance.randrange(1000) if chance.random() < 0.5 else max(0, numbers[-1] + chance.choice((-1, 1))))
+        numbers.append(
+            chance.randrange(1000) if chance.random() < 0.5 else max(0, numbers[-1] + chance.choice((-1, 1)))
+        )
     return numbers
 
 
@@ -109,7 +109,7 @@ def test_each_frame_is_the_wanted_one(page: Page, tmp_path: Path, as_preview: bo
 @pytest.mark.parametrize("as_preview", [False, True], ids=["originals", "previews"])
 def test_the_player_shows_the_wanted_frame_too(page: Page, tmp_path: Path, as_preview: bool) -> None:
     """Where the page may not decode, the browser's player seeks."""
-    kinds = [kind for kind in KINDS if kind.is_decoded]
+    kinds = [kind for kind in KINDS if kind.is_decoded and (as_preview or kind.is_played)]
     page.add_init_script("delete globalThis.VideoDecoder")
     open_page(page, tmp_path, [markup(numbered_clip(tmp_path, kind), as_preview=as_preview) for kind in kinds])
 
@@ -117,3 +117,101 @@ def test_the_player_shows_the_wanted_frame_too(page: Page, tmp_path: Path, as_pr
 
     assert [(str(kinds[place]), *facts) for place, *facts in wrong] == []
     assert loaded(page) == ["played"] * len(kinds)
+
+
+@pytest.mark.parametrize("name", ["turned by 90", "turned, odd", "wide pixels"])
+def test_the_picture_has_the_size_of_the_player(page: Page, tmp_path: Path, name: str) -> None:
+    """After the rotation, and with square pixels."""
+    open_page(page, tmp_path, [markup(numbered_clip(tmp_path, kind_of(name)), as_preview=False)])
+    page.evaluate("clips[0].show(0)")
+
+    sizes = page.evaluate(
+        """async () => {
+          const [{video, picture: {canvas}}] = clips;
+          await new Promise((done) => { video.onloadeddata = done; video.preload = "auto"; video.load(); });
+          return [[canvas.width, canvas.height], [video.videoWidth, video.videoHeight]];
+        }"""
+    )
+
+    assert sizes[0] == sizes[1]
+
+
+def test_damaged_bytes_leave_it_to_the_player_and_the_others_go_on(page: Page, tmp_path: Path) -> None:
+    """It says that it is played; the frames of the others are exact."""
+    whole = numbered_clip(tmp_path, kind_of("plain"))
+    content = bytearray(whole.read_bytes())
+    index = read_frame_index(whole)
+    assert index is not None
+    place = index.keys[2]
+    content[index.offsets[place] : index.offsets[place] + 200] = bytes(200)
+    (tmp_path / "damaged.mp4").write_bytes(content)
+    damaged = markup(whole, as_preview=False).replace(
+        data_uri("video/mp4", whole.read_bytes()), data_uri("video/mp4", bytes(content))
+    )
+    played = (
+        "clips.map(({box}) => box.addEventListener('reelbook:played', () => { window.said = (window.said ?? 0) + 1; }))"
+    )
+    open_page(page, tmp_path, [damaged, *[markup(whole, as_preview=False)] * 3])
+    page.evaluate(played)
+
+    wrong = page.evaluate("scrub", [0, 5, index.numbers[place] + 1, 3, 39, 20])
+
+    assert [facts for facts in wrong if facts[0] > 0] == []
+    assert loaded(page) == ["played", "decoded", "decoded", "decoded"]
+    assert page.evaluate("said") == 1
+    assert page.evaluate("store.clips.size") == 3
+
+
+@pytest.mark.parametrize("name", ["HEVC", "MPEG-4 part 2"])
+def test_what_cannot_be_played_says_so(page: Page, tmp_path: Path, name: str) -> None:
+    """If the original is given all the same; the others go on."""
+    paths = [numbered_clip(tmp_path, kind_of(one)) for one in (name, "plain")]
+    open_page(page, tmp_path, [markup(path, as_preview=False) for path in paths])
+
+    wrong = page.evaluate("scrub", [0, 7])
+
+    assert [facts for facts in wrong if facts[0] > 0] == []
+    assert page.evaluate("clips.map(({box}) => box.dataset.broken)") == ["cannot be played here", None]
+
+
+def test_memory_is_within_the_budget_and_given_back(page: Page, tmp_path: Path) -> None:
+    """24 clips of 480p: while they are scrubbed, after they are closed, and after they are removed from the page."""
+    kind = Kind("480p", frames=49, size=(854, 480), options={"g": "250", "bf": "2"})
+    box = markup(numbered_clip(tmp_path, kind), as_preview=False)
+    open_page(page, tmp_path, [box] * 24)
+
+    wrong = page.evaluate("scrub", random_numbers(8))
+
+    assert wrong == []
+    assert 0 < page.evaluate("store.used") <= page.evaluate("store.budget") <= 256e6
+    page.evaluate("clips.slice(0, 12).forEach((clip) => clip.unload())")
+    assert page.evaluate("[store.clips.size, document.querySelectorAll('canvas').length]") == [12, 12]
+    page.evaluate("clips.forEach((clip) => clip.unload())")
+    assert page.evaluate("[store.used, store.clips.size, document.querySelectorAll('canvas').length]") == [0, 0, 0]
+
+
+def test_a_removed_output_gives_its_memory_back(page: Page, tmp_path: Path) -> None:
+    """As a notebook does when a cell is run again."""
+    path = numbered_clip(tmp_path, KINDS[0])
+    page.set_viewport_size({"width": 800, "height": 600})
+    open_page(
+        page,
+        tmp_path,
+        [Markup('<div id="root">{}</div>').format(Markup("").join([markup(path, as_preview=False)] * 4))],
+    )
+    page.evaluate("window.clock = new Clock(clips); watchView(clock); clock.seek(3)")
+    page.wait_for_function("store.used > 0 && clips.every(({shown}) => shown === 3)")
+
+    page.evaluate("document.querySelector('#root').remove()")
+
+    page.wait_for_function("store.used === 0 && store.clips.size === 0")
+
+
+def test_96_clips_go_together(page: Page, tmp_path: Path) -> None:
+    """Each within its share of the memory."""
+    path = numbered_clip(tmp_path, kind_of("B-frames, one group"))
+    open_page(page, tmp_path, [markup(path, as_preview=True)] * 96)
+
+    assert page.evaluate("scrub", random_numbers(10)) == []
+    assert page.evaluate("store.used <= store.budget")
+    assert loaded(page) == ["decoded"] * 96

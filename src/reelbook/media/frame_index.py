@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import av
 
 from .bounded_open import open_video
-from .stream_facts import get_rate, read_rotation
+from .stream_facts import get_display_size, get_rate, read_rotation, turn_size
 
 if TYPE_CHECKING:
     from av import Packet, VideoStream
@@ -40,6 +40,8 @@ class FrameIndex:
     """Width and height as coded, before the rotation."""
     rotation: int
     """Degrees by which the picture is turned clockwise to be displayed: 0, 90, 180 or 270."""
+    display: tuple[int, int]
+    """Width and height as displayed."""
     offsets: tuple[int, ...]
     """The position of each sample in the file, in the order of decoding."""
     lengths: tuple[int, ...]
@@ -73,7 +75,11 @@ class FrameIndex:
             found["numbers"] = self.numbers
         if not self.is_even:
             found["times"] = [round(time, 5) for time in self.times]
-        return {**found, "rotation": self.rotation} if self.rotation else found
+        if self.rotation:
+            found["rotation"] = self.rotation
+        if self.display != turn_size(self.size, self.rotation):
+            found["display"] = self.display
+        return found
 
 
 def _ends(offsets: Sequence[int], lengths: Sequence[int]) -> list[int]:
@@ -112,11 +118,13 @@ def _index(container: av.container.InputContainer, stream: VideoStream, file: Bi
         return None  # Two frames at one time: their order is unknown.
     numbers = {pts: number for number, pts in enumerate(visible)}
     base = stream.time_base or Fraction(1, 24)
+    size, rotation = (stream.width, stream.height), read_rotation(container, stream)
     return FrameIndex(
         codec,
         bytes(stream.codec_context.extradata or b"") if codec.startswith(("avc1", "av01")) else b"",
-        (stream.width, stream.height),
-        read_rotation(container, stream),
+        size,
+        rotation,
+        get_display_size(size, stream.codec_context.sample_aspect_ratio, rotation),
         tuple(sample.offset for sample in samples),
         tuple(sample.length for sample in samples),
         tuple(place for place, sample in enumerate(samples) if sample.is_key),

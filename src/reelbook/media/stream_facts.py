@@ -54,8 +54,9 @@ def read_rotation(container: InputContainer, stream: VideoStream) -> int:
 
 def read_display_size(container: InputContainer, stream: VideoStream) -> Size:
     """Width and height as displayed."""
-    aspect = stream.codec_context.sample_aspect_ratio
-    return get_display_size((stream.width, stream.height), aspect, read_rotation(container, stream))
+    rotation = read_rotation(container, stream)
+    # After a frame was decoded: only then the decoder knows the ratio.
+    return get_display_size((stream.width, stream.height), stream.codec_context.sample_aspect_ratio, rotation)
 
 
 def read_timing(container: InputContainer, stream: VideoStream) -> tuple[int, Fraction]:

@@ -22,6 +22,7 @@ const MIN_WINDOW = 4; // So many frames around the wanted one are held, however 
  * @property {number[]} [times]
  * @property {string} rate
  * @property {number} [rotation]
+ * @property {number[]} [display] Width and height as displayed, if its pixels are not square.
  * @property {VideoColorSpaceInit} [colours]
  */
 
