@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from markupsafe import Markup
 from playwright.sync_api import Browser, Page
@@ -18,9 +19,31 @@ from reelbook.media.frame_index import read_frame_index, read_uneven_times
 from reelbook.media.local_file import LocalFile
 from reelbook.media.previews import make_preview
 from reelbook.models.service_file import File
+from tests.browser.test_colours import LOW_AND_HIGH, NEAR, ODD
+from tests.media.bars import COLOURS, SAYS, Says, bar_clip
 from tests.numbered import KINDS, READ_NUMBER, Kind, kind_of, numbered_clip
 
 pytestmark = pytest.mark.browser
+
+BARS = """async (count) => {
+  const [clip] = clips;
+  const {video} = clip;
+  await clip.show(1.5 / 24);
+  const read = (media, width, height) => {
+    const pen = new OffscreenCanvas(width, height).getContext("2d");
+    pen.drawImage(media, 0, 0);
+    return Array.from({length: count}, (_, bar) =>
+      [...pen.getImageData(Math.floor((2 * bar + 1) * width / (2 * count)), height >> 1, 1, 1).data].slice(0, 3));
+  };
+  const {canvas} = clip.picture;
+  const decoded = read(canvas, canvas.width, canvas.height);
+  const presented = new Promise((done) => video.requestVideoFrameCallback(done));
+  Object.assign(video, {muted: true, preload: "auto", onloadeddata: () => { video.currentTime = 0.06; }});
+  video.load();
+  await presented;
+  return [decoded, read(video, video.videoWidth, video.videoHeight)];
+}"""
+"""The colours of the bars on the canvas, and in the player."""
 
 SCRIPT = """
 window.clips = [...document.querySelectorAll("[data-rb-clip]")].map((box) => new Clip(box));
@@ -48,6 +71,9 @@ PAGE = Markup(
 )
 
 
+QUICK = (SAYS[0], SAYS[2], SAYS[5], SAYS[6])
+
+
 def markup(path: Path, *, as_preview: bool, is_decoded: bool = True) -> Markup:
     """The box of a clip, as a report has it."""
     source = make_preview(path, longest=120, max_bytes=150_000) if as_preview else path.read_bytes()
@@ -62,11 +88,15 @@ def markup(path: Path, *, as_preview: bool, is_decoded: bool = True) -> Markup:
 
 
 @pytest.fixture
-def page(chromium: Browser) -> Page:
-    """A page in which all scripts run."""
-    page = chromium.new_context().new_page()
-    page.on("pageerror", lambda error: pytest.fail(str(error)))
-    return page
+def page(chromium: Browser) -> Iterator[Page]:
+    """A page in which no script fails."""
+    context = chromium.new_context()
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    context.close()
+    assert errors == []
 
 
 def open_page(page: Page, folder: Path, boxes: Sequence[Markup]) -> None:
@@ -162,6 +192,24 @@ def test_damaged_bytes_leave_it_to_the_player_and_the_others_go_on(page: Page, t
     assert page.evaluate("store.clips.size") == 3
 
 
+def test_damaged_bytes_are_noticed_while_it_plays(page: Page, tmp_path: Path) -> None:
+    """Then too it is left to the player, rather than standing still."""
+    path = numbered_clip(tmp_path, kind_of("plain"))
+    index = read_frame_index(path)
+    assert index is not None
+    content = bytearray(path.read_bytes())
+    place = index.offsets[index.keys[1]]
+    content[place : place + 200] = bytes(200)
+    box = markup(path, as_preview=False).replace(
+        data_uri("video/mp4", path.read_bytes()), data_uri("video/mp4", bytes(content))
+    )
+    open_page(page, tmp_path, [box])
+
+    page.evaluate("window.clock = new Clock(clips); watchView(clock); clock.play()")
+
+    page.wait_for_function("clips[0].box.dataset.loaded === 'played'")
+
+
 @pytest.mark.parametrize("name", ["HEVC", "MPEG-4 part 2"])
 def test_what_cannot_be_played_says_so(page: Page, tmp_path: Path, name: str) -> None:
     """If the original is given all the same; the others go on."""
@@ -207,6 +255,29 @@ def test_a_removed_output_gives_its_memory_back(page: Page, tmp_path: Path) -> N
     page.wait_for_function("store.used === 0 && store.clips.size === 0")
 
 
+def test_an_output_removed_out_of_view_gives_its_memory_back(page: Page, tmp_path: Path) -> None:
+    """At the latest when the next clip is loaded."""
+    path = numbered_clip(tmp_path, KINDS[0])
+    open_page(page, tmp_path, [markup(path, as_preview=False)] * 3)
+    page.evaluate("Promise.all(clips.slice(0, 2).map((clip) => clip.show(0)))")
+
+    page.evaluate("clips.slice(0, 2).forEach(({box}) => box.remove())")
+    page.evaluate("clips[2].show(0)")
+
+    assert page.evaluate("[store.clips.size, store.owners.size, clips.map(({isLoaded}) => isLoaded)]") == [
+        1, 1, [False, False, True],
+    ]  # fmt: skip
+
+
+def test_what_comes_after_it_was_closed_is_not_held(page: Page, tmp_path: Path) -> None:
+    """A file takes its time, and the viewer may be closed meanwhile."""
+    open_page(page, tmp_path, [markup(numbered_clip(tmp_path, KINDS[0]), as_preview=False)])
+
+    page.evaluate("(() => { const loaded = clips[0].load(); clips[0].unload(); return loaded; })()")
+
+    assert page.evaluate("[store.clips.size, clips[0].isLoaded]") == [0, False]
+
+
 def test_96_clips_go_together(page: Page, tmp_path: Path) -> None:
     """Each within its share of the memory."""
     path = numbered_clip(tmp_path, kind_of("B-frames, one group"))
@@ -215,3 +286,25 @@ def test_96_clips_go_together(page: Page, tmp_path: Path) -> None:
     assert page.evaluate("scrub", random_numbers(10)) == []
     assert page.evaluate("store.used <= store.budget")
     assert loaded(page) == ["decoded"] * 96
+
+
+COLOUR_CASES = [
+    pytest.param(codec, suffix, says, size, marks=() if says in QUICK and size[1] == 240 else pytest.mark.deep)
+    for codec, suffix in (("libx264", ".mp4"), ("libvpx-vp9", ".webm"), ("libvpx-vp9", ".mp4"))
+    for says in (*SAYS, *ODD)
+    for size in LOW_AND_HIGH
+] + [pytest.param("libvpx", ".webm", says, (320, 240)) for says in (SAYS[0], SAYS[2], SAYS[5])]
+
+
+@pytest.mark.parametrize(("codec", "suffix", "says", "size"), COLOUR_CASES, ids=str)
+def test_colours_are_those_of_the_player(
+    page: Page, tmp_path: Path, codec: str, suffix: str, says: Says, size: tuple[int, int]
+) -> None:
+    """WebCodecs by themselves take for BT.709 what is not stated, and overlook all that a VP9 file states."""
+    clip = bar_clip(tmp_path / f"clip{suffix}", size, says, codec=codec)
+    open_page(page, tmp_path, [markup(clip, as_preview=False)])
+
+    decoded, played = np.array(page.evaluate(BARS, len(COLOURS)))
+
+    assert loaded(page) == ["decoded"]
+    assert np.abs(decoded - played).max() <= NEAR

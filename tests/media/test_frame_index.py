@@ -160,5 +160,5 @@ def test_the_page_gets_no_list_that_follows_from_another(folder: Path) -> None:
     index = read_frame_index(numbered_clip(folder, kind_of("plain")))
 
     assert index is not None
-    assert set(index.to_json()) == {"codec", "description", "size", "lengths", "keys", "rate", "jumps"}
+    assert set(index.to_json()) == {"codec", "description", "size", "lengths", "keys", "rate", "jumps", "colours"}
     assert index.rate == Fraction(24)

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import av
 
+from . import video_colours
 from .bounded_open import open_video
-from .stream_facts import get_display_size, get_rate, read_rotation, turn_size
+from .stream_facts import get_display_size, get_rate, get_rotation, read_first_frame, turn_size
+from .video_colours import Colours
 
 if TYPE_CHECKING:
     from av import Packet, VideoStream
@@ -26,6 +28,20 @@ MAX_FRAMES = 100_000
 MAX_BLOCK_HEADER = 64
 IDR = 5
 """The type of an H.264 unit at which a decoder starts anew."""
+
+_MATRICES = {0: "rgb", 1: "bt709", 5: "bt470bg", 6: "smpte170m", 9: "bt2020-ncl"}
+_PRIMARIES = {1: "bt709", 5: "bt470bg", 6: "smpte170m", 9: "bt2020", 12: "smpte432"}
+_TRANSFERS = {
+    1: "bt709",
+    6: "smpte170m",
+    8: "linear",
+    13: "iec61966-2-1",
+    14: "bt709",
+    15: "bt709",
+    16: "pq",
+    18: "hlg",
+}
+"""The names of WebCodecs for the codes of H.273; 14 and 15 are the curve of BT.709 at more bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +58,8 @@ class FrameIndex:
     """Degrees by which the picture is turned clockwise to be displayed: 0, 90, 180 or 270."""
     display: tuple[int, int]
     """Width and height as displayed."""
+    colours: Colours
+    """The colour space as a player takes it; WebCodecs by itself take all that is not stated in H.264 for BT.709."""
     offsets: tuple[int, ...]
     """The position of each sample in the file, in the order of decoding."""
     lengths: tuple[int, ...]
@@ -70,6 +88,7 @@ class FrameIndex:
             "codec": self.codec, "description": base64.b64encode(self.description).decode(), "size": self.size,
             "lengths": self.lengths, "keys": self.keys, "rate": f"{self.rate.numerator}/{self.rate.denominator}",
             "jumps": {str(place): jump for place, jump in enumerate(jumps) if jump},
+            "colours": self._format_colours(),
         }  # fmt: skip
         if self.numbers != tuple(range(len(self.numbers))):
             found["numbers"] = self.numbers
@@ -80,6 +99,18 @@ class FrameIndex:
         if self.display != turn_size(self.size, self.rotation):
             found["display"] = self.display
         return found
+
+    def _format_colours(self) -> dict[str, Any]:
+        """The colour space in the terms of `VideoColorSpaceInit`, which has no name for some."""
+        names = {
+            "matrix": _MATRICES.get(self.colours.matrix),
+            "primaries": _PRIMARIES.get(self.colours.primaries),
+            "transfer": _TRANSFERS.get(self.colours.transfer),
+        }
+        return {
+            "fullRange": self.colours.range == video_colours.FULL,
+            **{key: name for key, name in names.items() if name},
+        }
 
 
 def _ends(offsets: Sequence[int], lengths: Sequence[int]) -> list[int]:
@@ -118,13 +149,17 @@ def _index(container: av.container.InputContainer, stream: VideoStream, file: Bi
         return None  # Two frames at one time: their order is unknown.
     numbers = {pts: number for number, pts in enumerate(visible)}
     base = stream.time_base or Fraction(1, 24)
-    size, rotation = (stream.width, stream.height), read_rotation(container, stream)
+    frame = read_first_frame(container, stream)
+    if frame is None:
+        return None
+    size, rotation = (stream.width, stream.height), get_rotation(frame)
     return FrameIndex(
         codec,
         bytes(stream.codec_context.extradata or b"") if codec.startswith(("avc1", "av01")) else b"",
         size,
         rotation,
         get_display_size(size, stream.codec_context.sample_aspect_ratio, rotation),
+        video_colours.get_colours(frame, stream.codec_context.name),
         tuple(sample.offset for sample in samples),
         tuple(sample.length for sample in samples),
         tuple(place for place, sample in enumerate(samples) if sample.is_key),

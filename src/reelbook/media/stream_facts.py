@@ -37,8 +37,8 @@ def get_display_size(coded: Size, aspect: Fraction | None, rotation: int) -> Siz
     return turn_size((max(1, width), coded[1]), rotation)
 
 
-def read_rotation(container: InputContainer, stream: VideoStream) -> int:
-    """The rotation that the file asks for, which a decoder states with its first frame; 0 if none can be decoded.
+def read_first_frame(container: InputContainer, stream: VideoStream) -> VideoFrame | None:
+    """The first frame, with which a decoder states rotation and colours; None if it cannot be decoded.
 
     Afterwards the container is at its start.
     """
@@ -49,6 +49,12 @@ def read_rotation(container: InputContainer, stream: VideoStream) -> int:
     except Exception:
         frame = None
     container.seek(0, stream=stream, backward=True)
+    return frame
+
+
+def read_rotation(container: InputContainer, stream: VideoStream) -> int:
+    """The rotation that the file asks for; 0 if no frame can be decoded."""
+    frame = read_first_frame(container, stream)
     return get_rotation(frame) if frame is not None else 0
 
 

@@ -40,6 +40,10 @@ export class DecodedPicture {
     this.frames.prepare(number, this.ahead);
   }
 
+  get isBroken() {
+    return this.frames.isBroken;
+  }
+
   rest() {}
 
   close() {
