@@ -40,6 +40,8 @@ class Kind:
     """Width of a pixel through its height."""
     is_decoded: bool = True
     """Whether browsers decode it."""
+    is_played: bool = True
+    """Whether Chromium's player finds all its frames; seeking to an open group ends in an error of its own."""
 
     def __str__(self) -> str:
         return self.name
@@ -57,7 +59,7 @@ def _kinds() -> list[Kind]:
     kinds = [
         Kind("plain", options={"bf": "0", "g": "12"}),
         Kind("B-frames, one group", options=one_group, frames=70),
-        Kind("open groups", options=open_groups),
+        Kind("open groups", options=open_groups, is_played=False),
         Kind("closed groups with B-frames", options={"g": "10", "bf": "2", "sc_threshold": "0"}, rate=Fraction(25)),
         Kind("odd size", size=(161, 91), pixels="yuv444p", options={"bf": "2"}),
         Kind("uneven", ticks=uneven, options={"bf": "3", "g": "12"}),

@@ -29,11 +29,13 @@ from reelbook.display.report.make_report import write_report
 from reelbook.display.report.report_entries import group_entries
 from reelbook.display.synced_clips import Clip, render_synced_clips
 from reelbook.errors import ReelbookError
+from reelbook.media.frame_index import read_frame_index
 from reelbook.storage.run_identity import format_canonical
 from reelbook.sweeps.results.table_files import find_paths
 from tests.clips import film
 from tests.display.stand_in import Read
 from tests.hostile import TEXTS
+from tests.numbered import kind_of, numbered_clip
 from tests.support import examples, png
 
 assert table_accessor.MEASURES  # The import hangs `table.reel` into pandas.
@@ -302,6 +304,21 @@ class TestFolder:
 
         sizes = sorted(path.stat().st_size for path in (target / "media").glob("*.mp4"))
         assert sizes == sorted(Path(path).stat().st_size for path in paths)
+
+    def test_the_index_is_of_the_file_beside_the_page(self, clips: list[str], tmp_path: Path) -> None:
+        """Its provenance moves what comes after it; and what browsers do not decode is there as a preview, too."""
+        hevc = str(numbered_clip(tmp_path, kind_of("HEVC")))
+
+        target = write_report(table_of([clips[0], hevc]), tmp_path / "boats", folder=True)
+
+        page = (target / "index.html").read_text()
+        found = [json.loads(html.unescape(text)) for text in re.findall(r'data-index="([^"]*)"', page)]
+        copy = next(path for path in (target / "media").glob("*.mp4") if "seed-0" in path.name)
+        index = read_frame_index(copy)
+        assert index is not None
+        assert [one["jumps"] for one in found][:1] == [index.to_json()["jumps"]]
+        assert [one["codec"][:4] for one in found] == ["avc1", "avc1"]
+        assert page.count("data:video/mp4") == 1
 
     def test_it_takes_the_place_of_its_predecessor_only(self, clips: list[str], tmp_path: Path) -> None:
         """A report is replaced by a newer one; whatever else is there stays, and is an error."""

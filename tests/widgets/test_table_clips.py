@@ -14,9 +14,11 @@ import pytest
 
 from reelbook.api.table_accessor import Reel
 from reelbook.display import run_progress
+from reelbook.media.frame_index import read_frame_index
 from reelbook.widgets import send_file, table_clips
 from reelbook.widgets.table_clips import MAX_SENDERS, TableFileSender, is_page_attached, show_table
 from tests.clips import film
+from tests.numbered import kind_of, numbered_clip
 
 Sent = list[tuple[dict[str, Any], bytes]]
 
@@ -42,6 +44,18 @@ def brought(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Sent]:
         return sent
 
     return ask
+
+
+def test_a_clip_that_browsers_do_not_decode_comes_as_a_preview(brought: Callable[..., Sent], tmp_path: Path) -> None:
+    """With all its frames, and an index."""
+    kind = kind_of("HEVC")
+
+    sent = brought([[str(numbered_clip(tmp_path, kind))]], {"want": [0, 0]})
+
+    index = read_frame_index(b"".join(part for _, part in sent))
+    assert index is not None
+    assert index.frames == kind.frames
+    assert sent[0][0]["index"] == index.to_json()
 
 
 def test_a_file_comes_in_parts(brought: Callable[..., Sent], clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,23 +7,41 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import av
 
+from . import video_colours
 from .bounded_open import open_video
-from .stream_facts import read_rotation
+from .stream_facts import get_display_size, get_rate, get_rotation, read_first_frame, turn_size
+from .video_colours import Colours
 
 if TYPE_CHECKING:
-    from av import VideoStream
+    from av import Packet, VideoStream
 
 NO_FRAME = -1
 """The number of a sample that is decoded, but cut off by the edit list."""
 EVEN_SECONDS = 1e-3
 """Frames whose times differ from an even rate by less are evenly spaced; containers round their times."""
 MAX_FRAMES = 100_000
+MAX_BLOCK_HEADER = 64
+IDR = 5
+"""The type of an H.264 unit at which a decoder starts anew."""
+
+_MATRICES = {0: "rgb", 1: "bt709", 5: "bt470bg", 6: "smpte170m", 9: "bt2020-ncl"}
+_PRIMARIES = {1: "bt709", 5: "bt470bg", 6: "smpte170m", 9: "bt2020", 12: "smpte432"}
+_TRANSFERS = {
+    1: "bt709",
+    6: "smpte170m",
+    8: "linear",
+    13: "iec61966-2-1",
+    14: "bt709",
+    15: "bt709",
+    16: "pq",
+    18: "hlg",
+}
+"""The names of WebCodecs for the codes of H.273; 14 and 15 are the curve of BT.709 at more bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +56,10 @@ class FrameIndex:
     """Width and height as coded, before the rotation."""
     rotation: int
     """Degrees by which the picture is turned clockwise to be displayed: 0, 90, 180 or 270."""
+    display: tuple[int, int]
+    """Width and height as displayed."""
+    colours: Colours
+    """The colour space as a player takes it; WebCodecs by itself take all that is not stated in H.264 for BT.709."""
     offsets: tuple[int, ...]
     """The position of each sample in the file, in the order of decoding."""
     lengths: tuple[int, ...]
@@ -66,12 +88,29 @@ class FrameIndex:
             "codec": self.codec, "description": base64.b64encode(self.description).decode(), "size": self.size,
             "lengths": self.lengths, "keys": self.keys, "rate": f"{self.rate.numerator}/{self.rate.denominator}",
             "jumps": {str(place): jump for place, jump in enumerate(jumps) if jump},
+            "colours": self._format_colours(),
         }  # fmt: skip
         if self.numbers != tuple(range(len(self.numbers))):
             found["numbers"] = self.numbers
         if not self.is_even:
             found["times"] = [round(time, 5) for time in self.times]
-        return {**found, "rotation": self.rotation} if self.rotation else found
+        if self.rotation:
+            found["rotation"] = self.rotation
+        if self.display != turn_size(self.size, self.rotation):
+            found["display"] = self.display
+        return found
+
+    def _format_colours(self) -> dict[str, Any]:
+        """The colour space in the terms of `VideoColorSpaceInit`, which has no name for some."""
+        names = {
+            "matrix": _MATRICES.get(self.colours.matrix),
+            "primaries": _PRIMARIES.get(self.colours.primaries),
+            "transfer": _TRANSFERS.get(self.colours.transfer),
+        }
+        return {
+            "fullRange": self.colours.range == video_colours.FULL,
+            **{key: name for key, name in names.items() if name},
+        }
 
 
 def _ends(offsets: Sequence[int], lengths: Sequence[int]) -> list[int]:
@@ -84,9 +123,9 @@ def read_frame_index(source: str | Path | bytes) -> FrameIndex | None:
     try:
         if isinstance(source, bytes):
             with av.open(io.BytesIO(source), "r", format="mp4") as container:
-                return _index(container, container.streams.video[0])
-        with open_video(source, to_decode=False) as (container, stream):
-            return _index(container, stream)
+                return _index(container, container.streams.video[0], io.BytesIO(source))
+        with open_video(source, to_decode=False) as (container, stream), Path(source).open("rb") as file:
+            return _index(container, stream, file)
     # Decoders raise errors of many types for a broken file.
     except Exception:
         return None
@@ -98,35 +137,69 @@ def read_uneven_times(path: str | Path) -> tuple[float, ...]:
     return () if index is None or index.is_even else tuple(round(time, 5) for time in index.times)
 
 
-def _index(container: av.container.InputContainer, stream: VideoStream) -> FrameIndex | None:
+def _index(container: av.container.InputContainer, stream: VideoStream, file: BinaryIO) -> FrameIndex | None:
     codec = _format_codec(stream)
-    packets = [packet for packet in container.demux(stream) if packet.size]
-    if codec is None or not packets or len(packets) > MAX_FRAMES or not packets[0].is_keyframe:
+    if codec is None:
         return None
-    if any(packet.pos is None or packet.pos < 0 or packet.pts is None for packet in packets):
+    samples = [_sample(packet, stream, file) for packet in container.demux(stream) if packet.size]
+    if not samples or len(samples) > MAX_FRAMES or not samples[0].is_key:
         return None
-    visible = sorted((packet.pts or 0) for packet in packets if not packet.is_discard)
+    visible = sorted(sample.pts for sample in samples if not sample.is_discard)
     if len(set(visible)) < len(visible) or not visible:
         return None  # Two frames at one time: their order is unknown.
     numbers = {pts: number for number, pts in enumerate(visible)}
     base = stream.time_base or Fraction(1, 24)
+    frame = read_first_frame(container, stream)
+    if frame is None:
+        return None
+    size, rotation = (stream.width, stream.height), get_rotation(frame)
     return FrameIndex(
         codec,
         bytes(stream.codec_context.extradata or b"") if codec.startswith(("avc1", "av01")) else b"",
-        (stream.width, stream.height),
-        read_rotation(container, stream),
-        tuple(packet.pos or 0 for packet in packets),
-        tuple(packet.size for packet in packets),
-        tuple(place for place, packet in enumerate(packets) if packet.is_keyframe),
-        tuple(NO_FRAME if packet.is_discard else numbers[packet.pts or 0] for packet in packets),
+        size,
+        rotation,
+        get_display_size(size, stream.codec_context.sample_aspect_ratio, rotation),
+        video_colours.get_colours(frame, stream.codec_context.name),
+        tuple(sample.offset for sample in samples),
+        tuple(sample.length for sample in samples),
+        tuple(place for place, sample in enumerate(samples) if sample.is_key),
+        tuple(NO_FRAME if sample.is_discard else numbers[sample.pts] for sample in samples),
         tuple(float((pts - visible[0]) * base) for pts in visible),
-        stream.average_rate or stream.guessed_rate or _rate(visible, base),
+        get_rate(stream, visible),
     )
 
 
-def _rate(times: Sequence[int], base: Fraction) -> Fraction:
-    steps = sorted(late - early for early, late in pairwise(times))
-    return 1 / (steps[len(steps) // 2] * base) if steps else Fraction(24)
+class _Sample(NamedTuple):
+    """The facts of a packet, without its data."""
+
+    offset: int
+    length: int
+    pts: int
+    is_key: bool
+    is_discard: bool
+
+
+def _sample(packet: Packet[VideoStream], stream: VideoStream, file: BinaryIO) -> _Sample:
+    """Where a packet is in the file, and whether decoding can start with it; `ValueError` if it is not there as it is."""
+    if packet.pos is None or packet.pos < 0 or packet.pts is None:
+        raise ValueError("a packet without a position or a time")
+    data = bytes(packet)
+    file.seek(packet.pos)
+    # The position in a Matroska file is that of the block, whose header comes before the data.
+    offset = packet.pos + file.read(len(data) + MAX_BLOCK_HEADER).index(data)
+    is_key = packet.is_keyframe and (stream.codec_context.name != "h264" or _has_idr(stream, data))
+    return _Sample(offset, len(data), packet.pts, is_key, packet.is_discard)
+
+
+def _has_idr(stream: VideoStream, data: bytes) -> bool:
+    """Whether an H.264 sample is an instantaneous refresh; WebCodecs start with no other, such as one of an open group."""
+    extra = bytes(stream.codec_context.extradata or b"")
+    width, place = (extra[4] & 3) + 1, 0
+    while place + width < len(data):
+        if data[place + width] & 31 == IDR:
+            return True
+        place += width + int.from_bytes(data[place : place + width])
+    return False
 
 
 def _format_codec(stream: VideoStream) -> str | None:

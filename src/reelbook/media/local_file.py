@@ -230,10 +230,10 @@ class LocalFile(NameHints):
 
     def _probed(self) -> Probe:
         if self.is_video:
-            from .stream_facts import count_frames, read_display_size
+            from .stream_facts import read_display_size, read_timing
 
             with self._opened() as (container, stream):
-                frames, rate = count_frames(container, stream), stream.average_rate or stream.guessed_rate
+                frames, rate = read_timing(container, stream)
                 return Probe(*read_display_size(container, stream), frames, rate)
         from .bounded_open import read_picture_size
 

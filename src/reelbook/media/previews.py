@@ -14,7 +14,7 @@ from typing import cast
 
 import av
 from av import VideoCodecContext, VideoFrame, VideoStream
-from av.container import InputContainer, OutputContainer
+from av.container import OutputContainer
 
 from ..errors import ReelbookError
 from ..util.containers import MalformedFile, parse_boxes
@@ -22,7 +22,7 @@ from . import derived_cache, stills, video_colours
 from .bounded_open import open_video
 from .derived_cache import FileVersion
 from .local_file import is_video
-from .stream_facts import get_display_size, read_rotation
+from .stream_facts import get_display_size, read_rotation, read_timing
 
 ENCODERS = ("libx264", "libvpx-vp9")
 """Encoders whose output browsers play in an MP4; the first available is used."""
@@ -93,8 +93,7 @@ def make_preview(path: str | Path, *, longest: int, max_bytes: int, gop: int = G
 def _encoded(file: FileVersion, encoder: str, longest: int, max_bytes: int, gop: int) -> bytes | None:
     out = io.BytesIO()
     with open_video(file.path) as (source, clip), ExitStack() as stack:
-        rate = clip.average_rate or clip.guessed_rate or Fraction(24)
-        frames = _frames(source, clip, rate)
+        frames, rate = read_timing(source, clip)
         # The index is written at the front, into reserved space: FFmpeg's faststart needs a file on disk.
         index = {"moov_size": str(INDEX_BYTES + FRAME_BYTES * frames)}
         target = stack.enter_context(av.open(out, "w", format="mp4", options=index))
@@ -137,11 +136,6 @@ def _copy(
         shrunk.pts, shrunk.time_base = number, tick
         target.mux(small.encode(shrunk))
     target.mux(small.encode())
-
-
-def _frames(source: InputContainer, film: VideoStream, rate: Fraction) -> int:
-    """The number of frames; for a WebM, whose header lacks it, estimated from the duration."""
-    return film.frames or round((source.duration or 0) / 1_000_000 * rate) or 1
 
 
 def _box(size: stills.Size, frames: int, longest: int, max_bytes: int) -> stills.Size:

@@ -15,7 +15,7 @@ from ..errors import ReelbookError
 from . import bounded_open, video_colours
 from .bounded_open import ON_ITS_SIDE, ORIENTATION, open_video
 from .local_file import is_video
-from .stream_facts import get_display_size, get_rotation, read_display_size, turn_size
+from .stream_facts import get_display_size, get_rate, get_rotation, read_display_size, turn_size
 
 if TYPE_CHECKING:
     from av import Packet, VideoCodecContext, VideoFrame, VideoStream
@@ -133,7 +133,7 @@ def read_frames(path: str | Path, choose: Callable[[int, Fraction], Sequence[int
             raise ReelbookError(
                 f"{path} names {stream.frames} frames and holds fewer. Pick the run up with rb.attach, which fetches it anew."
             )
-        rate = stream.average_rate or stream.guessed_rate or Fraction(24)
+        rate = get_rate(stream, times)
         size = read_display_size(container, stream)
     numbers = [min(max(number, 0), len(times) - 1) for number in choose(len(times), rate)]
     wanted = {times[number] for number in numbers}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -36,8 +37,8 @@ def get_display_size(coded: Size, aspect: Fraction | None, rotation: int) -> Siz
     return turn_size((max(1, width), coded[1]), rotation)
 
 
-def read_rotation(container: InputContainer, stream: VideoStream) -> int:
-    """The rotation that the file asks for, which a decoder states with its first frame; 0 if none can be decoded.
+def read_first_frame(container: InputContainer, stream: VideoStream) -> VideoFrame | None:
+    """The first frame, with which a decoder states rotation and colours; None if it cannot be decoded.
 
     Afterwards the container is at its start.
     """
@@ -48,18 +49,40 @@ def read_rotation(container: InputContainer, stream: VideoStream) -> int:
     except Exception:
         frame = None
     container.seek(0, stream=stream, backward=True)
+    return frame
+
+
+def read_rotation(container: InputContainer, stream: VideoStream) -> int:
+    """The rotation that the file asks for; 0 if no frame can be decoded."""
+    frame = read_first_frame(container, stream)
     return get_rotation(frame) if frame is not None else 0
 
 
 def read_display_size(container: InputContainer, stream: VideoStream) -> Size:
     """Width and height as displayed."""
-    aspect = stream.codec_context.sample_aspect_ratio
-    return get_display_size((stream.width, stream.height), aspect, read_rotation(container, stream))
+    rotation = read_rotation(container, stream)
+    # After a frame was decoded: only then the decoder knows the ratio.
+    return get_display_size((stream.width, stream.height), stream.codec_context.sample_aspect_ratio, rotation)
 
 
-def count_frames(container: InputContainer, stream: VideoStream) -> int:
-    """Number of frames that are displayed: without those that an edit list cuts off."""
+def read_timing(container: InputContainer, stream: VideoStream) -> tuple[int, Fraction]:
+    """Number of frames that are displayed, without those that an edit list cuts off, and their rate."""
     if stream.frames:
-        return stream.frames - sum(entry.is_discard for entry in stream.index_entries)
-    # The header of a WebM does not contain it.
-    return sum(1 for packet in container.demux(stream) if packet.size and not packet.is_discard)
+        return stream.frames - sum(entry.is_discard for entry in stream.index_entries), get_rate(stream, ())
+    # The header of a WebM does not contain the number.
+    packets = (packet for packet in container.demux(stream) if packet.size and not packet.is_discard)
+    times = sorted(packet.pts or 0 for packet in packets)
+    return len(times), get_rate(stream, times)
+
+
+def get_rate(stream: VideoStream, times: Sequence[int]) -> Fraction:
+    """Frames per second; the average of frames with these times if they are uneven, and the header has no average.
+
+    A WebM may state the shortest duration of a frame instead, with which the clip would end too early.
+    """
+    rate = stream.average_rate or stream.guessed_rate or Fraction(24)
+    span = (times[-1] - times[0]) * (stream.time_base or Fraction(1)) if times else Fraction(0)
+    steps = len(times) - 1
+    if stream.frames or not span or abs(steps / rate - span) < 1 / rate:
+        return rate
+    return (steps / span).limit_denominator(1001)

@@ -76,7 +76,8 @@ def get_colours(frame: VideoFrame, codec: str) -> Colours:
     if all(_is_stated(code) for code in stated) and not (codec == "vp8" and primaries == UNSPECIFIED):
         return Colours(matrix, FULL if is_full else LIMITED, primaries, transfer)
     if codec == "vp9":
-        matrix = matrix if _is_stated(matrix) else BT601
+        # Chromium then overlooks the range, too.
+        matrix, is_full = (matrix if _is_stated(matrix) else BT601), False
     else:
         matrix = BT709 if frame.height >= HD_LINES and not is_full else BT601
     if matrix not in (BT709, BT601, BT470BG):

@@ -11,7 +11,7 @@ from ..display.embedding import MIME_TYPES
 from ..display.formatting import format_size
 from ..media.frame_index import read_frame_index, read_uneven_times
 from ..media.local_file import is_video
-from ..media.previews import make_preview
+from ..media.previews import get_preview, make_preview
 
 CHUNK_BYTES = 4_000_000
 """Bytes of one message."""
@@ -34,15 +34,17 @@ def find_refusal(path: Path, name: str) -> str:
 def make_messages(path: Path, place: list[Any], *, as_preview: bool = False) -> Iterator[tuple[dict[str, Any], bytes]]:
     """The messages for the file that the page requested as `place`, each with its part of the content.
 
-    The first has the index of a clip, by which the page decodes it. A preview has all frames of its clip, but is small.
+    The first has the index of a clip, by which the page decodes it. A preview has all frames of its clip, but is small;
+    it is sent instead of a clip that browsers do not decode.
     """
     facts: dict[str, Any] = {"kind": MIME_TYPES[path.suffix.lower()]}
-    content = (
-        make_preview(path, longest=LONGEST, max_bytes=MAX_PREVIEW_BYTES) if as_preview and is_video(path) else None
-    )
+    index = read_frame_index(path) if is_video(path) and not as_preview else None
+    content = None
+    if is_video(path) and index is None:
+        get = make_preview if as_preview else get_preview
+        content = get(path, longest=LONGEST, max_bytes=MAX_PREVIEW_BYTES)
     if content is not None:
-        facts["kind"] = "video/mp4"
-    index = read_frame_index(content or path) if is_video(path) else None
+        facts["kind"], index = "video/mp4", read_frame_index(content)
     if index is not None:
         facts |= {"index": index.to_json(), "times": read_uneven_times(path) if content else ()}
     with io.BytesIO(content) if content is not None else path.open("rb") as file:

@@ -26,6 +26,8 @@ export class Clip {
   #loading = null;
   #hasWaited = false;
   #goal = 0;
+  #turn = 0; // Counts unloads, so that a file that comes afterwards is not loaded.
+  #made = ""; // The address of the bytes, if they are played.
 
   /**
    * @param {HTMLElement} box The element around the poster, with the number of frames and their rate.
@@ -58,11 +60,14 @@ export class Clip {
 
   /** Give the memory back; the poster becomes visible again. */
   unload() {
-    if (!this.picture || this.isBroken) return;
+    if (this.isBroken) return;
     this.#loading = null;
     this.#hasWaited = false;
-    this.picture.close();
+    this.#turn += 1;
+    this.picture?.close();
     this.picture = null;
+    URL.revokeObjectURL(this.#made);
+    pageFrames().owners.delete(this);
     delete this.box.dataset.loaded;
   }
 
@@ -105,7 +110,8 @@ export class Clip {
   follow(time, speed) {
     if (this.isBroken) return;
     this.#goal = time;
-    if (this.picture) this.picture.follow(frameAt(this, time), time, speed);
+    if (this.picture?.isBroken) this.#playInstead();
+    else if (this.picture) this.picture.follow(frameAt(this, time), time, speed);
     else this.load();
   }
 
@@ -114,17 +120,23 @@ export class Clip {
   }
 
   async #load() {
+    const turn = this.#turn;
     const source = await this.bring().catch(() => /** @type {Source} */ ({ words: "" }));
+    if (turn !== this.#turn) return;
     this.source = source;
-    if (source.times?.length === this.frames) this.times = source.times;
+    const times = [source.times, source.index?.times].find((found) => found?.length === this.frames);
+    if (times) this.times = times;
     try {
       if (!canDecode() || !source.bytes || !source.index) throw new Error("It can only be played.");
-      const frames = new Frames(pageFrames(), source.index, source.bytes);
+      const store = pageFrames();
+      // An output may be removed while none of its clips is in view.
+      for (const clip of store.owners) if (!clip.box.isConnected) clip.unload();
+      const frames = new Frames(store, source.index, source.bytes);
       if (frames.count !== this.frames) {
         frames.close();
         throw new Error("The index is of another file.");
       }
-      this.times ??= frames.times;
+      store.owners.add(this);
       this.#use(new DecodedPicture(frames, this.box, this.rate));
     } catch {
       await this.#playInstead();
@@ -135,11 +147,14 @@ export class Clip {
   async #playInstead() {
     this.picture?.close();
     this.picture = null;
-    const { bytes, url, words } = this.source ?? {};
-    const address = url || this.url || (bytes ? URL.createObjectURL(new Blob([/** @type {any} */ (bytes)], { type: "video/mp4" })) : "");
+    const { bytes, url, words, index } = this.source ?? {};
+    if (!url && !this.url && bytes) this.#made = URL.createObjectURL(new Blob([/** @type {any} */ (bytes)], { type: "video/mp4" }));
+    const address = url || this.url || this.#made;
     if (!address || !this.video) return this.#fail(words);
     this.video.src = address;
-    this.#use(new PlayedPicture(this, this.video, () => this.#fail()));
+    const { frames, rate, seconds } = this;
+    const times = index ? index.times ?? null : this.times;
+    this.#use(new PlayedPicture({ frames, rate, seconds, times }, this.video, () => this.#fail()));
     this.box.dispatchEvent(new CustomEvent("reelbook:played", { bubbles: true }));
   }
 
@@ -160,7 +175,7 @@ export class Clip {
 async function sourceOf(box, url) {
   const index = box.dataset.index ? JSON.parse(box.dataset.index) : null;
   const times = box.dataset.times ? JSON.parse(box.dataset.times) : null;
-  if (!url || !index || !canDecode()) return { url };
+  if (!url || !index || !canDecode()) return { url, index, times };
   if (url.startsWith("data:")) return { index, times, url, bytes: bytesOf(url) };
   // A page from a file may not read its neighbours, though it may play them.
   const answer = await fetch(url).catch(() => null);

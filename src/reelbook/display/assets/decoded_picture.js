@@ -17,7 +17,7 @@ export class DecodedPicture {
     this.turn = (frames.index.rotation ?? 0) / 90;
     const [width, height] = frames.index.size;
     this.canvas = document.createElement("canvas");
-    [this.canvas.width, this.canvas.height] = this.turn % 2 ? [height, width] : [width, height];
+    [this.canvas.width, this.canvas.height] = frames.index.display ?? (this.turn % 2 ? [height, width] : [width, height]);
     this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d", { alpha: false }));
     this.box = box;
   }
@@ -38,6 +38,10 @@ export class DecodedPicture {
       if (frame) this.#draw(frame, number);
     }
     this.frames.prepare(number, this.ahead);
+  }
+
+  get isBroken() {
+    return this.frames.isBroken;
   }
 
   rest() {}

@@ -22,6 +22,7 @@ const MIN_WINDOW = 4; // So many frames around the wanted one are held, however 
  * @property {number[]} [times]
  * @property {string} rate
  * @property {number} [rotation]
+ * @property {number[]} [display] Width and height as displayed, if its pixels are not square.
  * @property {VideoColorSpaceInit} [colours]
  */
 
@@ -40,6 +41,8 @@ export class FrameStore {
   #waiting = new Set();
   /** @type {Set<Frames>} */
   clips = new Set();
+  /** What shows them, to be unloaded when it is off the page. @type {Set<{box: Element, unload: () => void}>} */
+  owners = new Set();
 
   constructor(budget = BUDGET) {
     this.budget = budget;
@@ -131,6 +134,8 @@ export class FrameStore {
 export class Frames {
   isBusy = false;
   isClosed = false;
+  /** Whether decoding failed; nothing is prepared after that. */
+  isBroken = false;
   /** Where the samples are in the bytes. @type {number[]} */
   #offsets = [];
   /** The sample that becomes each frame. @type {number[]} */
@@ -192,7 +197,7 @@ export class Frames {
 
   /** Have the next frames decoded: the first that is missing, and its group. @param {number} number @param {number} count */
   prepare(number, count) {
-    if (this.isBusy || this.#wanted) return;
+    if (this.isBusy || this.#wanted || this.isBroken) return;
     const end = Math.min(number + count, this.count);
     let missing = number;
     while (missing < end && this.store.has(this, missing)) missing += 1;
@@ -230,6 +235,7 @@ export class Frames {
       };
       const decoder = this.#decoder(slot, config);
       const failed = new Promise((_, reject) => { slot.fail = reject; });
+      failed.catch(() => {}); // Handled below, unless `decode` throws at once.
       for (let place = first; place <= last; place += 1) decoder.decode(this.#chunk(place, first));
       await Promise.race([decoder.flush(), failed]);
       await Promise.all(copies);
@@ -237,6 +243,7 @@ export class Frames {
     } catch (error) {
       if (slot.decoder && slot.decoder.state !== "closed") slot.decoder.close();
       slot.decoder = null;
+      this.isBroken = true;
       if (this.#wanted) this.#wanted.reject(error);
       this.#wanted = null;
     } finally {
@@ -255,6 +262,8 @@ export class Frames {
       held = await createImageBitmap(frame);
       frame.close();
     }
+    // A bitmap has four bytes a pixel; a frame as many as its format, which may be finer than 4:2:0.
+    this.frameBytes = held === frame && frame.format ? frame.allocationSize() : 4 * this.index.size[0] * this.index.size[1];
     this.store.put(this, number, held);
     // Without waiting for the rest of its group.
     if (wanted && wanted.number === number && wanted === this.#wanted) {

@@ -1,10 +1,23 @@
 // @ts-check
 /** A clip's picture as the browser's own player shows it: where the page may not decode, or the player knows a format better. */
 
-import { JOIN_AHEAD, chase, isOver, middleOf } from "./clock_time.js";
+import { JOIN_AHEAD, chase, frameAt, isOver, startOf } from "./clock_time.js";
 
 const MAX_WAIT = 1500; // Milliseconds that a frame may take to come.
 const CHASE_EVERY = 100; // Milliseconds.
+
+/**
+ * A time within this frame. Of uneven frames it is a late one: a player may believe that the frame before takes longer.
+ * @param {import("./clock_time.js").Timed} clip @param {number} number
+ */
+function withinFrame(clip, number) {
+  const start = startOf(clip, number);
+  const end = clip.times ? clip.times[number + 1] ?? clip.seconds : startOf(clip, number + 1);
+  return start + (end - start) * (clip.times ? 0.9 : 0.5);
+}
+
+/** The number of the frame that begins at this time; containers round it. @param {import("./clock_time.js").Timed} clip @param {number} time */
+const numberOf = (clip, time) => (clip.times ? frameAt(clip, time) : Math.round(time * clip.rate));
 
 /** Seeks a video to exact frames, and keeps it near the clock while it plays. */
 export class PlayedPicture {
@@ -12,7 +25,10 @@ export class PlayedPicture {
   #chased = 0;
   #sought = -1;
 
-  /** @param {import("./clock_time.js").Timed} clip @param {HTMLVideoElement} video @param {() => void} fail */
+  /**
+   * @param {import("./clock_time.js").Timed} clip With the times of the file that is played; a copy has others than its original.
+   * @param {HTMLVideoElement} video @param {() => void} fail
+   */
   constructor(clip, video, fail) {
     this.clip = clip;
     this.video = video;
@@ -28,15 +44,14 @@ export class PlayedPicture {
 
   /** The number of the frame on the screen. */
   get shown() {
-    const number = Math.floor(this.video.currentTime * this.clip.rate + 1e-4);
-    return this.video.seeking || this.video.readyState < 2 ? -1 : number;
+    return this.video.seeking || this.video.readyState < 2 ? -1 : frameAt(this.clip, this.video.currentTime);
   }
 
   /** Show exactly this frame, and wait until it is on the screen. @param {number} number */
   async show(number) {
     const video = this.video;
     video.pause();
-    const middle = middleOf(this.clip, number);
+    const middle = withinFrame(this.clip, number);
     if (video.readyState < HTMLMediaElement.HAVE_METADATA) await this.#waitFor("loadedmetadata");
     if (this.isBroken) return;
     const isThere = Math.abs(video.currentTime - middle) < 1e-3 && !video.seeking && this.#sought === number;
@@ -49,20 +64,22 @@ export class PlayedPicture {
 
   /**
    * Stay with the clock by playing a little quicker or slower.
-   * @param {number} _ @param {number} time Where the clock is. @param {number} speed
+   * @param {number} number @param {number} time Where the clock is. @param {number} speed
    */
-  follow(_, time, speed) {
+  follow(number, time, speed) {
     const now = performance.now();
     if (now - this.#chased < CHASE_EVERY || this.video.seeking || this.isBroken) return;
     this.#chased = now;
     this.#sought = -1;
+    // The file is a copy with even times, and the clock runs by the original's.
+    if (frameAt(this.clip, time) !== number) time = withinFrame(this.clip, number);
     if (isOver(this.clip, time)) {
       this.#hold();
       return;
     }
     if (this.video.paused || this.video.ended) this.video.play().catch(() => null); // Rejected when paused meanwhile.
     const found = chase(this.video.currentTime - time, speed);
-    if (found.isJump) this.video.currentTime = Math.min(time + JOIN_AHEAD, middleOf(this.clip, this.clip.frames - 1));
+    if (found.isJump) this.video.currentTime = Math.min(time + JOIN_AHEAD, withinFrame(this.clip, this.clip.frames - 1));
     this.video.playbackRate = found.speed;
   }
 
@@ -81,7 +98,7 @@ export class PlayedPicture {
 
   /** On the last frame, while longer clips go on. */
   #hold() {
-    const last = middleOf(this.clip, this.clip.frames - 1);
+    const last = withinFrame(this.clip, this.clip.frames - 1);
     if (Math.abs(this.video.currentTime - last) < 0.75 / this.clip.rate) return;
     if (!this.video.paused) this.video.pause();
     this.video.currentTime = last;
@@ -104,7 +121,7 @@ export class PlayedPicture {
       };
       const check = (/** @type {number} */ _, /** @type {VideoFrameCallbackMetadata} */ meta) => {
         // A frame decoded earlier may be presented before the requested one.
-        if (Math.round(meta.mediaTime * this.clip.rate) === frame || seeked) done();
+        if (numberOf(this.clip, meta.mediaTime) === frame || seeked) done();
         else video.requestVideoFrameCallback(check);
       };
       video.addEventListener("seeked", after);

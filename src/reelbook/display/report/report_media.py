@@ -97,8 +97,12 @@ class FolderMedia:
     longest: int = MAX_CLIP_SIDE
 
     def add_clip(self, file: LocalFile, entry: Entry) -> tuple[str, FrameIndex | None]:
-        """Copy the clip; returns its address."""
-        return self.add_original(file, entry), read_frame_index(file.path)
+        """Copy the clip; returns its address, or the preview of one that browsers do not decode."""
+        address = self.add_original(file, entry)
+        # Of the copy, because the provenance in it moves what comes after.
+        index = read_frame_index(self.folder / MEDIA / self.names[file.path])
+        small = InlineMedia().add_clip(file, entry) if index is None else ("", None)
+        return small if small[0] else (address, index)
 
     def add_picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
         """Write the picture as a file; returns its address."""
