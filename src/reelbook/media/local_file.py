@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from ..models.service_file import File
+    from .explorer import Explorer
     from .metadata.file_marks import Marks
     from .metadata.provenance import Provenance
 
@@ -162,10 +163,36 @@ class LocalFile(NameHints):
 
         target = Path(path).expanduser()
         if os.path.isdir(target) or str(path).endswith(("/", os.sep)):  # noqa: PTH112  # Path.is_dir may raise.
-            target /= self._readable_name()
+            target /= self.make_name()
         target = self._with_suffix(target)
         write(self.path, target, self.facts or {})
         return target
+
+    def clip(self, path: str | Path, first: int = 0, last: int | None = None) -> Path:
+        """Save the frames from `first` to `last`, both included, as an MP4 of exactly these; returns its path.
+
+        In a folder it gets a readable name that no file has yet. The frames are encoded anew, with no visible loss.
+        """
+        from .frame_files import save_clip
+
+        with self._readable():
+            return save_clip(self, path, first, last)
+
+    def gif(self, path: str | Path, first: int = 0, last: int | None = None, *, width: int = 480) -> Path:
+        """Save the frames from `first` to `last`, both included, as an endless GIF; returns its path."""
+        from .frame_files import save_gif
+
+        with self._readable():
+            return save_gif(self, path, first, last, width=width)
+
+    def explore(self, folder: str | Path = "saved") -> Explorer:
+        """A viewer with a filmstrip: single frames, a range, and files of them saved in the folder.
+
+        In a notebook it is on the page at the end of a cell; `explorer.frame` and `explorer.image` follow it.
+        """
+        from .explorer import Explorer
+
+        return Explorer(self, folder)
 
     def __reel_picture__(self) -> tuple[bytes, str]:
         """The file as a source picture: its own bytes, or the last frame of a video; and a short description."""
@@ -180,10 +207,12 @@ class LocalFile(NameHints):
         self.still(1.0).save(out, "PNG")
         return out.getvalue(), f"last frame of {self.path.name}"
 
-    def _readable_name(self) -> str:
-        """A name of model, seed, run and content; the file's own name without facts."""
+    def make_name(self, part: str = "", suffix: str | None = None) -> str:
+        """A readable name of model, seed, run and content, or the file's own; with the part of it that is saved."""
+        suffix = self.path.suffix if suffix is None else suffix
         if not self.facts:
-            return self.path.name
+            name = self.path.stem[:16] if len(self.path.stem) == 64 else self.path.stem
+            return f"{name}_{_plain_name(part)}{suffix}" if part else self.path.name
         model, seed, request = (self.facts.get(name) for name in ("model", "seed", "request_id"))
         parts = [
             str(model or "").rstrip("/").rpartition("/")[2],
@@ -191,9 +220,9 @@ class LocalFile(NameHints):
             str(request or "")[:8],
             # One run may make several files.
             self.path.stem[:8],
+            part,
         ]
-        plain = [re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.")[:60] for part in parts]
-        return "_".join(part for part in plain if part) + self.path.suffix
+        return "_".join(filter(None, map(_plain_name, parts))) + suffix
 
     def _with_suffix(self, target: Path) -> Path:
         """The target with the file's suffix; `ReelbookError` if its own suffix is of another format."""
@@ -243,6 +272,11 @@ class LocalFile(NameHints):
         from .stills import read_frames
 
         return read_frames(self.path, lambda count, _: [number], None).frames[0]
+
+
+def _plain_name(part: str) -> str:
+    """A part of a file name in letters that every file system takes."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.")[:60]
 
 
 def _picture(frame: VideoFrame, stream: VideoStream) -> Image:

@@ -30,3 +30,15 @@ export function onKernel(key, action) {
   addEventListener("reelbook:here", listener);
   return () => removeEventListener("reelbook:here", listener);
 }
+
+/**
+ * Have the kernel do something for the display of a key; resolves with its answer, null where nobody answers.
+ * @param {string} key @param {Record<string, any>} message @returns {Promise<{message: any, buffers: any[]} | null>}
+ */
+export function askKernel(key, message) {
+  return new Promise((resolve) => {
+    const answer = (/** @type {any} */ found, /** @type {any[]} */ buffers) => resolve({ message: found, buffers });
+    const isTaken = key && !dispatchEvent(new CustomEvent("reelbook:do", { detail: { key, message, answer }, cancelable: true }));
+    if (!isTaken) resolve(null);
+  });
+}
