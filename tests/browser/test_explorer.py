@@ -17,7 +17,7 @@ from reelbook.display.explorer_card import explorer_bundle, make_strip, render_e
 from reelbook.media.frame_index import read_frame_index
 from reelbook.media.local_file import LocalFile
 from reelbook.models.service_file import File
-from tests.browser.axe import findings
+from tests.browser.axe import faint, findings
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import overflow, shot
 from tests.clips import DARKEST, STEP, at, film, number_of
@@ -280,7 +280,8 @@ def test_it_fits_and_everybody_can_use_it(opened: Open, clip: LocalFile, width: 
     page.keyboard.press("[")
 
     assert overflow(page) <= 0
-    assert findings(page, "[data-rb-explorer]") == []
+    assert findings(page, "[data-rb-explorer]", colours=False) == []
+    assert faint(page, "[data-rb-explorer]") == []
     shot(page, f"explorer-{width}-{theme}")
 
 

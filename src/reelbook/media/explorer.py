@@ -13,6 +13,7 @@ from . import frame_files, frame_range
 from .local_file import LocalFile
 
 FOLDER = "saved"
+HASH_LETTERS = 64
 
 
 class Explorer(NameHints):
@@ -27,16 +28,17 @@ class Explorer(NameHints):
         """Where files are saved; made when the first one is."""
         self.saved: list[Path] = []
         """The files that were saved, the newest last."""
-        self._count = frame_range.count_frames(file.path) if file.is_video else file.probe.frames
+        with file.reading():
+            self._count = frame_range.count_frames(file.path) if file.is_video else file.probe.frames
         self._frame = 0
         self._range: tuple[int, int] | None = None
         self._listeners: list[Callable[[], object]] = []
 
     def __repr__(self) -> str:
         if not self.file.is_video:
-            return f"<explorer of {self.file.path.name}>"
+            return f"<explorer of {self._name}>"
         chosen = f", range {self._range[0]} to {self._range[1]}" if self._range else ""
-        return f"<explorer of {self.file.path.name}: frame {self._frame} of 0 to {self._count - 1}{chosen}>"
+        return f"<explorer of {self._name}: frame {self._frame} of 0 to {self._count - 1}{chosen}>"
 
     @property
     def frames(self) -> int:
@@ -71,12 +73,12 @@ class Explorer(NameHints):
     def update(self, frame: int, chosen: tuple[int, int] | None) -> None:
         """Take over frame and range as the page has them, without notifying it; `ReelbookError` if there are none."""
         if type(frame) is not int or not 0 <= frame < self._count:
-            raise ReelbookError(f"{self.file.path.name} has the frames 0 to {self._count - 1}, and no frame {frame!r}.")
+            raise ReelbookError(f"The clip has the frames 0 to {self._count - 1}, and no frame {frame!r}.")
         if chosen is not None:
             first, last = chosen
             if not 0 <= first <= last < self._count:
                 raise ReelbookError(
-                    f"{self.file.path.name} has the frames 0 to {self._count - 1}, so there is no range from {first} to {last}."
+                    f"The clip has the frames 0 to {self._count - 1}, so there is no range from {first} to {last}."
                 )
         self._frame = frame
         self._range = None if chosen in (None, (0, self._count - 1)) else chosen
@@ -104,8 +106,15 @@ class Explorer(NameHints):
         if not self.file.is_video:
             return self.file.__reel_picture__()
         out = io.BytesIO()
-        frame_range.read_frame(self.file.path, self._frame).save(out, "PNG")
-        return out.getvalue(), f"frame {self._frame + 1} of {self.file.path.name}"
+        with self.file.reading():
+            frame_range.read_frame(self.file.path, self._frame).save(out, "PNG")
+        return out.getvalue(), f"frame {self._frame + 1} of {self._name}"
+
+    @property
+    def _name(self) -> str:
+        """The name of the file; of one on the shelf, the first letters of its hash."""
+        path = self.file.path
+        return f"{path.stem[:8]}…{path.suffix}" if len(path.stem) == HASH_LETTERS else path.name
 
     @property
     def _target(self) -> str:

@@ -22,8 +22,9 @@ Write = Callable[[Path], object]
 
 def save_still(file: LocalFile, path: str | Path, number: int) -> Path:
     """Save one frame in its full size as a PNG; see `save_part` for the path."""
-    part = f"frame {number + 1} of {frame_range.count_frames(file.path)}"
-    picture = frame_range.read_frame(file.path, number)
+    with file.reading():
+        part = f"frame {number + 1} of {frame_range.count_frames(file.path)}"
+        picture = frame_range.read_frame(file.path, number)
     return save_part(file, path, part, ".png", lambda target: picture.save(target, "PNG"))
 
 
@@ -88,12 +89,11 @@ def _check_range(file: LocalFile, first: int, last: int | None) -> tuple[int, in
     """First and last frame, and the range in words; `ReelbookError` unless these are two frames or more of a clip."""
     if not file.is_video:
         raise ReelbookError(f"{file.path} is a picture, which has no frames to choose from. file.save(…) copies it.")
-    count = frame_range.count_frames(file.path)
+    with file.reading():
+        count = frame_range.count_frames(file.path)
     last = count - 1 if last is None else last
     if not 0 <= first <= last < count:
-        raise ReelbookError(
-            f"{file.path.name} has the frames 0 to {count - 1}, so there is no range from {first} to {last}."
-        )
+        raise ReelbookError(f"The clip has the frames 0 to {count - 1}, so there is no range from {first} to {last}.")
     if first == last and count > 1:
         raise ReelbookError(
             f"The range holds frame {first} alone, which is a still: save that, or choose a later end for the range."

@@ -57,7 +57,7 @@ def decode_range(path: str | Path, first: int, last: int) -> Iterator[VideoFrame
     times = sorted(pts for pts, _, is_discarded in marks if not is_discarded)
     if not 0 <= first <= last < len(times):
         raise ReelbookError(
-            f"{path} has the frames 0 to {len(times) - 1}, so there is no range from {first} to {last}."
+            f"The clip has the frames 0 to {len(times) - 1}, so there is no range from {first} to {last}."
         )
     wanted = set(times[first : last + 1])
     start = _find_start(marks, times[first])
@@ -65,10 +65,10 @@ def decode_range(path: str | Path, first: int, last: int) -> Iterator[VideoFrame
         for place, packet in enumerate(_packets(container, stream)):
             if place < start:
                 continue
-            yield from _take(stream.codec_context.decode(packet), wanted)
+            yield from _take(stream, packet, wanted)
             if not wanted:
                 return
-        yield from _take(stream.codec_context.decode(None), wanted)
+        yield from _take(stream, None, wanted)
     if wanted:
         raise ReelbookError(
             f"{path} has frames that cannot be read. Pick the run up with rb.attach, which fetches it anew."
@@ -147,10 +147,13 @@ def _find_start(marks: list[tuple[int, bool, bool]], pts: int) -> int:
     return keys[-1] if keys else 0
 
 
-def _take(frames: Iterable[VideoFrame], wanted: set[int]) -> Iterator[VideoFrame]:
-    for frame in frames:
+def _take(stream: VideoStream, packet: Packet[VideoStream] | None, wanted: set[int]) -> Iterator[VideoFrame]:
+    """Decode a packet, or what is left after the last; only wanted frames, which are removed from the set."""
+    for frame in stream.codec_context.decode(packet):
         if frame.pts in wanted:
             wanted.remove(frame.pts)
+            # Those that come after the last packet have no unit of time.
+            frame.time_base = stream.time_base or Fraction(1, 24)
             yield _turn(frame)
 
 

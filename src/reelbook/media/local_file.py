@@ -76,7 +76,7 @@ class LocalFile(NameHints):
     @cached_property
     def probe(self) -> Probe:
         """Size, number of frames and frame rate."""
-        with self._readable():
+        with self.reading():
             return self._probed()
 
     @property
@@ -103,7 +103,7 @@ class LocalFile(NameHints):
         if not self.is_video:
             yield self.still()
             return
-        with self._readable(), self._opened() as (container, stream):
+        with self.reading(), self._opened() as (container, stream):
             for frame in container.decode(stream):
                 yield _picture(frame, stream)
 
@@ -114,7 +114,7 @@ class LocalFile(NameHints):
         last = self.probe.frames - 1
         wanted = [round(place * last / max(count - 1, 1)) for place in range(count)]
         found: list[Image] = []
-        with self._readable(), self._opened() as (container, stream):
+        with self.reading(), self._opened() as (container, stream):
             for number, frame in enumerate(container.decode(stream)):
                 # Only wanted frames are converted to pictures, which costs more than decoding.
                 times = wanted.count(number)
@@ -130,28 +130,28 @@ class LocalFile(NameHints):
         if not self.is_video:
             from PIL import Image
 
-            with self._readable(), Image.open(self.path) as picture:
+            with self.reading(), Image.open(self.path) as picture:
                 return picture.copy()
         last = self.probe.frames - 1
         if seconds is not None and self.probe.rate:
             # The frame displayed at that time; a float such as 7/24 is slightly less than its value.
             frame = math.floor(seconds * self.probe.rate + 1e-6)
         number = round(at * last) if frame is None else frame
-        with self._readable():
+        with self.reading():
             return self._decoded(min(max(number, 0), last))
 
     def poster(self, *, longest: int) -> bytes:
         """The middle frame of a clip, or the picture itself, as a small JPEG."""
         from .posters import make_poster
 
-        with self._readable():
+        with self.reading():
             return make_poster(self.path, longest=longest)
 
     def preview(self, *, longest: int, max_bytes: int) -> bytes | None:
         """A small copy of the clip, for use where the file is too large; None if none can be made."""
         from .previews import make_preview
 
-        with self._readable():
+        with self.reading():
             return make_preview(self.path, longest=longest, max_bytes=max_bytes)
 
     def save(self, path: str | Path) -> Path:
@@ -175,15 +175,13 @@ class LocalFile(NameHints):
         """
         from .frame_files import save_clip
 
-        with self._readable():
-            return save_clip(self, path, first, last)
+        return save_clip(self, path, first, last)
 
     def gif(self, path: str | Path, first: int = 0, last: int | None = None, *, width: int = 480) -> Path:
         """Save the frames from `first` to `last`, both included, as an endless GIF; returns its path."""
         from .frame_files import save_gif
 
-        with self._readable():
-            return save_gif(self, path, first, last, width=width)
+        return save_gif(self, path, first, last, width=width)
 
     def explore(self, folder: str | Path = "saved") -> Explorer:
         """A viewer with a filmstrip: single frames, a range, and files of them saved in the folder.
@@ -244,7 +242,7 @@ class LocalFile(NameHints):
         return open_video(self.path, to_decode=False)
 
     @contextmanager
-    def _readable(self) -> Iterator[None]:
+    def reading(self) -> Iterator[None]:
         """Convert errors of the decoders to `ReelbookError`."""
         try:
             yield

@@ -8,7 +8,7 @@ import { actionBar } from "./explorer_actions.js";
 import { Filmstrip } from "./explorer_strip.js";
 import { Zoom } from "./explorer_zoom.js";
 import { canDecode } from "./frames.js";
-import { askKernel, bringFile, onKernel } from "./kernel_files.js";
+import { ASK_AGAIN, askKernel, bringFile, onKernel } from "./kernel_files.js";
 import { made } from "./table_element.js";
 
 const REPORT_AFTER = 120; // Milliseconds of rest before the kernel hears which frame is on the screen.
@@ -27,7 +27,7 @@ function explorer(root) {
     isOpen = true;
     const file = await bringExplored(root, () => say("The kernel is busy; it comes as soon as that has time."));
     isOpen = Boolean(file.url);
-    if (!isOpen) return file.words && say(file.words);
+    if (!isOpen) return file.words && file.words !== ASK_AGAIN && say(file.words);
     note.hidden = true;
     if (root.dataset.rbExplorer === "clip") exploreClip(root, file);
     else explorePicture(root, String(file.url));
