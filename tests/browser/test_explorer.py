@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from tests.support import png
 
 pytestmark = pytest.mark.browser
 
-PAGE = "<!doctype html><html lang=en><meta charset=utf-8><title>.</title><style>:root{{color-scheme:light dark}}body{{margin:16px;min-height:700px}}</style><main><h1>.</h1>{}</main>"
+PAGE = "<!doctype html><html lang=en><meta charset=utf-8><title>.</title><style>:root{{color-scheme:light dark}}body{{margin:16px;min-height:700px;background:Canvas}}</style><main><h1>.</h1>{}</main>"
 
 # A kernel in the page: it sends the file, and remembers what it was asked to do.
 KERNEL = """([content, index, kind, strip]) => {
@@ -45,7 +44,7 @@ KERNEL = """([content, index, kind, strip]) => {
   });
 }"""
 
-SHOWN = "document.querySelector('[data-rb-explorer]').clock?.clips[0].shown"
+SHOWN = "document.querySelector('[data-rb-explorer]')?.clock?.clips[0].shown"
 GREY = """() => { const c = document.querySelector('.rb-stage canvas');
   return c.getContext('2d').getImageData(c.width >> 1, c.height >> 1, 1, 1).data[0]; }"""
 BUBBLE_GREY = """() => { const c = document.querySelector('.rb-bubble canvas');
@@ -225,6 +224,8 @@ def test_the_frame_is_used_in_code(opened: Open, clip: LocalFile) -> None:
 
     assert page.locator(".rb-use code").inner_text() == code
     assert "e.frame is 0" in page.locator(".rb-use").inner_text()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".rb-use")).to_contain_text("e.frame is 1")
     expect(page.get_by_role("button", name="Copy code")).to_be_visible()
 
 
@@ -271,6 +272,21 @@ def test_a_picture_is_looked_at_closely(opened: Open, tmp_path: Path) -> None:
     assert page.locator(".rb-bar > :first-child button").all_inner_texts() == ["Save", "Use this picture"]
 
 
+def test_off_the_page_its_memory_is_given_back(opened: Open, clip: LocalFile) -> None:
+    """After a while, and it is a viewer again when it comes back, as cells of a long notebook do."""
+    page = opened(clip)
+    page.evaluate("""() => { const plain = setTimeout; window.setTimeout = (act, wait) => plain(act, wait === 30_000 ? 1 : wait);
+      window.root = document.querySelector("[data-rb-explorer]"); root.remove(); }""")
+    page.wait_for_function("!root.querySelector('.rb-stage') && reelbookFrames.clips.size === 0")
+
+    page.evaluate("document.querySelector('main').append(root)")
+
+    frame_on_screen(page, 0)
+    page.locator("[data-rb-explorer]").press("ArrowRight")
+    frame_on_screen(page, 1)
+    assert page.evaluate("reelbookFrames.clips.size") == 1
+
+
 @pytest.mark.parametrize(("width", "theme"), [(1200, "light"), (320, "dark")])
 def test_it_fits_and_everybody_can_use_it(opened: Open, clip: LocalFile, width: int, theme: str) -> None:
     """Wide and narrow, light and dark: nothing sticks out, and axe finds nothing grave."""
@@ -296,3 +312,57 @@ def test_what_is_saved_reads_without_a_kernel(opened: Open, clip: LocalFile) -> 
     expect(page.locator("[data-rb-note]")).to_contain_text("Run the cell")
     assert len(json.dumps({**bundle, "image/jpeg": base64.b64encode(bundle["image/jpeg"]).decode()})) <= 120_000
     shot(page, "explorer-static")
+
+
+EXPLORE = """
+import reelbook as rb; rb.options
+from pathlib import Path
+from reelbook.media.local_file import LocalFile
+from reelbook.models.service_file import File
+explorer = LocalFile(Path("clip.mp4"), File(url=""), facts={"model": "svc/text-to-video", "seed": 7}).explore()
+explorer
+"""
+
+
+def test_files_are_saved_beside_the_notebook(lab: Lab, chromium: Browser) -> None:
+    """In JupyterLab: the frame under the focus is saved and used, the range is exact; what is saved has no widget in it."""
+    folder = lab.root / "explored"
+    folder.mkdir()
+    film(folder / "clip.mp4", size=(640, 360), options={"bf": "2"})
+    path = folder / "explored.ipynb"
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(EXPLORE)])  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+
+    with OpenNotebook(lab, chromium, path) as notebook:
+        page = notebook.open().page
+        notebook.run_all()
+        page.wait_for_function(f"{SHOWN} === 0")
+        root = page.locator("[data-rb-explorer]")
+        root.focus()
+        for key in ("Shift+ArrowRight", "ArrowRight", "[", "ArrowRight", "ArrowRight", "ArrowRight", "]"):
+            page.keyboard.press(key)
+        frame_on_screen(page, 14)
+        said = page.locator(".rb-said")
+        for button in ("Save still", "Save range", "Save GIF"):
+            page.get_by_role("button", name=button).click()
+            expect(said).to_contain_text("Saved saved/")
+            page.wait_for_function("!document.querySelector('.rb-bar [aria-busy]')")
+        page.get_by_role("button", name="Use this frame").click()
+        code = page.locator(".rb-use code").inner_text()
+        shot(page, "explorer-lab")
+        notebook.save()
+
+        assert notebook.cell_errors() == []
+        assert notebook.complaints == []
+        assert code == 'rb.ImageToVideo(image_url=explorer.image, prompt="…")'
+
+    saved = {found.suffix: found for found in (folder / "saved").iterdir()}
+    assert [number_of(frame) for frame in at(saved[".mp4"]).frames()] == [11, 12, 13, 14]
+    assert number_of(LocalFile(saved[".png"], File(url="")).still()) == 14
+    assert saved[".png"].name == "text-to-video_seed-7_clip_frame-15-of-25.png"
+    assert saved[".gif"].name.endswith("_frames-12-15-of-25.gif")
+    text = path.read_text(encoding="utf-8")
+    assert "widget-view" not in text
+    assert "blob:http" not in text
+    assert len(text) < 120_000

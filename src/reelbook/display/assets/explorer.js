@@ -11,32 +11,50 @@ import { canDecode } from "./frames.js";
 import { ASK_AGAIN, askKernel, bringFile, onKernel } from "./kernel_files.js";
 import { made } from "./table_element.js";
 
+const CLOSE_AFTER = 30_000; // Milliseconds off the page.
 const REPORT_AFTER = 120; // Milliseconds of rest before the kernel hears which frame is on the screen.
 const EXPLORER_KEYS = "Space play, pause · ← → one frame · Shift ← → ten · Home first · End last · L loop · [ ] begin and end of the range · + − zoom · 0 fit · ? these keys";
 const SMALL_COPY = "A small copy, because this browser does not decode the file. What is saved comes from the file itself.";
 
 /** @typedef {import("./clock_clip.js").Source & {blob?: Blob}} ExplorerFile */
 
-/** @param {HTMLElement} root */
+/**
+ * Becomes a viewer when it is seen and a kernel is there; when it has long been off the page, its memory is given back.
+ * @param {HTMLElement} root
+ */
 function explorer(root) {
   const key = root.dataset.key ?? "";
-  const note = /** @type {HTMLElement} */ (root.querySelector("[data-rb-note]"));
+  const still = [...root.childNodes].map((node) => node.cloneNode(true));
   let isOpen = false;
+  let timer = 0;
+  /** @type {AbortController | null} */
+  let listening = null;
   const open = async () => {
+    clearTimeout(timer);
     if (isOpen || !key) return;
     isOpen = true;
+    const note = /** @type {HTMLElement} */ (root.querySelector("[data-rb-note]"));
+    const say = (/** @type {string} */ words) => note.firstElementChild?.replaceChildren(words);
     const file = await bringExplored(root, () => say("The kernel is busy; it comes as soon as that has time."));
     isOpen = Boolean(file.url);
     if (!isOpen) return file.words && file.words !== ASK_AGAIN && say(file.words);
     note.hidden = true;
-    if (root.dataset.rbExplorer === "clip") exploreClip(root, file);
-    else explorePicture(root, String(file.url));
+    listening = new AbortController();
+    if (root.dataset.rbExplorer === "clip") exploreClip(root, file, listening.signal);
+    else explorePicture(root, String(file.url), listening.signal);
   };
-  const say = (/** @type {string} */ words) => note.firstElementChild?.replaceChildren(words);
-  const forget = onKernel(key, open);
-  const seen = new IntersectionObserver((entries) => { if (entries.some(({ isIntersecting }) => isIntersecting)) open(); });
-  seen.observe(root);
-  root.addEventListener("reelbook:close", () => { forget(); seen.disconnect(); });
+  const close = () => {
+    listening?.abort();
+    root.replaceChildren(...still.map((node) => node.cloneNode(true)));
+    isOpen = false;
+  };
+  onKernel(key, open);
+  new IntersectionObserver((entries) => {
+    if (entries.some(({ isIntersecting }) => isIntersecting)) return void open();
+    // A notebook takes cells that are far away off the page, and brings the same back.
+    clearTimeout(timer);
+    if (isOpen && !root.isConnected) timer = window.setTimeout(() => root.isConnected || close(), CLOSE_AFTER);
+  }).observe(root);
 }
 
 /** The file, or a small copy of a clip that this browser cannot decode. @param {HTMLElement} root @param {() => void} wait @returns {Promise<ExplorerFile & {isCopy?: boolean}>} */
@@ -48,8 +66,8 @@ async function bringExplored(root, wait) {
   return copy.index ? { ...copy, isCopy: true } : file;
 }
 
-/** @param {HTMLElement} root @param {ExplorerFile & {isCopy?: boolean}} file */
-function exploreClip(root, file) {
+/** @param {HTMLElement} root @param {ExplorerFile & {isCopy?: boolean}} file @param {AbortSignal} signal */
+function exploreClip(root, file, signal) {
   const key = root.dataset.key ?? "";
   const { width, height, frames, rate } = /** @type {Record<string, string>} */ (root.dataset);
   const stills = /** @type {HTMLElement} */ (root.querySelector("[data-rb-stills]"));
@@ -94,16 +112,16 @@ function exploreClip(root, file) {
     clock.range = message.range;
     clock.seek(message.frame);
   };
-  addEventListener("reelbook:told", moved);
-  root.addEventListener("keydown", (event) => viewerKeys(event, zoom, bar.say));
-  root.addEventListener("keydown", (event) => keys(event, clock));
+  addEventListener("reelbook:told", moved, { signal });
+  root.addEventListener("keydown", (event) => viewerKeys(event, zoom, bar.say), { signal });
+  root.addEventListener("keydown", (event) => keys(event, clock), { signal });
   root.setAttribute("aria-keyshortcuts", "Space ArrowLeft ArrowRight Home End L [ ] + - 0 ?");
   const leaveView = watchView(clock);
   const leavePage = watchPage(clock);
   clock.seek(0);
   askKernel(key, { do: "strip" }).then((found) => strip.improve(found));
-  root.addEventListener("reelbook:close", () => {
-    removeEventListener("reelbook:told", moved);
+  signal.addEventListener("abort", () => {
+    clearTimeout(timer);
     leaveView();
     leavePage();
     strip.close();
@@ -111,8 +129,8 @@ function exploreClip(root, file) {
   });
 }
 
-/** @param {HTMLElement} root @param {string} url */
-function explorePicture(root, url) {
+/** @param {HTMLElement} root @param {string} url @param {AbortSignal} signal */
+function explorePicture(root, url, signal) {
   const { width, height } = /** @type {Record<string, string>} */ (root.dataset);
   const stills = /** @type {HTMLElement} */ (root.querySelector("[data-rb-stills]"));
   const poster = /** @type {HTMLImageElement} */ (stills.querySelector("img"));
@@ -122,7 +140,7 @@ function explorePicture(root, url) {
   stills.before(box);
   const zoom = new Zoom(box, () => [Number(width), Number(height)]);
   const bar = actionBar(root, { key: root.dataset.key ?? "", zoom, place: () => ({}), isCopy: false, name: root.dataset.save ?? "picture.png" });
-  root.addEventListener("keydown", (event) => viewerKeys(event, zoom, bar.say));
+  root.addEventListener("keydown", (event) => viewerKeys(event, zoom, bar.say), { signal });
   root.setAttribute("aria-keyshortcuts", "+ - 0");
 }
 

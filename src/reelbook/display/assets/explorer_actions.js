@@ -49,8 +49,19 @@ export function actionBar(root, explored) {
     const found = await act("use");
     if (!found || found.message.gone) return say(NO_KERNEL);
     panel.hidden = false;
-    panel.replaceChildren(...useWords(found.message, Boolean(clip), () => { panel.hidden = true; }));
+    panel.replaceChildren(...useWords(found.message, () => { panel.hidden = true; }), about);
+    name = found.message.name;
+    describe();
   });
+  const about = made("p");
+  let name = "";
+  const describe = () => {
+    const words = clock
+      ? `The picture is the frame on the screen, now ${clock.frame + 1} of ${clock.frames}. Code counts from 0: ${name || "explorer"}.frame is ${clock.frame}. `
+      : "";
+    about.textContent = `${words}It fits every field that takes a picture.${name ? "" : " First give the explorer a name: explorer = run.video.explore()."}`;
+  };
+  clock?.addEventListener("change", describe);
 
   const scale = actionButton("", "Fit (0)");
   const [less, more] = [actionButton("−", "Smaller (−)"), actionButton("+", "Larger (+)")];
@@ -103,8 +114,8 @@ function savedWords(key, saved, fail) {
   return ["Saved ", made("code", {}, made("bdi", {}, saved.path)), ` · ${saved.size} · `, link];
 }
 
-/** How the frame is used in code. @param {any} found @param {boolean} isClip @param {() => void} close */
-function useWords(found, isClip, close) {
+/** How the frame is used in code. @param {any} found @param {() => void} close */
+function useWords(found, close) {
   const copy = made("button", { type: "button" }, "Copy code");
   const code = made("code", {}, found.code);
   copy.addEventListener("click", async () => {
@@ -119,12 +130,7 @@ function useWords(found, isClip, close) {
   });
   const end = made("button", { type: "button", "aria-label": "Close" }, "×");
   end.addEventListener("click", close);
-  const name = found.name || "explorer";
-  const about = isClip
-    ? `The picture is the frame on the screen, ${found.frame + 1} of the clip; code counts from 0: ${name}.frame is ${found.frame}. It fits every field that takes a picture.`
-    : "It fits every field that takes a picture.";
-  const first = found.name ? "" : " First give the explorer a name: explorer = run.video.explore().";
-  return [made("div", { class: "rb-use-row" }, made("pre", {}, code), copy, end), made("p", {}, about + first)];
+  return [made("div", { class: "rb-use-row" }, made("pre", {}, code), copy, end)];
 }
 
 /** The frame on the screen as a PNG, made by the browser. @param {Explored} explored @param {(...words: string[]) => void} say */
