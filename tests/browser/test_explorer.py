@@ -67,14 +67,18 @@ def opened(offline_page: Page, tmp_path: Path) -> Iterator[Open]:
     def note(error: Error) -> None:
         complaints.append(str(error))
 
-    def show(file: LocalFile, *, width: int = 1000, color_scheme: Any = "light", has_kernel: bool = True) -> Page:
+    def show(
+        file: LocalFile, *, at_frame: int = 0, width: int = 1000, color_scheme: Any = "light", has_kernel: bool = True
+    ) -> Page:
         page = offline_page
         # A file, because browsers decode single frames only on pages that they call secure.
         (tmp_path / "page.html").write_text(PAGE.format(""), encoding="utf-8")
         page.goto((tmp_path / "page.html").as_uri())
         page.emulate_media(color_scheme=color_scheme)
         page.set_viewport_size({"width": width, "height": 800})
-        html = render_explorer(file.explore(), key="a-key")
+        explorer = file.explore()
+        explorer.frame = at_frame
+        html = render_explorer(explorer, key="a-key")
         if has_kernel:
             index = read_frame_index(file.path) if file.is_video else None
             content = base64.b64encode(file.path.read_bytes()).decode()
@@ -87,7 +91,7 @@ def opened(offline_page: Page, tmp_path: Path) -> Iterator[Open]:
             html,
         )
         if has_kernel and file.is_video:
-            page.wait_for_function(f"{SHOWN} === 0")
+            page.wait_for_function(f"{SHOWN} === {at_frame}")
         return page
 
     offline_page.on("pageerror", note)
@@ -274,16 +278,16 @@ def test_a_picture_is_looked_at_closely(opened: Open, tmp_path: Path) -> None:
 
 def test_off_the_page_its_memory_is_given_back(opened: Open, clip: LocalFile) -> None:
     """After a while, and it is a viewer again when it comes back, as cells of a long notebook do."""
-    page = opened(clip)
+    page = opened(clip, at_frame=3)
     page.evaluate("""() => { const plain = setTimeout; window.setTimeout = (act, wait) => plain(act, wait === 30_000 ? 1 : wait);
       window.root = document.querySelector("[data-rb-explorer]"); root.remove(); }""")
     page.wait_for_function("!root.querySelector('.rb-stage') && reelbookFrames.clips.size === 0")
 
     page.evaluate("document.querySelector('main').append(root)")
 
-    frame_on_screen(page, 0)
+    frame_on_screen(page, 3)
     page.locator("[data-rb-explorer]").press("ArrowRight")
-    frame_on_screen(page, 1)
+    frame_on_screen(page, 4)
     assert page.evaluate("reelbookFrames.clips.size") == 1
 
 

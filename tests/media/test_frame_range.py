@@ -50,7 +50,7 @@ def test_a_range_has_exactly_its_frames(coding: str, tmp_path: Path) -> None:
         wanted = [*range(first, last + 1)]
         clip = at(tmp_path / "clip.mp4")
         assert [number_of(frame) for frame in clip.frames()] == wanted
-        assert (clip.probe.frames, clip.probe.rate) == (len(wanted), 24)
+        assert (clip.probe.frames, clip.probe.rate) == (len(wanted), Fraction(24))
         with Image.open(tmp_path / "clip.gif") as picture:
             assert [number_of(frame) for frame in ImageSequence.Iterator(picture)] == wanted
     assert [number_of(read_frame(source, number)) for number in (0, 7, 24)] == [0, 7, 24]

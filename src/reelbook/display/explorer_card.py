@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from ..errors import ReelbookError
 from ..media import frame_index, stills
+from ..media.lettering.labels import Lettering
 from . import run_text
 from .embedding import data_uri
 from .fact_table import render_card, render_small_print
@@ -29,10 +30,11 @@ STYLES, SCRIPT = ("clock.css", "explorer.css"), "explorer.js"
 MAX_WIDTH = 960
 FEW, MANY = 12, 24
 """Stills in the saved notebook, and in the filmstrip while there is a kernel."""
-SAVED_BOX, STRIP_BOX = (160, 96), (256, 128)
+SAVED_BOX, SHEET_BOX, STRIP_BOX = (160, 96), (104, 104), (256, 128)
 PICTURE_SIDE = 640
-MAX_STILLS_BYTES = 30_000
-"""Bytes of all stills in a saved notebook: with the script, its output stays below 120 kB."""
+MAX_STILLS_BYTES, MAX_SHEET_BYTES = 20_000, 13_000
+"""Bytes of all stills in a saved notebook, and of the picture of them: with the script, its output stays below 120 kB."""
+COLUMNS, GAP, LETTERS = 6, 4, 12
 QUALITIES = (80, 65, 50, 35, 20)
 RUN_AGAIN = "Run the cell to step through it, and to save single frames and ranges."
 
@@ -43,7 +45,7 @@ _TURNS = {
 }
 _ROOT = Markup(
     '<div class="rb rb-explorer mathjax_ignore tex2jax_ignore" data-rb-explorer="{kind}" data-lm-suppress-shortcuts="true" role="group" '
-    'tabindex="0" aria-label="{name}" data-key="{key}" data-frames="{frames}" data-rate="{rate}" data-width="{width}" '
+    'tabindex="0" aria-label="{name}" data-key="{key}" data-frames="{frames}" data-at="{at}" data-range="{range}" data-rate="{rate}" data-width="{width}" '
     'data-height="{height}" data-save="{save}" style="max-width:{max_width}px;margin:4px 0 8px">{body}</div>'
 )
 _STILLS = Markup('<div data-rb-stills="" style="display:flex;flex-wrap:wrap;gap:4px 4px">{}</div>')
@@ -72,7 +74,8 @@ def explorer_bundle(explorer: Explorer, *, key: str = "") -> dict[str, Any]:
     """The MIME bundle of an explorer's static output; `key` is that of the connection to its kernel."""
     file = explorer.file
     try:
-        html, picture = render_explorer(explorer, key=key), strip_jpeg(file)
+        html = render_explorer(explorer, key=key)
+        picture = _draw_numbered(file) if file.is_video else strip_jpeg(file)
     except (ReelbookError, OSError) as error:
         return {"text/plain": str(error), "text/html": render_card(render_small_print(str(error)))}
     return {"text/plain": repr(explorer), "text/html": html, "image/jpeg": picture}
@@ -95,6 +98,8 @@ def render_explorer(explorer: Explorer, *, key: str = "") -> str:
         name=f"Explorer of {file.path.name}",
         key=key,
         frames=explorer.frames,
+        at=explorer.frame,
+        range=" ".join(map(str, explorer.range or ())),
         rate=f"{rate.numerator}/{rate.denominator}",
         width=width,
         height=height,
@@ -151,11 +156,26 @@ def _render_picture(file: LocalFile) -> Markup:
     return _PICTURE.format(data_uri("image/jpeg", content), file.path.name, *size)
 
 
-def _encode_all(frames: Sequence[Image.Image]) -> list[bytes]:
+def _draw_numbered(file: LocalFile) -> bytes:
+    """The stills in rows with their numbers as one JPEG, for pages without HTML."""
+    numbers, frames = _read_stills(file, FEW, SHEET_BOX)
+    lettering = Lettering(LETTERS)
+    width, height = max(frames[0].width, round(lettering.width(str(numbers[-1] + 1)))), frames[0].height
+    across, down = width + GAP, height + lettering.line + GAP
+    rows = -(-len(frames) // COLUMNS)
+    sheet = Image.new("RGB", (across * min(COLUMNS, len(frames)) - GAP, down * rows), "white")
+    for place, (number, frame) in enumerate(zip(numbers, frames, strict=True)):
+        left, top = place % COLUMNS * across, place // COLUMNS * down
+        sheet.paste(frame, (left, top))
+        lettering.draw(ImageDraw.Draw(sheet), left, top + height, str(number + 1), "black")
+    return _encode_all([sheet], MAX_SHEET_BYTES)[0]
+
+
+def _encode_all(frames: Sequence[Image.Image], max_bytes: int = MAX_STILLS_BYTES) -> list[bytes]:
     """The frames as JPEGs of the best quality with which all of them fit."""
     for quality in QUALITIES:
         found = [_encode(frame, quality) for frame in frames]
-        if sum(map(len, found)) <= MAX_STILLS_BYTES:
+        if sum(map(len, found)) <= max_bytes:
             break
     return found
 

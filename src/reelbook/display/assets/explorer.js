@@ -94,8 +94,11 @@ function exploreClip(root, file, signal) {
   });
   if (file.isCopy) bar.say(SMALL_COPY);
 
+  const [first, last] = (root.dataset.range || "").split(" ").map(Number);
+  clock.range = last ? [first, last] : null;
+  clock.seek(Number(root.dataset.at));
   let timer = 0;
-  let before = "";
+  let before = JSON.stringify(place());
   const report = () => {
     clearTimeout(timer);
     if (clock.playing) return;
@@ -103,6 +106,8 @@ function exploreClip(root, file, signal) {
       const now = JSON.stringify(place());
       if (now !== before) askKernel(key, { do: "place", ...place() });
       before = now;
+      root.dataset.at = String(clock.frame);
+      root.dataset.range = clock.range?.join(" ") ?? "";
     }, REPORT_AFTER);
   };
   clock.addEventListener("change", report);
@@ -118,7 +123,6 @@ function exploreClip(root, file, signal) {
   root.setAttribute("aria-keyshortcuts", "Space ArrowLeft ArrowRight Home End L [ ] + - 0 ?");
   const leaveView = watchView(clock);
   const leavePage = watchPage(clock);
-  clock.seek(0);
   askKernel(key, { do: "strip" }).then((found) => strip.improve(found));
   signal.addEventListener("abort", () => {
     clearTimeout(timer);
