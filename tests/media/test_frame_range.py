@@ -109,3 +109,31 @@ def test_a_gif_runs_at_the_speed_of_its_clip(tmp_path: Path) -> None:
         times = [frame.info["duration"] for frame in ImageSequence.Iterator(picture)]
     assert set(times) == {40, 50}
     assert sum(times) == pytest.approx(1000, abs=10)
+
+
+def test_a_clip_is_turned_as_its_file_asks_for(tmp_path: Path) -> None:
+    """As a player turns it; the parts of it need not be turned any more."""
+    path = tmp_path / "film.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=24, options={"crf": "10"})
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        picture = np.zeros((48, 64, 3), np.uint8)
+        picture[:16] = 200  # A bright edge on top.
+        for _ in range(6):
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        container.mux(stream.encode())
+    upright, turned = (
+        b"".join(int(value * 65536).to_bytes(4, "big", signed=True) for value in matrix) + bytes(4) + b"\x40\0\0\0"
+        for matrix in ((1, 0, 0, 0, 1, 0, 0), (0, 1, 0, -1, 0, 0, 0))
+    )
+    # The matrix of the track, the second in the file: clockwise by a quarter.
+    before, middle, after = path.read_bytes().split(upright)
+    path.write_bytes(before + upright + middle + turned + after)
+
+    still = np.asarray(read_frame(path, 3))
+    encode_clip(path, tmp_path / "clip.mp4", 1, 4)
+    (first, *_) = at(tmp_path / "clip.mp4").frames()
+
+    assert still.shape == (64, 48, 3)
+    assert still[:, -12:].mean() > 150 > 50 > still[:, :24].mean()
+    assert np.abs(np.asarray(first, np.int16)[:, -12:] - 200).mean() < 10

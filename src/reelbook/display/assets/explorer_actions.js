@@ -85,6 +85,7 @@ export function actionBar(root, explored) {
     const count = last - first + 1;
     range.textContent = clock.range ? `Save range · ${count} ${count === 1 ? "frame" : "frames"}` : "Save clip";
     range.title = clock.range ? `Exactly the frames ${first + 1} to ${last + 1}, as an MP4` : "The entire clip; set a range with [ and ] or with the handles";
+    if (count === 1) range.title = "One frame alone: save it as a still";
     range.disabled = gif.disabled = count === 1 && clock.range !== null;
   };
   clock?.addEventListener("change", change);

@@ -135,6 +135,7 @@ export class Filmstrip {
 
   /** @param {0 | 1} side @param {number} frame */
   #move(side, frame) {
+    if (this.clock.frames < 2) return;
     const range = [...this.#range()];
     range[side] = side ? within(frame, range[0] + 1, this.clock.frames - 1) : within(frame, 0, range[1] - 1);
     this.clock.range = /** @type {[number, number]} */ (range);
