@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import av
 import nbformat
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Error, Page, expect
 
@@ -27,13 +29,14 @@ pytestmark = pytest.mark.browser
 PAGE = "<!doctype html><html lang=en><meta charset=utf-8><title>.</title><style>:root{{color-scheme:light dark}}body{{margin:16px;min-height:700px;background:Canvas}}</style><main><h1>.</h1>{}</main>"
 
 # A kernel in the page: it sends the file, and remembers what it was asked to do.
-KERNEL = """([content, index, kind, strip]) => {
+KERNEL = """([content, index, kind, strip, copy]) => {
   const bytesOf = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
   window.asked = []; window.replies = {};
   addEventListener("reelbook:want", event => {
     event.preventDefault();
-    const blob = new Blob([bytesOf(content)], {type: kind});
-    event.detail.answer(URL.createObjectURL(blob), "", {blob, index});
+    const [bytes, known] = event.detail.copy ? copy : [content, index];
+    const blob = new Blob([bytesOf(bytes)], {type: kind});
+    event.detail.answer(URL.createObjectURL(blob), "", {blob, index: known});
   });
   addEventListener("reelbook:do", event => {
     event.preventDefault();
@@ -84,8 +87,11 @@ def opened(offline_page: Page, tmp_path: Path) -> Iterator[Open]:
             content = base64.b64encode(file.path.read_bytes()).decode()
             strip = make_strip(file) if file.is_video else None
             sheet = [strip.numbers, strip.size, base64.b64encode(strip.content).decode()] if strip else []
+            preview = file.preview(longest=320, max_bytes=400_000) if file.is_video and not index else None
+            copied = read_frame_index(preview) if preview else None
+            copy = [base64.b64encode(preview).decode(), copied.to_json()] if preview and copied else []
             kind = "video/mp4" if file.is_video else "image/png"
-            page.evaluate(KERNEL, [content, index.to_json() if index else None, kind, sheet])
+            page.evaluate(KERNEL, [content, index.to_json() if index else None, kind, sheet, copy])
         page.evaluate(
             """html => { const box = document.createRange().createContextualFragment(html); document.querySelector("main").append(box); }""",
             html,
@@ -274,6 +280,24 @@ def test_a_picture_is_looked_at_closely(opened: Open, tmp_path: Path) -> None:
 
     assert page.locator(".rb-stage").get_attribute("data-zoomed") == ""
     assert page.locator(".rb-bar > :first-child button").all_inner_texts() == ["Save", "Use this picture"]
+
+
+def test_a_clip_that_browsers_do_not_decode_is_seen_as_a_copy(opened: Open, tmp_path: Path) -> None:
+    """Which says so; it has the same frames, and what is saved is of the file itself."""
+    path = tmp_path / "old.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=24, options={"qscale": "2"})
+        stream.width, stream.height, stream.pix_fmt = 640, 360, "yuv420p"
+        for number in range(25):
+            picture = np.full((360, 640, 3), DARKEST + STEP * number, np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        container.mux(stream.encode())
+    page = opened(at(path))
+
+    page.locator("[data-rb-explorer]").press("Shift+ArrowRight")
+
+    frame_on_screen(page, 10)
+    assert "A small copy" in page.locator(".rb-said").inner_text()
 
 
 def test_off_the_page_its_memory_is_given_back(opened: Open, clip: LocalFile) -> None:

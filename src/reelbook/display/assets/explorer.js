@@ -14,7 +14,7 @@ import { made } from "./table_element.js";
 const CLOSE_AFTER = 30_000; // Milliseconds off the page.
 const REPORT_AFTER = 120; // Milliseconds of rest before the kernel hears which frame is on the screen.
 const EXPLORER_KEYS = "Space play, pause · ← → one frame · Shift ← → ten · Home first · End last · L loop · [ ] begin and end of the range · + − zoom · 0 fit · ? these keys";
-const SMALL_COPY = "A small copy, because this browser does not decode the file. What is saved comes from the file itself.";
+const SMALL_COPY = "A small copy, because the file is too large for the page, or of a kind that browsers do not decode. What is saved comes from the file itself.";
 
 /** @typedef {import("./clock_clip.js").Source & {blob?: Blob}} ExplorerFile */
 
@@ -57,13 +57,14 @@ function explorer(root) {
   }).observe(root);
 }
 
-/** The file, or a small copy of a clip that this browser cannot decode. @param {HTMLElement} root @param {() => void} wait @returns {Promise<ExplorerFile & {isCopy?: boolean}>} */
+/** The file, or a small copy of a clip that is too large, or that this browser cannot decode. @param {HTMLElement} root @param {() => void} wait @returns {Promise<ExplorerFile & {isCopy?: boolean}>} */
 async function bringExplored(root, wait) {
   const wanted = { key: root.dataset.key ?? "", row: 0 };
   const file = await bringFile(wanted, wait);
-  if (root.dataset.rbExplorer !== "clip" || !canDecode() || file.index) return file;
+  const isEnough = root.dataset.rbExplorer !== "clip" || (file.url && (file.index || !canDecode()));
+  if (isEnough || file.words === ASK_AGAIN) return file;
   const copy = await bringFile({ ...wanted, copy: "preview" }, wait);
-  return copy.index ? { ...copy, isCopy: true } : file;
+  return copy.index || (copy.url && !file.url) ? { ...copy, isCopy: true } : file;
 }
 
 /** @param {HTMLElement} root @param {ExplorerFile & {isCopy?: boolean}} file @param {AbortSignal} signal */
