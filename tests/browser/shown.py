@@ -18,6 +18,7 @@ from reelbook.api import (
 )
 from reelbook.display.client_card import client_card
 from reelbook.display.cost_chart import render_costs
+from reelbook.display.explorer_card import explorer_bundle
 from reelbook.display.figure import file_figure
 from reelbook.display.input_card import input_card
 from reelbook.display.library_card import summary_card, uncertain_table
@@ -277,6 +278,19 @@ def _under_way(text: str, status: str) -> Any:
     return run
 
 
+def _explorer(media: Media, text: str) -> Iterator[Bundle]:
+    facts = {
+        "model": text,
+        "input": {"prompt": text, text: text},
+        "seed": text,
+        "request_id": text,
+        "credits": 53,
+        "credits_source": text,
+    }
+    for file in (media.clip, media.picture):
+        yield explorer_bundle(LocalFile(file.path, File(url=""), facts).explore(), key=text)
+
+
 def _options(_: Media, text: str) -> Iterator[Bundle]:
     chosen = SimpleNamespace(embed=text, theme=text, max_width=text)
     yield {"text/html": options_table(cast(Any, chosen))}
@@ -285,9 +299,9 @@ def _options(_: Media, text: str) -> Iterator[Bundle]:
 _BY_TEXT: Mapping[str, Callable[[Media, str], Iterable[Bundle]]] = {
     "client": _client, "estimate": _estimate, "provenance": _provenance, "library": _library, "uncertain": _uncertain,
     "plan": _plan, "panel": _panel, "input": _input, "models": _models, "answer": _answer, "file": _file, "run": _run,
-    "run otherwise": _run_otherwise, "options": _options,
+    "run otherwise": _run_otherwise, "options": _options, "explorer": _explorer,
 }  # fmt: skip
-SELDOM = {"run otherwise": 6, "options": 6}
+SELDOM = {"run otherwise": 6, "options": 6, "explorer": 6}
 """Where every sixth text does, because the same functions have had them all."""
 NAMES = (*_BY_TEXT, "table", "costs", "plot")
 """The displays."""

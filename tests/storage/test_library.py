@@ -303,6 +303,28 @@ def test_an_export_has_names_to_read_and_two_tables(four: Made, tmp_path: Path) 
     assert (rows[0]["seed"], rows[0]["credits"], rows[3]["error_type"]) == ("7", "53", "source_unreadable")
 
 
+def test_the_names_of_an_export_say_what_varies(made: Made, tmp_path: Path) -> None:
+    """Beside the seed, the inputs in which the runs differ; a copy keeps its name when others are exported beside it."""
+    for frames, size in ((49, "480p"), (97, "480p"), (97, "720p")):
+        made.stored(BOAT.revised(num_frames=frames, resolution=size), [(f"{frames} {size}".encode(), ".mp4")])
+    alone = made.library.export(tmp_path / "alone", [2])
+
+    target = made.library.export(tmp_path / "out")
+    made.library.export(alone)
+
+    stem = "a-paper-boat-seed-7"
+    names = [
+        f"{stem}-num-frames-49-resolution-480p",
+        f"{stem}-num-frames-97-resolution-480p",
+        f"{stem}-num-frames-97-resolution-720p",
+    ]
+    assert sorted(path.stem for path in target.glob("*.mp4")) == [
+        f"{number:04d}-{name}" for number, name in enumerate(names, 1)
+    ]
+    assert sorted(path.stem for path in alone.glob("*.mp4")) == [f"0001-{names[0]}", f"0002-{stem}", f"0003-{names[2]}"]
+    assert [row["files"] for row in rows_of(alone / "runs.csv")][1] == f"0002-{stem}.mp4"
+
+
 def test_each_copy_carries_its_facts(made: Made, tmp_path: Path) -> None:
     """What the library knows of a run goes with its file."""
     written: list[Mapping[str, Any]] = []

@@ -17,6 +17,7 @@ from reelbook.client import Client
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.storage.library import Library
 from reelbook.storage.prune import Pruned
+from reelbook.widgets.export_rows import export_rows
 from tests.support import Served, png
 from tests.sweeps.dots import DOT, dots
 
@@ -303,6 +304,23 @@ def test_a_table_is_exported_by_its_own_labels(table: pd.DataFrame, tmp_path: Pa
     assert len(told["runs"]) == 5
     with pytest.raises(ReelbookError, match="no row 12"):
         table.reel.export(tmp_path / "none", [7, 12])
+
+
+def test_rows_chosen_on_a_page_go_into_a_folder_of_their_own(table: pd.DataFrame, tmp_path: Path) -> None:
+    """By their positions or as rows; a folder with anything in it is left as it is."""
+    (tmp_path / "picked").mkdir()
+    first = export_rows(table, [11, 7, 7], tmp_path / "picked")
+    mine = first / "notes.txt"
+    mine.write_text("mine")
+
+    second = export_rows(table, table.loc[[7, 11]], tmp_path / "picked")
+
+    assert [path.name for path in (first, second)] == ["picked", "picked-2"]
+    assert clips_in(first) == clips_in(second) == of(table, [7, 11])
+    assert mine.read_text() == "mine"
+    assert (second / "runs.csv").exists()
+    with pytest.raises(ReelbookError, match="No row is chosen"):
+        export_rows(table, [], tmp_path / "picked")
 
 
 def test_runs_of_a_library_that_nobody_is_connected_to(client: Client, table: pd.DataFrame, tmp_path: Path) -> None:

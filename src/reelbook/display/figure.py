@@ -102,8 +102,8 @@ def render_shared_caption(known: RunText, *, width: int) -> Markup:
     return FIGURE.format(Markup(""), width, foot)
 
 
-def render_caption(prompt: str, facts: Sequence[str], note: str = "") -> Markup:
-    """The text under a figure. The script removes the note where it no longer holds."""
+def render_caption(prompt: str, facts: Sequence[str], note: str = "", *, tag: str = "figcaption") -> Markup:
+    """The text under a figure, in an element of this kind. The script removes the note where it no longer holds."""
     # A prompt may be written from right to left; <bdi> keeps that from turning the facts around.
     pieces = [
         BDI.format(shorten(prompt, MAX_PROMPT_LENGTH)) if prompt else "",
@@ -112,7 +112,7 @@ def render_caption(prompt: str, facts: Sequence[str], note: str = "") -> Markup:
     ]
     line = render_dotted(pieces)
     whole = join_with_dots(shorten(prompt, 20_000), *facts, note)
-    return Markup('<figcaption style="{}" title="{}">{}</figcaption>').format(CAPTION_STYLE, whole, line)
+    return Markup('<{0} style="{1}" title="{2}">{3}</{0}>').format(tag, CAPTION_STYLE, whole, line)
 
 
 def render_actions(known: RunText, file: LocalFile | None) -> Markup:

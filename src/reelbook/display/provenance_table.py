@@ -44,6 +44,7 @@ def _facts(provenance: Provenance) -> Iterator[tuple[str, Any]]:
         ("…", f"and {more} more" if more > 0 else None),
         ("seed", provenance.seed),
         ("engine", _join_known(provenance.engine, provenance.engine_version)),
+        ("part", provenance.part),
         ("service", provenance.service),
         ("request", provenance.request_id),
         ("credits", _format_price(provenance)),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from ..models.service_file import File
+    from .explorer import Explorer
     from .metadata.file_marks import Marks
     from .metadata.provenance import Provenance
 
@@ -75,7 +76,7 @@ class LocalFile(NameHints):
     @cached_property
     def probe(self) -> Probe:
         """Size, number of frames and frame rate."""
-        with self._readable():
+        with self.reading():
             return self._probed()
 
     @property
@@ -102,7 +103,7 @@ class LocalFile(NameHints):
         if not self.is_video:
             yield self.still()
             return
-        with self._readable(), self._opened() as (container, stream):
+        with self.reading(), self._opened() as (container, stream):
             for frame in container.decode(stream):
                 yield _picture(frame, stream)
 
@@ -113,7 +114,7 @@ class LocalFile(NameHints):
         last = self.probe.frames - 1
         wanted = [round(place * last / max(count - 1, 1)) for place in range(count)]
         found: list[Image] = []
-        with self._readable(), self._opened() as (container, stream):
+        with self.reading(), self._opened() as (container, stream):
             for number, frame in enumerate(container.decode(stream)):
                 # Only wanted frames are converted to pictures, which costs more than decoding.
                 times = wanted.count(number)
@@ -129,28 +130,28 @@ class LocalFile(NameHints):
         if not self.is_video:
             from PIL import Image
 
-            with self._readable(), Image.open(self.path) as picture:
+            with self.reading(), Image.open(self.path) as picture:
                 return picture.copy()
         last = self.probe.frames - 1
         if seconds is not None and self.probe.rate:
             # The frame displayed at that time; a float such as 7/24 is slightly less than its value.
             frame = math.floor(seconds * self.probe.rate + 1e-6)
         number = round(at * last) if frame is None else frame
-        with self._readable():
+        with self.reading():
             return self._decoded(min(max(number, 0), last))
 
     def poster(self, *, longest: int) -> bytes:
         """The middle frame of a clip, or the picture itself, as a small JPEG."""
         from .posters import make_poster
 
-        with self._readable():
+        with self.reading():
             return make_poster(self.path, longest=longest)
 
     def preview(self, *, longest: int, max_bytes: int) -> bytes | None:
         """A small copy of the clip, for use where the file is too large; None if none can be made."""
         from .previews import make_preview
 
-        with self._readable():
+        with self.reading():
             return make_preview(self.path, longest=longest, max_bytes=max_bytes)
 
     def save(self, path: str | Path) -> Path:
@@ -162,10 +163,34 @@ class LocalFile(NameHints):
 
         target = Path(path).expanduser()
         if os.path.isdir(target) or str(path).endswith(("/", os.sep)):  # noqa: PTH112  # Path.is_dir may raise.
-            target /= self._readable_name()
+            target /= self.make_name()
         target = self._with_suffix(target)
         write(self.path, target, self.facts or {})
         return target
+
+    def clip(self, path: str | Path, first: int = 0, last: int | None = None) -> Path:
+        """Save the frames from `first` to `last`, both included, as an MP4 of exactly these; returns its path.
+
+        In a folder it gets a readable name that no file has yet. The frames are encoded anew, with no visible loss.
+        """
+        from .frame_files import save_clip
+
+        return save_clip(self, path, first, last)
+
+    def gif(self, path: str | Path, first: int = 0, last: int | None = None, *, width: int = 480) -> Path:
+        """Save the frames from `first` to `last`, both included, as an endless GIF; returns its path."""
+        from .frame_files import save_gif
+
+        return save_gif(self, path, first, last, width=width)
+
+    def explore(self, folder: str | Path = "saved") -> Explorer:
+        """A viewer with a filmstrip: single frames, a range, and files of them saved in the folder.
+
+        In a notebook it is on the page at the end of a cell; `explorer.frame` and `explorer.image` follow it.
+        """
+        from .explorer import Explorer
+
+        return Explorer(self, folder)
 
     def __reel_picture__(self) -> tuple[bytes, str]:
         """The file as a source picture: its own bytes, or the last frame of a video; and a short description."""
@@ -180,10 +205,12 @@ class LocalFile(NameHints):
         self.still(1.0).save(out, "PNG")
         return out.getvalue(), f"last frame of {self.path.name}"
 
-    def _readable_name(self) -> str:
-        """A name of model, seed, run and content; the file's own name without facts."""
+    def make_name(self, part: str = "", suffix: str | None = None) -> str:
+        """A readable name of model, seed, run and content, or the file's own; with the part of it that is saved."""
+        suffix = self.path.suffix if suffix is None else suffix
         if not self.facts:
-            return self.path.name
+            name = self.path.stem[:16] if len(self.path.stem) == 64 else self.path.stem
+            return f"{name}_{_plain_name(part)}{suffix}" if part else self.path.name
         model, seed, request = (self.facts.get(name) for name in ("model", "seed", "request_id"))
         parts = [
             str(model or "").rstrip("/").rpartition("/")[2],
@@ -191,9 +218,9 @@ class LocalFile(NameHints):
             str(request or "")[:8],
             # One run may make several files.
             self.path.stem[:8],
+            part,
         ]
-        plain = [re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.")[:60] for part in parts]
-        return "_".join(part for part in plain if part) + self.path.suffix
+        return "_".join(filter(None, map(_plain_name, parts))) + suffix
 
     def _with_suffix(self, target: Path) -> Path:
         """The target with the file's suffix; `ReelbookError` if its own suffix is of another format."""
@@ -215,7 +242,7 @@ class LocalFile(NameHints):
         return open_video(self.path, to_decode=False)
 
     @contextmanager
-    def _readable(self) -> Iterator[None]:
+    def reading(self) -> Iterator[None]:
         """Convert errors of the decoders to `ReelbookError`."""
         try:
             yield
@@ -243,6 +270,11 @@ class LocalFile(NameHints):
         from .stills import read_frames
 
         return read_frames(self.path, lambda count, _: [number], None).frames[0]
+
+
+def _plain_name(part: str) -> str:
+    """A part of a file name in letters that every file system takes."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.")[:60]
 
 
 def _picture(frame: VideoFrame, stream: VideoStream) -> Image:

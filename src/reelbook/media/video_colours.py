@@ -99,12 +99,14 @@ def convert_to_rgb(frame: VideoFrame, colours: Colours, size: Size | None = None
     return picture
 
 
-def resize_frame(frame: VideoFrame, colours: Colours, size: Size) -> VideoFrame:
+def resize_frame(
+    frame: VideoFrame, colours: Colours, size: Size, *, pixel_format: str = "yuv420p"
+) -> VideoFrame:  # fmt: skip
     """The frame at another size for an encoder, in the colour space of `get_encodable_colours`."""
     target = get_encodable_colours(colours)
     matrix = _MATRICES.get(target.matrix, 5)
     return frame.reformat(
-        *size, "yuv420p", interpolation=AREA, dst_colorspace=matrix, dst_color_range=target.range, **_source(colours)
+        *size, pixel_format, interpolation=AREA, dst_colorspace=matrix, dst_color_range=target.range, **_source(colours)
     )
 
 

@@ -10,8 +10,9 @@ import os
 import secrets
 import shutil
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,11 @@ Write = Callable[[Path, Path, Mapping[str, Any]], str | None]
 """Copies a file and embeds these facts; or returns them as text for a sidecar, if the file must not be changed."""
 
 CSV_NAME, JSON_NAME, SIDECAR_SUFFIX = "runs.csv", "runs.json", ".reelbook.json"
-MAX_NAME_LETTERS = 48
+MAX_NAME_LETTERS, MAX_STEM_BYTES = 48, 180
+MAX_VALUE_LETTERS, MAX_VARYING = 16, 4
+"""Letters of a value in a file name, and values in it, besides the words and the seed."""
+NAMED, LONG = ("prompt", "seed"), "\0"
+"""Inputs that are in every name, and what stands for a value that fits in none."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -49,9 +54,10 @@ def export_runs(
         target.mkdir(parents=True, exist_ok=True)
         copies = _Copies(target, write or _plain_copy)
         names: dict[int, list[str | None]] = {}
+        varying = find_varying(entries)
         try:
             for done, entry in enumerate(entries, 1):
-                names[entry.id] = list(_copy_files(entry, paths, copies))
+                names[entry.id] = list(_copy_files(entry, paths, copies, varying[entry.model]))
                 if progress is not None:
                     progress(done, len(entries))
         finally:
@@ -82,11 +88,33 @@ def parse_folder(named: Any, need: str) -> Path:
     )
 
 
-def format_stem(entry: Entry, values: Mapping[str, Any]) -> str:
-    """Format a readable file name that is valid on every system: number, words, seed."""
+def format_stem(entry: Entry, values: Mapping[str, Any], varying: Iterable[str] = ()) -> str:
+    """Format a readable file name that is valid on every system: number, words, seed, and the values of `varying`."""
     seed = values.get("seed")
     words = slug(format_input(values) if values.get("prompt") else entry.model.rpartition("/")[2])
-    return "-".join([f"{entry.id:04d}", *([words] if words else []), *([f"seed-{seed}"] if _is_short(seed) else [])])
+    parts = [f"{entry.id:04d}", words, f"seed-{seed}" if _is_short(seed) else ""]
+    stem = "-".join(filter(None, parts))
+    for name in varying:
+        longer = f"{stem}-{slug(f'{name} {values.get(name)}')}"
+        # Some systems limit names to 255 bytes.
+        stem = longer if len(longer.encode()) <= MAX_STEM_BYTES else stem
+    return stem
+
+
+def find_varying(entries: Sequence[Entry]) -> dict[str, list[str]]:
+    """By model, the names of the inputs in which its runs differ, and whose values fit into a file name; a few at most."""
+    seen: dict[str, dict[str, set[str]]] = {}
+    for entry in entries:
+        (values,) = parse_texts([entry.input])
+        names = seen.setdefault(entry.model, {})
+        for name, value in values.items() if isinstance(values, dict) else ():
+            # A long one is a prompt, or as good as one.
+            is_short = isinstance(value, (bool, int, float, str)) and len(str(value)) <= MAX_VALUE_LETTERS
+            names.setdefault(name, set()).add(str(value) if is_short else LONG)
+    return {
+        model: [name for name, values in names.items() if len(values) > 1 and LONG not in values and name not in NAMED][:MAX_VARYING]
+        for model, names in seen.items()
+    }  # fmt: skip
 
 
 def slug(text: str) -> str:
@@ -131,7 +159,12 @@ class _Copies:
         # Signed and unsigned copies differ.
         key = [sha256, facts, *([repr(options.sign)] if options.sign else [])]
         mark = hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
-        for name in _candidate_names(stem, source.suffix):
+        # Under the name that an earlier export gave it, when other runs were beside it.
+        earlier = sorted(
+            (name for name, note in self._before.items() if note.get("of") == mark),
+            key=lambda name: name != f"{stem}{source.suffix}",
+        )
+        for name in chain(earlier, _candidate_names(stem, source.suffix)):
             target, before = self._folder / name, self._before.get(name, {})
             if name.casefold() in self._taken:
                 continue
@@ -170,10 +203,12 @@ class _Copies:
         return name
 
 
-def _copy_files(entry: Entry, paths: Mapping[str, str], copies: _Copies) -> Iterator[str | None]:
+def _copy_files(
+    entry: Entry, paths: Mapping[str, str], copies: _Copies, varying: Iterable[str]
+) -> Iterator[str | None]:
     """Copy a run's files; yields their names in order, None for a missing file."""
     files, facts = get_files(entry), get_facts(entry)
-    stem = format_stem(entry, facts["input"])
+    stem = format_stem(entry, facts["input"], varying)
     for number, file in enumerate(files, 1):
         sha256 = str(file.get("sha256"))
         source = paths.get(sha256)

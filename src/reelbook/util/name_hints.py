@@ -88,6 +88,8 @@ NAME_HINTS: Mapping[str, Mapping[str, str]] = {
         "width": "run.video.probe",
     },
     "LocalFile": {
+        "crop": "file.clip('part.mp4', 12, 40) saves some of its frames",
+        "cut": "file.clip('part.mp4', 12, 40)",
         "duration": "file.probe.seconds",
         "first_frame": "file.still(0)",
         "fps": "file.probe",
@@ -98,6 +100,7 @@ NAME_HINTS: Mapping[str, Mapping[str, str]] = {
         "show": "a file at the end of a cell shows itself; in a loop use IPython's display(file)",
         "size": "file.probe has width and height, file.path.stat().st_size the bytes",
         "thumbnail": "file.still(0)",
+        "trim": "file.clip('part.mp4', 12, 40)",
         "to_numpy": "numpy.asarray(file.still(0.5)), or for all frames: [numpy.asarray(frame) for frame in file.frames()]",
         "url": "file.source.url at the service, file.path here",
     },

@@ -15,6 +15,7 @@ def register(shell: Any) -> None:
         formatter.for_type_by_name("reelbook.sweeps.execute.job", "SweepJob", _show_job)
         formatter.for_type_by_name("reelbook.api.table_accessor", "Reel", _show_table)
         formatter.for_type_by_name("reelbook.display.plots.plot_value", "Plot", _show_plot)
+        formatter.for_type_by_name("reelbook.media.explorer", "Explorer", _show_explorer)
         set_link_provider(_register_file)
 
 
@@ -22,6 +23,12 @@ def _show_job(job: Any) -> None:
     from .panel import show_job
 
     show_job(job)
+
+
+def _show_explorer(explorer: Any) -> None:
+    from .explorer_link import show_explorer
+
+    show_explorer(explorer)
 
 
 def _register_file(path: Path | None) -> str:

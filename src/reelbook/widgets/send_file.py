@@ -20,15 +20,19 @@ LONGEST, MAX_PREVIEW_BYTES = 320, 400_000
 """Pixels and bytes of a preview, which is never saved: more bytes than one in a notebook, for a long clip's sake."""
 
 
-def find_refusal(path: Path, name: str) -> str:
-    """The reason why a file is not sent, in which it is called `name`; empty if it is sent."""
+def find_refusal(path: Path, name: str, *, as_preview: bool = False) -> str:
+    """The reason why a file is not sent, in which it is called `name`; empty if it is sent. A preview is always small."""
     try:
         count = path.stat().st_size
     except (OSError, ValueError):
         return f"{name} is not there any more. Pick the run up with rb.attach, which fetches it anew."
     if path.suffix.lower() not in MIME_TYPES:
         return f"{name} cannot be read as a clip or a picture."
-    return f"{path} has {format_size(count)}, too much to play here." if count > MAX_BYTES else ""
+    return (
+        f"{path} has {format_size(count)}, too much to play here."
+        if count > MAX_BYTES and not (as_preview and is_video(path))
+        else ""
+    )
 
 
 def make_messages(path: Path, place: list[Any], *, as_preview: bool = False) -> Iterator[tuple[dict[str, Any], bytes]]:

@@ -1,5 +1,5 @@
 // @ts-check
-/** Loads the files of one table from the kernel: answers the event `reelbook:want` with an address. Sends the selected rows to the kernel. */
+/** Loads the files of one table from the kernel: answers the event `reelbook:want` with an address. Sends to the kernel the selected rows, and what it is to do. */
 
 const GONE = "The kernel has ended; run the cell again to see it here.";
 
@@ -39,9 +39,27 @@ function initialize({ model }) {
     }
   };
 
+  /** Answers that are awaited to what the kernel was asked to do. @type {Map<string, (message: any, buffers: any[]) => void>} */
+  const doing = new Map();
+  /** @param {string} id @param {any} message @param {any[]} [buffers] */
+  const done = (id, message, buffers = []) => {
+    doing.get(id)?.(message, buffers);
+    doing.delete(id);
+  };
+  /** @param {Event} event */
+  const acted = (event) => {
+    const { key: theirs, message, answer } = /** @type {CustomEvent} */ (event).detail;
+    if (theirs !== key) return;
+    event.preventDefault();
+    const id = String(Math.random()); // Other pages of the same notebook hear the answer, too.
+    doing.set(id, answer);
+    send({ ...message, id }, () => done(id, { gone: GONE }));
+  };
+
   /** @param {any} message @param {any[]} buffers */
   const onMessage = (message, buffers) => {
-    for (const name of ["said", "cells"]) {
+    if (message?.did) return done(message.did, message, buffers);
+    for (const name of ["said", "cells", "told"]) {
       if (message?.[name]) dispatchEvent(new CustomEvent(`reelbook:${name}`, { detail: { key, [name]: message[name] } }));
     }
     const name = (message?.clip ?? []).join("/");
@@ -77,6 +95,7 @@ function initialize({ model }) {
   };
 
   window.addEventListener("reelbook:want", asked);
+  window.addEventListener("reelbook:do", acted);
   window.addEventListener("reelbook:built", built);
   window.addEventListener("reelbook:selected", selected);
   model.on("change:selected", listens);
@@ -86,11 +105,13 @@ function initialize({ model }) {
   listens();
   return () => {
     window.removeEventListener("reelbook:want", asked);
+    window.removeEventListener("reelbook:do", acted);
     window.removeEventListener("reelbook:built", built);
     window.removeEventListener("reelbook:selected", selected);
     model.off("change:selected", listens);
     model.off("msg:custom", onMessage);
     for (const name of [...awaited.keys()]) settle(name, null, GONE);
+    for (const id of [...doing.keys()]) done(id, { gone: GONE });
     window.dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key } }));
     arrived.forEach(({ url }) => URL.revokeObjectURL(url));
   };

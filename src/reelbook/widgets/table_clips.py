@@ -108,11 +108,14 @@ class TableFileSender(anywidget.AnyWidget):
 
     def _send_file(self, want: list[Any]) -> None:
         path = self._find_path(want[0], want[1])
-        reason = "There is no such file in this table." if path is None else find_refusal(Path(path), path)
+        as_preview = PREVIEW in want
+        reason = "There is no such file in this table."
+        if path is not None:
+            reason = find_refusal(Path(path), path, as_preview=as_preview)
         try:
             # A table may be untrusted, and name any file.
             if path is not None and not reason and is_media(path):
-                for message, part in make_messages(Path(path), want, as_preview=PREVIEW in want):
+                for message, part in make_messages(Path(path), want, as_preview=as_preview):
                     self.send(message, buffers=[part])
                 return
         except (OSError, ReelbookError) as error:

@@ -53,13 +53,18 @@ export class DecodedPicture {
 
   /** @param {VideoFrame | ImageBitmap} frame @param {number} number */
   #draw(frame, number) {
-    const { context, canvas, turn } = this;
-    const [width, height] = turn % 2 ? [canvas.height, canvas.width] : [canvas.width, canvas.height];
-    context.setTransform(1, 0, 0, 1, canvas.width / 2, canvas.height / 2);
-    context.rotate((turn * Math.PI) / 2);
-    context.drawImage(frame, -width / 2, -height / 2, width, height);
+    drawTurned(this.context, frame, this.turn);
     this.shown = number;
     // Only now: an empty canvas would hide the poster.
     if (!this.canvas.parentNode) this.box.append(this.canvas);
   }
+}
+
+/** Fill a canvas with a frame. @param {CanvasRenderingContext2D} context @param {VideoFrame | ImageBitmap} frame @param {number} turn Quarters clockwise. */
+export function drawTurned(context, frame, turn) {
+  const { canvas } = context;
+  const [width, height] = turn % 2 ? [canvas.height, canvas.width] : [canvas.width, canvas.height];
+  context.setTransform(1, 0, 0, 1, canvas.width / 2, canvas.height / 2);
+  context.rotate((turn * Math.PI) / 2);
+  context.drawImage(frame, -width / 2, -height / 2, width, height);
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** Files from the kernel: requested with the event `reelbook:want`, which a connection of the same key answers. */
 
-const ASK_AGAIN = "Run the cell again to see it here.";
+export const ASK_AGAIN = "Run the cell again to see it here.";
 const WAITING = 400; // Milliseconds after which it is said that the kernel is busy.
 
 /**
@@ -29,4 +29,16 @@ export function onKernel(key, action) {
   const listener = (/** @type {Event} */ event) => { if (/** @type {CustomEvent} */ (event).detail.key === key) action(); };
   addEventListener("reelbook:here", listener);
   return () => removeEventListener("reelbook:here", listener);
+}
+
+/**
+ * Have the kernel do something for the display of a key; resolves with its answer, null where nobody answers.
+ * @param {string} key @param {Record<string, any>} message @returns {Promise<{message: any, buffers: any[]} | null>}
+ */
+export function askKernel(key, message) {
+  return new Promise((resolve) => {
+    const answer = (/** @type {any} */ found, /** @type {any[]} */ buffers) => resolve({ message: found, buffers });
+    const isTaken = key && !dispatchEvent(new CustomEvent("reelbook:do", { detail: { key, message, answer }, cancelable: true }));
+    if (!isTaken) resolve(null);
+  });
 }

@@ -66,6 +66,8 @@ class Provenance:
     made_at: datetime | None = None
     service: str | None = None
     """The service that made it."""
+    part: str | None = None
+    """The frames of the run's file that it holds, such as `frames 13-25 of 49`; None for the entire file."""
     origin: Literal["reelbook", "another tool"] = "reelbook"
     """Who wrote the record; other tools write less, and in other formats."""
     note: str = ""
@@ -104,8 +106,8 @@ provenance = read
 def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
     """Copy a file and add the facts of its run to its metadata; pixels and packets stay unchanged.
 
-    `facts` may hold `model`, `input`, `seed`, `request_id`, `credits`, `credits_source`, `made_at` and `service`. A GIF,
-    a WebM, and other formats without metadata that all programs accept are copied unchanged, without a sidecar. So is
+    `facts` may hold `model`, `input`, `seed`, `request_id`, `credits`, `credits_source`, `made_at`, `service` and `part`. A
+    GIF, a WebM, and other formats without metadata that all programs accept are copied unchanged, without a sidecar. So is
     a file that its creator signed, because any change would break the signature. The copy is written atomically and
     replaces an existing file.
     """
@@ -316,6 +318,7 @@ def _from_record(fields: Mapping[str, Any], raw: Mapping[str, Any], note: str) -
         credits_source=_word(fields.get("creditsSource")),
         made_at=_parse_time(fields.get("madeAt")),
         service=_word(fields.get("service")),
+        part=_word(fields.get("part")),
         note=note,
         raw=raw,
     )

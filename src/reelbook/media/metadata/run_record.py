@@ -29,6 +29,7 @@ NAMES = {
     "credits_source": "creditsSource",
     "made_at": "madeAt",
     "service": "service",
+    "part": "part",
 }
 """The key of each fact in a record; the first three are those that engines use."""
 

@@ -1,0 +1,175 @@
+// @ts-check
+/** The viewer of one clip or picture: large, with a filmstrip, and with buttons that save frames and ranges. */
+
+import { Clip } from "./clock_clip.js";
+import { Clock, watchPage, watchView } from "./clock.js";
+import { buttons, keys } from "./clock_controls.js";
+import { actionBar } from "./explorer_actions.js";
+import { Filmstrip } from "./explorer_strip.js";
+import { Zoom } from "./explorer_zoom.js";
+import { canDecode } from "./frames.js";
+import { ASK_AGAIN, askKernel, bringFile, onKernel } from "./kernel_files.js";
+import { made } from "./table_element.js";
+
+const CLOSE_AFTER = 30_000; // Milliseconds off the page.
+const REPORT_AFTER = 120; // Milliseconds of rest before the kernel hears which frame is on the screen.
+const EXPLORER_KEYS = "Space play, pause · ← → one frame · Shift ← → ten · Home first · End last · L loop · [ ] begin and end of the range · + − zoom · 0 fit · ? these keys";
+const SMALL_COPY = "A small copy, because the file is too large for the page, or of a kind that browsers do not decode. What is saved comes from the file itself.";
+
+/** @typedef {import("./clock_clip.js").Source & {blob?: Blob}} ExplorerFile */
+
+/**
+ * Becomes a viewer when it is seen and a kernel is there; when it has long been off the page, its memory is given back.
+ * @param {HTMLElement} root
+ */
+function explorer(root) {
+  const key = root.dataset.key ?? "";
+  const still = [...root.childNodes].map((node) => node.cloneNode(true));
+  let isOpen = false;
+  let timer = 0;
+  /** @type {AbortController | null} */
+  let listening = null;
+  const open = async () => {
+    clearTimeout(timer);
+    if (isOpen || !key) return;
+    isOpen = true;
+    const note = /** @type {HTMLElement} */ (root.querySelector("[data-rb-note]"));
+    const say = (/** @type {string} */ words) => note.firstElementChild?.replaceChildren(words);
+    const file = await bringExplored(root, () => say("The kernel is busy; it comes as soon as that has time."));
+    isOpen = Boolean(file.url);
+    if (!isOpen) return file.words && file.words !== ASK_AGAIN && say(file.words);
+    note.hidden = true;
+    listening = new AbortController();
+    if (root.dataset.rbExplorer === "clip") exploreClip(root, file, listening.signal);
+    else explorePicture(root, String(file.url), listening.signal);
+  };
+  const close = () => {
+    listening?.abort();
+    root.replaceChildren(...still.map((node) => node.cloneNode(true)));
+    isOpen = false;
+  };
+  onKernel(key, open);
+  new IntersectionObserver((entries) => {
+    if (entries.some(({ isIntersecting }) => isIntersecting)) return void open();
+    // A notebook takes cells that are far away off the page, and brings the same back.
+    clearTimeout(timer);
+    if (isOpen && !root.isConnected) timer = window.setTimeout(() => root.isConnected || close(), CLOSE_AFTER);
+  }).observe(root);
+}
+
+/** The file, or a small copy of a clip that is too large, or that this browser cannot decode. @param {HTMLElement} root @param {() => void} wait @returns {Promise<ExplorerFile & {isCopy?: boolean}>} */
+async function bringExplored(root, wait) {
+  const wanted = { key: root.dataset.key ?? "", row: 0 };
+  const file = await bringFile(wanted, wait);
+  const isEnough = root.dataset.rbExplorer !== "clip" || (file.url && (file.index || !canDecode()));
+  if (isEnough || file.words === ASK_AGAIN) return file;
+  const copy = await bringFile({ ...wanted, copy: "preview" }, wait);
+  return copy.index || (copy.url && !file.url) ? { ...copy, isCopy: true } : file;
+}
+
+/** @param {HTMLElement} root @param {ExplorerFile & {isCopy?: boolean}} file @param {AbortSignal} signal */
+function exploreClip(root, file, signal) {
+  const key = root.dataset.key ?? "";
+  const { width, height, frames, rate } = /** @type {Record<string, string>} */ (root.dataset);
+  const stills = /** @type {HTMLElement} */ (root.querySelector("[data-rb-stills]"));
+  const images = [...stills.querySelectorAll("img")];
+  const box = made("div", { class: "rb-clip rb-stage", "data-frames": frames, "data-rate": rate, style: stageSize(Number(width), Number(height)) });
+  const video = made("video", { playsinline: "", disablepictureinpicture: "", preload: "none", tabindex: "-1", "aria-label": "the clip" });
+  /** @type {HTMLVideoElement} */ (video).muted = true;
+  box.append(images[0].cloneNode(), video);
+  const clip = new Clip(box, () => Promise.resolve(file));
+  const clock = new Clock([clip]);
+  const rooted = /** @type {HTMLElement & {clock?: Clock}} */ (root);
+  rooted.clock = clock;
+  root.dataset.rbClock = "";
+  root.classList.add("rb-clock");
+  stills.hidden = true;
+  stills.before(box);
+
+  buttons(root, clock);
+  const strip = new Filmstrip(/** @type {HTMLElement} */ (root.querySelector(".rb-line")), clock, clip, file, images);
+  const zoom = new Zoom(box, () => [Number(width), Number(height)], () => clock.toggle());
+  const place = () => ({ frame: clock.frame, range: clock.range });
+  const bar = actionBar(root, {
+    key, zoom, clip, clock, place, isCopy: Boolean(file.isCopy), name: root.dataset.save ?? "frame.mp4",
+  });
+  if (file.isCopy) bar.say(SMALL_COPY);
+
+  const [first, last] = (root.dataset.range || "").split(" ").map(Number);
+  clock.range = last ? [first, last] : null;
+  clock.seek(Number(root.dataset.at));
+  let timer = 0;
+  let before = JSON.stringify(place());
+  const report = () => {
+    clearTimeout(timer);
+    if (clock.playing) return;
+    timer = window.setTimeout(() => {
+      const now = JSON.stringify(place());
+      if (now !== before) askKernel(key, { do: "place", ...place() });
+      before = now;
+      root.dataset.at = String(clock.frame);
+      root.dataset.range = clock.range?.join(" ") ?? "";
+    }, REPORT_AFTER);
+  };
+  clock.addEventListener("change", report);
+  const moved = (/** @type {Event} */ event) => {
+    const { key: theirs, message } = /** @type {CustomEvent} */ (event).detail;
+    if (theirs !== key) return;
+    clock.range = message.range;
+    clock.seek(message.frame);
+  };
+  addEventListener("reelbook:told", moved, { signal });
+  root.addEventListener("keydown", (event) => viewerKeys(event, zoom, bar.say), { signal });
+  root.addEventListener("keydown", (event) => keys(event, clock), { signal });
+  root.setAttribute("aria-keyshortcuts", "Space ArrowLeft ArrowRight Home End L [ ] + - 0 ?");
+  const leaveView = watchView(clock);
+  const leavePage = watchPage(clock);
+  askKernel(key, { do: "strip" }).then((found) => strip.improve(found));
+  signal.addEventListener("abort", () => {
+    clearTimeout(timer);
+    leaveView();
+    leavePage();
+    strip.close();
+    clock.close();
+  });
+}
+
+/** @param {HTMLElement} root @param {string} url @param {AbortSignal} signal */
+function explorePicture(root, url, signal) {
+  const { width, height } = /** @type {Record<string, string>} */ (root.dataset);
+  const stills = /** @type {HTMLElement} */ (root.querySelector("[data-rb-stills]"));
+  const poster = /** @type {HTMLImageElement} */ (stills.querySelector("img"));
+  const box = made("div", { class: "rb-clip rb-stage", style: stageSize(Number(width), Number(height)) });
+  box.append(made("img", { src: url, alt: poster.alt }));
+  stills.hidden = true;
+  stills.before(box);
+  const zoom = new Zoom(box, () => [Number(width), Number(height)]);
+  const bar = actionBar(root, { key: root.dataset.key ?? "", zoom, place: () => ({}), isCopy: false, name: root.dataset.save ?? "picture.png" });
+  root.addEventListener("keydown", (event) => viewerKeys(event, zoom, bar.say), { signal });
+  root.setAttribute("aria-keyshortcuts", "+ - 0");
+}
+
+/** As wide as there is room, and not so high that the filmstrip below is out of sight. @param {number} width @param {number} height */
+function stageSize(width, height) {
+  return `aspect-ratio:${width}/${height};max-width:min(100%, calc(min(62vh, 540px) * ${width / height}))`;
+}
+
+/** @param {KeyboardEvent} event @param {Zoom} zoom @param {(words: string) => void} say */
+function viewerKeys(event, zoom, say) {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  /** @type {Record<string, () => void>} */
+  const known = {
+    "+": () => zoom.by(2), "=": () => zoom.by(2), "-": () => zoom.by(0.5), "0": () => zoom.fit(),
+    ArrowUp: () => zoom.pan(0, 1), ArrowDown: () => zoom.pan(0, -1), "?": () => say(EXPLORER_KEYS),
+  };
+  const act = known[event.key];
+  if (!act || (event.key.startsWith("Arrow") && !zoom.isZoomed)) return;
+  event.preventDefault();
+  event.stopPropagation();
+  act();
+}
+
+for (const root of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-rb-explorer]:not([data-rb-ready])"))) {
+  root.dataset.rbReady = "";
+  explorer(root);
+}

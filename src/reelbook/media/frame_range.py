@@ -1,0 +1,222 @@
+"""A range of a clip's frames, exact to the frame: decoded, and encoded as an MP4 or a GIF of these frames alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import av
+import numpy as np
+from av import VideoFrame, VideoStream
+from av.filter import Graph
+from PIL import Image
+
+from ..errors import ReelbookError
+from . import video_colours
+from .bounded_open import open_video
+from .previews import ENCODERS
+from .stills import fit_size
+
+if TYPE_CHECKING:
+    from av import Packet
+    from av.container import InputContainer
+    from av.filter.context import FilterContext
+
+GIF_SIDE = 480
+GIF_TICK, MIN_GIF_TICKS = Fraction(1, 100), 2
+"""Its unit of time, and for how many a frame is displayed at least: browsers slow shorter ones down."""
+PALETTE_FLAGS = "dither=sierra2_4a:diff_mode=rectangle"
+_OPTIONS = {
+    "libx264": {"crf": "10", "preset": "veryfast"},
+    "libvpx-vp9": {"crf": "12", "b": "0", "deadline": "realtime", "cpu-used": "6"},
+}
+"""Quality so high that a difference from the original is not visible."""
+_TURNS: Mapping[int, list[tuple[str, ...]]] = {
+    90: [("transpose", "1")],
+    180: [("hflip",), ("vflip",)],
+    270: [("transpose", "2")],
+}
+
+
+def count_frames(path: str | Path) -> int:
+    """The number of frames that are displayed, without those that an edit list cuts off."""
+    with open_video(path, to_decode=False) as (container, stream):
+        return sum(not packet.is_discard for packet in _packets(container, stream))
+
+
+def decode_range(path: str | Path, first: int, last: int) -> Iterator[VideoFrame]:
+    """The frames from number `first` to `last`, in order, turned as the file asks for.
+
+    They are found by their order in the container, never by a rate, and decoded from the keyframe that they need.
+    """
+    with open_video(path, to_decode=False) as (container, stream):
+        marks = [(packet.pts or 0, packet.is_keyframe, packet.is_discard) for packet in _packets(container, stream)]
+    times = sorted(pts for pts, _, is_discarded in marks if not is_discarded)
+    if not 0 <= first <= last < len(times):
+        raise ReelbookError(
+            f"The clip has the frames 0 to {len(times) - 1}, so there is no range from {first} to {last}."
+        )
+    wanted = set(times[first : last + 1])
+    start = _find_start(marks, times[first])
+    with open_video(path) as (container, stream):
+        for place, packet in enumerate(_packets(container, stream)):
+            if place < start:
+                continue
+            yield from _take(stream, packet, wanted)
+            if not wanted:
+                return
+        yield from _take(stream, None, wanted)
+    if wanted:
+        raise ReelbookError(
+            f"{path} has frames that cannot be read. Pick the run up with rb.attach, which fetches it anew."
+        )
+
+
+def read_frame(path: str | Path, number: int) -> Image.Image:
+    """One frame by its number as a picture in its full size."""
+    (frame,) = decode_range(path, number, number)
+    with open_video(path, to_decode=False) as (_, stream):
+        return video_colours.convert_to_rgb(frame, video_colours.get_colours(frame, stream.codec_context.name))
+
+
+def encode_clip(source: str | Path, target: Path, first: int, last: int) -> None:
+    """Write an MP4 with exactly these frames in their size, at their times, in colours tagged as the source's."""
+    encoder = next(name for name in ENCODERS if name in av.codecs_available)
+    with open_video(source, to_decode=False) as (_, clip):
+        codec, base = clip.codec_context.name, clip.time_base or Fraction(1, 24)
+        rate = clip.average_rate or clip.guessed_rate or Fraction(24)
+    # The index stands at the front, so that a browser can play it while it loads.
+    with av.open(str(target), "w", format="mp4", options={"movflags": "+faststart"}) as container:
+        # PyAV's types know the stream's class only for a literal encoder name.
+        stream = cast(VideoStream, container.add_stream(encoder, rate=rate, options=_OPTIONS[encoder]))
+        begin: int | None = None
+        for frame in decode_range(source, first, last):
+            colours = video_colours.get_colours(frame, codec)
+            pts = frame.pts or 0
+            if begin is None:
+                begin = pts
+                stream.width, stream.height = frame.width, frame.height
+                # 4:2:0 stores colours for pairs of pixels.
+                stream.pix_fmt = "yuv444p" if frame.width % 2 or frame.height % 2 else "yuv420p"
+                stream.codec_context.time_base = base
+                video_colours.tag(stream.codec_context, video_colours.get_encodable_colours(colours))
+            size = stream.width, stream.height
+            frame = video_colours.resize_frame(frame, colours, size, pixel_format=str(stream.pix_fmt))
+            frame.pts, frame.time_base = pts - begin, base
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+
+
+def encode_gif(source: str | Path, target: Path, first: int, last: int, *, longest: int = GIF_SIDE) -> None:
+    """Write an endless GIF with exactly these frames, made smaller to at most `longest` pixels a side."""
+    with open_video(source, to_decode=False) as (_, clip):
+        rate = clip.average_rate or clip.guessed_rate or Fraction(24)
+    palette = _choose_palette(_shrink(source, first, last, longest))
+    like, _ = next(_shrink(source, first, first, longest))
+    # The graph is named so that it lives as long as its steps.
+    _graph, pictures, sink = _make_palette_graph(palette, like)
+    with av.open(str(target), "w", format="gif") as container:
+        stream = container.add_stream("gif", rate=100)
+        stream.width, stream.height, stream.pix_fmt = like.width, like.height, "pal8"
+        before = -MIN_GIF_TICKS
+        for frame, seconds in _shrink(source, first, last, longest):
+            before = max(round(seconds * 100), before + MIN_GIF_TICKS)
+            frame.pts, frame.time_base = before, GIF_TICK
+            pictures.push(frame)
+            found = cast(VideoFrame, sink.pull())
+            found.pts, found.time_base = before, GIF_TICK
+            for packet in stream.encode(found):
+                # Of the last one: the others' are those between their times.
+                packet.duration = max(MIN_GIF_TICKS, round(100 / rate))
+                container.mux(packet)
+        container.mux(stream.encode())
+
+
+def _packets(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
+    return (packet for packet in container.demux(stream) if packet.size and packet.pts is not None)
+
+
+def _find_start(marks: list[tuple[int, bool, bool]], pts: int) -> int:
+    """The keyframe with which decoding starts for the frame of this time: one before it in the file and in time."""
+    sample = next(place for place, mark in enumerate(marks) if mark[0] == pts)
+    # A frame may be displayed before the keyframe that it follows in the file, and then needs the group before it too.
+    keys = [place for place, (key, is_key, _) in enumerate(marks[: sample + 1]) if is_key and key <= pts]
+    return keys[-1] if keys else 0
+
+
+def _take(stream: VideoStream, packet: Packet[VideoStream] | None, wanted: set[int]) -> Iterator[VideoFrame]:
+    """Decode a packet, or what is left after the last; only wanted frames, which are removed from the set."""
+    for frame in stream.codec_context.decode(packet):
+        if frame.pts in wanted:
+            wanted.remove(frame.pts)
+            # Those that come after the last packet have no unit of time.
+            frame.time_base = stream.time_base or Fraction(1, 24)
+            yield _turn(frame)
+
+
+def _turn(frame: VideoFrame) -> VideoFrame:
+    """The frame turned as its file asks a player to display it."""
+    filters = _TURNS.get(round(-frame.rotation / 90) * 90 % 360)
+    if filters is None:
+        return frame
+    graph = Graph()
+    _join(_add_source(graph, frame), *(graph.add(*step) for step in filters), graph.add("buffersink"))
+    graph.configure()
+    graph.push(frame)
+    turned = cast(VideoFrame, graph.pull())
+    turned.pts, turned.time_base = frame.pts, frame.time_base
+    return turned
+
+
+def _shrink(source: str | Path, first: int, last: int, longest: int) -> Iterator[tuple[VideoFrame, float]]:
+    """The frames in RGB within a square, each with its seconds since the first."""
+    with open_video(source, to_decode=False) as (_, clip):
+        codec = clip.codec_context.name
+    begin: float | None = None
+    for frame in decode_range(source, first, last):
+        seconds = float((frame.pts or 0) * (frame.time_base or 0))
+        begin = seconds if begin is None else begin
+        size = fit_size((frame.width, frame.height), (longest, longest))
+        picture = video_colours.convert_to_rgb(frame, video_colours.get_colours(frame, codec), size)
+        yield VideoFrame.from_ndarray(np.asarray(picture), format="rgb24").reformat(format="rgb32"), seconds - begin
+
+
+def _choose_palette(frames: Iterable[tuple[VideoFrame, float]]) -> VideoFrame:
+    """The 256 colours that suit all frames, as a small picture; only one frame is in memory at a time."""
+    graph = Graph()
+    source: FilterContext | None = None
+    for number, (frame, _) in enumerate(frames):
+        if source is None:
+            source = _add_source(graph, frame)
+            _join(source, graph.add("palettegen", "reserve_transparent=0"), graph.add("buffersink"))
+            graph.configure()
+        frame.pts, frame.time_base = number, GIF_TICK
+        graph.push(frame)
+    graph.push(None)
+    return cast(VideoFrame, graph.pull())
+
+
+def _make_palette_graph(palette: VideoFrame, like: VideoFrame) -> tuple[Graph, FilterContext, FilterContext]:
+    """A graph that draws pictures like this one in the colours of a palette: itself, its source and its sink."""
+    graph = Graph()
+    pictures, colours = _add_source(graph, like), _add_source(graph, palette)
+    use, sink = graph.add("paletteuse", PALETTE_FLAGS), graph.add("buffersink")
+    _join(pictures, use, sink)
+    colours.link_to(use, 0, 1)
+    graph.configure()
+    palette.pts, palette.time_base = 0, GIF_TICK
+    colours.push(palette)
+    colours.push(None)
+    return graph, pictures, sink
+
+
+def _add_source(graph: Graph, frame: VideoFrame) -> FilterContext:
+    return graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=GIF_TICK)
+
+
+def _join(*steps: FilterContext) -> None:
+    for one, following in pairwise(steps):
+        one.link_to(following)

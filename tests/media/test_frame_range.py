@@ -1,0 +1,139 @@
+"""Ranges of frames: decoded and encoded, none too many and none too few."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from PIL import Image, ImageSequence
+
+from reelbook.errors import ReelbookError
+from reelbook.media.frame_range import count_frames, decode_range, encode_clip, encode_gif, read_frame
+from tests.clips import DARKEST, STEP, at, film, number_of
+
+CODINGS = {
+    "reordered": {"bf": "2", "g": "12"},
+    "one keyframe": {"bf": "3", "g": "250"},
+    "open groups": {"bf": "2", "g": "5", "x264-params": "open-gop=1"},
+    "all keyframes": {"g": "1"},
+}
+RANGES = [(0, 24), (3, 9), (4, 5), (12, 24), (23, 24)]
+
+
+def uneven(path: Path) -> list[Fraction]:
+    """Write a clip of six frames at odd times, and return these."""
+    times = [Fraction(number, 1000) for number in (0, 40, 50, 200, 240, 300)]
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=25, options={"crf": "18", "bf": "2"})
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        stream.codec_context.time_base = Fraction(1, 1000)
+        for number, time in enumerate(times):
+            frame = av.VideoFrame.from_ndarray(np.full((48, 64, 3), DARKEST + STEP * number, np.uint8), format="rgb24")
+            frame.pts, frame.time_base = int(time * 1000), Fraction(1, 1000)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return times
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_a_range_has_exactly_its_frames(coding: str, tmp_path: Path) -> None:
+    """As an MP4 and as a GIF, wherever keyframes are and however frames are ordered in the file."""
+    source = film(tmp_path / "film.mp4", options=CODINGS[coding]).path
+
+    for first, last in RANGES:
+        encode_clip(source, tmp_path / "clip.mp4", first, last)
+        encode_gif(source, tmp_path / "clip.gif", first, last)
+
+        wanted = [*range(first, last + 1)]
+        clip = at(tmp_path / "clip.mp4")
+        assert [number_of(frame) for frame in clip.frames()] == wanted
+        assert (clip.probe.frames, clip.probe.rate) == (len(wanted), Fraction(24))
+        with Image.open(tmp_path / "clip.gif") as picture:
+            assert [number_of(frame) for frame in ImageSequence.Iterator(picture)] == wanted
+    assert [number_of(read_frame(source, number)) for number in (0, 7, 24)] == [0, 7, 24]
+
+
+def test_times_stay_as_they_are(tmp_path: Path) -> None:
+    """A range of a clip whose frames are not evenly spaced begins at zero, with the same pauses."""
+    times = uneven(tmp_path / "film.mp4")
+
+    encode_clip(tmp_path / "film.mp4", tmp_path / "clip.mp4", 1, 4)
+    found = [float((frame.pts or 0) * (frame.time_base or 0)) for frame in decode_range(tmp_path / "clip.mp4", 0, 3)]
+
+    assert found == pytest.approx([float(time - times[1]) for time in times[1:5]], abs=2e-3)
+    with pytest.raises(ReelbookError, match="the frames 0 to 3"):
+        list(decode_range(tmp_path / "clip.mp4", 2, 4))
+
+
+def test_odd_sizes_and_other_codecs(tmp_path: Path) -> None:
+    """Not a line is lost."""
+    path = tmp_path / "film.webm"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libvpx-vp9", rate=24, options={"crf": "20", "b": "0"})
+        stream.width, stream.height, stream.pix_fmt = 65, 49, "yuv420p"
+        for number in range(8):
+            picture = np.full((49, 65, 3), DARKEST + STEP * number, np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        container.mux(stream.encode())
+
+    encode_clip(path, tmp_path / "clip.mp4", 2, 6)
+
+    assert count_frames(path) == 8
+    frames = list(at(tmp_path / "clip.mp4").frames())
+    assert [frame.size for frame in frames] == [(65, 49)] * 5
+    assert [number_of(frame) for frame in frames] == [2, 3, 4, 5, 6]
+
+
+def test_a_range_looks_like_its_source(tmp_path: Path) -> None:
+    """Coded anew without a difference that is visible, in the same colours."""
+    source = film(tmp_path / "film.mp4", size=(320, 180), noise=30)
+
+    encode_clip(source.path, tmp_path / "clip.mp4", 5, 10)
+
+    originals = [*source.frames()][5:11]
+    for copy, original in zip(at(tmp_path / "clip.mp4").frames(), originals, strict=True):
+        difference = np.abs(np.asarray(copy, np.int16) - np.asarray(original, np.int16))
+        assert difference.mean() < 2
+
+
+def test_a_gif_runs_at_the_speed_of_its_clip(tmp_path: Path) -> None:
+    """Hundredths of a second are rounded so that they add up; the last frame has its time, too."""
+    source = film(tmp_path / "film.mp4").path
+
+    encode_gif(source, tmp_path / "clip.gif", 1, 24)
+
+    with Image.open(tmp_path / "clip.gif") as picture:
+        times = [frame.info["duration"] for frame in ImageSequence.Iterator(picture)]
+    assert set(times) == {40, 50}
+    assert sum(times) == pytest.approx(1000, abs=10)
+
+
+def test_a_clip_is_turned_as_its_file_asks_for(tmp_path: Path) -> None:
+    """As a player turns it; the parts of it need not be turned any more."""
+    path = tmp_path / "film.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=24, options={"crf": "10"})
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        picture = np.zeros((48, 64, 3), np.uint8)
+        picture[:16] = 200  # A bright edge on top.
+        for _ in range(6):
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        container.mux(stream.encode())
+    upright, turned = (
+        b"".join(int(value * 65536).to_bytes(4, "big", signed=True) for value in matrix) + bytes(4) + b"\x40\0\0\0"
+        for matrix in ((1, 0, 0, 0, 1, 0, 0), (0, 1, 0, -1, 0, 0, 0))
+    )
+    # The matrix of the track, the second in the file: clockwise by a quarter.
+    before, middle, after = path.read_bytes().split(upright)
+    path.write_bytes(before + upright + middle + turned + after)
+
+    still = np.asarray(read_frame(path, 3))
+    encode_clip(path, tmp_path / "clip.mp4", 1, 4)
+    (first, *_) = at(tmp_path / "clip.mp4").frames()
+
+    assert still.shape == (64, 48, 3)
+    assert still[:, -12:].mean() > 150 > 50 > still[:, :24].mean()
+    assert np.abs(np.asarray(first, np.int16)[:, -12:] - 200).mean() < 10
