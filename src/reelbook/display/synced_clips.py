@@ -107,10 +107,11 @@ def render_synced_clips(body: Markup, clips: Sequence[Clip], *, name: str) -> Ma
     >>> 'data-frames="25" data-rate="24/1"' in page, 'max="24"' in page
     (True, True)
     """
-    return _ROOT.format(name, body, _transport(clips))
+    return _ROOT.format(name, body, render_transport(clips))
 
 
-def _transport(clips: Sequence[Clip]) -> Markup:
+def render_transport(clips: Sequence[Clip]) -> Markup:
+    """The controls alone: the time line and the buttons, hidden until a script uses them."""
     rate = max(clip.rate for clip in clips)
     ends = sorted({round(clip.frames / clip.rate * rate) for clip in clips})
     last = max(ends[-1] - 1, 1)

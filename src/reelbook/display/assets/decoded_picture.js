@@ -55,5 +55,6 @@ export class DecodedPicture {
     context.rotate((turn * Math.PI) / 2);
     context.drawImage(frame, -width / 2, -height / 2, width, height);
     this.shown = number;
+    canvas.dispatchEvent(new Event("reelbook:drawn", { bubbles: true }));
   }
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** Files from the kernel: requested with the event `reelbook:want`, which a connection of the same key answers. */
 
-const ASK_AGAIN = "Run the cell again to see it here.";
+export const ASK_AGAIN = "Run the cell again to see it here.";
 const WAITING = 400; // Milliseconds after which it is said that the kernel is busy.
 
 /**

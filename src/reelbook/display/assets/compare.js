@@ -1,0 +1,270 @@
+// @ts-check
+/** Files compared to the pixel: two of them composed on one stage, or all side by side, on one clock. */
+
+import { Clock, watchPage } from "./clock.js";
+import { buttons, keys } from "./clock_controls.js";
+import { frameAt } from "./clock_time.js";
+import { CompareCamera } from "./compare_camera.js";
+import { compareChart } from "./compare_chart.js";
+import { compareControls, compareMade, MODES } from "./compare_controls.js";
+import { drawDifference, drawOne, drawOnion, drawWipe } from "./compare_drawing.js";
+import { CompareItem } from "./compare_item.js";
+import { comparePointer, compareHandle } from "./compare_pointer.js";
+
+const HELP = "Space plays · ← → one frame · Shift ← → ten · Home End · L loop · [ ] range · + − zoom · 0 fit · A B the next file as A or B";
+const STILLS = "Small copies of the middle frames, until the files are here.";
+
+/** The viewer of one comparison. */
+class CompareViewer {
+  /** @type {import("./compare_controls.js").Choice} */
+  choice = { mode: "wipe", isDown: false, share: 0.5, opacity: 0.5, factor: 4, rate: 1, isFlickering: !matchMedia("(prefers-reduced-motion: reduce)").matches };
+  camera = new CompareCamera();
+  #isDue = false;
+  #isInView = false;
+  #isAwake = false;
+  #hasB = false;
+  #timer = 0;
+
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.root = root;
+    this.room = compareMade("div", { class: "rb-compare-room", "aria-hidden": "true" });
+    this.items = [.../** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("[data-rb-item]"))].map((figure) => new CompareItem(figure, this.room));
+    /** Which of the items are A and B. */
+    this.pair = [0, 1];
+    this.clock = new Clock(this.items.flatMap(({ clip }) => clip ?? []));
+    if (root.dataset.rbBy === "frame") this.clock.by = "frame";
+    this.controls = compareControls(this.choice, () => this.#arrange(), this.camera);
+    this.stage = compareMade("div", { class: "rb-compare-stage" });
+    this.views = this.items.map(() => makeView());
+    this.stage.append(...this.views.map(({ el }) => el));
+    this.handle = compareHandle(this.views[0].el, this.choice, () => this.#due());
+    this.words = compareMade("p", { class: "rb-compare-words", role: "status" });
+    this.names = compareMade("div", { class: "rb-compare-names" });
+    const stills = /** @type {HTMLElement} */ (root.querySelector(".rb-compare-stills"));
+    this.live = compareMade("div", { class: "rb-compare-live" }, this.controls.bar, this.stage, compareMade("div", { class: "rb-compare-foot" }, this.controls.options, this.names), this.words, this.room);
+    stills.after(this.live);
+    stills.classList.add("rb-compare-saved");
+    this.chart = compareChart(root, this.clock);
+    this.#listen();
+    this.#choose(0, 1);
+    this.controls.update();
+  }
+
+  #listen() {
+    const { root, clock, camera } = this;
+    if (clock.clips.length) buttons(root, clock);
+    root.addEventListener("keydown", (event) => this.#onKey(event));
+    for (const view of this.views) comparePointer(view.el, camera);
+    camera.addEventListener("change", () => this.#due());
+    this.room.addEventListener("reelbook:drawn", () => this.#due());
+    for (const item of this.items) {
+      item.addEventListener("change", () => this.#due());
+      item.still?.decode().then(() => this.#due(), () => null);
+    }
+    clock.addEventListener("frame", () => this.#due());
+    let by = clock.by;
+    clock.addEventListener("change", () => {
+      if (by !== clock.by) this.#choose(this.pair[0], this.pair[1]);
+      by = clock.by;
+    });
+    new ResizeObserver(() => this.#measure()).observe(this.stage);
+    new IntersectionObserver(([{ isIntersecting }]) => this.#see(isIntersecting)).observe(this.stage);
+    watchPage(clock);
+  }
+
+  /** @param {boolean} isInView */
+  #see(isInView) {
+    this.#isInView = isInView;
+    if (!isInView && !this.root.isConnected) {
+      clearInterval(this.#timer);
+      this.clock.close();
+      for (const item of this.items) item.close();
+      return;
+    }
+    this.#arrange();
+    if (!isInView || this.#isAwake || !this.clock.clips.length) return;
+    this.#isAwake = true;
+    // The frame of the stills, so that nothing jumps.
+    this.clock.seek(Math.floor(this.clock.frames / 2));
+  }
+
+  /** The items on the stage. */
+  get #seen() {
+    return this.choice.mode === "side" ? this.items : this.pair.map((place) => this.items[place]);
+  }
+
+  /** The views, and which clips the clock moves. */
+  #arrange() {
+    const seen = this.#seen, isSide = this.choice.mode === "side";
+    this.views.forEach(({ el }, place) => (el.hidden = isSide ? place >= seen.length : place > 0));
+    this.views.forEach((view, place) => (view.name.textContent = isSide ? `${this.#letter(place)}${this.items[place].label}` : MODES[this.choice.mode] && ""));
+    this.stage.dataset.mode = this.choice.mode;
+    this.handle.el.hidden = this.choice.mode !== "wipe";
+    for (const item of this.items) {
+      const isWanted = this.#isInView && seen.includes(item);
+      if (item.clip && item.clip.isInView !== isWanted) isWanted ? this.clock.join(item.clip) : this.clock.leave(item.clip);
+      else if (!item.clip && isWanted && !item.isAsked) item.load();
+    }
+    clearInterval(this.#timer);
+    if (this.choice.mode === "flicker" && this.choice.isFlickering && this.#isInView) {
+      this.#timer = setInterval(() => { this.#hasB = !this.#hasB; this.#due(); }, 1000 / this.choice.rate);
+    }
+    this.#measure();
+  }
+
+  /** @param {number} place */
+  #letter(place) {
+    const letter = "AB"[this.pair.indexOf(place)];
+    return letter ? `${letter} · ` : "";
+  }
+
+  /** Sizes of views and canvases. */
+  #measure() {
+    const sizes = this.#seen.map(({ size }) => size);
+    const box = [0, 1].map((axis) => Math.max(...sizes.map((size) => size[axis])));
+    for (const { canvas, el } of this.views) {
+      if (canvas.width !== box[0] || canvas.height !== box[1]) [canvas.width, canvas.height] = box;
+      el.style.aspectRatio = `${box[0]} / ${box[1]}`;
+    }
+    const { clientWidth, clientHeight } = this.views[0].el;
+    if (clientWidth) this.camera.resize(box, [clientWidth, clientHeight]);
+    this.#due();
+  }
+
+  #due() {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    requestAnimationFrame(() => {
+      this.#isDue = false;
+      this.#place();
+      this.#compose();
+    });
+  }
+
+  /** Zoom and pan. */
+  #place() {
+    const { scale, origin } = this.camera;
+    for (const { canvas } of this.views) {
+      canvas.style.transform = `translate(${origin[0]}px, ${origin[1]}px) scale(${scale})`;
+      canvas.style.imageRendering = scale * devicePixelRatio > 1 ? "pixelated" : "auto";
+    }
+    this.stage.toggleAttribute("data-zoomed", !this.camera.isFitted);
+    this.handle.place();
+  }
+
+  /** Draw what is there, if all of it is of one time; else the stage stays as it was. */
+  #compose() {
+    const seen = this.#seen;
+    const live = seen.map((item) => item.live);
+    const isLive = live.every(Boolean);
+    const waiting = seen.filter((_, place) => !live[place]).map(({ words }) => words);
+    this.words.textContent = isLive ? "" : [...new Set(waiting)].filter(Boolean).join(" ") || STILLS;
+    this.root.toggleAttribute("data-absent", !isLive && seen.some(({ isAbsent }) => isAbsent));
+    if (isLive && !seen.every(({ clip }) => this.#isOfNow(clip))) return;
+    const drawn = seen.map(({ size, still }, place) => ({ size, source: isLive ? live[place] : still?.complete && still.naturalWidth ? still : null }));
+    if (!drawn.every(({ source }) => source)) return;
+    const [a, b] = /** @type {import("./compare_drawing.js").Drawable[]} */ (drawn);
+    const context = this.views[0].context;
+    this.stage.dataset.frame = String(this.clock.frame);
+    const acts = {
+      wipe: () => drawWipe(context, a, b, this.#edge(), this.choice.isDown),
+      onion: () => drawOnion(context, a, b, this.choice.opacity),
+      difference: () => drawDifference(context, a, b, this.choice.factor),
+      flicker: () => drawOne(context, this.#hasB ? b : a),
+      side: () => drawn.forEach((one, place) => drawOne(this.views[place].context, /** @type {any} */ (one))),
+    };
+    acts[this.choice.mode]();
+    if (this.choice.mode === "flicker") this.views[0].name.textContent = this.#hasB ? `B · ${seen[1].label}` : `A · ${seen[0].label}`;
+  }
+
+  /** Whether a clip shows the frame of the clock. @param {import("./clock_clip.js").Clip | null} clip */
+  #isOfNow(clip) {
+    if (!clip || !clip.picture?.isDecoded) return true;
+    const { clock } = this;
+    return [clock.time, (clock.frame + 0.5) / clock.rate].some((time) => frameAt(clip, clock.timeFor(clip, time)) === clip.shown);
+  }
+
+  /** The column or row of the wipe, in pixels of the pictures. */
+  #edge() {
+    const axis = this.choice.isDown ? 1 : 0;
+    const { view, origin, scale, box } = this.camera;
+    const edge = Math.round((this.choice.share * view[axis] - origin[axis]) / scale);
+    return Math.min(Math.max(edge, 0), box[axis]);
+  }
+
+  /** Make these A and B. @param {number} a @param {number} b */
+  #choose(a, b) {
+    this.pair = [a, b];
+    this.names.replaceChildren(...[a, b].map((_, side) => this.#namer(side)));
+    if (this.items.length === 2) this.names.append(this.#swapper());
+    this.chart.draw(this.items[a].place, this.items[b].place);
+    this.#arrange();
+  }
+
+  /** @param {number} side @returns {HTMLElement} */
+  #namer(side) {
+    const letter = compareMade("b", {}, "AB"[side]);
+    const item = this.items[this.pair[side]];
+    if (this.items.length === 2) return compareMade("span", { title: item.label }, letter, " ", compareMade("bdi", {}, item.label));
+    const select = /** @type {HTMLSelectElement} */ (compareMade("select", { "aria-label": `File ${"AB"[side]}` }));
+    select.append(...this.items.map(({ label }, place) => new Option(label, String(place), false, place === this.pair[side])));
+    select.addEventListener("change", () => this.#use(side, Number(select.value)));
+    return compareMade("label", {}, letter, " ", select);
+  }
+
+  #swapper() {
+    const button = compareMade("button", { type: "button", title: "Swap A and B (A)" }, "Swap");
+    button.addEventListener("click", () => {
+      this.#choose(this.pair[1], this.pair[0]);
+      /** @type {HTMLElement | null} */ (this.names.querySelector("button"))?.focus();
+    });
+    return button;
+  }
+
+  /** Take another item as A or B; the other's own item is swapped for it. @param {number} side @param {number} place */
+  #use(side, place) {
+    const pair = [...this.pair];
+    if (pair[1 - side] === place) pair[1 - side] = pair[side];
+    pair[side] = place;
+    this.#choose(pair[0], pair[1]);
+    /** @type {HTMLElement | undefined} */ (this.names.querySelectorAll("select")[side])?.focus({ preventScroll: true });
+  }
+
+  /** @param {KeyboardEvent} event */
+  #onKey(event) {
+    const target = /** @type {HTMLElement} */ (event.target);
+    if (target.matches("select, textarea, input:not([type=range])") || event.ctrlKey || event.altKey || event.metaKey) return;
+    const next = (/** @type {number} */ side) => {
+      const place = (this.pair[side] + 1) % this.items.length;
+      const isOther = this.items.length > 2 && place === this.pair[1 - side];
+      this.#use(side, isOther ? (place + 1) % this.items.length : place);
+      this.root.focus({ preventScroll: true });
+    };
+    const zoomIn = () => this.camera.step(1), zoomOut = () => this.camera.step(-1);
+    /** @type {Record<string, () => void>} */
+    const known = {
+      "+": zoomIn, "=": zoomIn, "-": zoomOut, "−": zoomOut, 0: () => this.camera.toFit(),
+      a: () => next(0), A: () => next(0), b: () => next(1), B: () => next(1),
+      "?": () => { this.words.textContent = this.words.textContent === HELP ? "" : HELP; },
+    };
+    const act = known[event.key];
+    if (!act) return this.clock.clips.length ? keys(event, this.clock) : undefined;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  }
+}
+
+function makeView() {
+  const canvas = /** @type {HTMLCanvasElement} */ (compareMade("canvas", { "aria-hidden": "true" }));
+  const name = compareMade("span", { class: "rb-compare-name" });
+  const el = compareMade("div", { class: "rb-compare-view" }, canvas, name);
+  return { el, canvas, name, context: /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")) };
+}
+
+for (const found of document.querySelectorAll("[data-rb-compare]:not([data-rb-ready])")) {
+  const root = /** @type {HTMLElement & {compare?: CompareViewer}} */ (found);
+  root.dataset.rbReady = "";
+  if (root.querySelectorAll("[data-rb-item]").length > 1) root.compare = new CompareViewer(root);
+}

@@ -1,0 +1,98 @@
+// @ts-check
+/** One of the compared files: its still from the markup until the kernel has brought it, then its frames. */
+
+import { Clip } from "./clock_clip.js";
+import { ASK_AGAIN, bringFile, onKernel } from "./kernel_files.js";
+
+const NOBODY = "Run the cell again to compare them frame by frame; these are small copies of the middle frames.";
+
+/** A clip or a picture. Dispatches `change` when there is something else to draw, or to say. */
+export class CompareItem extends EventTarget {
+  words = "";
+  isAsked = false;
+  /** Whether nobody has brought the file. */
+  isAbsent = false;
+  /** @type {Clip | null} */
+  clip = null;
+  /** @type {ImageBitmap | null} */
+  picture = null;
+
+  /** @param {HTMLElement} figure @param {HTMLElement} room Where the boxes of clips are put; they are not seen. */
+  constructor(figure, room) {
+    super();
+    this.place = Number(figure.dataset.rbItem);
+    this.label = figure.dataset.rbLabel ?? "";
+    this.size = [Number(figure.dataset.width), Number(figure.dataset.height)];
+    this.still = figure.querySelector("img");
+    const [key, row] = (figure.dataset.rbKey ?? "").split(" ");
+    this.wanted = { key, row: Number(row) };
+    if (figure.dataset.rbKind === "film") this.clip = this.#makeClip(figure, room);
+    else this.forget = onKernel(key, () => this.load());
+  }
+
+  /** The frame or the picture that is there now; null before. @returns {CanvasImageSource | null} */
+  get live() {
+    const picture = this.clip?.picture;
+    if (!this.clip) return this.picture;
+    if (!picture || this.clip.isBroken) return null;
+    return "canvas" in picture ? (picture.shown < 0 ? null : picture.canvas) : picture.video.readyState < 2 ? null : picture.video;
+  }
+
+  /** Ask for a picture; a clip asks for itself. */
+  async load() {
+    if (this.clip || this.picture) return;
+    this.isAsked = true;
+    const { blob, words } = await this.#bring();
+    const picture = blob ? await createImageBitmap(blob).catch(() => null) : null;
+    this.picture = picture;
+    this.#say(picture ? "" : words || "It cannot be read as a picture here.");
+  }
+
+  close() {
+    this.forget?.();
+    this.clip?.unload();
+    this.picture?.close();
+    this.picture = null;
+  }
+
+  /** @param {HTMLElement} figure @param {HTMLElement} room */
+  #makeClip(figure, room) {
+    const box = document.createElement("div");
+    box.className = "rb-clip";
+    Object.assign(box.dataset, { frames: figure.dataset.frames, rate: figure.dataset.rate });
+    const video = document.createElement("video");
+    Object.assign(video, { muted: true, playsInline: true, preload: "none", tabIndex: -1 });
+    box.append(video);
+    room.append(box);
+    const clip = new Clip(box, async () => {
+      const found = await this.#bring();
+      this.#say(found.bytes || found.url ? "" : found.words ?? "");
+      return found;
+    });
+    this.forget = onKernel(this.wanted.key, () => clip.retry());
+    box.addEventListener("reelbook:played", () => this.#follow(video));
+    return clip;
+  }
+
+  async #bring() {
+    const found = await bringFile(this.wanted, () => this.#say("Waits until the kernel has time to send it."));
+    this.isAbsent = !found.url;
+    return found.words === ASK_AGAIN ? { ...found, words: NOBODY } : found;
+  }
+
+  /** @param {HTMLVideoElement} video */
+  #follow(video) {
+    const again = () => {
+      this.dispatchEvent(new Event("change"));
+      if (video.isConnected) video.requestVideoFrameCallback?.(again);
+    };
+    video.addEventListener("seeked", () => this.dispatchEvent(new Event("change")));
+    again();
+  }
+
+  /** @param {string} words */
+  #say(words) {
+    this.words = words;
+    this.dispatchEvent(new Event("change"));
+  }
+}
