@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -14,15 +14,21 @@ from typing import TYPE_CHECKING, Any
 import av
 
 from .bounded_open import open_video
+from .video_colours import BT470BG, BT601, BT709, FULL, get_colours
 
 if TYPE_CHECKING:
-    from av import VideoStream
+    from av import VideoFrame, VideoStream
 
 NO_FRAME = -1
 """The number of a sample that is decoded, but cut off by the edit list."""
 EVEN_SECONDS = 1e-3
 """Frames whose times differ from an even rate by less are evenly spaced; containers round their times."""
 MAX_FRAMES = 100_000
+
+_MATRICES = {BT709: "bt709", BT470BG: "bt470bg", BT601: "smpte170m"}
+_PRIMARIES = _MATRICES
+_TRANSFERS = {BT709: "bt709", BT601: "smpte170m"}
+"""The names that WebCodecs has for codes of H.273, as far as players assume them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,8 @@ class FrameIndex:
     times: tuple[float, ...]
     """Seconds from the start of the clip to each frame, in the order of display."""
     rate: Fraction
+    colours: Mapping[str, str | bool] | None = None
+    """The colour space as `VideoColorSpaceInit`, where the stream does not declare it wholly and WebCodecs guesses."""
 
     @property
     def frames(self) -> int:
@@ -70,6 +78,8 @@ class FrameIndex:
             found["numbers"] = self.numbers
         if not self.is_even:
             found["times"] = [round(time, 5) for time in self.times]
+        if self.colours:
+            found["colours"] = dict(self.colours)
         return {**found, "rotation": self.rotation} if self.rotation else found
 
 
@@ -109,17 +119,19 @@ def _index(container: av.container.InputContainer, stream: VideoStream) -> Frame
         return None  # Two frames at one time: their order is unknown.
     numbers = {pts: number for number, pts in enumerate(visible)}
     base = stream.time_base or Fraction(1, 24)
+    rotation, colours = _read_first_frame(container, stream)
     return FrameIndex(
         codec,
         bytes(stream.codec_context.extradata or b"") if codec.startswith(("avc1", "av01")) else b"",
         (stream.width, stream.height),
-        _read_rotation(container, stream),
+        rotation,
         tuple(packet.pos or 0 for packet in packets),
         tuple(packet.size for packet in packets),
         tuple(place for place, packet in enumerate(packets) if packet.is_keyframe),
         tuple(NO_FRAME if packet.is_discard else numbers[packet.pts or 0] for packet in packets),
         tuple(float((pts - visible[0]) * base) for pts in visible),
         stream.average_rate or stream.guessed_rate or _rate(visible, base),
+        colours,
     )
 
 
@@ -146,8 +158,23 @@ def _format_codec(stream: VideoStream) -> str | None:
     return None
 
 
-def _read_rotation(container: av.container.InputContainer, stream: VideoStream) -> int:
-    """The rotation that the file asks for, which a decoder states with its first frame."""
+def _read_first_frame(
+    container: av.container.InputContainer, stream: VideoStream
+) -> tuple[int, Mapping[str, str | bool] | None]:
+    """The rotation that the file asks for, and the colours if they are not declared: a decoder states both with a frame."""
     container.seek(0, stream=stream, backward=True)
     frame = next(container.decode(stream), None)
-    return round(-frame.rotation / 90) * 90 % 360 if frame is not None else 0
+    if frame is None:
+        return 0, None
+    return round(-frame.rotation / 90) * 90 % 360, _get_colours(frame, stream.codec_context.name)
+
+
+def _get_colours(frame: VideoFrame, codec: str) -> Mapping[str, str | bool] | None:
+    """The colour space that players assume for this frame, unless its stream declares the same by itself."""
+    found = get_colours(frame, codec)
+    declared = frame.colorspace, frame.color_primaries, frame.color_trc
+    names = _MATRICES.get(found.matrix), _PRIMARIES.get(found.primaries), _TRANSFERS.get(found.transfer)
+    if declared == (found.matrix, found.primaries, found.transfer) or None in names:
+        return None
+    matrix, primaries, transfer = (str(name) for name in names)
+    return {"matrix": matrix, "primaries": primaries, "transfer": transfer, "fullRange": found.range == FULL}
