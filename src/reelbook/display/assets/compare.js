@@ -156,12 +156,14 @@ class CompareViewer {
   /** Draw what is there, if all of it is of one time; else the stage stays as it was. */
   #compose() {
     const seen = this.#seen;
+    // While it plays there is no time for colours that the browser does not have.
+    const isRefined = this.clock.playing || seen.map((item) => item.refine()).every(Boolean);
     const live = seen.map((item) => item.live);
     const isLive = live.every(Boolean);
     const waiting = seen.filter((_, place) => !live[place]).map(({ words }) => words);
     this.words.textContent = isLive ? "" : [...new Set(waiting)].filter(Boolean).join(" ") || STILLS;
     this.root.toggleAttribute("data-absent", !isLive && seen.some(({ isAbsent }) => isAbsent));
-    if (isLive && !seen.every(({ clip }) => this.#isOfNow(clip))) return;
+    if (isLive && !(isRefined && seen.every(({ clip }) => this.#isOfNow(clip)))) return;
     const drawn = seen.map(({ size, still }, place) => ({ size, source: isLive ? live[place] : still?.complete && still.naturalWidth ? still : null }));
     if (!drawn.every(({ source }) => source)) return;
     const [a, b] = /** @type {import("./compare_drawing.js").Drawable[]} */ (drawn);

@@ -2,6 +2,8 @@
 /** One of the compared files: its still from the markup until the kernel has brought it, then its frames. */
 
 import { Clip } from "./clock_clip.js";
+import { convertExactly, hasWeakBlue } from "./compare_colours.js";
+import { drawTurned } from "./decoded_picture.js";
 import { ASK_AGAIN, bringFile, onKernel } from "./kernel_files.js";
 
 const NOBODY = "Run the cell again to compare them frame by frame; these are small copies of the middle frames.";
@@ -16,6 +18,9 @@ export class CompareItem extends EventTarget {
   clip = null;
   /** @type {ImageBitmap | null} */
   picture = null;
+  /** The frame in exact colours, where the browser has none. @type {{canvas: HTMLCanvasElement, number: number} | null} */
+  #exact = null;
+  #isRefining = false;
 
   /** @param {HTMLElement} figure @param {HTMLElement} room Where the boxes of clips are put; they are not seen. */
   constructor(figure, room) {
@@ -35,7 +40,37 @@ export class CompareItem extends EventTarget {
     const picture = this.clip?.picture;
     if (!this.clip) return this.picture;
     if (!picture || this.clip.isBroken) return null;
-    return "canvas" in picture ? (picture.shown < 0 ? null : picture.canvas) : picture.video.readyState < 2 ? null : picture.video;
+    if ("canvas" in picture) return picture.shown < 0 ? null : this.#exact?.number === picture.shown ? this.#exact.canvas : picture.canvas;
+    return picture.video.readyState < 2 ? null : picture.video;
+  }
+
+  /** Whether the frame is there in exact colours; else they are made, and a change says that they are. */
+  refine() {
+    const picture = this.clip?.picture;
+    if (!picture || !("canvas" in picture) || this.#exact?.number === picture.shown) return true;
+    const frame = picture.frames.get(picture.shown);
+    if (!frame || !("colorSpace" in frame) || !hasWeakBlue(frame)) return true;
+    if (!this.#isRefining) this.#refine(picture, frame.clone(), picture.shown);
+    return false;
+  }
+
+  /** @param {import("./decoded_picture.js").DecodedPicture} picture @param {VideoFrame} frame Closed here. @param {number} number */
+  async #refine(picture, frame, number) {
+    this.#isRefining = true;
+    try {
+      const image = await createImageBitmap(await convertExactly(frame));
+      const canvas = this.#exact?.canvas ?? document.createElement("canvas");
+      [canvas.width, canvas.height] = [picture.canvas.width, picture.canvas.height];
+      drawTurned(/** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false })), image, picture.turn);
+      image.close();
+      this.#exact = { canvas, number };
+    } catch {
+      this.#exact = { canvas: picture.canvas, number };
+    } finally {
+      frame.close();
+      this.#isRefining = false;
+      this.dispatchEvent(new Event("change"));
+    }
   }
 
   /** Ask for a picture; a clip asks for itself. */
@@ -52,7 +87,7 @@ export class CompareItem extends EventTarget {
     this.forget?.();
     this.clip?.unload();
     this.picture?.close();
-    this.picture = null;
+    this.picture = this.#exact = null;
   }
 
   /** @param {HTMLElement} figure @param {HTMLElement} room */

@@ -49,12 +49,17 @@ export class DecodedPicture {
 
   /** @param {VideoFrame | ImageBitmap} frame @param {number} number */
   #draw(frame, number) {
-    const { context, canvas, turn } = this;
-    const [width, height] = turn % 2 ? [canvas.height, canvas.width] : [canvas.width, canvas.height];
-    context.setTransform(1, 0, 0, 1, canvas.width / 2, canvas.height / 2);
-    context.rotate((turn * Math.PI) / 2);
-    context.drawImage(frame, -width / 2, -height / 2, width, height);
+    drawTurned(this.context, frame, this.turn);
     this.shown = number;
-    canvas.dispatchEvent(new Event("reelbook:drawn", { bubbles: true }));
+    this.canvas.dispatchEvent(new Event("reelbook:drawn", { bubbles: true }));
   }
+}
+
+/** Fill a canvas with a picture turned clockwise. @param {CanvasRenderingContext2D} context @param {CanvasImageSource} picture @param {number} turn Quarters. */
+export function drawTurned(context, picture, turn) {
+  const { canvas } = context;
+  const [width, height] = turn % 2 ? [canvas.height, canvas.width] : [canvas.width, canvas.height];
+  context.setTransform(1, 0, 0, 1, canvas.width / 2, canvas.height / 2);
+  context.rotate((turn * Math.PI) / 2);
+  context.drawImage(picture, -width / 2, -height / 2, width, height);
 }
