@@ -13,6 +13,7 @@ from ..display.run_text import format_value
 from ..display.sheets.sheet_entries import read_entries
 from ..errors import ReelbookError
 from ..media.local_file import LocalFile
+from ..media.metadata.input_record import parse_record_input
 from ..models.base import Input
 from ..models.service_file import File
 from ..runs.run import Run
@@ -81,7 +82,7 @@ def _read_rows(rows: pd.DataFrame) -> list[Item]:
     for place, entry in enumerate(read_entries(rows)):
         row = rows.iloc[place]
         facts = get_row_facts(row)
-        inputs = _format_values(facts.get("input")) or {
+        inputs = _format_values(facts.get("input"), facts.get("model")) or {
             name: format_table_value(row[name]) for name in names if not is_missing(row[name])
         }
         if "seed" in facts:
@@ -114,7 +115,7 @@ def _read_file_inputs(file: LocalFile) -> dict[str, str]:
         known = file.provenance
     except (ReelbookError, OSError):
         return {}
-    found = _format_input(known.input) if known.input is not None else _format_values(known.values)
+    found = _format_input(known.input) if known.input is not None else _format_values(known.values, known.model)
     if known.seed is not None:
         found["seed"] = str(known.seed)
     return {**found, "model": known.model} if known.model else found
@@ -123,8 +124,18 @@ def _read_file_inputs(file: LocalFile) -> dict[str, str]:
 def _format_input(value: Any) -> dict[str, str]:
     if not isinstance(value, Input):
         return {}
-    return {name: format_value(getattr(value, name)) for name in type(value).model_fields}
+    return {name: _format_one(getattr(value, name)) for name in type(value).model_fields}
 
 
-def _format_values(values: Any) -> dict[str, str]:
-    return {str(name): format_value(value) for name, value in values.items()} if isinstance(values, Mapping) else {}
+def _format_values(values: Any, model: Any) -> dict[str, str]:
+    """Plain values as the fields of the model's input, if they are one."""
+    if not isinstance(values, Mapping):
+        return {}
+    typed = parse_record_input(model, values) if isinstance(model, str) else None
+    return _format_input(typed) if typed else {str(name): _format_one(value) for name, value in values.items()}
+
+
+def _format_one(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "none" if value is None or value in ((), [], "") else format_value(value)

@@ -13,7 +13,7 @@ from ...media.frame_index import read_frame_index
 from ...media.local_file import LocalFile
 from ..formatting import format_size, join_with_dots, shorten
 
-MAX_LABEL_LENGTH = 60
+MAX_LABEL_LENGTH, MAX_PART_LENGTH = 60, 28
 FILE_FACTS = ("size", "frames", "rate", "seconds", "bytes", "file")
 """The facts that every file has; they come after the inputs, and make no label."""
 EDGE = 1e-4
@@ -113,8 +113,17 @@ class Item:
 
 
 def label_items(items: Sequence[Item]) -> tuple[Item, ...]:
-    """The items with labels: those that have one, else the inputs that differ, else their names."""
-    names = [name for name in _list_names(items) if len({item.inputs.get(name) for item in items}) > 1]
+    """The items with labels: the inputs that differ, else the sizes, else their names."""
+    # Inputs that only some models have would fill the labels.
+    names = [
+        name
+        for name in _list_names(items)
+        if len({item.inputs.get(name) for item in items}) > 1
+        and all(name in item.inputs for item in items if item.inputs)
+    ]
+    sizes = ["×".join(map(str, item.timing.size)) if item.timing else "" for item in items]
+    if not names and len(set(sizes)) == len(items):
+        items = [replace(item, label=size) for item, size in zip(items, sizes, strict=True)]
     labelled = [item if item.label else replace(item, label=_format_label(item, names)) for item in items]
     counts: dict[str, list[Item]] = {}
     for item in labelled:
@@ -128,11 +137,12 @@ def label_items(items: Sequence[Item]) -> tuple[Item, ...]:
     )
 
 
-def find_differing(items: Sequence[Item]) -> tuple[list[str], list[str]]:
-    """The names of the facts that differ between the items, and of those that are equal."""
+def find_differing(items: Sequence[Item]) -> tuple[list[str], list[str], list[str]]:
+    """The names of the facts that differ between the items, of those that are equal, and of those that only some have."""
     names = [*_list_names(items), *(name for name in FILE_FACTS if any(name in item.facts for item in items))]
-    differing = [name for name in names if len({item.facts.get(name) for item in items}) > 1]
-    return differing, [name for name in names if name not in differing]
+    some = [name for name in _list_names(items) if any(name not in item.inputs for item in items if item.inputs)]
+    differing = [name for name in names if name not in some and len({item.facts.get(name) for item in items}) > 1]
+    return differing, [name for name in names if name not in differing and name not in some], some
 
 
 def fit_size(size: Size, box: Size) -> tuple[int, int, int, int]:
@@ -194,6 +204,10 @@ def _list_names(items: Sequence[Item]) -> list[str]:
 
 
 def _format_label(item: Item, names: Sequence[str]) -> str:
-    parts = [f"{name} {item.inputs[name]}" for name in names if item.inputs.get(name) and name != "prompt"]
-    label = join_with_dots(*(shorten(part, MAX_LABEL_LENGTH) for part in parts[:3]))
-    return shorten(label, MAX_LABEL_LENGTH) if label else shorten(item.name, MAX_LABEL_LENGTH)
+    model = item.inputs.get("model", "").rpartition("/")[2] if "model" in names else ""
+    plain = [name for name in names if name not in ("prompt", "model") and item.inputs.get(name)]
+    parts = [model, *(f"{name} {item.inputs[name]}" for name in plain[: 2 if model else 3])]
+    label = join_with_dots(*(shorten(part, MAX_PART_LENGTH) for part in parts))
+    if not label and "prompt" in names:
+        label = item.inputs.get("prompt", "")
+    return shorten(label or item.name, MAX_LABEL_LENGTH)

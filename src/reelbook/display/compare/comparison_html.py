@@ -139,7 +139,7 @@ def list_notes(comparison: Comparison) -> list[str]:
             f"The clips have {_join(rates)} frames per second{uneven}: {what} are compared, and a switch beside the time changes that."
         )
     lengths = list(dict.fromkeys(f"{film.frames} frames, {film.seconds:.2f} s" for film in films))
-    if len({film.frames for film in films}) > 1 or len({round(film.seconds, 3) for film in films}) > 1:
+    if len({film.frames if comparison.by == FRAME else round(film.seconds, 2) for film in films}) > 1:
         notes.append(f"The lengths differ ({'; '.join(lengths)}): a clip that has ended stays at its last frame.")
     if films and len(films) < len(timings):
         notes.append("A picture stands still beside a clip.")
@@ -194,7 +194,9 @@ def _render_difference(comparison: Comparison, pair: tuple[int, int] | None) -> 
     found = comparison.compute(comparison.by)[pair]
     ticks = _count_ticks(comparison, comparison.by)
     size = get_compared_size([comparison.items[place] for place in pair])
-    note = f"computed at {size[0]}×{size[1]}" if size else ""
+    shapes = [item.timing.size for place in pair if (item := comparison.items[place]).timing is not None]
+    is_partial = any(fit_size(shape, find_box(shapes))[2:] != find_box(shapes) for shape in shapes)
+    note = f"computed at {size[0]}×{size[1]}{', where both have pixels' if is_partial else ''}" if size else ""
     return render_chart(found, ticks) + render_sentence(found, ("A", "B"), note)
 
 
@@ -224,13 +226,17 @@ def _pack(found: Differences) -> dict[str, Any]:
 def _render_inputs(comparison: Comparison) -> Markup:
     """The facts that differ as a table, and those that are equal folded below."""
     items = comparison.items
-    differing, equal = find_differing(items)
+    differing, equal, some = find_differing(items)
     parts = []
     if differing:
         parts.append(_render_table("what differs", differing, items))
     if equal:
         shared = _render_table("what is equal", equal, items[:1])
-        parts.append(render_details(shorten(f"Equal: {', '.join(equal)}", 60), shared))
+        named = equal[:2] if len(equal) > 3 else equal
+        rest = f" and {len(equal) - len(named)} more" if len(equal) > len(named) else ""
+        parts.append(render_details(f"The same in all: {', '.join(named)}{rest}", shared))
+    if some:
+        parts.append(render_details("Inputs of some only", _render_table("inputs of some only", some, items)))
     return Markup("").join(parts)
 
 
