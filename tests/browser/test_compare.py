@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -61,6 +62,18 @@ SEEK = """async frame => {
   const until = performance.now() + 3000;
   while (stage.dataset.frame !== String(frame) && performance.now() < until) await new Promise(requestAnimationFrame);
   for (let turn = 0; turn < 3; turn += 1) await new Promise(requestAnimationFrame);
+}"""
+# The grey of either half of the stage, while it plays for a second and a half.
+PLAYED = """async () => {
+  const {clock, views} = document.querySelector("[data-rb-compare]").compare, {context} = views[0], found = [];
+  clock.seek(0);
+  clock.play();
+  for (const until = performance.now() + 1500; performance.now() < until;) {
+    await new Promise(requestAnimationFrame);
+    found.push([10, 50].map(x => context.getImageData(x, 20, 1, 1).data[0]));
+  }
+  clock.pause();
+  return found;
 }"""
 IS_THERE = """() => { const {items, stage} = document.querySelector("[data-rb-compare]").compare;
   return stage.dataset.frame && items.every(item => item.live || !item.clip?.isInView); }"""
@@ -219,6 +232,19 @@ def test_both_show_the_frame_of_the_clock(opened: Open, greys: list[Path]) -> No
     assert wrong == []
 
 
+def test_what_plays_is_never_of_two_frames(opened: Open, tmp_path: Path) -> None:
+    """While it plays, either half of the wipe has the same frame; and it goes on."""
+    paths = [
+        film(tmp_path / f"{name}.mp4", frames=24, size=(64, 48), options={"g": g}).path
+        for name, g in (("a", "6"), ("b", "24"))
+    ]
+    page = opened(paths)
+    found = page.evaluate(PLAYED)
+
+    assert len({tuple(pair) for pair in found}) > 10
+    assert [pair for pair in found if abs(pair[0] - pair[1]) > STEP / 2] == []
+
+
 def test_the_wipe_goes_both_ways_by_mouse_and_keys(opened: Open, tmp_path: Path) -> None:
     """Its handle is dragged, or moved by arrows that step no clip."""
     paths = [film(tmp_path / f"{name}.mp4", frames=12, size=(200, 100)).path for name in "ab"]
@@ -281,6 +307,10 @@ def test_zoom_reaches_single_pixels_and_goes_with_the_pair(opened: Open, greys: 
     page.mouse.wheel(0, -200)
     page.keyboard.up("Control")
 
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    pixel = page.locator(".rb-compare-pixel").inner_text()
+
+    assert re.fullmatch(r"\d+, \d+ · A (\d+) \1 \1 · B (\d+) \2 \2", pixel)
     assert near > 5 * fit
     assert rendering == "pixelated"
     assert [round(one - other) for one, other in zip(after, before, strict=True)] == [50, 30]

@@ -3,11 +3,11 @@
 
 import { Clock, watchPage } from "./clock.js";
 import { buttons, keys } from "./clock_controls.js";
-import { frameAt } from "./clock_time.js";
+import { frameAt, middleOf } from "./clock_time.js";
 import { CompareCamera } from "./compare_camera.js";
 import { compareChart } from "./compare_chart.js";
 import { compareControls, compareMade, MODES } from "./compare_controls.js";
-import { drawDifference, drawOne, drawOnion, drawWipe } from "./compare_drawing.js";
+import { drawDifference, drawOne, drawOnion, drawWipe, readPixel } from "./compare_drawing.js";
 import { CompareItem } from "./compare_item.js";
 import { comparePointer, compareHandle } from "./compare_pointer.js";
 
@@ -19,7 +19,8 @@ class CompareViewer {
   /** @type {import("./compare_controls.js").Choice} */
   choice = { mode: "wipe", isDown: false, share: 0.5, opacity: 0.5, factor: 4, rate: 1, isFlickering: !matchMedia("(prefers-reduced-motion: reduce)").matches };
   camera = new CompareCamera();
-  #isDue = false;
+  #request = 0;
+  #isHelping = false;
   #isInView = false;
   #isAwake = false;
   #hasB = false;
@@ -40,9 +41,11 @@ class CompareViewer {
     this.stage.append(...this.views.map(({ el }) => el));
     this.handle = compareHandle(this.views[0].el, this.choice, () => this.#due());
     this.words = compareMade("p", { class: "rb-compare-words", role: "status" });
+    // Not for screen readers, which would read it out at every move.
+    this.pixel = compareMade("span", { class: "rb-compare-pixel", "aria-hidden": "true" });
     this.names = compareMade("div", { class: "rb-compare-names" });
     const stills = /** @type {HTMLElement} */ (root.querySelector(".rb-compare-stills"));
-    this.live = compareMade("div", { class: "rb-compare-live" }, this.controls.bar, this.stage, compareMade("div", { class: "rb-compare-foot" }, this.controls.options, this.names), this.words, this.room);
+    this.live = compareMade("div", { class: "rb-compare-live" }, this.controls.bar, this.stage, compareMade("div", { class: "rb-compare-foot" }, this.controls.options, this.names), compareMade("div", { class: "rb-compare-line" }, this.words, this.pixel), this.room);
     stills.after(this.live);
     stills.classList.add("rb-compare-saved");
     this.chart = compareChart(root, this.clock);
@@ -55,14 +58,19 @@ class CompareViewer {
     const { root, clock, camera } = this;
     if (clock.clips.length) buttons(root, clock);
     root.addEventListener("keydown", (event) => this.#onKey(event));
-    for (const view of this.views) comparePointer(view.el, camera);
+    for (const { el } of this.views) {
+      comparePointer(el, camera);
+      el.addEventListener("pointermove", (event) => this.#read(el, event));
+      el.addEventListener("pointerleave", () => (this.pixel.textContent = ""));
+    }
     camera.addEventListener("change", () => this.#due());
     this.room.addEventListener("reelbook:drawn", () => this.#due());
     for (const item of this.items) {
       item.addEventListener("change", () => this.#due());
       item.still?.decode().then(() => this.#due(), () => null);
     }
-    clock.addEventListener("frame", () => this.#due());
+    // In the same picture of the page as the clips; what else changes waits for the next.
+    clock.addEventListener("frame", () => this.#draw());
     let by = clock.by;
     clock.addEventListener("change", () => {
       if (by !== clock.by) this.#choose(this.pair[0], this.pair[1]);
@@ -133,13 +141,14 @@ class CompareViewer {
   }
 
   #due() {
-    if (this.#isDue) return;
-    this.#isDue = true;
-    requestAnimationFrame(() => {
-      this.#isDue = false;
-      this.#place();
-      this.#compose();
-    });
+    this.#request ||= requestAnimationFrame(() => this.#draw());
+  }
+
+  #draw() {
+    cancelAnimationFrame(this.#request);
+    this.#request = 0;
+    this.#place();
+    this.#compose();
   }
 
   /** Zoom and pan. */
@@ -160,15 +169,16 @@ class CompareViewer {
     const isRefined = this.clock.playing || seen.map((item) => item.refine()).every(Boolean);
     const live = seen.map((item) => item.live);
     const isLive = live.every(Boolean);
-    const waiting = seen.filter((_, place) => !live[place]).map(({ words }) => words);
-    this.words.textContent = isLive ? "" : [...new Set(waiting)].filter(Boolean).join(" ") || STILLS;
+    const waiting = seen.filter((_, place) => !live[place]).map((item) => item.said);
+    this.#say(isLive ? "" : [...new Set(waiting)].filter(Boolean).join(" ") || STILLS);
     this.root.toggleAttribute("data-absent", !isLive && seen.some(({ isAbsent }) => isAbsent));
-    if (isLive && !(isRefined && seen.every(({ clip }) => this.#isOfNow(clip)))) return;
+    const frame = isLive ? this.#frameOf(seen) : this.clock.frame;
+    if (frame < 0 || !isRefined) return;
     const drawn = seen.map(({ size, still }, place) => ({ size, source: isLive ? live[place] : still?.complete && still.naturalWidth ? still : null }));
     if (!drawn.every(({ source }) => source)) return;
     const [a, b] = /** @type {import("./compare_drawing.js").Drawable[]} */ (drawn);
     const context = this.views[0].context;
-    this.stage.dataset.frame = String(this.clock.frame);
+    this.stage.dataset.frame = String(frame);
     const acts = {
       wipe: () => drawWipe(context, a, b, this.#edge(), this.choice.isDown),
       onion: () => drawOnion(context, a, b, this.choice.opacity),
@@ -180,11 +190,33 @@ class CompareViewer {
     if (this.choice.mode === "flicker") this.views[0].name.textContent = this.#hasB ? `B · ${seen[1].label}` : `A · ${seen[0].label}`;
   }
 
-  /** Whether a clip shows the frame of the clock. @param {import("./clock_clip.js").Clip | null} clip */
-  #isOfNow(clip) {
-    if (!clip || !clip.picture?.isDecoded) return true;
+  /** The frame of the clock that all of these show; while it plays, that may be one just gone. -1 if they show different ones. @param {CompareItem[]} items */
+  #frameOf(items) {
     const { clock } = this;
-    return [clock.time, (clock.frame + 0.5) / clock.rate].some((time) => frameAt(clip, clock.timeFor(clip, time)) === clip.shown);
+    const clips = items.flatMap(({ clip }) => (clip?.picture?.isDecoded ? [clip] : []));
+    const times = [clock.time];
+    if (clock.playing) times.push(...clips.map((clip) => (clock.by === "frame" ? (clip.shown + 0.5) / clock.rate : middleOf(clip, clip.shown))));
+    const time = times.find((time) => clips.every((clip) => frameAt(clip, clock.timeFor(clip, time)) === clip.shown));
+    return time === undefined ? -1 : Math.min(Math.floor(time * clock.rate + 1e-4), clock.frames - 1);
+  }
+
+  /** @param {string} words What the files are waiting for; asked for, the keys. */
+  #say(words) {
+    const text = this.#isHelping ? HELP : words;
+    if (this.words.textContent !== text) this.words.textContent = text;
+  }
+
+  /** What A and B have under the pointer. @param {HTMLElement} el @param {PointerEvent} event */
+  #read(el, event) {
+    const { left, top } = el.getBoundingClientRect();
+    const { origin, scale, box } = this.camera;
+    const at = [event.clientX - left, event.clientY - top].map((point, axis) => Math.floor((point - origin[axis]) / scale));
+    const pair = this.pair.map((place) => this.items[place]);
+    const isInside = at.every((part, axis) => part >= 0 && part < box[axis]);
+    if (!isInside || this.clock.playing || !pair.every(({ live }) => live)) return void (this.pixel.textContent = "");
+    const values = pair.map(({ size, live }) => readPixel({ size, source: /** @type {CanvasImageSource} */ (live) }, box, at));
+    const words = values.map((value, side) => `${"AB"[side]} ${value ? value.join(" ") : "–"}`);
+    this.pixel.textContent = [`${at[0]}, ${at[1]}`, ...words].join(" · ");
   }
 
   /** The column or row of the wipe, in pixels of the pictures. */
@@ -248,7 +280,7 @@ class CompareViewer {
     const known = {
       "+": zoomIn, "=": zoomIn, "-": zoomOut, "−": zoomOut, 0: () => this.camera.toFit(),
       a: () => next(0), A: () => next(0), b: () => next(1), B: () => next(1),
-      "?": () => { this.words.textContent = this.words.textContent === HELP ? "" : HELP; },
+      "?": () => { this.#isHelping = !this.#isHelping; this.#due(); },
     };
     const act = known[event.key];
     if (!act) return this.clock.clips.length ? keys(event, this.clock) : undefined;

@@ -81,3 +81,16 @@ export function drawDifference(context, a, b, factor) {
   for (let done = 1; done < factor; done *= 2) context.drawImage(canvas, 0, 0);
   context.globalCompositeOperation = "source-over";
 }
+
+/** @type {CanvasRenderingContext2D | null} */
+let onePixel = null;
+
+/** Red, green and blue of one pixel of the box; null beside the picture. @param {Drawable} one @param {number[]} box @param {number[]} at */
+export function readPixel({ source, size }, box, [x, y]) {
+  const [left, top, wide, high] = fitted(size, box);
+  if (x < left || y < top || x >= left + wide || y >= top + high) return null;
+  onePixel ??= /** @type {CanvasRenderingContext2D} */ (Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true }));
+  onePixel.clearRect(0, 0, 1, 1);
+  onePixel.drawImage(source, left - x, top - y, wide, high);
+  return [...onePixel.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+}

@@ -44,6 +44,11 @@ export class CompareItem extends EventTarget {
     return picture.video.readyState < 2 ? null : picture.video;
   }
 
+  /** What is said while it is not there. */
+  get said() {
+    return this.words || (this.clip?.isBroken ? `${this.label} cannot be played in this browser.` : "");
+  }
+
   /** Whether the frame is there in exact colours; else they are made, and a change says that they are. */
   refine() {
     const picture = this.clip?.picture;

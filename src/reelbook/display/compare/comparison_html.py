@@ -27,10 +27,12 @@ from .frame_differences import Differences, get_compared_size
 STYLES, SCRIPT = ("clock.css", "compare.css"), "compare.js"
 """The assets of a page with comparisons, once."""
 LETTERS = "AB"
-STILLS_BYTES, MAX_STILL_SIDE = 80_000, 480
+STILLS_BYTES, MAX_STILL_SIDE = 66_000, 480
 """Bytes of all stills in a saved notebook, and the longer side of each."""
-JPEG_BYTES, JPEG_WIDTH, JPEG_GAP = 40_000, 400, 4
+JPEG_BYTES, JPEG_WIDTH, JPEG_GAP = 30_000, 400, 4
 MAX_VALUE_LENGTH = 160
+MAX_FILE_BYTES = 1_000_000_000
+"""Larger files are not asked for. Of smaller ones the kernel says itself if they are too large to be sent."""
 
 ROOT = Markup(
     '<div class="rb rb-clock rb-compare mathjax_ignore tex2jax_ignore" data-rb-compare data-rb-by="{}" data-lm-suppress-shortcuts="true" '
@@ -169,7 +171,7 @@ def _render_still(place: int, item: Item, still: Image.Image | None, max_bytes: 
 def _find_key(item: Item) -> str:
     """The key by which the page requests the file; empty without a page."""
     try:
-        return get_link_key(item.file.path) if item.file is not None else ""
+        return get_link_key(item.file.path, MAX_FILE_BYTES) if item.file is not None else ""
     except OSError:
         return ""
 
