@@ -6,6 +6,7 @@ import base64
 import json
 import random
 import re
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -185,6 +186,38 @@ def coloured(path: Path, size: tuple[int, int], says: Says, shift: int) -> Path:
     return path
 
 
+def turn(path: Path) -> Path:
+    """A clip that is white above and black below, and to be turned by a quarter clockwise."""
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream("libx264", rate=24, options={"preset": "ultrafast"})
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        pixels = np.zeros((48, 64, 3), np.uint8)
+        pixels[:24] = 255
+        for number in range(10):
+            frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
+            frame.pts, frame.time_base = number, Fraction(1, 24)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    content = path.read_bytes()
+    matrix = content.index(b"tkhd") + 44
+    quarter = struct.pack(">9i", 0, 1 << 16, 0, -1 << 16, 0, 0, 48 << 16, 0, 1 << 30)
+    path.write_bytes(content[:matrix] + quarter + content[matrix + len(quarter) :])
+    return path
+
+
+def write_greys(path: Path, times: Sequence[int]) -> None:
+    """A clip whose greys tell the frames, which begin at these times in units of 1/240 s."""
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream("libx264", rate=240, options={"preset": "ultrafast"})
+        stream.width, stream.height, stream.pix_fmt, stream.time_base = 64, 48, "yuv420p", Fraction(1, 240)
+        stream.codec_context.time_base = Fraction(1, 240)
+        for number, pts in enumerate(times):
+            frame = av.VideoFrame.from_ndarray(np.full((48, 64, 3), DARKEST + STEP * number, np.uint8), format="rgb24")
+            frame.pts, frame.time_base = pts, Fraction(1, 240)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+
+
 @pytest.mark.parametrize(
     ("says", "size"),
     [(says, (160, 90)) for says in SAYS] + [(SAYS[5], (160, 720))],
@@ -230,6 +263,39 @@ def test_both_show_the_frame_of_the_clock(opened: Open, greys: list[Path]) -> No
             wrong.append((tick, found, expected))
 
     assert wrong == []
+
+
+def test_turned_and_uneven_clips_are_exact(opened: Open, tmp_path: Path) -> None:
+    """A rotation tag, by which an upper half becomes the right one; and frames that are not evenly spaced."""
+    turned, uneven = turn(tmp_path / "turned.mp4"), tmp_path / "uneven.mp4"
+    times = [0, 5, 40, 45, 50, 100, 104, 130, 150, 175]
+    write_greys(uneven, times)
+    page = opened([turned, uneven])
+    assert page.evaluate("document.querySelector('[data-rb-compare]').compare.items[0].size") == [48, 64]
+    mode(page, "Side by side")
+    wrong = []
+    for tick in (0, 1, 3, 6, 9, 4):
+        seek(page, tick)
+        clock = page.evaluate("(({rate}) => rate)(document.querySelector('[data-rb-compare]').compare.clock)")
+        expected = max(number for number, start in enumerate(times) if start / 240 <= (tick + 0.5) / clock + 1e-6)
+        if number_at(stage(page, 1)[20:30, 20:30]) != expected:
+            wrong.append((tick, expected))
+    left, right = (stage(page)[:, columns].mean() for columns in (slice(8, 20), slice(28, 40)))
+
+    assert wrong == []
+    assert stage(page).shape == (64, 64, 3)
+    assert right > left + 100
+
+
+def test_what_is_removed_gives_its_memory_back(opened: Open, greys: list[Path]) -> None:
+    """Frames and decoders of a cell whose output goes."""
+    page = opened(greys[:2])
+    used = page.evaluate("reelbookFrames.used")
+
+    page.evaluate("document.querySelector('[data-rb-compare]').remove()")
+    page.wait_for_function("reelbookFrames.used === 0 && reelbookFrames.clips.size === 0")
+
+    assert used > 0
 
 
 def test_what_plays_is_never_of_two_frames(opened: Open, tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ class CompareViewer {
   camera = new CompareCamera();
   #request = 0;
   #isHelping = false;
+  /** What the stage shows, so that it is not drawn again. */
+  #composed = "";
   #isInView = false;
   #isAwake = false;
   #hasB = false;
@@ -132,7 +134,12 @@ class CompareViewer {
     const sizes = this.#seen.map(({ size }) => size);
     const box = [0, 1].map((axis) => Math.max(...sizes.map((size) => size[axis])));
     for (const { canvas, el } of this.views) {
-      if (canvas.width !== box[0] || canvas.height !== box[1]) [canvas.width, canvas.height] = box;
+      // Those that are hidden give their memory back.
+      const [width, height] = el.hidden ? [0, 0] : box;
+      if (canvas.width !== width || canvas.height !== height) {
+        [canvas.width, canvas.height] = [width, height];
+        this.#composed = "";
+      }
       el.style.aspectRatio = `${box[0]} / ${box[1]}`;
     }
     const { clientWidth, clientHeight } = this.views[0].el;
@@ -177,8 +184,12 @@ class CompareViewer {
     const drawn = seen.map(({ size, still }, place) => ({ size, source: isLive ? live[place] : still?.complete && still.naturalWidth ? still : null }));
     if (!drawn.every(({ source }) => source)) return;
     const [a, b] = /** @type {import("./compare_drawing.js").Drawable[]} */ (drawn);
-    const context = this.views[0].context;
     this.stage.dataset.frame = String(frame);
+    const { mode, isDown, opacity, factor } = this.choice;
+    const composed = [this.pair, isLive, mode, isDown, opacity, factor, this.#hasB, this.#edge(), seen.map(({ mark }) => mark)].join();
+    if (composed === this.#composed) return;
+    this.#composed = composed;
+    const context = this.views[0].context;
     const acts = {
       wipe: () => drawWipe(context, a, b, this.#edge(), this.choice.isDown),
       onion: () => drawOnion(context, a, b, this.choice.opacity),

@@ -44,6 +44,13 @@ export class CompareItem extends EventTarget {
     return picture.video.readyState < 2 ? null : picture.video;
   }
 
+  /** What `live` has: the same as long as it has the same pixels. */
+  get mark() {
+    const picture = this.clip?.picture;
+    if (!picture) return String(this.live !== null);
+    return "canvas" in picture ? `${picture.shown}/${this.#exact?.number}` : String(performance.now());
+  }
+
   /** What is said while it is not there. */
   get said() {
     return this.words || (this.clip?.isBroken ? `${this.label} cannot be played in this browser.` : "");
