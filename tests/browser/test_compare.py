@@ -33,6 +33,7 @@ from reelbook.media.video_colours import convert_to_rgb, get_colours
 from tests.browser.axe import beyond, faint, findings
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import overflow, shot
+from tests.browser.sanitised import sanitised
 from tests.clips import DARKEST, STEP, film
 from tests.hostile import OUTSIDE
 from tests.media.bars import SAYS, Says
@@ -456,6 +457,21 @@ def test_without_a_kernel_the_stills_are_compared(opened: Open, greys: list[Path
     assert not page.locator(".rb-transport").is_visible()
     page.emulate_media(media="print")
     assert page.locator(".rb-compare-stills img").first.is_visible()
+
+
+def test_what_nobody_trusts_reads_well(opened: Open, greys: list[Path]) -> None:
+    """Stills, figures and inputs; no button without a script, and no figure without its drawing."""
+    page = opened(greys[:2], has_kernel=False)
+    page.set_content(sanitised(render_comparison(rb.compare(*greys[:2]))))
+
+    words = page.locator("body").inner_text()
+
+    assert page.locator("img:visible").count() == 2
+    assert "A · b-frames.mp4" in words
+    assert "A and B: mean absolute difference" in words
+    assert page.locator("button:visible, input:visible, select:visible").count() == 0
+    assert "same frame" not in words
+    assert "1 is equal" not in words
 
 
 def test_pictures_of_other_shapes_are_fitted(opened: Open, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import { buttons, keys } from "./clock_controls.js";
 import { frameAt, middleOf } from "./clock_time.js";
 import { CompareCamera } from "./compare_camera.js";
 import { compareChart } from "./compare_chart.js";
-import { compareControls, compareMade, MODES } from "./compare_controls.js";
+import { compareControls, compareMade } from "./compare_controls.js";
 import { drawDifference, drawOne, drawOnion, drawWipe, readPixel } from "./compare_drawing.js";
 import { CompareItem } from "./compare_item.js";
 import { comparePointer, compareHandle } from "./compare_pointer.js";
@@ -108,7 +108,7 @@ class CompareViewer {
   #arrange() {
     const seen = this.#seen, isSide = this.choice.mode === "side";
     this.views.forEach(({ el }, place) => (el.hidden = isSide ? place >= seen.length : place > 0));
-    this.views.forEach((view, place) => (view.name.textContent = isSide ? `${this.#letter(place)}${this.items[place].label}` : MODES[this.choice.mode] && ""));
+    this.views.forEach((view, place) => (view.name.textContent = isSide ? `${this.#letter(place)}${this.items[place].label}` : ""));
     this.stage.dataset.mode = this.choice.mode;
     this.handle.el.hidden = this.choice.mode !== "wipe";
     for (const item of this.items) {
@@ -186,6 +186,7 @@ class CompareViewer {
     const [a, b] = /** @type {import("./compare_drawing.js").Drawable[]} */ (drawn);
     this.stage.dataset.frame = String(frame);
     const { mode, isDown, opacity, factor } = this.choice;
+    if (mode === "flicker") this.views[0].name.textContent = this.#hasB ? `B · ${seen[1].label}` : `A · ${seen[0].label}`;
     const composed = [this.pair, isLive, mode, isDown, opacity, factor, this.#hasB, this.#edge(), seen.map(({ mark }) => mark)].join();
     if (composed === this.#composed) return;
     this.#composed = composed;
@@ -198,7 +199,6 @@ class CompareViewer {
       side: () => drawn.forEach((one, place) => drawOne(this.views[place].context, /** @type {any} */ (one))),
     };
     acts[this.choice.mode]();
-    if (this.choice.mode === "flicker") this.views[0].name.textContent = this.#hasB ? `B · ${seen[1].label}` : `A · ${seen[0].label}`;
   }
 
   /** The frame of the clock that all of these show; while it plays, that may be one just gone. -1 if they show different ones. @param {CompareItem[]} items */

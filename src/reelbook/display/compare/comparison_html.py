@@ -47,6 +47,8 @@ TIMES = Markup(' data-frames="{}" data-rate="{}/{}"')
 IMAGE = Markup(
     '<img src="{}" width="{}" height="{}" alt="{}" decoding="async" style="display:block;width:100%;height:auto;border-radius:6px">'
 )
+# Hidden in two ways, because a host that drops scripts may keep buttons.
+TRANSPORT = Markup('<div class="rb-compare-transport" hidden style="display:none">{}</div>')
 TABLE = Markup(
     '<div class="rb-compare-inputs" role="region" tabindex="0" aria-label="{}" style="overflow-x:auto"><table style="border-collapse:collapse;font-size:12px;margin:4px 0">'
     '<thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table></div>'
@@ -183,7 +185,7 @@ def _render_transport(comparison: Comparison) -> Markup:
         for item in items
         if (timing := item.timing) is not None and timing.rate
     ]
-    return render_transport(clips) if clips and len(items) > 1 else Markup("")
+    return TRANSPORT.format(render_transport(clips)) if clips and len(items) > 1 else Markup("")
 
 
 def _render_difference(comparison: Comparison, pair: tuple[int, int] | None) -> Markup:

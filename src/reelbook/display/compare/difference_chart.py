@@ -11,21 +11,24 @@ from ..fact_table import SMALL_STYLE
 from .frame_differences import Differences
 
 LINE_STYLE = "fill:none;stroke:var(--rb-accent,currentColor);stroke-width:1.5;vector-effect:non-scaling-stroke"
-HEIGHT = 40
+SOFT = "fill:var(--rb-soft,currentColor)"
+TOP, HEIGHT, FOOT = 18, 40, 8
 # Hidden where the style sheet is lost: a page that drops it drops the drawing as well, and would leave bare numbers.
 CHART = Markup(
     '<div class="rb-compare-chart" data-rb-chart data-rb-ticks="{}" hidden style="display:none"><div class="rb-compare-plot">{}</div></div>'
 )
-# As wide as its container, with a line of the same thickness throughout; 7 px from the edges, like the time line.
+# All text is in the drawing, because a host that drops drawings would leave it lying about. The line is as wide as its container,
+# and of the same thickness throughout; 7 px from the edges, like the time line.
 PANEL = Markup(
-    '<div class="rb-compare-panel"><div class="rb-compare-axis" style="{}"><span>{}</span><span data-rb-range="{}">{}</span></div>'
-    '<svg role="img" aria-label="{}" viewBox="0 0 {} 1" preserveAspectRatio="none" width="100%" height="{}" '
-    'xmlns="http://www.w3.org/2000/svg" style="display:block;overflow:visible"><title>{}</title>'
-    '<polyline data-rb-line="{}" points="{}" style="{}"/></svg></div>'
+    '<svg class="rb-compare-panel" role="img" aria-label="{}" width="100%" height="{}" xmlns="http://www.w3.org/2000/svg" '
+    'style="display:block;overflow:visible;font-size:12px;font-variant-numeric:tabular-nums"><title>{}</title>'
+    '<text x="0" y="12" style="{}">{}</text><text data-rb-range="" x="100%" y="12" text-anchor="end" style="{}">{}</text>'
+    '<svg y="{}" width="100%" height="{}" viewBox="0 0 {} 1" preserveAspectRatio="none" style="overflow:visible">'
+    '<polyline data-rb-line="{}" points="{}" style="{}"/></svg></svg>'
 )
 SENTENCE = Markup('<p data-rb-differences style="{};margin:4px 0">{}</p>')
 SSIM, MEAN = "ssim", "mean_absolute"
-TITLES = {MEAN: "mean absolute difference, of 255", SSIM: "structural similarity (SSIM), 1 is equal"}
+TITLES = {MEAN: "mean difference, of 255", SSIM: "SSIM, 1 is equal"}
 
 
 def render_chart(differences: Differences, ticks: int) -> Markup:
@@ -68,8 +71,8 @@ def _render_panel(name: str, frames: Sequence[int], values: Sequence[float], tic
     words = f"{TITLES[name]}: {_format_range(name, values, ' to ')} over {len(frames):,} frames"
     text = _format_range(name, values, " – ")
     return PANEL.format(
-        SMALL_STYLE, TITLES[name], name, text, words, ticks - 1, HEIGHT, words, name, points, LINE_STYLE
-    )
+        words, TOP + HEIGHT + FOOT, words, SOFT, TITLES[name], SOFT, text, TOP, HEIGHT, ticks - 1, name, points, LINE_STYLE
+    )  # fmt: skip
 
 
 def find_scale(name: str, values: Sequence[float]) -> tuple[float, float]:
