@@ -368,6 +368,8 @@ def test_zoom_reaches_single_pixels_and_goes_with_the_pair(opened: Open, greys: 
     page.mouse.move(box["x"] + 80, box["y"] + 60)
     page.mouse.up()
     after = page.evaluate(f"{camera}.origin")
+    view.press("ArrowRight")
+    panned = page.evaluate(f"{camera}.origin")
     view.dblclick(position={"x": 20, "y": 20})
     fitted = page.evaluate(f"[{camera}.scale, {camera}.isFitted]")
     page.keyboard.down("Control")
@@ -381,6 +383,7 @@ def test_zoom_reaches_single_pixels_and_goes_with_the_pair(opened: Open, greys: 
     assert near > 5 * fit
     assert rendering == "pixelated"
     assert [round(one - other) for one, other in zip(after, before, strict=True)] == [50, 30]
+    assert [round(one - other) for one, other in zip(panned, after, strict=True)] == [-40, 0]
     assert fitted == [fit, True]
     assert page.evaluate(f"{camera}.scale") > fit
     page.get_by_role("group", name="Zoom").get_by_role("button").nth(1).click()
@@ -554,4 +557,6 @@ def test_a_cell_compares_the_originals(lab: Lab, chromium: Browser) -> None:
     assert number_at(found[:, :300]) == number_at(found[:, 340:]) == 9
     saved = path.read_text(encoding="utf-8")
     assert len(saved) < 250_000
+    (output,) = json.loads(saved)["cells"][0]["outputs"]
+    assert set(output["data"]) == {"text/html", "image/jpeg", "text/plain"}
     assert "widget-view" not in saved

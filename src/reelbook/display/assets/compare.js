@@ -11,7 +11,8 @@ import { drawDifference, drawOne, drawOnion, drawWipe, readPixel } from "./compa
 import { CompareItem } from "./compare_item.js";
 import { comparePointer, compareHandle } from "./compare_pointer.js";
 
-const HELP = "Space plays · ← → one frame · Shift ← → ten · Home End · L loop · [ ] range · + − zoom · 0 fit · A B the next file as A or B";
+const HELP = "Space plays · ← → one frame · Shift ← → ten · Home End · L loop · [ ] range · + − zoom · 0 fit · on the enlarged picture, arrows move it · A B the next file as A or B";
+const MAX_SIDE = 8192;
 const STILLS = "Small copies of the middle frames, until the files are here.";
 
 /** The viewer of one comparison. */
@@ -132,7 +133,9 @@ class CompareViewer {
   /** Sizes of views and canvases. */
   #measure() {
     const sizes = this.#seen.map(({ size }) => size);
-    const box = [0, 1].map((axis) => Math.max(...sizes.map((size) => size[axis])));
+    const most = [0, 1].map((axis) => Math.max(...sizes.map((size) => size[axis])));
+    const shrink = Math.min(1, MAX_SIDE / Math.max(...most)); // Browsers have no larger canvas.
+    const box = most.map((side) => Math.round(side * shrink));
     for (const { canvas, el } of this.views) {
       // Those that are hidden give their memory back.
       const [width, height] = el.hidden ? [0, 0] : box;
@@ -304,7 +307,7 @@ class CompareViewer {
 function makeView() {
   const canvas = /** @type {HTMLCanvasElement} */ (compareMade("canvas", { "aria-hidden": "true" }));
   const name = compareMade("span", { class: "rb-compare-name" });
-  const el = compareMade("div", { class: "rb-compare-view" }, canvas, name);
+  const el = compareMade("div", { class: "rb-compare-view", role: "group", tabindex: "0", "aria-label": "Picture; arrow keys move it when it is enlarged" }, canvas, name);
   return { el, canvas, name, context: /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")) };
 }
 

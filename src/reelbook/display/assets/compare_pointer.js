@@ -3,6 +3,8 @@
 
 import { compareMade } from "./compare_controls.js";
 
+const PAN = 40; // CSS pixels.
+
 /** @param {HTMLElement} el @param {import("./compare_camera.js").CompareCamera} camera */
 export function comparePointer(el, camera) {
   /** Where each pointer is. @type {Map<number, number[]>} */
@@ -36,6 +38,15 @@ export function comparePointer(el, camera) {
     camera.zoom(Math.exp(-event.deltaY / 200), at(event));
   }, { passive: false });
   el.addEventListener("dblclick", () => camera.toFit());
+  el.addEventListener("keydown", (event) => {
+    const far = event.shiftKey ? 5 * PAN : PAN;
+    /** @type {Record<string, [number, number]>} */
+    const known = { ArrowLeft: [far, 0], ArrowRight: [-far, 0], ArrowUp: [0, far], ArrowDown: [0, -far] };
+    if (event.target !== el || camera.isFitted || !(event.key in known) || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    event.stopPropagation(); // Elsewhere arrows step the clips.
+    camera.pan(...known[event.key]);
+  });
 }
 
 /**

@@ -20,7 +20,7 @@ MAX_ITEMS = 12
 """Files of one comparison; each is decoded at full size."""
 MAX_VALUES = 6_000
 """Figures in the output of a cell; beyond them only pairs with the first file have some."""
-MAX_PIXELS = 1_500_000_000
+MAX_PIXELS = 800_000_000
 """Decoded pixels of all files up to which the display computes the differences by itself: a few seconds."""
 
 

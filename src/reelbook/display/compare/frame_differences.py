@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import combinations
@@ -21,6 +22,7 @@ LONGEST = 256
 """The longer side of the size at which frames are compared."""
 STEP, LEAST = 4, 16
 """SSIM's windows begin at every fourth pixel; a smaller picture has none."""
+MAX_THREADS = 4
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
 Pair = tuple[int, int]
@@ -54,11 +56,11 @@ def compute_differences(items: Sequence[Item], pairs: Sequence[Pair], *, by: str
         films = {place: _Film(items[place], box) for place in wanted if timings[place] is not None}
         for film in films.values():
             stack.enter_context(closing(film))
+        # Decoders leave Python's lock while they work.
+        pool = stack.enter_context(ThreadPoolExecutor(min(MAX_THREADS, max(len(films), 1))))
         for tick in range(ticks):
-            frames = {}
-            for place, film in films.items():
-                number = find_frame(film.timing, tick, rate, by=by)
-                frames[place] = film.read(number) if number is not None else None
+            numbers = [find_frame(film.timing, tick, rate, by=by) for film in films.values()]
+            frames = dict(zip(films, pool.map(_Film.read, films.values(), numbers), strict=True))
             for pair in pairs:
                 one, other = (frames.get(place) for place in pair)
                 if one is not None and other is not None:
@@ -88,8 +90,10 @@ class _Film:
         self._number = -1
         self._last: _Fitted | None = None
 
-    def read(self, number: int) -> _Fitted | None:
-        """The frame of this number, which is not less than that of the call before; None if the file has fewer."""
+    def read(self, number: int | None) -> _Fitted | None:
+        """The frame of this number, which is not less than that of the call before; None without one."""
+        if number is None:
+            return None
         while self._number < number:
             frame = next(self._frames, None)
             if frame is None:
