@@ -83,6 +83,18 @@ IS_THERE = """() => { const {items, stage} = document.querySelector("[data-rb-co
 Open = Callable[..., Page]
 
 
+def contents(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """The files as a page gets them from the kernel."""
+    return [
+        {
+            "content": base64.b64encode(path.read_bytes()).decode(),
+            "kind": MIME_TYPES[path.suffix],
+            "index": index.to_json() if is_video(path) and (index := read_frame_index(path)) else None,
+        }
+        for path in paths
+    ]
+
+
 @pytest.fixture
 def opened(chromium: Browser, tmp_path: Path) -> Iterator[Open]:
     """Shows a comparison of files, from a file, because elsewhere a page may not decode; nothing may complain."""
@@ -99,15 +111,7 @@ def opened(chromium: Browser, tmp_path: Path) -> Iterator[Open]:
             html = render_comparison(rb.compare(*paths, **options) if rows is None else Reel(rows).compare())
         finally:
             set_link_provider(lambda _: "")
-        files = [
-            {
-                "content": base64.b64encode(path.read_bytes()).decode(),
-                "kind": MIME_TYPES[path.suffix],
-                "index": index.to_json() if is_video(path) and (index := read_frame_index(path)) else None,
-            }
-            for path in paths
-        ]
-        kernel = f"({KERNEL})({json.dumps(files)})" if has_kernel else ""
+        kernel = f"({KERNEL})({json.dumps(contents(paths))})" if has_kernel else ""
         place = tmp_path / "page.html"
         place.write_text(PAGE.format(kernel, html), encoding="utf-8")
         page.set_viewport_size({"width": width, "height": 900})
@@ -458,6 +462,12 @@ def test_without_a_kernel_the_stills_are_compared(opened: Open, greys: list[Path
 
     assert [number_at(stage(page, place)) for place in range(2)] == [12, 6]
     assert not page.locator(".rb-transport").is_visible()
+    # A kernel that comes later brings them.
+    page.evaluate(KERNEL, contents(greys[:2]))
+    page.evaluate("dispatchEvent(new CustomEvent('reelbook:here', {detail: {key: 'key'}}))")
+    expect(words).to_have_text("")
+    seek(page, 20)
+    assert [number_at(stage(page, place)) for place in range(2)] == [20, 10]
     page.emulate_media(media="print")
     assert page.locator(".rb-compare-stills img").first.is_visible()
 

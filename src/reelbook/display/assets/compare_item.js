@@ -7,6 +7,7 @@ import { drawTurned } from "./decoded_picture.js";
 import { ASK_AGAIN, bringFile, onKernel } from "./kernel_files.js";
 
 const NOBODY = "Run the cell again to compare them frame by frame; these are small copies of the middle frames.";
+const CONNECTING = 1000; // Milliseconds.
 
 /** A clip or a picture. Dispatches `change` when there is something else to draw, or to say. */
 export class CompareItem extends EventTarget {
@@ -32,7 +33,7 @@ export class CompareItem extends EventTarget {
     const [key, row] = (figure.dataset.rbKey ?? "").split(" ");
     this.wanted = { key, row: Number(row) };
     if (figure.dataset.rbKind === "film") this.clip = this.#makeClip(figure, room);
-    else this.forget = onKernel(key, () => this.load());
+    else this.forget = onKernel(key, () => { if (this.isAbsent) this.load(); });
   }
 
   /** The frame or the picture that is there now; null before. @returns {CanvasImageSource | null} */
@@ -116,15 +117,31 @@ export class CompareItem extends EventTarget {
       this.#say(found.bytes || found.url ? "" : found.words ?? "");
       return found;
     });
-    this.forget = onKernel(this.wanted.key, () => clip.retry());
+    this.forget = onKernel(this.wanted.key, () => { if (clip.isBroken) clip.retry(); });
     box.addEventListener("reelbook:played", () => this.#follow(video));
     return clip;
   }
 
   async #bring() {
-    const found = await bringFile(this.wanted, () => this.#say("Waits until the kernel has time to send it."));
+    const bring = () => bringFile(this.wanted, () => this.#say("Waits until the kernel has time to send it."));
+    let found = await bring();
+    if (found.words === ASK_AGAIN && (await this.#arrives())) found = await bring();
     this.isAbsent = !found.url;
     return found.words === ASK_AGAIN ? { ...found, words: NOBODY } : found;
+  }
+
+  /** Whether the connection to the kernel comes a moment after the page, as it may. @returns {Promise<boolean>} */
+  #arrives() {
+    if (!this.wanted.key) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const done = (/** @type {boolean} */ isHere) => {
+        clearTimeout(timer);
+        forget();
+        resolve(isHere);
+      };
+      const timer = setTimeout(() => done(false), CONNECTING);
+      const forget = onKernel(this.wanted.key, () => done(true));
+    });
   }
 
   /** @param {HTMLVideoElement} video */
