@@ -114,6 +114,15 @@ def test_rows_are_labelled_by_what_differs(pair: list[Path]) -> None:
     assert len(html.all("details")) == 1
 
 
+def test_equal_labels_begin_with_the_names(pair: list[Path], folder: Path) -> None:
+    """So that a list, which cuts them, tells them apart."""
+    third = film(folder / "another.mp4", frames=5).path
+
+    comparison = rb.compare(table_of([*pair]).assign(seed=[1, 1]), table_of([third]).assign(seed=2))
+
+    assert [item.label for item in comparison.items] == ["run 0 · seed 1", "run 1 · seed 1", "seed 2"]
+
+
 def test_labels_of_the_index_choose_the_rows(pair: list[Path]) -> None:
     """In the given order; an unknown one names those that there are."""
     table = table_of([*pair, pair[0]]).set_index(pd.Index([7, 8, 9], name="run"))

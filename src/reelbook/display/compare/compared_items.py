@@ -128,9 +128,9 @@ def label_items(items: Sequence[Item]) -> tuple[Item, ...]:
     counts: dict[str, list[Item]] = {}
     for item in labelled:
         counts.setdefault(item.label, []).append(item)
-    # Two with the same label, such as two pictures of one run, are told apart by their names.
+    # Two with the same label, such as two pictures of one run, are told apart by their names, first because labels are cut.
     return tuple(
-        replace(item, label=join_with_dots(item.label, item.name))
+        replace(item, label=join_with_dots(item.name, item.label))
         if len(counts[item.label]) > 1 and item.name != item.label
         else item
         for item in labelled
