@@ -26,6 +26,7 @@ _NAMES = {
     ),
     "api.forms": ("controls", "form", "studio"),
     "storage.library": ("Library",),
+    "api.comparisons": ("compare",),
     "api.tables": ("read", "strip"),
     "media.metadata.provenance": ("Provenance",),
     "models.image_to_video": ("ImageToVideo",),

@@ -52,6 +52,8 @@ len(fewer), len(plan.repeated(3)), len(plan[:5]), len(plan + other), len(plan.sh
     "job.panel; job.frame; job.pause(); job.resume()\nagain = await job",
     "print(len(again), list(again.status.unique()), (again.request_id == table.request_id).all())",
     'table.groupby("num_frames").credits.sum()',
+    "rb.compare(run, later)",
+    "table.reel.compare(0, 1).differences.columns.tolist()",
     """notified = []
 few = plan[:2].run(take=1, concurrency=1, rate="10/s", on_error="stop", progress=False, notify=notified.append)
 print([job.is_done for job in notified], list(few.status), few["take"].tolist())""",

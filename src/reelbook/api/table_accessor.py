@@ -36,6 +36,7 @@ from .stored_runs import find_library_of
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from ..display.compare.comparison import Comparison
     from ..display.plots.plot_value import Plot
     from ..runs.run import Run
     from ..storage.library import Library
@@ -187,6 +188,16 @@ class Reel(NameHints):
         from ..widgets.grid import Grid
 
         return Grid(self._table, view=view, parts=parts)
+
+    def compare(self, *labels: Any, by: str = "time") -> Comparison:
+        """Compare the files of some rows to the pixel, given by their labels in the index: `table.reel.compare(0, 1)`.
+
+        Without labels, all rows. See `rb.compare`.
+        """
+        from .comparisons import compare_rows
+
+        rows = pd.concat([self._rows(label) for label in labels]) if labels else self._table
+        return compare_rows(rows, by=by)
 
     def sheet(self, *, frames: int = 6, labels: str | Sequence[str] | None = None, width: int = 1600) -> Image:
         """Draw a contact sheet: one row of frames over time per run, each labelled with the values that distinguish it.

@@ -23,17 +23,20 @@ HTML = {
     ("reelbook.sweeps.results.metrics_table", "Metrics"): ("metrics_list", "render_metrics"),
     ("reelbook.sweeps.plan.plan", "Plan"): ("plan_card", "plan_card"),
     ("reelbook.display.plots.plot_value", "Plot"): ("plots.plot_html", "render_plot"),
+    ("reelbook.display.compare.comparison", "Comparison"): ("compare.comparison_html", "render_comparison"),
 }
 """Module and name of a type, to module and name of the function that renders it; imported at the first display."""
 JPEG = {
     ("reelbook.media.local_file", "LocalFile"): ("strip_html", "strip_jpeg"),
     ("reelbook.models.base", "Output"): ("output_card", "output_strip_jpeg"),
+    ("reelbook.display.compare.comparison", "Comparison"): ("compare.comparison_html", "render_comparison_jpeg"),
 }
 """The same for a JPEG."""
 LINES = {
     ("reelbook.media.local_file", "LocalFile"): ("run_text", "format_file"),
     ("reelbook.models.service_file", "File"): ("output_card", "format_file"),
     ("reelbook.api.table_accessor", "Reel"): ("tables.table_html", "format_reel"),
+    ("reelbook.display.compare.comparison", "Comparison"): ("compare.comparison_html", "format_comparison"),
 }
 """The same for one line of text, for frontends without HTML."""
 

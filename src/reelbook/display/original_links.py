@@ -24,8 +24,8 @@ def prepare_links() -> None:
         provider(None)
 
 
-def get_link_key(path: Path) -> str:
+def get_link_key(path: Path, max_bytes: int | None = None) -> str:
     """The key by which a figure requests this file; empty without a provider, or if the file is too large."""
-    if path.stat().st_size > MAX_ORIGINAL_BYTES:
+    if path.stat().st_size > (max_bytes or MAX_ORIGINAL_BYTES):
         return ""
     return next((key for provider in _providers if (key := provider(path))), "")

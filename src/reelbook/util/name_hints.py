@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_COMPARE = "`table.reel` plays clips beside each other, `table.reel.sheet()` draws them on one sheet, `rb.strip(run)` shows one over time"
+_COMPARE = "`rb.compare(run, other)` compares to the pixel, `table.reel.sheet()` draws them on one sheet, `rb.strip(run)` shows one over time"
 _FILE = "the file is `run.video` or `run.images[0]`"
 _AGAIN = "rb.form(run) opens its inputs, rb.sweep(run, seed=range(4)) varies them, rb.run(run.input, fresh=True) pays for it anew"
 _INPUT = "what was asked is `run.input`"
@@ -23,7 +23,6 @@ NAME_HINTS: Mapping[str, Mapping[str, str]] = {
         "account": "rb.connect().account()",
         "budget": "a budget belongs to a sweep: plan.run(budget=…); rb.connect().account() tells the credits left",
         "client": "rb.connect() gives the client",
-        "compare": _COMPARE,
         "costs": "rb.library().frame has the credits of every run; table.reel.cost() adds them up",
         "credits": "rb.connect().account() tells the credits left, rb.estimate(input) what a run costs",
         "display": "a run or a table at the end of a cell shows itself; in a loop use IPython's display(run)",
@@ -134,7 +133,6 @@ NAME_HINTS: Mapping[str, Mapping[str, str]] = {
     },
     "Reel": {
         "best": "table.reel.measure(['sharpness']).nlargest(3, 'sharpness')",
-        "compare": _COMPARE,
         "costs": "table.reel.cost()",
         "files": "table.reel.outputs",
         "frame": "the table itself",

@@ -57,14 +57,15 @@ export class DecodedPicture {
     this.shown = number;
     // Only now: an empty canvas would hide the poster.
     if (!this.canvas.parentNode) this.box.append(this.canvas);
+    this.canvas.dispatchEvent(new Event("reelbook:drawn", { bubbles: true }));
   }
 }
 
-/** Fill a canvas with a frame. @param {CanvasRenderingContext2D} context @param {VideoFrame | ImageBitmap} frame @param {number} turn Quarters clockwise. */
-export function drawTurned(context, frame, turn) {
+/** Fill a canvas with a picture turned clockwise. @param {CanvasRenderingContext2D} context @param {CanvasImageSource} picture @param {number} turn Quarters. */
+export function drawTurned(context, picture, turn) {
   const { canvas } = context;
   const [width, height] = turn % 2 ? [canvas.height, canvas.width] : [canvas.width, canvas.height];
   context.setTransform(1, 0, 0, 1, canvas.width / 2, canvas.height / 2);
   context.rotate((turn * Math.PI) / 2);
-  context.drawImage(frame, -width / 2, -height / 2, width, height);
+  context.drawImage(picture, -width / 2, -height / 2, width, height);
 }

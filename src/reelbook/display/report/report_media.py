@@ -101,8 +101,8 @@ class FolderMedia:
         address = self.add_original(file, entry)
         # Of the copy, because the provenance in it moves what comes after.
         index = read_frame_index(self.folder / MEDIA / self.names[file.path])
-        small = InlineMedia().add_clip(file, entry) if index is None else ("", None)
-        return small if small[0] else (address, index)
+        small = InlineMedia().add_clip(file, entry) if index is None else None
+        return small or (address, index)
 
     def add_picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
         """Write the picture as a file; returns its address."""

@@ -1,0 +1,142 @@
+"""`rb.compare`: runs, files or rows of a table side by side, frame by frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..display.compare.compared_items import Item
+from ..display.compare.comparison import Comparison
+from ..display.report.layout import find_input_columns, format_table_value
+from ..display.run_text import format_value
+from ..display.sheets.sheet_entries import read_entries
+from ..errors import ReelbookError
+from ..media.local_file import LocalFile
+from ..media.metadata.input_record import parse_record_input
+from ..models.base import Input
+from ..models.service_file import File
+from ..runs.run import Run
+from ..storage.select_runs import find_table
+from ..sweeps.results.table_files import get_row_facts
+from ..util.missing_values import is_missing
+from .which_run import find_run_or_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WHAT = "rb.compare"
+
+
+def compare(
+    *files: Run | LocalFile | str | Path | pd.DataFrame | pd.Series[Any] | Sequence[Any], by: str = "time"
+) -> Comparison:
+    """Compare clips or pictures to the pixel: wipe, onion skin, difference, flicker, side by side, on one clock.
+
+    Accepts runs, files or their paths, request ids, and rows of any table of runs such as `table.loc[[0, 1]]`; of a run
+    of several pictures, all of them. Displayed in a notebook it is a viewer; `.differences` is a DataFrame with the
+    structural similarity and the mean absolute difference of each frame. `by` says what is the same in clips of
+    different rates: the `"time"`, or the number of the `"frame"`.
+    """
+    return Comparison([item for given in files for item in _find_items(given)], by=by)
+
+
+def compare_rows(table: pd.DataFrame, *, by: str = "time") -> Comparison:
+    """Compare the files of the rows of a table, labelled by what differs between the rows."""
+    return Comparison(_read_rows(table), by=by)
+
+
+def _find_items(given: Any) -> list[Item]:
+    rows = find_table(given)
+    if rows is not None:
+        return _read_rows(rows.convert_dtypes() if isinstance(given, Mapping) else rows)
+    if isinstance(given, (list, tuple)):
+        return [item for one in given for item in _find_items(one)]
+    found = find_run_or_file(given, WHAT)
+    if isinstance(found, Run):
+        return _read_run(found)
+    if isinstance(found, (str, Path)):
+        found = LocalFile(Path(found).expanduser(), File(url=""))
+    if isinstance(found, LocalFile):
+        return [Item(found.path.name, found, _read_file_inputs(found))]
+    raise ReelbookError(
+        f"{WHAT} takes runs, files, paths and rows of a table, and not {type(found).__name__}. "
+        "Pass a run, a path, or rows such as table.loc[[0, 1]]."
+    )
+
+
+def _read_run(run: Run) -> list[Item]:
+    name = f"run {run.request_id[:8]}" if run.request_id else "run"
+    inputs = _format_input(run.input)
+    seed = getattr(run.output, "seed", None)
+    if seed is not None:
+        inputs["seed"] = str(seed)
+    if run.status != "completed" or not run.media:
+        why = f": {run.failure}" if run.failure else ""
+        return [Item(name, None, inputs, f"{name} is {run.status} and has no file here{why}")]
+    return _list_files(name, run.media, inputs)
+
+
+def _read_rows(rows: pd.DataFrame) -> list[Item]:
+    names = find_input_columns(rows.loc[:, ~rows.columns.duplicated()])
+    found = []
+    for place, entry in enumerate(read_entries(rows)):
+        row = rows.iloc[place]
+        facts = get_row_facts(row)
+        inputs = _format_values(facts.get("input"), facts.get("model")) or {
+            name: format_table_value(row[name]) for name in names if not is_missing(row[name])
+        }
+        if "seed" in facts:
+            inputs["seed"] = str(facts["seed"])
+        name = f"run {entry.number}"
+        if entry.files:
+            files = [LocalFile(Path(path), File(url=""), facts) for path in entry.files]
+            found += _list_files(name, files, inputs)
+        else:
+            why = f" ({entry.reason})" if entry.reason else ""
+            found.append(
+                Item(
+                    name,
+                    None,
+                    inputs,
+                    f"{name} is {entry.state or 'without a file'}{why}, so there is nothing to compare.",
+                )
+            )
+    return found  # fmt: skip
+
+
+def _list_files(name: str, files: Sequence[LocalFile], inputs: Mapping[str, str]) -> list[Item]:
+    if len(files) == 1:
+        return [Item(name, files[0], inputs)]
+    return [Item(f"{name}, file {place}", file, inputs) for place, file in enumerate(files, 1)]
+
+
+def _read_file_inputs(file: LocalFile) -> dict[str, str]:
+    try:
+        known = file.provenance
+    except (ReelbookError, OSError):
+        return {}
+    found = _format_input(known.input) if known.input is not None else _format_values(known.values, known.model)
+    if known.seed is not None:
+        found["seed"] = str(known.seed)
+    return {**found, "model": known.model} if known.model else found
+
+
+def _format_input(value: Any) -> dict[str, str]:
+    if not isinstance(value, Input):
+        return {}
+    return {name: _format_one(getattr(value, name)) for name in type(value).model_fields}
+
+
+def _format_values(values: Any, model: Any) -> dict[str, str]:
+    """Plain values as the fields of the model's input, if they are one."""
+    if not isinstance(values, Mapping):
+        return {}
+    typed = parse_record_input(model, values) if isinstance(model, str) else None
+    return _format_input(typed) if typed else {str(name): _format_one(value) for name, value in values.items()}
+
+
+def _format_one(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "none" if value is None or value in ((), [], "") else format_value(value)

@@ -1,0 +1,318 @@
+// @ts-check
+/** Files compared to the pixel: two of them composed on one stage, or all side by side, on one clock. */
+
+import { Clock, watchPage } from "./clock.js";
+import { buttons, keys } from "./clock_controls.js";
+import { frameAt, middleOf } from "./clock_time.js";
+import { CompareCamera } from "./compare_camera.js";
+import { compareChart } from "./compare_chart.js";
+import { compareControls, compareMade } from "./compare_controls.js";
+import { drawDifference, drawOne, drawOnion, drawWipe, readPixel } from "./compare_drawing.js";
+import { CompareItem } from "./compare_item.js";
+import { comparePointer, compareHandle } from "./compare_pointer.js";
+
+const HELP = "Space plays · ← → one frame · Shift ← → ten · Home End · L loop · [ ] range · + − zoom · 0 fit · on the enlarged picture, arrows move it · A B the next file as A or B";
+const MAX_SIDE = 8192;
+const STILLS = "Small copies of the middle frames, until the files are here.";
+
+/** The viewer of one comparison. */
+class CompareViewer {
+  /** @type {import("./compare_controls.js").Choice} */
+  choice = { mode: "wipe", isDown: false, share: 0.5, opacity: 0.5, factor: 4, rate: 1, isFlickering: !matchMedia("(prefers-reduced-motion: reduce)").matches };
+  camera = new CompareCamera();
+  #request = 0;
+  #isHelping = false;
+  /** What the stage shows, so that it is not drawn again. */
+  #composed = "";
+  #isInView = false;
+  #isAwake = false;
+  #hasB = false;
+  #timer = 0;
+
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.root = root;
+    this.room = compareMade("div", { class: "rb-compare-room", "aria-hidden": "true" });
+    this.items = [.../** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("[data-rb-item]"))].map((figure) => new CompareItem(figure, this.room));
+    /** Which of the items are A and B. */
+    this.pair = [0, 1];
+    this.clock = new Clock(this.items.flatMap(({ clip }) => clip ?? []));
+    if (root.dataset.rbBy === "frame") this.clock.by = "frame";
+    this.controls = compareControls(this.choice, () => this.#arrange(), this.camera);
+    this.stage = compareMade("div", { class: "rb-compare-stage" });
+    this.views = this.items.map(() => makeView());
+    this.stage.append(...this.views.map(({ el }) => el));
+    this.handle = compareHandle(this.views[0].el, this.choice, () => this.#due());
+    this.words = compareMade("p", { class: "rb-compare-words", role: "status" });
+    // Not for screen readers, which would read it out at every move.
+    this.pixel = compareMade("span", { class: "rb-compare-pixel", "aria-hidden": "true" });
+    this.names = compareMade("div", { class: "rb-compare-names" });
+    const stills = /** @type {HTMLElement} */ (root.querySelector(".rb-compare-stills"));
+    this.live = compareMade("div", { class: "rb-compare-live" }, this.controls.bar, this.stage, compareMade("div", { class: "rb-compare-foot" }, this.controls.options, this.names), compareMade("div", { class: "rb-compare-line" }, this.words, this.pixel), this.room);
+    stills.after(this.live);
+    stills.classList.add("rb-compare-saved");
+    this.chart = compareChart(root, this.clock);
+    this.#listen();
+    this.#choose(0, 1);
+    this.controls.update();
+  }
+
+  #listen() {
+    const { root, clock, camera } = this;
+    if (clock.clips.length) buttons(root, clock);
+    root.addEventListener("keydown", (event) => this.#onKey(event));
+    for (const { el } of this.views) {
+      comparePointer(el, camera);
+      el.addEventListener("pointermove", (event) => this.#read(el, event));
+      el.addEventListener("pointerleave", () => (this.pixel.textContent = ""));
+    }
+    camera.addEventListener("change", () => this.#due());
+    this.room.addEventListener("reelbook:drawn", () => this.#due());
+    for (const item of this.items) {
+      item.addEventListener("change", () => this.#due());
+      item.still?.decode().then(() => this.#due(), () => null);
+    }
+    // In the same picture of the page as the clips; what else changes waits for the next.
+    clock.addEventListener("frame", () => this.#draw());
+    let by = clock.by;
+    clock.addEventListener("change", () => {
+      if (by !== clock.by) this.#choose(this.pair[0], this.pair[1]);
+      by = clock.by;
+    });
+    new ResizeObserver(() => this.#measure()).observe(this.stage);
+    new IntersectionObserver(([{ isIntersecting }]) => this.#see(isIntersecting)).observe(this.stage);
+    watchPage(clock);
+  }
+
+  /** @param {boolean} isInView */
+  #see(isInView) {
+    this.#isInView = isInView;
+    if (!isInView && !this.root.isConnected) {
+      clearInterval(this.#timer);
+      this.clock.close();
+      for (const item of this.items) item.close();
+      return;
+    }
+    this.#arrange();
+    if (!isInView || this.#isAwake || !this.clock.clips.length) return;
+    this.#isAwake = true;
+    // The frame of the stills, so that nothing jumps.
+    this.clock.seek(Math.floor(this.clock.frames / 2));
+  }
+
+  /** The items on the stage. */
+  get #seen() {
+    return this.choice.mode === "side" ? this.items : this.pair.map((place) => this.items[place]);
+  }
+
+  /** The views, and which clips the clock moves. */
+  #arrange() {
+    const seen = this.#seen, isSide = this.choice.mode === "side";
+    this.views.forEach(({ el }, place) => (el.hidden = isSide ? place >= seen.length : place > 0));
+    this.views.forEach((view, place) => (view.name.textContent = isSide ? `${this.#letter(place)}${this.items[place].label}` : ""));
+    this.stage.dataset.mode = this.choice.mode;
+    this.handle.el.hidden = this.choice.mode !== "wipe";
+    for (const item of this.items) {
+      const isWanted = this.#isInView && seen.includes(item);
+      if (item.clip && item.clip.isInView !== isWanted) isWanted ? this.clock.join(item.clip) : this.clock.leave(item.clip);
+      else if (!item.clip && isWanted && !item.isAsked) item.load();
+    }
+    clearInterval(this.#timer);
+    if (this.choice.mode === "flicker" && this.choice.isFlickering && this.#isInView) {
+      this.#timer = setInterval(() => { this.#hasB = !this.#hasB; this.#due(); }, 1000 / this.choice.rate);
+    }
+    this.#measure();
+  }
+
+  /** @param {number} place */
+  #letter(place) {
+    const letter = "AB"[this.pair.indexOf(place)];
+    return letter ? `${letter} · ` : "";
+  }
+
+  /** Sizes of views and canvases. */
+  #measure() {
+    const sizes = this.#seen.map(({ size }) => size);
+    const most = [0, 1].map((axis) => Math.max(...sizes.map((size) => size[axis])));
+    const shrink = Math.min(1, MAX_SIDE / Math.max(...most)); // Browsers have no larger canvas.
+    const box = most.map((side) => Math.round(side * shrink));
+    for (const { canvas, el } of this.views) {
+      // Those that are hidden give their memory back.
+      const [width, height] = el.hidden ? [0, 0] : box;
+      if (canvas.width !== width || canvas.height !== height) {
+        [canvas.width, canvas.height] = [width, height];
+        this.#composed = "";
+      }
+      el.style.aspectRatio = `${box[0]} / ${box[1]}`;
+    }
+    const { clientWidth, clientHeight } = this.views[0].el;
+    if (clientWidth) this.camera.resize(box, [clientWidth, clientHeight]);
+    this.#due();
+  }
+
+  #due() {
+    this.#request ||= requestAnimationFrame(() => this.#draw());
+  }
+
+  #draw() {
+    cancelAnimationFrame(this.#request);
+    this.#request = 0;
+    this.#place();
+    this.#compose();
+  }
+
+  /** Zoom and pan. */
+  #place() {
+    const { scale, origin } = this.camera;
+    for (const { canvas } of this.views) {
+      canvas.style.transform = `translate(${origin[0]}px, ${origin[1]}px) scale(${scale})`;
+      canvas.style.imageRendering = scale * devicePixelRatio > 1 ? "pixelated" : "auto";
+    }
+    this.stage.toggleAttribute("data-zoomed", !this.camera.isFitted);
+    this.handle.place();
+  }
+
+  /** Draw what is there, if all of it is of one time; else the stage stays as it was. */
+  #compose() {
+    const seen = this.#seen;
+    // While it plays there is no time for colours that the browser does not have.
+    const isRefined = this.clock.playing || seen.map((item) => item.refine()).every(Boolean);
+    const live = seen.map((item) => item.live);
+    const isLive = live.every(Boolean);
+    const waiting = seen.filter((_, place) => !live[place]).map((item) => item.said);
+    this.#say(isLive ? "" : [...new Set(waiting)].filter(Boolean).join(" ") || STILLS);
+    this.root.toggleAttribute("data-absent", !isLive && seen.some(({ isAbsent }) => isAbsent));
+    const frame = isLive ? this.#frameOf(seen) : this.clock.frame;
+    if (frame < 0 || !isRefined) return;
+    const drawn = seen.map(({ size, still }, place) => ({ size, source: isLive ? live[place] : still?.complete && still.naturalWidth ? still : null }));
+    if (!drawn.every(({ source }) => source)) return;
+    const [a, b] = /** @type {import("./compare_drawing.js").Drawable[]} */ (drawn);
+    this.stage.dataset.frame = String(frame);
+    const { mode, isDown, opacity, factor } = this.choice;
+    if (mode === "flicker") this.views[0].name.textContent = this.#hasB ? `B · ${seen[1].label}` : `A · ${seen[0].label}`;
+    const composed = [this.pair, isLive, mode, isDown, opacity, factor, this.#hasB, this.#edge(), seen.map(({ mark }) => mark)].join();
+    if (composed === this.#composed) return;
+    this.#composed = composed;
+    const context = this.views[0].context;
+    const acts = {
+      wipe: () => drawWipe(context, a, b, this.#edge(), this.choice.isDown),
+      onion: () => drawOnion(context, a, b, this.choice.opacity),
+      difference: () => drawDifference(context, a, b, this.choice.factor),
+      flicker: () => drawOne(context, this.#hasB ? b : a),
+      side: () => drawn.forEach((one, place) => drawOne(this.views[place].context, /** @type {any} */ (one))),
+    };
+    acts[this.choice.mode]();
+  }
+
+  /** The frame of the clock that all of these show; while it plays, that may be one just gone. -1 if they show different ones. @param {CompareItem[]} items */
+  #frameOf(items) {
+    const { clock } = this;
+    const clips = items.flatMap(({ clip }) => (clip?.picture?.isDecoded ? [clip] : []));
+    const times = [clock.time];
+    if (clock.playing) times.push(...clips.map((clip) => (clock.by === "frame" ? (clip.shown + 0.5) / clock.rate : middleOf(clip, clip.shown))));
+    const time = times.find((time) => clips.every((clip) => frameAt(clip, clock.timeFor(clip, time)) === clip.shown));
+    return time === undefined ? -1 : Math.min(Math.floor(time * clock.rate + 1e-4), clock.frames - 1);
+  }
+
+  /** @param {string} words What the files are waiting for; asked for, the keys. */
+  #say(words) {
+    const text = this.#isHelping ? HELP : words;
+    if (this.words.textContent !== text) this.words.textContent = text;
+  }
+
+  /** What A and B have under the pointer. @param {HTMLElement} el @param {PointerEvent} event */
+  #read(el, event) {
+    const { left, top } = el.getBoundingClientRect();
+    const { origin, scale, box } = this.camera;
+    const at = [event.clientX - left, event.clientY - top].map((point, axis) => Math.floor((point - origin[axis]) / scale));
+    const pair = this.pair.map((place) => this.items[place]);
+    const isInside = at.every((part, axis) => part >= 0 && part < box[axis]);
+    if (!isInside || this.clock.playing || !pair.every(({ live }) => live)) return void (this.pixel.textContent = "");
+    const values = pair.map(({ size, live }) => readPixel({ size, source: /** @type {CanvasImageSource} */ (live) }, box, at));
+    const words = values.map((value, side) => `${"AB"[side]} ${value ? value.join(" ") : "–"}`);
+    this.pixel.textContent = [`${at[0]}, ${at[1]}`, ...words].join(" · ");
+  }
+
+  /** The column or row of the wipe, in pixels of the pictures. */
+  #edge() {
+    const axis = this.choice.isDown ? 1 : 0;
+    const { view, origin, scale, box } = this.camera;
+    const edge = Math.round((this.choice.share * view[axis] - origin[axis]) / scale);
+    return Math.min(Math.max(edge, 0), box[axis]);
+  }
+
+  /** Make these A and B. @param {number} a @param {number} b */
+  #choose(a, b) {
+    this.pair = [a, b];
+    this.names.replaceChildren(...[a, b].map((_, side) => this.#namer(side)));
+    if (this.items.length === 2) this.names.append(this.#swapper());
+    this.chart.draw(this.items[a].place, this.items[b].place);
+    this.#arrange();
+  }
+
+  /** @param {number} side @returns {HTMLElement} */
+  #namer(side) {
+    const letter = compareMade("b", {}, "AB"[side]);
+    const item = this.items[this.pair[side]];
+    if (this.items.length === 2) return compareMade("span", { title: item.label }, letter, " ", compareMade("bdi", {}, item.label));
+    const select = /** @type {HTMLSelectElement} */ (compareMade("select", { "aria-label": `File ${"AB"[side]}` }));
+    select.append(...this.items.map(({ label }, place) => new Option(label, String(place), false, place === this.pair[side])));
+    select.addEventListener("change", () => this.#use(side, Number(select.value)));
+    return compareMade("label", {}, letter, " ", select);
+  }
+
+  #swapper() {
+    const button = compareMade("button", { type: "button", title: "Swap A and B (A)" }, "Swap");
+    button.addEventListener("click", () => {
+      this.#choose(this.pair[1], this.pair[0]);
+      /** @type {HTMLElement | null} */ (this.names.querySelector("button"))?.focus();
+    });
+    return button;
+  }
+
+  /** Take another item as A or B; the other's own item is swapped for it. @param {number} side @param {number} place */
+  #use(side, place) {
+    const pair = [...this.pair];
+    if (pair[1 - side] === place) pair[1 - side] = pair[side];
+    pair[side] = place;
+    this.#choose(pair[0], pair[1]);
+    /** @type {HTMLElement | undefined} */ (this.names.querySelectorAll("select")[side])?.focus({ preventScroll: true });
+  }
+
+  /** @param {KeyboardEvent} event */
+  #onKey(event) {
+    const target = /** @type {HTMLElement} */ (event.target);
+    if (target.matches("select, textarea, input:not([type=range])") || event.ctrlKey || event.altKey || event.metaKey) return;
+    const next = (/** @type {number} */ side) => {
+      const place = (this.pair[side] + 1) % this.items.length;
+      const isOther = this.items.length > 2 && place === this.pair[1 - side];
+      this.#use(side, isOther ? (place + 1) % this.items.length : place);
+      this.root.focus({ preventScroll: true });
+    };
+    const zoomIn = () => this.camera.step(1), zoomOut = () => this.camera.step(-1);
+    /** @type {Record<string, () => void>} */
+    const known = {
+      "+": zoomIn, "=": zoomIn, "-": zoomOut, "−": zoomOut, 0: () => this.camera.toFit(),
+      a: () => next(0), A: () => next(0), b: () => next(1), B: () => next(1),
+      "?": () => { this.#isHelping = !this.#isHelping; this.#due(); },
+    };
+    const act = known[event.key];
+    if (!act) return this.clock.clips.length ? keys(event, this.clock) : undefined;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  }
+}
+
+function makeView() {
+  const canvas = /** @type {HTMLCanvasElement} */ (compareMade("canvas", { "aria-hidden": "true" }));
+  const name = compareMade("span", { class: "rb-compare-name" });
+  const el = compareMade("div", { class: "rb-compare-view", role: "group", tabindex: "0", "aria-label": "Picture; arrow keys move it when it is enlarged" }, canvas, name);
+  return { el, canvas, name, context: /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")) };
+}
+
+for (const found of document.querySelectorAll("[data-rb-compare]:not([data-rb-ready])")) {
+  const root = /** @type {HTMLElement & {compare?: CompareViewer}} */ (found);
+  root.dataset.rbReady = "";
+  if (root.querySelectorAll("[data-rb-item]").length > 1) root.compare = new CompareViewer(root);
+}

@@ -1,0 +1,213 @@
+"""The items of a comparison: files with their labels and inputs, or the reasons why there is no file."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+
+from ...errors import ReelbookError
+from ...media.frame_index import read_frame_index
+from ...media.local_file import LocalFile
+from ..formatting import format_size, join_with_dots, shorten
+
+MAX_LABEL_LENGTH, MAX_PART_LENGTH = 60, 28
+FILE_FACTS = ("size", "frames", "rate", "seconds", "bytes", "file")
+"""The facts that every file has; they come after the inputs, and make no label."""
+EDGE = 1e-4
+"""As in the page: seconds are rounded on their way, so that a frame begins a little before its time."""
+
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The frames of a clip over time; a picture has one frame, and no rate."""
+
+    size: Size
+    """Width and height as displayed."""
+    frames: int = 1
+    rate: Fraction | None = None
+    times: tuple[float, ...] = ()
+    """Seconds at which the frames begin, if they are not evenly spaced."""
+    rotation: int = 0
+    """Degrees by which the decoded picture is turned clockwise to be displayed."""
+
+    @property
+    def seconds(self) -> float:
+        """Duration; 0 for a picture."""
+        return float(self.frames / self.rate) if self.rate else 0.0
+
+    def frame_at(self, time: float) -> int:
+        """The number of the frame on the screen at a time; after the end, the last one.
+
+        >>> Timing((64, 48), 25, Fraction(24)).frame_at(0.5), Timing((64, 48)).frame_at(0.5)
+        (12, 0)
+        """
+        if self.rate is None:
+            return 0
+        if self.times:
+            number = bisect.bisect_right(self.times, time + EDGE / float(self.rate)) - 1
+        else:
+            number = int(time * self.rate + EDGE)
+        return min(max(number, 0), self.frames - 1)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One of the files that are compared."""
+
+    name: str
+    """What identifies it if its inputs do not, such as `run 7` or the name of a file."""
+    file: LocalFile | None = None
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Its inputs as text."""
+    trouble: str = ""
+    """Why there is no file, as a sentence."""
+    label: str = ""
+    """By what it differs from the others."""
+
+    @cached_property
+    def timing(self) -> Timing | None:
+        """Size and frames of the file; None where it cannot be read."""
+        if self.file is None:
+            return None
+        try:
+            return _read_timing(self.file)
+        except (ReelbookError, OSError):
+            return None
+
+    @property
+    def is_video(self) -> bool:
+        """Whether it is a clip that can be read."""
+        return self.timing is not None and self.timing.rate is not None
+
+    @cached_property
+    def problem(self) -> str:
+        """Why it cannot be compared, as a sentence; empty if it can."""
+        if self.file is None:
+            return self.trouble or f"{self.name} has no file here."
+        if self.timing is None:
+            is_there = self.file.path.is_file()
+            why = "cannot be read as a clip or a picture" if is_there else "is not there any more"
+            return f"{self.file.path} {why}."
+        return ""
+
+    @cached_property
+    def facts(self) -> dict[str, str]:
+        """Its inputs, then what its file is."""
+        found, timing = dict(self.inputs), self.timing
+        if timing is None or self.file is None:
+            return found
+        found["size"] = "×".join(map(str, timing.size))
+        if timing.rate is not None:
+            found |= {
+                "frames": f"{timing.frames:,}",
+                "rate": f"{float(timing.rate):.5g}/s",
+                "seconds": f"{timing.seconds:.2f} s",
+            }
+        found |= {"bytes": format_size(self.file.path.stat().st_size), "file": str(self.file.path)}
+        return found
+
+
+def label_items(items: Sequence[Item]) -> tuple[Item, ...]:
+    """The items with labels: the inputs that differ, else the sizes, else their names."""
+    # Inputs that only some models have would fill the labels.
+    names = [
+        name
+        for name in _list_names(items)
+        if len({item.inputs.get(name) for item in items}) > 1
+        and all(name in item.inputs for item in items if item.inputs)
+    ]
+    sizes = ["×".join(map(str, item.timing.size)) if item.timing else "" for item in items]
+    if not names and len(set(sizes)) == len(items):
+        items = [replace(item, label=size) for item, size in zip(items, sizes, strict=True)]
+    labelled = [item if item.label else replace(item, label=_format_label(item, names)) for item in items]
+    counts: dict[str, list[Item]] = {}
+    for item in labelled:
+        counts.setdefault(item.label, []).append(item)
+    # Two with the same label, such as two pictures of one run, are told apart by their names, first because labels are cut.
+    return tuple(
+        replace(item, label=join_with_dots(item.name, item.label))
+        if len(counts[item.label]) > 1 and item.name != item.label
+        else item
+        for item in labelled
+    )
+
+
+def find_differing(items: Sequence[Item]) -> tuple[list[str], list[str], list[str]]:
+    """The names of the facts that differ between the items, of those that are equal, and of those that only some have."""
+    names = [*_list_names(items), *(name for name in FILE_FACTS if any(name in item.facts for item in items))]
+    some = [name for name in _list_names(items) if any(name not in item.inputs for item in items if item.inputs)]
+    differing = [name for name in names if name not in some and len({item.facts.get(name) for item in items}) > 1]
+    return differing, [name for name in names if name not in differing and name not in some], some
+
+
+def fit_size(size: Size, box: Size) -> tuple[int, int, int, int]:
+    """Left, top, width and height of a picture that is fitted into the middle of a box.
+
+    >>> fit_size((854, 480), (1280, 720)), fit_size((500, 500), (1280, 720))
+    ((0, 0, 1280, 720), (280, 0, 720, 720))
+    """
+    scale = min(box[0] / size[0], box[1] / size[1])
+    # A pixel that is missing through the rounding of a size is no border.
+    width, height = (
+        side if abs(side - length * scale) < 1.5 else max(1, round(length * scale))
+        for side, length in zip(box, size, strict=True)
+    )
+    return (box[0] - width) // 2, (box[1] - height) // 2, width, height
+
+
+def find_box(sizes: Sequence[Size]) -> Size:
+    """The box into which pictures of these sizes are fitted: as wide as the widest, as high as the highest.
+
+    >>> find_box([(1280, 720), (480, 854)])
+    (1280, 854)
+    """
+    return max(width for width, _ in sizes), max(height for _, height in sizes)
+
+
+def find_clock(timings: Sequence[Timing], *, by: str) -> tuple[Fraction | None, int]:
+    """The rate and the number of frames of the clock that the page has for these; no rate for pictures alone."""
+    films = [timing for timing in timings if timing.rate]
+    rate = max((timing.rate for timing in films if timing.rate), default=None)
+    if rate is None:
+        return None, 1
+    counts = [timing.frames if by == "frame" else round(timing.seconds * float(rate)) for timing in films]
+    return rate, max(1, *counts)
+
+
+def find_frame(timing: Timing, tick: int, rate: Fraction | None, *, by: str) -> int | None:
+    """The number of the frame that an item displays with the clock's; None after the end of a clip."""
+    if timing.rate is None or rate is None:
+        return 0
+    if by == "frame":
+        return tick if tick < timing.frames else None
+    time = (tick + 0.5) / float(rate)
+    return timing.frame_at(time) if time < timing.seconds + EDGE else None
+
+
+def _read_timing(file: LocalFile) -> Timing:
+    probe = file.probe
+    index = read_frame_index(file.path) if file.is_video else None
+    if index is None:
+        return Timing((probe.width, probe.height), probe.frames, probe.rate if file.is_video else None)
+    size = index.size[::-1] if index.rotation % 180 else index.size
+    times = () if index.is_even else tuple(round(time, 5) for time in index.times)
+    return Timing(size, index.frames, index.rate, times, index.rotation)
+
+
+def _list_names(items: Sequence[Item]) -> list[str]:
+    return list(dict.fromkeys(name for item in items for name in item.inputs if name not in FILE_FACTS))
+
+
+def _format_label(item: Item, names: Sequence[str]) -> str:
+    model = item.inputs.get("model", "").rpartition("/")[2] if "model" in names else ""
+    plain = [name for name in names if name not in ("prompt", "model") and item.inputs.get(name)]
+    parts = [model, *(f"{name} {item.inputs[name]}" for name in plain[: 2 if model else 3])]
+    label = join_with_dots(*(shorten(part, MAX_PART_LENGTH) for part in parts))
+    if not label and "prompt" in names:
+        label = item.inputs.get("prompt", "")
+    return shorten(label or item.name, MAX_LABEL_LENGTH)

@@ -1,0 +1,298 @@
+"""A comparison as the output of a cell: stills side by side, chart and inputs, which a script makes a viewer of."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+from PIL import Image
+
+from ...errors import ReelbookError
+from ...media.stills import read_frames, read_picture
+from ..fact_table import SMALL_STYLE, render_details, render_small_print
+from ..formatting import join_with_dots, shorten
+from ..original_links import get_link_key
+from ..synced_clips import Clip, render_transport
+from ..theme import render_script, render_style
+from .compared_items import Item, Size, Timing, find_box, find_clock, find_differing, find_frame, fit_size
+from .comparison import FRAME, TIME, Comparison
+from .difference_chart import format_differences, render_chart, render_sentence
+from .frame_differences import Differences, get_compared_size
+
+STYLES, SCRIPT = ("clock.css", "compare.css"), "compare.js"
+"""The assets of a page with comparisons, once."""
+LETTERS = "AB"
+STILLS_BYTES, MAX_STILL_SIDE = 66_000, 480
+"""Bytes of all stills in a saved notebook, and the longer side of each."""
+JPEG_BYTES, JPEG_WIDTH, JPEG_GAP = 30_000, 400, 4
+MAX_VALUE_LENGTH = 160
+MAX_FILE_BYTES = 1_000_000_000
+"""Larger files are not asked for. Of smaller ones the kernel says itself if they are too large to be sent."""
+
+ROOT = Markup(
+    '<div class="rb rb-clock rb-compare mathjax_ignore tex2jax_ignore" data-rb-compare data-rb-by="{}" data-lm-suppress-shortcuts="true" '
+    'role="group" tabindex="0" aria-label="{}" aria-keyshortcuts="Space ArrowLeft ArrowRight Home End L [ ] + - 0 A B" style="margin:4px 0 8px">'
+    '<div class="rb-compare-stills" style="display:flex;flex-wrap:wrap;gap:8px">{}</div>{}<script type="application/json" data-rb-data>{}</script></div>'
+)
+STILL = Markup(
+    '<figure data-rb-item="{}" data-rb-kind="{}" data-rb-key="{}" data-rb-label="{}" data-width="{}" data-height="{}"{} '
+    'style="flex:1 1 200px;max-width:{}px;margin:0">{}<figcaption style="{};overflow-wrap:anywhere"><bdi>{}</bdi></figcaption></figure>'
+)
+TIMES = Markup(' data-frames="{}" data-rate="{}/{}"')
+IMAGE = Markup(
+    '<img src="{}" width="{}" height="{}" alt="{}" decoding="async" style="display:block;width:100%;height:auto;border-radius:6px">'
+)
+# Hidden in two ways, because a host that drops scripts may keep buttons.
+TRANSPORT = Markup('<div class="rb-compare-transport" hidden style="display:none">{}</div>')
+TABLE = Markup(
+    '<div class="rb-compare-inputs" role="region" tabindex="0" aria-label="{}" style="overflow-x:auto"><table style="border-collapse:collapse;font-size:12px;margin:4px 0">'
+    '<thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table></div>'
+)  # fmt: skip
+HEAD = Markup(
+    '<th scope="{}" style="text-align:left;font-weight:{};padding:2px 16px 2px 0;vertical-align:top"><bdi>{}</bdi></th>'
+)
+CELL = Markup(
+    '<td title="{}" style="text-align:left;padding:2px 16px 2px 0;vertical-align:top;overflow-wrap:anywhere"><bdi>{}</bdi></td>'
+)
+
+
+def render_comparison(comparison: Comparison) -> str:
+    """The viewer with its style sheet and script."""
+    return str(render_style(*STYLES) + render_comparison_markup(comparison) + render_script(SCRIPT))
+
+
+def render_comparison_markup(comparison: Comparison) -> Markup:
+    """The viewer alone, for a page that has its style sheet and script already."""
+    items, places = comparison.items, comparison.comparable
+    stills = _read_stills(comparison)
+    count = max(len(places), 1)
+    figures = Markup("").join(
+        _render_still(place, items[place], stills.get(place), STILLS_BYTES // count, LETTERS[rank : rank + 1])
+        for rank, place in enumerate(places)
+    )
+    pair = (places[0], places[1]) if len(places) > 1 else None
+    parts = [
+        _render_difference(comparison, pair),
+        _render_transport(comparison),
+        *map(render_small_print, list_notes(comparison)),
+    ]
+    parts.append(_render_inputs(comparison))
+    films = sum(items[place].is_video for place in places)
+    name = f"{len(places)} {'clips' if films == len(places) else 'files' if films else 'pictures'} compared"
+    data = _pack_series(comparison) if pair else {}
+    text = Markup(json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"))
+    return ROOT.format(comparison.by, name, figures, Markup("").join(parts), text)
+
+
+def render_comparison_jpeg(comparison: Comparison) -> bytes | None:
+    """The stills side by side as one JPEG, for output without HTML; None if nothing can be compared."""
+    stills = list(_read_stills(comparison).values())
+    if not stills:
+        return None
+    height = max(1, min(JPEG_WIDTH * still.height // still.width for still in stills))
+    small = [still.resize((max(1, still.width * height // still.height), height)) for still in stills]
+    width = sum(one.width for one in small) + JPEG_GAP * (len(small) - 1)
+    sheet = Image.new("RGB", (width, height), "#16191c")
+    left = 0
+    for one in small:
+        sheet.paste(one, (left, 0))
+        left += one.width + JPEG_GAP
+    return _encode(sheet, JPEG_BYTES)
+
+
+def format_comparison(comparison: Comparison) -> str:
+    """The comparison on one line, for terminals."""
+    labels = " and ".join(item.label for item in comparison.items)
+    places = comparison.comparable
+    if len(places) < 2:
+        return join_with_dots(f"comparison of {labels}", "less than two can be compared", *comparison.problems)
+    pair = (places[0], places[1])
+    known = comparison.compute(comparison.by)[pair] if comparison.is_quick else None
+    names = (comparison.items[pair[0]].label, comparison.items[pair[1]].label)
+    words = format_differences(known, names).rstrip(".") if known else "comparison.differences has the figures"
+    return join_with_dots("comparison", words, *comparison.problems)
+
+
+def list_notes(comparison: Comparison) -> list[str]:
+    """What is to be known of files of different size, rate and length, and of those that are missing, in sentences."""
+    items = [comparison.items[place] for place in comparison.comparable]
+    timings = [item.timing for item in items if item.timing is not None]
+    notes = []
+    if len(items) < 2:
+        notes.append("Less than two of these files can be compared.")
+    notes += comparison.problems
+    sizes = list(dict.fromkeys(timing.size for timing in timings))
+    if len(sizes) > 1:
+        box = find_box(sizes)
+        shapes = any(fit_size(size, box)[2:] != box for size in sizes)
+        how = "in the middle of one box, their shapes as they are" if shapes else "to the larger size"
+        notes.append(
+            f"The sizes differ ({_join(f'{width}×{height}' for width, height in sizes)}): pictures are fitted {how}."
+        )
+    films = [timing for timing in timings if timing.rate]
+    if films and not comparison.is_even:
+        rates = list(dict.fromkeys(f"{float(film.rate or 0):.5g}" for film in films))
+        uneven = "" if len(rates) > 1 else ", and frames are not evenly spaced"
+        what = "frames of the same time" if comparison.by == TIME else "frames of the same number"
+        notes.append(
+            f"The clips have {_join(rates)} frames per second{uneven}: {what} are compared, and a switch beside the time changes that."
+        )
+    lengths = list(dict.fromkeys(f"{film.frames} frames, {film.seconds:.2f} s" for film in films))
+    if len({film.frames if comparison.by == FRAME else round(film.seconds, 2) for film in films}) > 1:
+        notes.append(f"The lengths differ ({'; '.join(lengths)}): a clip that has ended stays at its last frame.")
+    if films and len(films) < len(timings):
+        notes.append("A picture stands still beside a clip.")
+    return notes
+
+
+def _join(words: Any) -> str:
+    *first, last = list(words)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _render_still(place: int, item: Item, still: Image.Image | None, max_bytes: int, letter: str) -> Markup:
+    timing = item.timing
+    assert timing is not None
+    width, height = timing.size
+    times = TIMES.format(timing.frames, timing.rate.numerator, timing.rate.denominator) if timing.rate else Markup("")
+    image = Markup("")
+    if still is not None:
+        address = "data:image/jpeg;base64," + base64.b64encode(_encode(still, max_bytes)).decode()
+        image = IMAGE.format(address, still.width, still.height, item.label)
+    return STILL.format(
+        place, "film" if timing.rate else "picture", _find_key(item), item.label, width, height, times, min(width, 640), image,
+        SMALL_STYLE, join_with_dots(letter, item.label),
+    )  # fmt: skip
+
+
+def _find_key(item: Item) -> str:
+    """The key by which the page requests the file; empty without a page."""
+    try:
+        return get_link_key(item.file.path, MAX_FILE_BYTES) if item.file is not None else ""
+    except OSError:
+        return ""
+
+
+def _render_transport(comparison: Comparison) -> Markup:
+    items = [comparison.items[place] for place in comparison.comparable]
+    clips = [
+        Clip("", "", *timing.size, timing.frames, timing.rate, item.label)
+        for item in items
+        if (timing := item.timing) is not None and timing.rate
+    ]
+    return TRANSPORT.format(render_transport(clips)) if clips and len(items) > 1 else Markup("")
+
+
+def _render_difference(comparison: Comparison, pair: tuple[int, int] | None) -> Markup:
+    if pair is None:
+        return Markup("")
+    if not comparison.is_quick:
+        return render_small_print(
+            "These files are long: the chart of their differences appears here once `comparison.differences` has been computed."
+        )
+    found = comparison.compute(comparison.by)[pair]
+    ticks = _count_ticks(comparison, comparison.by)
+    size = get_compared_size([comparison.items[place] for place in pair])
+    shapes = [item.timing.size for place in pair if (item := comparison.items[place]).timing is not None]
+    is_partial = any(fit_size(shape, find_box(shapes))[2:] != find_box(shapes) for shape in shapes)
+    note = f"computed at {size[0]}×{size[1]}{', where both have pixels' if is_partial else ''}" if size else ""
+    return render_chart(found, ticks) + render_sentence(found, ("A", "B"), note)
+
+
+def _count_ticks(comparison: Comparison, by: str) -> int:
+    return find_clock([item.timing for item in comparison.items if item.timing is not None], by=by)[1]
+
+
+def _pack_series(comparison: Comparison) -> dict[str, Any]:
+    """The differences of the pairs for the page, by what is the same in all clips."""
+    if not comparison.is_quick:
+        return {}
+    ways = [comparison.by] if comparison.is_even else [TIME, FRAME]
+    return {
+        by: {f"{one}-{other}": _pack(found) for (one, other), found in comparison.compute(by).items()} for by in ways
+    }
+
+
+def _pack(found: Differences) -> dict[str, Any]:
+    # Frames of both are a stretch from the first on.
+    is_known = all(value == value for value in found.ssim)
+    return {
+        "ssim": [round(value, 4) for value in found.ssim] if is_known else None,
+        "mean_absolute": [round(value, 2) for value in found.mean_absolute],
+    }
+
+
+def _render_inputs(comparison: Comparison) -> Markup:
+    """The facts that differ as a table, and those that are equal folded below."""
+    items = comparison.items
+    differing, equal, some = find_differing(items)
+    parts = []
+    if differing:
+        parts.append(_render_table("what differs", differing, items))
+    if equal:
+        shared = _render_table("what is equal", equal, items[:1])
+        named = equal[:2] if len(equal) > 3 else equal
+        rest = f" and {len(equal) - len(named)} more" if len(equal) > len(named) else ""
+        parts.append(render_details(f"The same in all: {', '.join(named)}{rest}", shared))
+    if some:
+        parts.append(render_details("Inputs of some only", _render_table("inputs of some only", some, items)))
+    return Markup("").join(parts)
+
+
+def _render_table(name: str, names: list[str], items: Any) -> Markup:
+    heads = (
+        Markup("").join(HEAD.format("col", 600, item.label) for item in items)
+        if len(items) > 1
+        else Markup("<td></td>")
+    )
+    rows = Markup("").join(
+        Markup("<tr>{}{}</tr>").format(
+            HEAD.format("row", "normal", shorten(fact, 40)),
+            Markup("").join(CELL.format(value, shorten(value, MAX_VALUE_LENGTH)) for value in (item.facts.get(fact, "–") for item in items)),
+        )
+        for fact in names
+    )  # fmt: skip
+    return TABLE.format(name, heads, rows)
+
+
+def _read_stills(comparison: Comparison) -> dict[int, Image.Image]:
+    """A frame of each item at the middle of the clock, at most `MAX_STILL_SIDE` long."""
+    timings = [item.timing for item in comparison.items if item.timing is not None]
+    rate, ticks = find_clock(timings, by=comparison.by)
+    found = {}
+    for place in comparison.comparable:
+        item = comparison.items[place]
+        assert item.timing is not None
+        assert item.file is not None
+        number = find_frame(item.timing, ticks // 2, rate, by=comparison.by)
+        try:
+            found[place] = _read_still(str(item.file.path), item.file.path.stat().st_mtime_ns, item.timing, number)
+        except (ReelbookError, OSError):
+            continue
+    return found
+
+
+@lru_cache(maxsize=32)
+def _read_still(path: str, version: int, timing: Timing, number: int | None) -> Image.Image:
+    box = (MAX_STILL_SIDE, MAX_STILL_SIDE)
+    if timing.rate is None:
+        return read_picture(Path(path), box).convert("RGB")
+    still = read_frames(path, lambda count, _: [count - 1 if number is None else number], box).frames[0]
+    return still.rotate(-timing.rotation, expand=True) if timing.rotation else still
+
+
+def _encode(picture: Image.Image, max_bytes: int) -> bytes:
+    content = b""
+    for quality, shrink in ((85, 1), (75, 1), (65, 1), (60, 1.5), (50, 2), (40, 3)):
+        size: Size = (max(1, round(picture.width / shrink)), max(1, round(picture.height / shrink)))
+        out = io.BytesIO()
+        (picture if shrink == 1 else picture.resize(size)).save(out, "JPEG", quality=quality)
+        content = out.getvalue()
+        if len(content) <= max_bytes:
+            break
+    return content

@@ -1,0 +1,572 @@
+"""Comparisons in a browser: exact to the frame and to the pixel, by mouse and by keys, with and without a kernel."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import re
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+from playwright.sync_api import Browser, Error, Page, expect
+
+import reelbook as rb
+from reelbook.api.table_accessor import Reel
+from reelbook.display.compare.comparison_html import render_comparison
+from reelbook.display.embedding import MIME_TYPES
+from reelbook.display.original_links import set_link_provider
+from reelbook.media.bounded_open import open_video
+from reelbook.media.frame_index import read_frame_index
+from reelbook.media.local_file import is_video
+from reelbook.media.video_colours import convert_to_rgb, get_colours
+from tests.browser.axe import beyond, faint, findings
+from tests.browser.lab import Lab, OpenNotebook
+from tests.browser.looks import overflow, shot
+from tests.browser.sanitised import sanitised
+from tests.clips import DARKEST, STEP, film
+from tests.hostile import OUTSIDE
+from tests.media.bars import SAYS, Says
+
+pytestmark = pytest.mark.browser
+
+# What the kernel does, without one: files by their rows.
+KERNEL = """files => addEventListener("reelbook:want", event => {
+  const {row, answer} = event.detail, {content, kind, index} = files[row];
+  event.preventDefault();
+  const blob = new Blob([Uint8Array.from(atob(content), letter => letter.charCodeAt(0))], {type: kind});
+  answer(URL.createObjectURL(blob), "", {blob, index});
+})"""
+PAGE = "<!doctype html><html lang=en><meta charset=utf-8><title>.</title><style>:root{{color-scheme:light dark;background:Canvas}}body{{margin:16px}}</style><h1>.</h1><script>{}</script><main>{}</main></html>"
+
+STAGE = """async place => {
+  const {views, items, clock} = document.querySelector("[data-rb-compare]").compare;
+  const {canvas, context} = views[place];
+  const bytes = new Uint8Array(context.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+  let text = "";
+  for (let start = 0; start < bytes.length; start += 32768) text += String.fromCharCode(...bytes.subarray(start, start + 32768));
+  return [canvas.width, canvas.height, btoa(text)];
+}"""
+# The stage is drawn in the next frame of the page, and exact colours a moment later.
+SEEK = """async frame => {
+  const {clock, stage} = document.querySelector("[data-rb-compare]").compare;
+  await clock.seek(frame);
+  const until = performance.now() + 3000;
+  while (stage.dataset.frame !== String(frame) && performance.now() < until) await new Promise(requestAnimationFrame);
+  for (let turn = 0; turn < 3; turn += 1) await new Promise(requestAnimationFrame);
+}"""
+# The grey of either half of the stage, while it plays for a second and a half.
+PLAYED = """async () => {
+  const {clock, views} = document.querySelector("[data-rb-compare]").compare, {context} = views[0], found = [];
+  clock.seek(0);
+  clock.play();
+  for (const until = performance.now() + 1500; performance.now() < until;) {
+    await new Promise(requestAnimationFrame);
+    found.push([10, 50].map(x => context.getImageData(x, 20, 1, 1).data[0]));
+  }
+  clock.pause();
+  return found;
+}"""
+IS_THERE = """() => { const {items, stage} = document.querySelector("[data-rb-compare]").compare;
+  return stage.dataset.frame && items.every(item => item.live || !item.clip?.isInView); }"""
+
+Open = Callable[..., Page]
+
+
+def contents(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """The files as a page gets them from the kernel."""
+    return [
+        {
+            "content": base64.b64encode(path.read_bytes()).decode(),
+            "kind": MIME_TYPES[path.suffix],
+            "index": index.to_json() if is_video(path) and (index := read_frame_index(path)) else None,
+        }
+        for path in paths
+    ]
+
+
+@pytest.fixture
+def opened(chromium: Browser, tmp_path: Path) -> Iterator[Open]:
+    """Shows a comparison of files, from a file, because elsewhere a page may not decode; nothing may complain."""
+    context = chromium.new_context(offline=True)
+    page = context.new_page()
+    complaints: list[Error] = []
+    page.on("pageerror", lambda error: complaints.append(error))
+
+    def show(
+        paths: Sequence[Path], *, has_kernel: bool = True, width: int = 1000, rows: Any = None, **options: Any
+    ) -> Page:
+        set_link_provider(lambda path: f"key {[str(one) for one in paths].index(str(path))}" if path else "")
+        try:
+            html = render_comparison(rb.compare(*paths, **options) if rows is None else Reel(rows).compare())
+        finally:
+            set_link_provider(lambda _: "")
+        kernel = f"({KERNEL})({json.dumps(contents(paths))})" if has_kernel else ""
+        place = tmp_path / "page.html"
+        place.write_text(PAGE.format(kernel, html), encoding="utf-8")
+        page.set_viewport_size({"width": width, "height": 900})
+        page.goto(place.as_uri())
+        if has_kernel:
+            page.wait_for_function(IS_THERE)
+        return page
+
+    yield show
+    context.close()
+    assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def greys(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three clips whose grey tells the frame: with B-frames, of half the rate, and longer."""
+    folder = tmp_path_factory.mktemp("greys")
+    return [
+        film(folder / "b-frames.mp4", frames=24, options={"preset": "medium", "bf": "3", "g": "9"}).path,
+        film(folder / "slow.mp4", frames=12, rate=Fraction(12), options={"g": "5"}).path,
+        film(folder / "odd.mp4", frames=30, size=(98, 54), options={"g": "12"}).path,
+    ]
+
+
+def stage(page: Page, place: int = 0) -> NDArray[np.int16]:
+    """What a canvas has: rows, columns, red-green-blue."""
+    width, height, content = page.evaluate(STAGE, place)
+    return np.frombuffer(base64.b64decode(content), np.uint8).reshape(height, width, 4)[..., :3].astype(np.int16)
+
+
+def seek(page: Page, frame: int) -> None:
+    page.evaluate(SEEK, frame)
+
+
+def mode(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def frame_of(path: Path, wanted: int) -> NDArray[np.int16]:
+    """A frame as PyAV decodes it, converted with the colours that the file declares."""
+    with open_video(path) as (container, stream):
+        for number, frame in enumerate(container.decode(stream)):
+            if number == wanted:
+                colours = get_colours(frame, stream.codec_context.name)
+                return np.asarray(convert_to_rgb(frame, colours)).astype(np.int16)
+    raise AssertionError(f"There is no frame {wanted}.")
+
+
+def number_at(pixels: NDArray[np.int16]) -> int:
+    """Which frame of a clip in greys this is."""
+    return round((float(pixels.mean()) - DARKEST) / STEP)
+
+
+def coloured(path: Path, size: tuple[int, int], says: Says, shift: int) -> Path:
+    """A clip of moving colours, declared as that."""
+    width, height = size
+    y, x = np.mgrid[0:height, 0:width]
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream("libx264", rate=24, options={"preset": "ultrafast", "crf": "10", "g": "4"})
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        context = stream.codec_context
+        context.color_range = says.range
+        context.colorspace, context.color_primaries, context.color_trc = says.matrix, says.primaries, says.transfer
+        for number in range(6):
+            waves = (
+                np.sin((x + shift + 4 * number) / width * 9),
+                np.cos((y + 3 * number) / height * 7 + shift / 40),
+                np.sin((x + y + 2 * shift) / (width + height) * 11 + number / 6),
+            )
+            pixels = np.stack([128 + 110 * wave for wave in waves], -1).astype(np.uint8)
+            frame = av.VideoFrame.from_ndarray(pixels, format="rgb24").reformat(
+                format="yuv420p", dst_colorspace={1: 1}.get(says.matrix, 5), dst_color_range=says.range or 1
+            )
+            frame.pts, frame.time_base = number, Fraction(1, 24)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return path
+
+
+def turn(path: Path) -> Path:
+    """A clip that is white above and black below, and to be turned by a quarter clockwise."""
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream("libx264", rate=24, options={"preset": "ultrafast"})
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        pixels = np.zeros((48, 64, 3), np.uint8)
+        pixels[:24] = 255
+        for number in range(10):
+            frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
+            frame.pts, frame.time_base = number, Fraction(1, 24)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    content = path.read_bytes()
+    matrix = content.index(b"tkhd") + 44
+    quarter = struct.pack(">9i", 0, 1 << 16, 0, -1 << 16, 0, 0, 48 << 16, 0, 1 << 30)
+    path.write_bytes(content[:matrix] + quarter + content[matrix + len(quarter) :])
+    return path
+
+
+def write_greys(path: Path, times: Sequence[int]) -> None:
+    """A clip whose greys tell the frames, which begin at these times in units of 1/240 s."""
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream("libx264", rate=240, options={"preset": "ultrafast"})
+        stream.width, stream.height, stream.pix_fmt, stream.time_base = 64, 48, "yuv420p", Fraction(1, 240)
+        stream.codec_context.time_base = Fraction(1, 240)
+        for number, pts in enumerate(times):
+            frame = av.VideoFrame.from_ndarray(np.full((48, 64, 3), DARKEST + STEP * number, np.uint8), format="rgb24")
+            frame.pts, frame.time_base = pts, Fraction(1, 240)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+
+
+@pytest.mark.parametrize(
+    ("says", "size"),
+    [(says, (160, 90)) for says in SAYS] + [(SAYS[5], (160, 720))],
+    ids=str,
+)
+def test_pixels_are_those_of_the_decoded_frames(
+    opened: Open, tmp_path: Path, says: Says, size: tuple[int, int]
+) -> None:
+    """Wipe and difference beside numpy: the mean error is at most 2 of 255, whatever colours a clip declares."""
+    paths = [coloured(tmp_path / f"{name}.mp4", size, says, shift) for name, shift in (("a", 0), ("b", 25))]
+    page = opened(paths)
+    seek(page, 3)
+    a, b = (frame_of(path, 3) for path in paths)
+    middle = size[0] // 2
+
+    wiped = stage(page)
+    mode(page, "Difference")
+    found = {}
+    for factor in (1, 8):
+        page.get_by_label("Amplified by").select_option(str(factor))
+        seek(page, 3)
+        found[factor] = stage(page)
+
+    assert np.abs(wiped - np.concatenate([a[:, :middle], b[:, middle:]], 1)).mean() <= 2
+    assert np.abs(found[1] - np.abs(a - b)).mean() <= 1
+    assert (found[8] == np.minimum(8 * found[1], 255)).all()
+
+
+def test_both_show_the_frame_of_the_clock(opened: Open, greys: list[Path]) -> None:
+    """After any step and scrub, with B-frames, other rates, lengths and sizes: 0 wrong."""
+    page = opened(greys)
+    chance = random.Random(7)
+    wrong = []
+    mode(page, "Side by side")
+    for _ in range(24):
+        tick = chance.randrange(30)
+        seek(page, tick)
+        time = (tick + 0.5) / 24
+        # By time: the slow one has every other frame, and each stays at its last.
+        expected = [min(tick, 23), min(int(time * 12), 11), tick]
+        found = [number_at(stage(page, place)[26, 45:52]) for place in range(3)]
+        if found != [number % 25 for number in expected]:
+            wrong.append((tick, found, expected))
+
+    assert wrong == []
+
+
+def test_turned_and_uneven_clips_are_exact(opened: Open, tmp_path: Path) -> None:
+    """A rotation tag, by which an upper half becomes the right one; and frames that are not evenly spaced."""
+    turned, uneven = turn(tmp_path / "turned.mp4"), tmp_path / "uneven.mp4"
+    times = [0, 5, 40, 45, 50, 100, 104, 130, 150, 175]
+    write_greys(uneven, times)
+    page = opened([turned, uneven])
+    assert page.evaluate("document.querySelector('[data-rb-compare]').compare.items[0].size") == [48, 64]
+    mode(page, "Side by side")
+    wrong = []
+    for tick in (0, 1, 3, 6, 9, 4):
+        seek(page, tick)
+        clock = page.evaluate("(({rate}) => rate)(document.querySelector('[data-rb-compare]').compare.clock)")
+        expected = max(number for number, start in enumerate(times) if start / 240 <= (tick + 0.5) / clock + 1e-6)
+        if number_at(stage(page, 1)[20:30, 20:30]) != expected:
+            wrong.append((tick, expected))
+    left, right = (stage(page)[:, columns].mean() for columns in (slice(8, 20), slice(28, 40)))
+
+    assert wrong == []
+    assert stage(page).shape == (64, 64, 3)
+    assert right > left + 100
+
+
+def test_what_is_removed_gives_its_memory_back(opened: Open, greys: list[Path]) -> None:
+    """Frames and decoders of a cell whose output goes."""
+    page = opened(greys[:2])
+    used = page.evaluate("reelbookFrames.used")
+
+    page.evaluate("document.querySelector('[data-rb-compare]').remove()")
+    page.wait_for_function("reelbookFrames.used === 0 && reelbookFrames.clips.size === 0")
+
+    assert used > 0
+
+
+def test_what_plays_is_never_of_two_frames(opened: Open, tmp_path: Path) -> None:
+    """While it plays, either half of the wipe has the same frame; and it goes on."""
+    paths = [
+        film(tmp_path / f"{name}.mp4", frames=24, size=(64, 48), options={"g": g}).path
+        for name, g in (("a", "6"), ("b", "24"))
+    ]
+    page = opened(paths)
+    found = page.evaluate(PLAYED)
+
+    assert len({tuple(pair) for pair in found}) > 10
+    assert [pair for pair in found if abs(pair[0] - pair[1]) > STEP / 2] == []
+
+
+def test_the_wipe_goes_both_ways_by_mouse_and_keys(opened: Open, tmp_path: Path) -> None:
+    """Its handle is dragged, or moved by arrows that step no clip."""
+    paths = [film(tmp_path / f"{name}.mp4", frames=12, size=(200, 100)).path for name in "ab"]
+    Image.new("RGB", (200, 100), "white").save(white := tmp_path / "white.png")
+    page = opened([paths[0], white])
+    handle = page.get_by_role("slider", name="Wipe between A and B")
+    at = page.locator("[data-rb-do=told]").inner_text()
+
+    def is_white() -> NDArray[np.bool_]:
+        page.wait_for_timeout(60)
+        found: NDArray[np.bool_] = np.min(stage(page), axis=2) > 250
+        return found
+
+    handle.press("Home")
+    whole = is_white().mean()
+    for _ in range(3):
+        handle.press("Shift+ArrowRight")
+    left = is_white()
+    box = page.locator(".rb-compare-view").first.bounding_box()
+    assert box is not None
+    handle.hover()
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 30)
+    page.mouse.up()
+    dragged = is_white()
+    page.get_by_label("Direction of the wipe").select_option("down")
+    down = is_white()
+
+    assert whole == 1
+    assert not left[:, : int(0.29 * 200)].any() or left[:, 70:].all()
+    assert 95 <= np.flatnonzero(dragged[50])[0] <= 105
+    assert down[60:].all()
+    assert not down[:40].any()
+    assert page.locator("[data-rb-do=told]").inner_text() == at
+
+
+def test_zoom_reaches_single_pixels_and_goes_with_the_pair(opened: Open, greys: list[Path]) -> None:
+    """By keys, wheel with ctrl, drag and double click; the canvases stay at the pictures' own size."""
+    page = opened(greys[:2])
+    camera = "document.querySelector('[data-rb-compare]').compare.camera"
+    view = page.locator(".rb-compare-view").first
+    box = view.bounding_box()
+    assert box is not None
+    page.locator("[data-rb-compare]").focus()
+    fit = page.evaluate(f"{camera}.scale")
+
+    for _ in range(5):
+        page.keyboard.press("+")
+    near = page.evaluate(f"{camera}.scale")
+    rendering = page.locator(".rb-compare-view canvas").first.evaluate("one => getComputedStyle(one).imageRendering")
+    before = page.evaluate(f"{camera}.origin")
+    page.mouse.move(box["x"] + 30, box["y"] + 30)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 80, box["y"] + 60)
+    page.mouse.up()
+    after = page.evaluate(f"{camera}.origin")
+    view.press("ArrowRight")
+    panned = page.evaluate(f"{camera}.origin")
+    view.dblclick(position={"x": 20, "y": 20})
+    fitted = page.evaluate(f"[{camera}.scale, {camera}.isFitted]")
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -200)
+    page.keyboard.up("Control")
+
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    pixel = page.locator(".rb-compare-pixel").inner_text()
+
+    assert re.fullmatch(r"\d+, \d+ · A (\d+) \1 \1 · B (\d+) \2 \2", pixel)
+    assert near > 5 * fit
+    assert rendering == "pixelated"
+    assert [round(one - other) for one, other in zip(after, before, strict=True)] == [50, 30]
+    assert [round(one - other) for one, other in zip(panned, after, strict=True)] == [-40, 0]
+    assert fitted == [fit, True]
+    assert page.evaluate(f"{camera}.scale") > fit
+    page.get_by_role("group", name="Zoom").get_by_role("button").nth(1).click()
+    assert page.evaluate(f"{camera}.scale") == pytest.approx(1)
+
+
+def test_the_chart_seeks_and_follows(opened: Open, greys: list[Path]) -> None:
+    """A click on it goes to the frame, the mark is at the present one, and another pair has other lines."""
+    page = opened([greys[0], greys[2], greys[1]])
+    plot = page.locator(".rb-compare-plot")
+    box = plot.bounding_box()
+    assert box is not None
+    lines = page.locator("polyline").first.get_attribute("points")
+
+    plot.click(position={"x": box["width"] * 20 / 29, "y": 30})
+    expect(page.locator("[data-rb-do=told]")).to_contain_text("21 of 30")
+    mark = page.locator(".rb-compare-now").evaluate("mark => parseFloat(mark.style.left)")
+    page.get_by_label("File B").select_option(label="slow.mp4")
+
+    assert mark == pytest.approx(100 * 20 / 29, abs=0.1)
+    assert page.locator("polyline").first.get_attribute("points") != lines
+
+
+def test_a_and_b_are_chosen_by_keys(opened: Open, greys: list[Path]) -> None:
+    """A takes the next file for A, B for B, and neither the other's; of two, both swap."""
+    page = opened(greys)
+    pair = "document.querySelector('[data-rb-compare]').compare.pair"
+    page.locator("[data-rb-compare]").focus()
+
+    found = []
+    for key in "abb":
+        page.keyboard.press(key)
+        found.append(page.evaluate(pair))
+
+    assert found == [[2, 1], [2, 0], [2, 1]]
+    page = opened(greys[:2])
+    page.get_by_role("button", name="Swap").click()
+    assert page.evaluate(pair) == [1, 0]
+    assert page.locator(".rb-compare-names").inner_text().split() == ["A", "slow.mp4", "B", "b-frames.mp4", "Swap"]
+
+
+def test_nothing_flickers_for_who_wants_no_motion(opened: Open, greys: list[Path]) -> None:
+    """Until the button is pressed; else A and B alternate at the chosen rate."""
+    page = opened(greys[:2])
+    page.emulate_media(reduced_motion="reduce")
+    page.reload()
+    page.wait_for_function(IS_THERE)
+    mode(page, "Flicker")
+    name = page.locator(".rb-compare-name").first
+    page.get_by_label("Changes in a second").select_option("6")
+
+    page.wait_for_timeout(400)
+    still = name.inner_text()
+    page.get_by_role("button", name="Start").click()
+
+    assert still == "A · b-frames.mp4"
+    expect(name).to_have_text("B · slow.mp4")
+    expect(name).to_have_text("A · b-frames.mp4")
+    page.get_by_role("button", name="Stop").click()
+
+
+def test_without_a_kernel_the_stills_are_compared(opened: Open, greys: list[Path]) -> None:
+    """And it is said how to get all frames; there is no time line that would move nothing."""
+    page = opened(greys[:2], has_kernel=False)
+    words = page.locator(".rb-compare-words")
+
+    expect(words).to_have_text(
+        "Run the cell again to compare them frame by frame; these are small copies of the middle frames."
+    )
+    mode(page, "Side by side")
+    page.wait_for_timeout(100)
+
+    assert [number_at(stage(page, place)) for place in range(2)] == [12, 6]
+    assert not page.locator(".rb-transport").is_visible()
+    # A kernel that comes later brings them.
+    page.evaluate(KERNEL, contents(greys[:2]))
+    page.evaluate("dispatchEvent(new CustomEvent('reelbook:here', {detail: {key: 'key'}}))")
+    expect(words).to_have_text("")
+    seek(page, 20)
+    assert [number_at(stage(page, place)) for place in range(2)] == [20, 10]
+    page.emulate_media(media="print")
+    assert page.locator(".rb-compare-stills img").first.is_visible()
+
+
+def test_what_nobody_trusts_reads_well(opened: Open, greys: list[Path]) -> None:
+    """Stills, figures and inputs; no button without a script, and no figure without its drawing."""
+    page = opened(greys[:2], has_kernel=False)
+    page.set_content(sanitised(render_comparison(rb.compare(*greys[:2]))))
+
+    words = page.locator("body").inner_text()
+
+    assert page.locator("img:visible").count() == 2
+    assert "A · b-frames.mp4" in words
+    assert "A and B: mean absolute difference" in words
+    assert page.locator("button:visible, input:visible, select:visible").count() == 0
+    assert "same frame" not in words
+    assert "1 is equal" not in words
+
+
+def test_pictures_of_other_shapes_are_fitted(opened: Open, tmp_path: Path) -> None:
+    """In the middle of one box, without a clock."""
+    for name, size, colour in (("tall", (60, 100), "#ff0000"), ("wide", (100, 60), "#00ff00")):
+        Image.new("RGB", size, colour).save(tmp_path / f"{name}.png")
+    page = opened([tmp_path / "tall.png", tmp_path / "wide.png"])
+    mode(page, "Difference")
+    page.get_by_label("Amplified by").select_option("1")
+    page.wait_for_timeout(100)
+
+    found = stage(page)
+
+    assert found.shape == (100, 100, 3)
+    assert found[50, 50].tolist() == [255, 255, 0]
+    assert found[5, 50].tolist() == [255, 0, 0]
+    assert found[50, 5].tolist() == [0, 255, 0]
+    assert page.locator("[data-rb-do=play]").count() == 0
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (1000, "dark")])
+def test_everybody_can_use_it(opened: Open, greys: list[Path], scheme: Any, width: int) -> None:
+    """axe has no serious finding, nothing reaches beyond the page, and labels of any script are inert."""
+    payload = f'"><img src="{OUTSIDE}" onerror=document.title="run">'
+    rows = pd.DataFrame(
+        {
+            "note": ["比较 مقارنة 🚤", payload],
+            "output_video": [str(path) for path in greys[:2]],
+            "status": "completed",
+        },
+        index=pd.RangeIndex(2, name="run"),
+    )
+    page = opened(greys[:2], rows=rows, width=width)
+    page.emulate_media(color_scheme=scheme)
+
+    for name in ("Wipe", "Onion skin", "Difference", "Flicker", "Side by side"):
+        mode(page, name)
+        page.wait_for_timeout(60)
+        shot(page, f"compare-{name.split()[0].lower()}-{width}-{scheme}", whole=True)
+        assert overflow(page) <= 0
+        # Axe takes a dark page without a background for a white one.
+        assert findings(page, "[data-rb-compare]", colours=False) == []
+        assert faint(page, "[data-rb-compare]") == []
+        assert beyond(page, "[data-rb-compare]") == []
+
+    assert page.title() == "."
+
+
+SHOW = """
+import reelbook as rb
+comparison = rb.compare("a.mp4", "b.mp4")
+comparison
+"""
+
+
+def test_a_cell_compares_the_originals(lab: Lab, chromium: Browser) -> None:
+    """The kernel brings both files whole; what is saved has stills and no widget."""
+    folder = lab.root / "compared"
+    folder.mkdir()
+    for name in "ab":
+        film(folder / f"{name}.mp4", frames=12, size=(640, 360), noise=ord(name) - 92)
+    path = folder / "compared.ipynb"
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SHOW)])  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+
+    with OpenNotebook(lab, chromium, path, height=1400) as notebook:
+        page = notebook.open().page
+        notebook.run_all()
+        page.wait_for_function(
+            "() => document.querySelector('[data-rb-compare]')?.compare?.items.every(item => item.live)"
+        )
+        seek(page, 9)
+        shot(page, "compare-lab")
+        errors, found = notebook.cell_errors(), stage(page)
+        notebook.save()
+
+    assert errors == []
+    assert found.shape == (360, 640, 3)
+    assert number_at(found[:, :300]) == number_at(found[:, 340:]) == 9
+    saved = path.read_text(encoding="utf-8")
+    assert len(saved) < 250_000
+    (output,) = json.loads(saved)["cells"][0]["outputs"]
+    assert set(output["data"]) == {"text/html", "image/jpeg", "text/plain"}
+    assert "widget-view" not in saved
