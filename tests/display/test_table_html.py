@@ -594,7 +594,7 @@ class TestClips:
 
 FILES = (
     "table.js", "table_query.js", "table_posters.js", "table_player.js", "table_selection.js", "table_element.js",
-    "clock.js", "clock_clip.js", "clock_time.js", "clock_controls.js",
+    "clock.js", "clock_clip.js", "clock_time.js", "clock_controls.js", "frames.js", "decoded_picture.js", "played_picture.js",
 )  # fmt: skip
 
 

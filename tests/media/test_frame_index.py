@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def decoded(content: bytes) -> Iterator[tuple[int, float, Image.Image]]:
     """Number, time and upright picture of each frame, by PyAV."""
-    with av.open(io.BytesIO(content)) as container:
+    with av.open(io.BytesIO(content), "r") as container:
         for frame in container.decode(video=0):
             coded = frame.to_ndarray(format="rgb24")
             picture = Image.fromarray(np.rot90(coded, frame.rotation // 90 % 4))
@@ -41,7 +41,7 @@ def decoded(content: bytes) -> Iterator[tuple[int, float, Image.Image]]:
 def decoded_by(index: FrameIndex, content: bytes) -> list[int]:
     """The number on each frame, decoded from the samples where the index has them, in the order that it says."""
     samples = [content[start : start + count] for start, count in zip(index.offsets, index.lengths, strict=True)]
-    with av.open(io.BytesIO(content)) as container:
+    with av.open(io.BytesIO(content), "r") as container:
         context = container.streams.video[0].codec_context
         found: dict[int, int] = {}
         for number, sample in zip(index.numbers, samples, strict=True):
