@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from .bounded_open import MAX_FRAME_PIXELS, large_file_lock
+
 if TYPE_CHECKING:
     from av import VideoFrame, VideoStream
     from av.container import InputContainer
@@ -38,13 +40,17 @@ def get_display_size(coded: Size, aspect: Fraction | None, rotation: int) -> Siz
 
 
 def read_first_frame(container: InputContainer, stream: VideoStream) -> VideoFrame | None:
-    """The first frame, with which a decoder states rotation and colours; None if it cannot be decoded.
+    """The first frame, with which a decoder states rotation and colours; None if it cannot be decoded, or is too large.
 
     Afterwards the container is at its start.
     """
+    size = stream.width, stream.height
+    if size[0] * size[1] > MAX_FRAME_PIXELS:
+        return None
     container.seek(0, stream=stream, backward=True)
     try:
-        frame = next(container.decode(stream), None)
+        with large_file_lock(size):
+            frame = next(container.decode(stream), None)
     # Decoders raise errors of many types for a broken file.
     except Exception:
         frame = None
@@ -60,9 +66,10 @@ def read_rotation(container: InputContainer, stream: VideoStream) -> int:
 
 def read_display_size(container: InputContainer, stream: VideoStream) -> Size:
     """Width and height as displayed."""
+    coded = stream.width, stream.height  # Before decoding, which sets them to 0 if it fails.
     rotation = read_rotation(container, stream)
-    # After a frame was decoded: only then the decoder knows the ratio.
-    return get_display_size((stream.width, stream.height), stream.codec_context.sample_aspect_ratio, rotation)
+    # After it: only then the decoder knows the ratio.
+    return get_display_size(coded, stream.codec_context.sample_aspect_ratio, rotation)
 
 
 def read_timing(container: InputContainer, stream: VideoStream) -> tuple[int, Fraction]:
