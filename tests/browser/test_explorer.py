@@ -249,7 +249,7 @@ def test_the_kernel_follows_the_page_and_the_page_the_kernel(opened: Open, clip:
     assert page.evaluate("asked.filter(({do: what}) => what === 'place').length") <= 3
 
     page.evaluate(
-        "dispatchEvent(new CustomEvent('reelbook:told', {detail: {key: 'a-key', message: {frame: 17, range: [3, 20]}}}))"
+        "dispatchEvent(new CustomEvent('reelbook:told', {detail: {key: 'a-key', told: {frame: 17, range: [3, 20]}}}))"
     )
 
     frame_on_screen(page, 17)

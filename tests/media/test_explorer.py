@@ -110,7 +110,7 @@ def test_errors_say_what_to_do(clip: LocalFile, tmp_path: Path, monkeypatch: pyt
         with pytest.raises(ReelbookError, match=r"No space left on device\). Choose a place"):
             clip.clip(tmp_path / "saved", 2, 4)
     clip.path.unlink()
-    with pytest.raises(ReelbookError, match="cannot be read"):
+    with pytest.raises(ReelbookError, match="is not there any more"):
         clip.clip(tmp_path, 2, 4)
     with pytest.raises(ReelbookError, match="cannot be read"):
         explorer.save_still()

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageSequence
 
 from reelbook.errors import ReelbookError
-from reelbook.media.frame_range import count_frames, decode_range, encode_clip, encode_gif, read_frame
+from reelbook.media.frame_range import decode_range, encode_clip, encode_gif
 from tests.clips import DARKEST, STEP, at, film, number_of
 
 CODINGS = {
@@ -53,7 +53,7 @@ def test_a_range_has_exactly_its_frames(coding: str, tmp_path: Path) -> None:
         assert (clip.probe.frames, clip.probe.rate) == (len(wanted), Fraction(24))
         with Image.open(tmp_path / "clip.gif") as picture:
             assert [number_of(frame) for frame in ImageSequence.Iterator(picture)] == wanted
-    assert [number_of(read_frame(source, number)) for number in (0, 7, 24)] == [0, 7, 24]
+    assert [number_of(at(source).still(frame=number)) for number in (0, 7, 24)] == [0, 7, 24]
 
 
 def test_times_stay_as_they_are(tmp_path: Path) -> None:
@@ -81,7 +81,6 @@ def test_odd_sizes_and_other_codecs(tmp_path: Path) -> None:
 
     encode_clip(path, tmp_path / "clip.mp4", 2, 6)
 
-    assert count_frames(path) == 8
     frames = list(at(tmp_path / "clip.mp4").frames())
     assert [frame.size for frame in frames] == [(65, 49)] * 5
     assert [number_of(frame) for frame in frames] == [2, 3, 4, 5, 6]
@@ -130,7 +129,7 @@ def test_a_clip_is_turned_as_its_file_asks_for(tmp_path: Path) -> None:
     before, middle, after = path.read_bytes().split(upright)
     path.write_bytes(before + upright + middle + turned + after)
 
-    still = np.asarray(read_frame(path, 3))
+    still = np.asarray(at(path).still(frame=3))
     encode_clip(path, tmp_path / "clip.mp4", 1, 4)
     (first, *_) = at(tmp_path / "clip.mp4").frames()
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from PIL import Image, ImageDraw
 
 from ..errors import ReelbookError
-from ..media import frame_index, stills
+from ..media import stills
 from ..media.lettering.labels import Lettering
 from . import run_text
 from .embedding import data_uri
@@ -38,11 +38,6 @@ COLUMNS, GAP, LETTERS = 6, 4, 12
 QUALITIES = (80, 65, 50, 35, 20)
 RUN_AGAIN = "Run the cell to step through it, and to save single frames and ranges."
 
-_TURNS = {
-    90: Image.Transpose.ROTATE_270,
-    180: Image.Transpose.ROTATE_180,
-    270: Image.Transpose.ROTATE_90,
-}
 _ROOT = Markup(
     '<div class="rb rb-explorer mathjax_ignore tex2jax_ignore" data-rb-explorer="{kind}" data-lm-suppress-shortcuts="true" role="group" '
     'tabindex="0" aria-label="{name}" data-key="{key}" data-frames="{frames}" data-at="{at}" data-range="{range}" data-rate="{rate}" data-width="{width}" '
@@ -84,8 +79,8 @@ def explorer_bundle(explorer: Explorer, *, key: str = "") -> dict[str, Any]:
 def render_explorer(explorer: Explorer, *, key: str = "") -> str:
     """The static output with the script that turns it into a viewer where a kernel answers to the key."""
     file, known = explorer.file, run_text.describe_file(explorer.file)
-    width, height = _get_size(file)
-    rate = file.probe.rate or Fraction(1)
+    probe = file.probe
+    width, height, rate = probe.width, probe.height, probe.rate or Fraction(1)
     if file.is_video:
         clip = Clip("", "", width, height, explorer.frames, rate, "")
         content = _render_stills(file) + render_transport([clip])
@@ -122,16 +117,7 @@ def make_strip(file: LocalFile, count: int = MANY, box: tuple[int, int] = STRIP_
 
 def _read_stills(file: LocalFile, count: int, box: tuple[int, int]) -> tuple[list[int], list[Image.Image]]:
     found = stills.read_spread(file.path, min(count, file.probe.frames), box)
-    index = frame_index.read_frame_index(file.path)
-    turn = _TURNS.get(index.rotation) if index else None
-    return found.numbers, [frame.transpose(turn) for frame in found.frames] if turn is not None else found.frames
-
-
-def _get_size(file: LocalFile) -> tuple[int, int]:
-    """Width and height as displayed."""
-    size = file.probe.width, file.probe.height
-    index = frame_index.read_frame_index(file.path) if file.is_video else None
-    return (size[1], size[0]) if index is not None and index.rotation % 180 else size
+    return found.numbers, found.frames
 
 
 def _render_stills(file: LocalFile) -> Markup:

@@ -28,8 +28,7 @@ class Explorer(NameHints):
         """Where files are saved; made when the first one is."""
         self.saved: list[Path] = []
         """The files that were saved, the newest last."""
-        with file.reading():
-            self._count = frame_range.count_frames(file.path) if file.is_video else file.probe.frames
+        self._count = file.probe.frames
         self._frame = 0
         self._range: tuple[int, int] | None = None
         self._listeners: list[Callable[[], object]] = []
@@ -106,8 +105,7 @@ class Explorer(NameHints):
         if not self.file.is_video:
             return self.file.__reel_picture__()
         out = io.BytesIO()
-        with self.file.reading():
-            frame_range.read_frame(self.file.path, self._frame).save(out, "PNG")
+        self.file.still(frame=self._frame).save(out, "PNG")
         return out.getvalue(), f"frame {self._frame + 1} of {self._name}"
 
     @property

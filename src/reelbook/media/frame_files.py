@@ -22,9 +22,8 @@ Write = Callable[[Path], object]
 
 def save_still(file: LocalFile, path: str | Path, number: int) -> Path:
     """Save one frame in its full size as a PNG; see `save_part` for the path."""
-    with file.reading():
-        part = f"frame {number + 1} of {frame_range.count_frames(file.path)}"
-        picture = frame_range.read_frame(file.path, number)
+    part = f"frame {number + 1} of {file.probe.frames}"
+    picture = file.still(frame=number)
     return save_part(file, path, part, ".png", lambda target: picture.save(target, "PNG"))
 
 
@@ -89,8 +88,11 @@ def _check_range(file: LocalFile, first: int, last: int | None) -> tuple[int, in
     """First and last frame, and the range in words; `ReelbookError` unless these are two frames or more of a clip."""
     if not file.is_video:
         raise ReelbookError(f"{file.path} is a picture, which has no frames to choose from. file.save(…) copies it.")
-    with file.reading():
-        count = frame_range.count_frames(file.path)
+    if not file.path.exists():
+        raise ReelbookError(
+            f"{file.path} is not there any more. Pick the run up with rb.attach, which fetches it anew."
+        )
+    count = file.probe.frames
     last = count - 1 if last is None else last
     if not 0 <= first <= last < count:
         raise ReelbookError(f"The clip has the frames 0 to {count - 1}, so there is no range from {first} to {last}.")

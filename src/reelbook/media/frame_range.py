@@ -12,13 +12,12 @@ import av
 import numpy as np
 from av import VideoFrame, VideoStream
 from av.filter import Graph
-from PIL import Image
 
 from ..errors import ReelbookError
 from . import video_colours
 from .bounded_open import open_video
 from .previews import ENCODERS
-from .stills import fit_size
+from .stills import shrink_frame
 
 if TYPE_CHECKING:
     from av import Packet
@@ -41,14 +40,8 @@ _TURNS: Mapping[int, list[tuple[str, ...]]] = {
 }
 
 
-def count_frames(path: str | Path) -> int:
-    """The number of frames that are displayed, without those that an edit list cuts off."""
-    with open_video(path, to_decode=False) as (container, stream):
-        return sum(not packet.is_discard for packet in _packets(container, stream))
-
-
 def decode_range(path: str | Path, first: int, last: int) -> Iterator[VideoFrame]:
-    """The frames from number `first` to `last`, in order, turned as the file asks for.
+    """The frames from number `first` to `last`, in order, as they are in the file.
 
     They are found by their order in the container, never by a rate, and decoded from the keyframe that they need.
     """
@@ -75,13 +68,6 @@ def decode_range(path: str | Path, first: int, last: int) -> Iterator[VideoFrame
         )
 
 
-def read_frame(path: str | Path, number: int) -> Image.Image:
-    """One frame by its number as a picture in its full size."""
-    (frame,) = decode_range(path, number, number)
-    with open_video(path, to_decode=False) as (_, stream):
-        return video_colours.convert_to_rgb(frame, video_colours.get_colours(frame, stream.codec_context.name))
-
-
 def encode_clip(source: str | Path, target: Path, first: int, last: int) -> None:
     """Write an MP4 with exactly these frames in their size, at their times, in colours tagged as the source's."""
     encoder = next(name for name in ENCODERS if name in av.codecs_available)
@@ -93,7 +79,7 @@ def encode_clip(source: str | Path, target: Path, first: int, last: int) -> None
         # PyAV's types know the stream's class only for a literal encoder name.
         stream = cast(VideoStream, container.add_stream(encoder, rate=rate, options=_OPTIONS[encoder]))
         begin: int | None = None
-        for frame in decode_range(source, first, last):
+        for frame in map(_turn, decode_range(source, first, last)):
             colours = video_colours.get_colours(frame, codec)
             pts = frame.pts or 0
             if begin is None:
@@ -154,7 +140,7 @@ def _take(stream: VideoStream, packet: Packet[VideoStream] | None, wanted: set[i
             wanted.remove(frame.pts)
             # Those that come after the last packet have no unit of time.
             frame.time_base = stream.time_base or Fraction(1, 24)
-            yield _turn(frame)
+            yield frame
 
 
 def _turn(frame: VideoFrame) -> VideoFrame:
@@ -173,15 +159,13 @@ def _turn(frame: VideoFrame) -> VideoFrame:
 
 def _shrink(source: str | Path, first: int, last: int, longest: int) -> Iterator[tuple[VideoFrame, float]]:
     """The frames in RGB within a square, each with its seconds since the first."""
-    with open_video(source, to_decode=False) as (_, clip):
-        codec = clip.codec_context.name
     begin: float | None = None
-    for frame in decode_range(source, first, last):
-        seconds = float((frame.pts or 0) * (frame.time_base or 0))
-        begin = seconds if begin is None else begin
-        size = fit_size((frame.width, frame.height), (longest, longest))
-        picture = video_colours.convert_to_rgb(frame, video_colours.get_colours(frame, codec), size)
-        yield VideoFrame.from_ndarray(np.asarray(picture), format="rgb24").reformat(format="rgb32"), seconds - begin
+    with open_video(source, to_decode=False) as (_, clip):
+        for frame in decode_range(source, first, last):
+            seconds = float((frame.pts or 0) * (frame.time_base or 0))
+            begin = seconds if begin is None else begin
+            picture = np.asarray(shrink_frame(frame, clip.codec_context, (longest, longest)))
+            yield VideoFrame.from_ndarray(picture, format="rgb24").reformat(format="rgb32"), seconds - begin
 
 
 def _choose_palette(frames: Iterable[tuple[VideoFrame, float]]) -> VideoFrame:

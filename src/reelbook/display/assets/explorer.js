@@ -113,21 +113,21 @@ function exploreClip(root, file, signal) {
   };
   clock.addEventListener("change", report);
   const moved = (/** @type {Event} */ event) => {
-    const { key: theirs, message } = /** @type {CustomEvent} */ (event).detail;
+    const { key: theirs, told } = /** @type {CustomEvent} */ (event).detail;
     if (theirs !== key) return;
-    clock.range = message.range;
-    clock.seek(message.frame);
+    clock.range = told.range;
+    clock.seek(told.frame);
   };
   addEventListener("reelbook:told", moved, { signal });
   root.addEventListener("keydown", (event) => viewerKeys(event, zoom, bar.say), { signal });
   root.addEventListener("keydown", (event) => keys(event, clock), { signal });
   root.setAttribute("aria-keyshortcuts", "Space ArrowLeft ArrowRight Home End L [ ] + - 0 ?");
-  const leaveView = watchView(clock);
+  const view = watchView(clock);
   const leavePage = watchPage(clock);
   askKernel(key, { do: "strip" }).then((found) => strip.improve(found));
   signal.addEventListener("abort", () => {
     clearTimeout(timer);
-    leaveView();
+    view.stop();
     leavePage();
     strip.close();
     clock.close();
