@@ -9,7 +9,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from ..display.tables.table_html import MAX_ROWS, table_bundle
 from ..display.tables.table_media import find_files, is_media
 from ..errors import ReelbookError
 from ..sweeps.results.table_files import get_group, get_ticked, tick
+from .export_rows import export_rows
 from .send_file import find_refusal, make_messages
 
 if TYPE_CHECKING:
@@ -98,10 +98,8 @@ class TableFileSender(anywidget.AnyWidget):
         table = self.table_ref() if self.table_ref is not None else None
         if table is None or not rows:
             return
-        names = (f"clips-{number}" for number in count(1))
-        folder = next(name for name in names if not Path(name).exists())
         try:
-            words = f"Copied to {table.iloc[list(rows)].reel.export(folder)}"
+            words = f"Copied to {export_rows(table, rows)}"
         except (OSError, ReelbookError) as error:
             words = str(error)
         self.send({"said": words})
