@@ -25,6 +25,8 @@ export class Clip {
   /** @type {Promise<void> | null} */
   #loading = null;
   #hasWaited = false;
+  /** @type {Source | null} */
+  source = null;
   #goal = 0;
   #turn = 0; // Counts unloads, so that a file that comes afterwards is not loaded.
   #made = ""; // The address of the bytes, if they are played.
@@ -66,6 +68,7 @@ export class Clip {
     this.#turn += 1;
     this.picture?.close();
     this.picture = null;
+    this.source = null;
     URL.revokeObjectURL(this.#made);
     pageFrames().owners.delete(this);
     delete this.box.dataset.loaded;

@@ -140,6 +140,8 @@ export class Frames {
   #offsets = [];
   /** The sample that becomes each frame. @type {number[]} */
   #sampleOf = [];
+  /** Made once: each holds a copy of its bytes, and thousands would wait for the garbage collector. @type {EncodedVideoChunk[]} */
+  #chunks = [];
   /** @type {Promise<VideoDecoderConfig> | null} */
   #config = null;
   #isHeldAsFrame = true;
@@ -210,6 +212,7 @@ export class Frames {
     this.isClosed = true;
     this.#wanted?.resolve(null);
     this.#wanted = null;
+    this.#chunks = [];
     this.store.clips.delete(this);
     this.store.release(this);
   }
@@ -236,7 +239,7 @@ export class Frames {
       const decoder = this.#decoder(slot, config);
       const failed = new Promise((_, reject) => { slot.fail = reject; });
       failed.catch(() => {}); // Handled below, unless `decode` throws at once.
-      for (let place = first; place <= last; place += 1) decoder.decode(this.#chunk(place, first));
+      for (let place = first; place <= last; place += 1) decoder.decode(this.#chunks[place] ??= this.#chunk(place));
       await Promise.race([decoder.flush(), failed]);
       await Promise.all(copies);
       if (!this.isClosed && !store.has(this, number)) throw new Error(`The clip has no frame ${number}.`);
@@ -294,11 +297,11 @@ export class Frames {
     return { first, last: end, from, to };
   }
 
-  /** @param {number} place @param {number} first */
-  #chunk(place, first) {
+  /** @param {number} place */
+  #chunk(place) {
     const start = this.#offsets[place];
     const data = this.bytes.subarray(start, start + this.index.lengths[place]);
-    const isKey = place === first || this.index.keys.includes(place);
+    const isKey = this.index.keys.includes(place);
     return new EncodedVideoChunk({ type: isKey ? "key" : "delta", timestamp: this.numbers[place], data });
   }
 
