@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_COMPARE = "`rb.compare(run, other)` compares to the pixel, `table.reel.sheet()` draws them on one sheet, `rb.strip(run)` shows one over time"
 _FILE = "the file is `run.video` or `run.images[0]`"
 _AGAIN = "rb.form(run) opens its inputs, rb.sweep(run, seed=range(4)) varies them, rb.run(run.input, fresh=True) pays for it anew"
 _INPUT = "what was asked is `run.input`"
@@ -31,7 +30,7 @@ NAME_HINTS: Mapping[str, Mapping[str, str]] = {
         "find": "rb.library().find(prompt='fox')",
         "gif": "table.reel.gif('clips.gif')",
         "generate": "rb.run(rb.TextToVideo(prompt='…'))",
-        "grid": f"rb.sweep(input, seed=range(4)) plans a grid of runs; {_COMPARE}",
+        "grid": "rb.sweep(input, seed=range(4)) plans a grid of runs, table.reel.grid() shows one",
         "help": "help(rb.TextToVideo) explains every field; `rb.run?` works too",
         "history": "rb.library().frame lists every run",
         "image_to_video": "rb.run(rb.ImageToVideo('…', image_url='picture.png'))",
@@ -136,7 +135,6 @@ NAME_HINTS: Mapping[str, Mapping[str, str]] = {
         "costs": "table.reel.cost()",
         "files": "table.reel.outputs",
         "frame": "the table itself",
-        "grid": _COMPARE,
         "metrics_of": "table.reel.measure()",
         "play": "`table.reel` at the end of a cell: click a poster",
         "scatter": "table.reel.plot('num_frames', 'credits', color='seed')",
