@@ -6,13 +6,9 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from markupsafe import Markup
-
-from ...display.synced_clips import Clip, render_synced_clips
 from ...display.theme import bundle_scripts, minify_style
 
 PACKAGE = __package__
@@ -77,20 +73,14 @@ STUDIO_STYLES = ("form.css", "form_runs.css", "studio.css")
 @cache
 def pack_studio_script() -> tuple[str, bytes]:
     """The name and the compressed source of the module that draws the head and the gallery of a studio."""
-    # Clips side by side need the shared clock, whose buttons are drawn there, too.
-    clip = Clip("", "", 16, 9, 2, Fraction(1), "")
     style = "".join(
         [
-            *map(minify_style, ("tokens.css", "clock.css")),
+            *map(minify_style, ("tokens.css", "clock.css", "compare.css")),
             *(minify_style(name, package=PACKAGE) for name in STUDIO_STYLES),
         ]
     )
-    known = {
-        "STUDIO_STYLE": style,
-        "STUDIO_CLOCK": str(render_synced_clips(Markup("<div data-rb-clips></div>"), [clip], name="")),
-    }
-    constants = "".join(f"const {name} = {json.dumps(text)};\n" for name, text in known.items())
-    text = bundle_scripts("clock.js") + bundle_scripts("studio.js", package=PACKAGE)
-    source = f"{constants}{text}export default {{ render: (view) => renderStudio(view, {{ Clip, Clock, buttons, keys, watchView, watchPage }}) }};\n"
+    # Runs are compared in the viewer of `rb.compare`, which is in another package.
+    text = bundle_scripts("compare.js") + bundle_scripts("studio.js", package=PACKAGE)
+    source = f"const STUDIO_STYLE = {json.dumps(style)};\n{text}export default {{ render: (view) => renderStudio(view, CompareViewer) }};\n"
     packed = gzip.compress(source.encode(), 9, mtime=0)
     return hashlib.sha256(packed).hexdigest()[:16], packed
