@@ -75,8 +75,10 @@ def pack_studio_script() -> tuple[str, bytes]:
     """The name and the compressed source of the module that draws the head and the gallery of a studio."""
     style = "".join(
         [
-            *map(minify_style, ("tokens.css", "clock.css", "compare.css")),
+            minify_style("tokens.css"),
             *(minify_style(name, package=PACKAGE) for name in STUDIO_STYLES),
+            # Last, because forms hide what is hidden, and a comparison displays some of it.
+            *map(minify_style, ("clock.css", "compare.css")),
         ]
     )
     # Runs are compared in the viewer of `rb.compare`, which is in another package.
