@@ -106,9 +106,9 @@ export class CompareViewer {
     for (const item of this.items) item.close();
   }
 
-  /** The differences, where they come after the viewer. @param {Node} markup */
+  /** The differences, where they come after the viewer: below the buttons, which stay where they are. @param {Node} markup */
   addDifferences(markup) {
-    this.live.after(markup);
+    (this.root.querySelector(".rb-compare-transport") ?? this.live).after(markup);
     this.chart = compareChart(this.root, this.clock);
     this.chart.draw(this.items[this.pair[0]].place, this.items[this.pair[1]].place);
   }
