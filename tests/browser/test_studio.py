@@ -300,9 +300,9 @@ GREYS = """() => {
 
 def compare(page: Page, tmp_path: Path, *, count: int) -> None:
     """Open a gallery of so many clips, choose all and compare them."""
-    place = tmp_path / "studio.html"
-    place.write_text(page_with(pack_studio_script()[1], gallery_of(count), draws="renderStudio"), encoding="utf-8")
-    page.goto(place.as_uri())  # Not by HTTP: only there a page may decode.
+    bare = tmp_path / "studio.html"
+    bare.write_text(page_with(pack_studio_script()[1], gallery_of(count), draws="renderStudio"), encoding="utf-8")
+    page.goto(bare.as_uri())  # By plain HTTP a page may not decode.
     page.locator(".rbs-tick input").first.wait_for()
     for place in range(count):
         page.locator(".rbs-tick input").nth(place).check()
