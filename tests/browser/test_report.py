@@ -290,6 +290,8 @@ def test_a_clip_leads_to_its_recipe_and_the_table_plays_it(told: Page) -> None:
     told.locator("figcaption a").nth(4).click()
     until(told, f"{HASH}.length === 1")
     opened_folds = told.evaluate(HASH)
+    told.locator("[data-rb-do=on]").click()
+    until(told, "clock.clips.some(clip => clip.isLoaded)")
     told.locator(".rb-table tbody tr button, .rb-table tbody tr img").first.click()
     until(told, "document.querySelector('.rb-table video')?.readyState >= 1")
 

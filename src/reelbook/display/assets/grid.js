@@ -23,6 +23,8 @@ const BUSY = "It comes as soon as the kernel has time.";
 export class Grid {
   /** @type {Map<number, HTMLElement>} */
   figures = new Map();
+  /** Where the files of the page are, by row and place; empty for one that the kernel sends. @type {Map<string, string>} */
+  addresses = new Map();
   /** @type {Map<HTMLElement, Clip>} */
   #clips = new Map();
 
@@ -112,6 +114,7 @@ export class Grid {
     const box = /** @type {HTMLElement | null} */ (figure.querySelector(".rb-clip"));
     const isFirst = place === 0;
     if (isFirst) this.figures.set(row, figure);
+    this.addresses.set(`${row}/${place}`, box?.querySelector(box.hasAttribute("data-rb-clip") ? "video" : "img")?.getAttribute("src") ?? "");
     if (box?.hasAttribute("data-rb-clip")) {
       const inMarkup = box.querySelector("video")?.getAttribute("src");
       const wait = () => { box.dataset.waiting = BUSY; };

@@ -25,20 +25,10 @@ async function copy(button) {
   setTimeout(() => (button.textContent = "Copy"), 2000);
 }
 
-/**
- * The address of a file of the page: of its clip, or of its picture.
- * @param {number} row
- * @param {number} place
- */
+/** The address of a file of the page: of its clip, or of its picture. @param {number} row @param {number} place */
 function addressOf(row, place) {
-  const figure = document.querySelector(`figure[data-row="${row}"][data-place="${place}"]`);
-  const box = figure?.querySelector("[data-rb-clip]");
-  const root = /** @type {(HTMLElement & {clock?: {clips: {box: Element, source: string}[]}}) | null} */ (
-    document.querySelector("[data-rb-clock]")
-  );
-  // A clip far from view has no `src`; the clock stores its address.
-  const clip = root?.clock?.clips.find((one) => one.box === box);
-  return clip?.source ?? figure?.querySelector(box ? "video" : "img")?.getAttribute("src") ?? null;
+  const root = /** @type {(HTMLElement & {grid?: {addresses: Map<string, string>}}) | null} */ (document.querySelector("[data-rb-viewer]"));
+  return root?.grid?.addresses.get(`${row}/${place}`) || null;
 }
 
 addEventListener("reelbook:want", (event) => {
