@@ -19,6 +19,7 @@ from reelbook.runs import follower, submission
 from reelbook.runs.submission import Submission
 from reelbook.storage.ledger import transitions
 from reelbook.storage.ledger.budget import Budget
+from reelbook.transport.picture_sources import build_request_input
 from reelbook.util.background_loop import background
 from tests.support import Served, as_data_uri, deep, png
 from tests.transport.variants import Hosted, Received, Reply, page
@@ -455,7 +456,7 @@ def test_a_claim_that_was_renewed_meanwhile_is_not_sent(
     hosted: Hosted, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The row has the same owner and the same state; only its attempt says that another submission sends it."""
-    build = submission.build_request_input
+    build = build_request_input
 
     async def build_late(*arguments: Any, **options: Any) -> Any:
         await client._ledger.transact(lambda db: db.execute("UPDATE runs SET attempt = attempt + 1").rowcount)
