@@ -92,7 +92,7 @@ class Timeline {
     this.offs?.forEach((off) => off());
     clearTimeout(this.#spoken);
     this.#coming?.abort();
-    this.player.close();
+    this.player.halt();
     this.shelf.leave();
   }
 
