@@ -411,6 +411,20 @@ def test_the_chart_seeks_and_follows(opened: Open, greys: list[Path]) -> None:
     assert page.locator("polyline").first.get_attribute("points") != lines
 
 
+def test_the_words_of_the_chart_do_not_cross_in_a_narrow_cell(opened: Open, greys: list[Path]) -> None:
+    """The range is in the sentence below as well, and is written beside the title only where both have room."""
+    page = opened([greys[0], greys[2]])
+    box = """panel => [...panel.querySelectorAll(":scope > text")].map(text => text.getBoundingClientRect()).map(box => [box.left, box.right])"""
+    found = {}
+    for width in (200, 270, 320, 600):
+        page.set_viewport_size({"width": width, "height": 900})
+        title, values = page.locator(".rb-compare-panel").first.evaluate(box)
+        found[width] = values[0] == values[1], values[0] == values[1] or title[1] < values[0]
+
+    assert all(is_apart for _, is_apart in found.values()), found
+    assert [is_hidden for is_hidden, _ in found.values()][::3] == [True, False]
+
+
 def test_a_and_b_are_chosen_by_keys(opened: Open, greys: list[Path]) -> None:
     """A takes the next file for A, B for B, and neither the other's; of two, both swap."""
     page = opened(greys)

@@ -38,7 +38,7 @@ const model = {
   off: () => {},
   send: (content) => { (window.sent ??= []).push(content); return window.hasEnded ? Promise.reject(new Error("Cannot send")) : Promise.resolve(); },
 };
-window.say = (content) => (listeners.get("msg:custom") ?? []).forEach((listener) => listener(content, []));
+window.say = (content, buffers = []) => (listeners.get("msg:custom") ?? []).forEach((listener) => listener(content, buffers));
 window.happen = (name) => (listeners.get(name) ?? []).forEach((listener) => listener());
 window.put = (name, value) => { told[name] = value; happen(`change:${name}`); };
 """

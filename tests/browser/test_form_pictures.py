@@ -19,6 +19,8 @@ from PIL import ImageDraw
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, expect
 
 from reelbook.display import theme
+from reelbook.display.synced_clips import render_transport
+from reelbook.widgets.forms.form_scripts import NO_CLIP
 from reelbook.widgets.forms.pictures import picture_previews
 from reelbook.widgets.forms.pictures.form_pictures import Pictures
 from tests.browser.axe import beyond, faint, findings, tabbed
@@ -48,6 +50,7 @@ Scheme = Literal["light", "dark"]
 # A form of these fields alone, and a link that carries messages to this process; what the form would draw itself is left out.
 PAGE = """<!doctype html><html lang=en><meta charset=utf-8><title>Form</title>
 <style>:root{color-scheme:light dark}body{margin:12px;background:Canvas}.rbf>section{margin:0 0 16px}</style><div class="rb rbf" id=root></div>
+<script>CONSTANTS</script>
 <script type=module>
 import { CONTROLS } from "/form_fields.js";
 import "/form_image.js";
@@ -243,7 +246,11 @@ def opened(common: Common, tmp_path: Path) -> Iterator[Callable[..., Form]]:
     def serve(route: Route) -> None:
         name = route.request.url.rpartition("/")[2]
         if name == "":
-            route.fulfill(body=PAGE.replace("FIELDS", json.dumps(FIELDS), 1), content_type="text/html")
+            constants = f"var FORM_TRANSPORT = {json.dumps(render_transport([NO_CLIP]))};"
+            body = PAGE.replace("FIELDS", json.dumps(FIELDS), 1).replace("CONSTANTS", constants, 1)
+            route.fulfill(body=body, content_type="text/html")
+        elif route.request.url.startswith("http://form.invalid/display/assets/clock"):
+            route.fulfill(body=theme.read_asset(name), content_type="text/javascript")
         elif route.request.url.startswith("http://form.invalid/form") and name.endswith(".js"):
             text = (ASSETS / name).read_text(encoding="utf-8")
             for told, instead in QUICKER.items() if common.is_hasty else ():
@@ -262,7 +269,7 @@ def opened(common: Common, tmp_path: Path) -> Iterator[Callable[..., Form]]:
         kernel = common.kernel = Kernel(tmp_path / "media")
         page.goto("http://form.invalid/")
         sheets = [
-            Path(theme.__file__).parent / "assets" / "tokens.css",
+            *(Path(theme.__file__).parent / "assets" / name for name in ("tokens.css", "clock.css")),
             *(ASSETS / f"form{part}.css" for part in ("", "_image", "_timeline")),
         ]
         page.add_style_tag(content="".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
@@ -652,12 +659,12 @@ def test_what_the_judge_says_is_marked(opened: Callable[..., Form]) -> None:
 
 
 SAMPLES = """() => new Promise(done => {
-  const player = document.querySelector('.rbf-tl-player'), play = player.querySelector('button');
+  const player = document.querySelector('.rbf-tl-player'), play = player.querySelector('[data-rb-do=play]');
   const samples = []; let began = 0;
   const look = now => {
     began ||= now;
     samples.push([now - began, Number(player.dataset.frame), Number(player.dataset.picture)]);
-    if (play.textContent === 'Play') done(samples); else requestAnimationFrame(look);
+    if (play.ariaLabel === 'Play') done(samples); else requestAnimationFrame(look);
   };
   play.click();
   requestAnimationFrame(look);
@@ -673,7 +680,7 @@ def test_the_preview_shows_each_frame_at_its_time(opened: Callable[..., Form]) -
 
     form.line.get_by_role("button", name="Preview").click()
     player = form.line.get_by_role("group", name="Preview")
-    expect(player).to_contain_text("frame 1 of 15 · 0.00 s")
+    expect(player).to_contain_text("1 of 15 · 0.00 s")
     expect(player.get_by_role("button", name="Play")).to_be_visible()
     # Played again where a busy machine took the page away for too long: three times in a row it is the preview.
     for _ in range(3):
@@ -710,7 +717,7 @@ def test_the_preview_is_stepped_and_scrubbed(opened: Callable[..., Form]) -> Non
         ]
     )
     form.line.get_by_role("button", name="Preview").click()
-    player, slider = form.line.locator(".rbf-tl-player"), form.line.get_by_label("Frame", exact=True)
+    player, slider = form.line.locator(".rbf-tl-player"), form.line.get_by_label("frame", exact=True)
 
     slider.focus()
     seen = []
@@ -726,11 +733,11 @@ def test_the_preview_is_stepped_and_scrubbed(opened: Callable[..., Form]) -> Non
     assert [abs(first[place] - (52, 110, 182)[place]) < 8 for place in range(3)] == [True] * 3
     assert [abs(second[place] - (64, 110, 174)[place]) < 8 for place in range(3)] == [True] * 3
     expect(player).to_contain_text("c.png, which is not loaded here")
-    expect(slider).to_have_attribute("aria-valuetext", "frame 17 of 17, picture 3")
+    expect(slider).to_have_attribute("aria-valuetext", "frame 17 of 17, 0.67 s, picture 3")
     form.page.evaluate("addEventListener('keydown', event => window.leaked = event.key)")
-    player.get_by_role("button", name="Play").press(" ")
+    slider.press(" ")
     expect(player.get_by_role("button", name="Pause")).to_be_visible()
-    player.get_by_role("button", name="Pause").press(" ")
+    slider.press(" ")
     assert form.page.evaluate("window.leaked") is None
     form.page.evaluate("fill({...link.draft, fps: 'fast'})")
     expect(player.get_by_role("button", name="Play")).to_be_disabled()

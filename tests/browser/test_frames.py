@@ -101,7 +101,7 @@ def page(chromium: Browser) -> Iterator[Page]:
 
 def open_page(page: Page, folder: Path, boxes: Sequence[Markup]) -> None:
     """A page with these clips."""
-    script = Markup(bundle_scripts("clock.js") + READ_NUMBER + SCRIPT)
+    script = Markup(bundle_scripts("clock.js", "clock_clip.js") + READ_NUMBER + SCRIPT)
     (folder / "page.html").write_text(PAGE.format(render_style(STYLE), Markup("").join(boxes), script))
     page.goto((folder / "page.html").as_uri())
     page.wait_for_function("window.clips?.length >= 0")

@@ -151,6 +151,27 @@ def test_a_click_shows_one_large_and_axes_lead_to_the_others(opened: Open, folde
     expect(page.locator("[data-rb-viewer]")).to_have_attribute("data-view", "grid")
 
 
+def test_keys_alone_go_into_the_large_view_and_back(opened: Open, folder: Path) -> None:
+    """What was pressed is out of view then: the keys must reach the clip, and afterwards the run that they came from."""
+    page = opened(table_of(folder, rows=2, cols=3, kinds=[KINDS[0]]))
+    wait_until_loaded(page)
+    name = page.locator("figure .rb-name").nth(4)
+
+    name.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-rb-viewer]")).to_have_attribute("data-view", "one")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"{ROOT}.clock.frame === 1")
+    page.keyboard.press("Escape")
+    expect(name).to_be_focused()
+
+    page.locator("figure .rb-clip").nth(2).click()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"{ROOT}.clock.frame === 2")
+    page.keyboard.press("Escape")
+    expect(page.locator("[data-rb-viewer]")).to_have_attribute("data-view", "grid")
+
+
 def test_an_axis_of_many_values_is_a_slider(opened: Open, folder: Path) -> None:
     """Which keys move, too."""
     page = opened(table_of(folder, rows=1, cols=12, kinds=[KINDS[0]]), view="one", cols="guidance")

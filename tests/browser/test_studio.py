@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import base64
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 import reelbook as rb
+from reelbook.display.compare.compared_items import Item
+from reelbook.display.compare.comparison import Comparison
+from reelbook.display.compare.comparison_html import render_comparison_markup, render_differences
 from reelbook.widgets.forms.form_scripts import pack_studio_script
+from reelbook.widgets.send_file import make_messages
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import shot
 from tests.browser.test_form_hostile import page_with
 from tests.browser.test_hostile import page_of
+from tests.clips import DARKEST, STEP, film
 
 pytestmark = pytest.mark.browser
 
@@ -30,6 +36,7 @@ studio"""
 PARTS = ".rbs"
 TEXT = rb.TextToVideo.endpoint_id
 ROOM = 60_000
+HOSTILE = "<img src=x onerror='top.__pwned=1'>"
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +113,7 @@ def test_a_model_is_chosen_by_keyboard_and_its_form_comes_back(studio: OpenNoteb
 
 
 def test_what_is_run_is_in_the_gallery_and_in_the_costs(studio: OpenNotebook) -> None:
-    """It plays large in the gallery, and its inputs come back into the form; it and an earlier one stand on one clock."""
+    """It plays large in the gallery, and its inputs come back into the form; it and an earlier one are compared."""
     page = studio.page
     page.locator("[data-field=num_frames] input[type=text]").first.fill("9")
     page.locator("[data-field=resolution]").get_by_role("radio", name="480p").check()
@@ -136,12 +143,20 @@ def test_what_is_run_is_in_the_gallery_and_in_the_costs(studio: OpenNotebook) ->
     for place in (0, 1):
         page.locator(".rbs-tick input").nth(place).check()
     page.get_by_role("button", name="Compare", exact=True).click()
-    expect(page.locator(".rbs-compare video")).to_have_count(2)
-    page.locator(".rbs-compare [data-rb-do=play]").click()
-    expect(page.locator(".rbs-compare [data-loaded=decoded] canvas")).to_have_count(2)
-    expect(page.locator(".rbs-compare [data-rb-do=told]")).not_to_contain_text(re.compile("^1 of"))
-    page.locator(".rbs-compare [data-rb-do=play]").click()
+    beside = page.locator(".rbs-compare")
+    stage = beside.locator(".rb-compare-stage")
+    expect(beside.get_by_role("slider", name="Wipe between A and B")).to_be_visible()
+    expect(beside.locator("[data-loaded=decoded]")).to_have_count(2)
+    expect(beside.locator("[data-rb-differences]")).to_contain_text("A and B: mean absolute difference")
+    expect(beside.get_by_role("region", name="what differs")).to_contain_text("a green tram")
     shot(page, "studio-compare")
+    stage.locator(".rb-compare-view").first.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    expect(stage).to_have_attribute("data-frame", "1")
+    beside.get_by_role("button", name="Difference").click()
+    expect(beside.get_by_label("Amplified by")).to_be_visible()
+    shot(page, "studio-compare-difference")
     page.locator(".rbs-compare").get_by_role("button", name="Close").click()
 
     for words, own, before in (("green TRAM", 0, 1), ("paper", 1, 0), ("", 1, 1)):
@@ -264,3 +279,96 @@ def test_a_run_that_nobody_tells_of_is_uncertain(chromium: Browser) -> None:
         expect(cards(page).first.locator("b")).to_have_text("uncertain")
         expect(cards(page).first.locator(".rbs-state")).to_have_text("?uncertain≈ 53 credits")
         expect(large).to_have_text("?uncertain · it was running")
+
+
+COMPARED = """async ({ markup, differences, clips }) => {
+  const until = async (found) => { while (!found()) await new Promise(requestAnimationFrame); };
+  await until(() => sent.some(({ do: what }) => what === "compare"));
+  const compared = sent.find(({ do: what }) => what === "compare").runs;
+  say({ compared: ["others"], markup: "<p>of another page</p>" });
+  say({ compared, markup });
+  say({ compared, markup });
+  await until(() => clips.every(([[run]]) => sent.some((one) => one.do === "bring" && one.run === run)));
+  for (const [, content, data] of clips) say(content, [Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0))]);
+  say({ compared, differences });
+}"""
+GREYS = """() => {
+  const { views, clock, stage } = document.querySelector("[data-rb-compare]").compare;
+  return [stage.dataset.frame, views.filter(({ el }) => !el.hidden).map(({ context }) => context.getImageData(20, 20, 1, 1).data[0])];
+}"""
+
+
+def compare(page: Page, tmp_path: Path, *, count: int) -> None:
+    """Open a gallery of so many clips, choose all and compare them."""
+    bare = tmp_path / "studio.html"
+    bare.write_text(page_with(pack_studio_script()[1], gallery_of(count), draws="renderStudio"), encoding="utf-8")
+    page.goto(bare.as_uri())  # By plain HTTP a page may not decode.
+    page.locator(".rbs-tick input").first.wait_for()
+    for place in range(count):
+        page.locator(".rbs-tick input").nth(place).check()
+    page.get_by_role("button", name="Compare", exact=True).click()
+    files = [film(tmp_path / f"{place}.mp4", frames=9, size=(640, 360), noise=place) for place in range(count)]
+    items = [Item(f"run {place}", file, {"seed": str(place), "prompt": HOSTILE}, key=f"{place} 0") for place, file in enumerate(files)]  # fmt: skip
+    comparison = Comparison(items)
+    markup = render_comparison_markup(comparison, with_differences=False)
+    clips = []
+    for place, file in enumerate(files):
+        ((content, data),) = make_messages(file.path, [str(place), 0])
+        clips.append([[str(place)], content, base64.b64encode(data).decode()])
+    page.evaluate(COMPARED, {"markup": str(markup), "differences": str(render_differences(comparison)), "clips": clips})
+    expect(page.locator(".rbs-compare [data-loaded=decoded]")).to_have_count(count)
+
+
+def gallery_of(count: int) -> dict[str, Any]:
+    """A gallery of clips."""
+    file = {"kind": "video/mp4", "name": "a.mp4", "width": 640, "height": 360, "frames": 9, "rate": 24}
+    card = {"status": "completed", "mark": "●", "model": TEXT, "name": TEXT, "lead": "a boat", "text": "a boat", "file": file, "count": 1}  # fmt: skip
+    return {"part": "gallery", "cards": [{**card, "key": str(place)} for place in range(count)], "script_key": ""}
+
+
+def test_several_runs_are_compared_in_step(offline_page: Page, tmp_path: Path) -> None:
+    """More than two begin side by side; any two of them are composed; and what is closed is given back."""
+    page = offline_page
+    compare(page, tmp_path, count=3)
+    beside = page.locator(".rbs-compare")
+    expect(beside.locator(".rb-compare-view:visible")).to_have_count(3)
+    expect(beside.locator("[data-rb-chart]")).to_be_visible()
+    beside.locator(".rb-compare-view").first.focus()
+    found = []
+    page.keyboard.press("Home")
+    for frame in range(4):
+        expect(beside.locator(".rb-compare-stage")).to_have_attribute("data-frame", str(frame))
+        found.append(page.evaluate(GREYS))
+        page.keyboard.press("ArrowRight")
+    beside.get_by_role("button", name="Difference").click()
+    expect(beside.locator(".rb-compare-view:visible")).to_have_count(1)
+    expect(beside.get_by_label("File B").locator("option")).to_have_count(3)
+    fired = page.evaluate("window.__pwned ?? 0")
+    page.keyboard.press("Escape")
+    expect(beside).to_have_count(0)
+    expect(page.get_by_role("button", name="Compare", exact=True)).to_be_focused()
+    owners = page.evaluate("reelbookFrames.owners.size")
+
+    for frame, (at, greys) in enumerate(found):
+        assert at == str(frame)
+        assert [round((grey - DARKEST) / STEP) for grey in greys] == [frame] * 3
+    assert fired == 0
+    assert owners == 0
+
+
+@pytest.mark.parametrize(("size", "scheme"), [((1280, 800), "light"), ((360, 800), "dark")])
+def test_a_comparison_in_a_studio_is_for_everybody(offline_page: Page, tmp_path: Path, size: tuple[int, int], scheme: Any) -> None:  # fmt: skip
+    """Nothing grave for axe, enough contrast, and nothing sticks out."""
+    page = offline_page
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.emulate_media(color_scheme=scheme)
+    compare(page, tmp_path, count=2)
+    page.add_style_tag(content=":root{color-scheme:light dark;background:Canvas}")
+    expect(page.locator(".rbs-compare .rb-compare-handle")).to_be_visible()
+    expect(page.locator(".rbs-compare [data-rb-chart]")).to_be_visible()
+    shot(page, f"studio-compare-{scheme}-{size[0]}")
+    grave = [*findings(page, PARTS, colours=False), *faint(page, PARTS)]
+    sticking = beyond(page, PARTS)
+
+    assert grave == []
+    assert sticking == []

@@ -601,7 +601,7 @@ FILES = (
 class TestScripts:
     """Scripts of several files, which a notebook has to hold in one."""
 
-    @pytest.mark.parametrize("name", ["table.js", "clock.js", "figure.js", "report.js", "plot.js"])
+    @pytest.mark.parametrize("name", ["table.js", "grid.js", "figure.js", "report.js", "plot.js"])
     def test_a_module_has_all_it_needs(self, name: str) -> None:
         """Every file once and after what it imports; nothing is left that asks for an address, and nothing ends the element."""
         text = bundle_scripts(name)
@@ -612,7 +612,7 @@ class TestScripts:
         assert not {"</script", "<!--", "<script"} & set(re.findall(r"</?script|<!--", text))
         assert str(render_script(name)) == f'<script type="module">{text}</script>'
 
-    @pytest.mark.parametrize("name", ["table.js", "clock.js", "plot.js"])
+    @pytest.mark.parametrize("name", ["table.js", "grid.js", "plot.js"])
     def test_what_is_imported_stands_before_its_use(self, name: str) -> None:
         """The files that a script names are in its module, before its own text; each of them is a script of its own, too."""
         text, own = (
@@ -632,7 +632,7 @@ class TestScripts:
 
     def test_comments_stay_at_home(self) -> None:
         """What explains a script to us makes no notebook heavier; what only looks like a comment is kept."""
-        text = bundle_scripts("table.js", "clock.js")
+        text = bundle_scripts("table.js", "clock.js", "clock_clip.js", "clock_controls.js")
 
         assert not re.search(r"^\s*(?://|/\*\*[^\n]*\*/$|\* )", text, re.MULTILINE)
         assert "/\\.(mp4|m4v|mov|webm|mkv)$/i" in text

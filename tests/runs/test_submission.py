@@ -6,16 +6,20 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.runs import follower
+from reelbook.runs import follower, submission
 from reelbook.runs.submission import Submission
+from reelbook.storage.ledger import transitions
 from reelbook.storage.ledger.budget import Budget
+from reelbook.transport.picture_sources import build_request_input
 from reelbook.util.background_loop import background
 from tests.support import Served, as_data_uri, deep, png
 from tests.transport.variants import Hosted, Received, Reply, page
@@ -421,3 +425,106 @@ def test_a_service_is_the_same_in_another_spelling(hosted: Hosted, tmp_path: Pat
 
     assert found == [False, True, True]
     assert len(hosted.seen("POST", RUN)) == 1
+
+
+def test_a_request_arrives_after_its_row_says_that_it_is_sent(
+    hosted: Hosted, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the disk takes: a row that says less, read after a crash, would be paid for again."""
+    events: list[object] = []
+    mark_sending = transitions.mark_sending
+
+    def mark_slowly(*arguments: Any, **options: Any) -> None:
+        time.sleep(0.2)
+        mark_sending(*arguments, **options)
+        events.append("written")
+
+    def answer(_: Received) -> Reply:
+        events.append("received")
+        events.append(states(client))
+        return Reply(200, {"requestId": "r1"})
+
+    monkeypatch.setattr(transitions, "mark_sending", mark_slowly)
+    hosted.on("POST", RUN, answer)
+    _script(hosted, "r1", _set())
+    client.run(BOAT)
+
+    assert events == ["written", "received", [("sending", 0, None)]]
+
+
+def test_a_claim_that_was_renewed_meanwhile_is_not_sent(
+    hosted: Hosted, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row has the same owner and the same state; only its attempt says that another submission sends it."""
+    build = build_request_input
+
+    async def build_late(*arguments: Any, **options: Any) -> Any:
+        await client._ledger.transact(lambda db: db.execute("UPDATE runs SET attempt = attempt + 1").rowcount)
+        return await build(*arguments, **options)
+
+    monkeypatch.setattr(submission, "build_request_input", build_late)
+    hosted.on("POST", RUN, {"requestId": "r1"})
+
+    with pytest.raises(rb.ReelbookError, match="Nothing was sent"):
+        client.run(BOAT)
+    assert hosted.seen("POST", RUN) == []
+
+
+def test_an_accepted_run_is_in_the_second_copy(hosted: Hosted, client: Client) -> None:
+    """Out of which a ledger that was lost, or restored from a backup, learns what is paid."""
+    hosted.on("POST", RUN, {"requestId": "r1"})
+    _script(hosted, "r1", _set())
+    client.run(BOAT)
+
+    (line,) = client._ledger.read_acceptances()
+    assert (line["request_id"], line["model"], line["attempt"]) == ("r1", BOAT.endpoint_id, 1)
+
+
+def test_an_accepted_run_is_recorded_as_soon_as_the_library_can_be_written(
+    hosted: Hosted, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk between the answer and its record must not lose the request."""
+    left, transact = [3], client._ledger.transact
+
+    async def transact_on_a_full_disk(work: Any, *, line: Any = None) -> Any:
+        if line is not None and left[0]:
+            left[0] -= 1
+            raise rb.LibraryError(str(client._ledger.folder), "the disk is full")
+        return await transact(work, line=line)
+
+    monkeypatch.setattr(submission, "RECORD_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(client._ledger, "transact", transact_on_a_full_disk)
+    hosted.on("POST", RUN, {"requestId": "r1"})
+    _script(hosted, "r1", _set())
+    client.run(BOAT)
+
+    assert left == [0]
+    assert states(client) == [("stored", 0, "r1")]
+    assert len(hosted.seen("POST", RUN)) == 1
+
+
+def test_a_refused_repetition_says_nothing_about_the_first_request(hosted: Hosted, tmp_path: Path) -> None:
+    """It stays to be repeated, with the same key and the same body, and its price counts until then."""
+    posts: list[tuple[str, bytes]] = []
+    answers = iter([*[Reply(fault="close")] * 4, Reply(422, {"detail": "not now"}), Reply(200, {"requestId": "r1"})])
+
+    def answer(received: Received) -> Reply:
+        posts.append((received.headers["idempotency-key"], received.body))
+        return next(answers)
+
+    hosted.on("GET", "/", {"service": "x", "id": "svc-1", "features": ["idempotency"]})
+    hosted.on("POST", RUN, answer)
+    _script(hosted, "r1", _set())
+    found = []
+    with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
+        for wrong in (rb.UncertainRun, rb.Refused):
+            with pytest.raises(wrong):
+                client.run(BOAT)
+            query = "SELECT state, attempt_key IS NOT NULL, body IS NOT NULL FROM runs"
+            found += client._ledger.read(lambda db: db.execute(query).fetchall())  # noqa: B023  # Run at once.
+        run = client.run(BOAT)
+
+    assert found == [("planned", 1, 1)] * 2
+    assert run.status == "completed"
+    assert len(posts) == 6
+    assert len(set(posts)) == 1

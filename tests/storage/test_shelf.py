@@ -247,6 +247,16 @@ def test_the_names_of_a_remote_shelf_are_listed_without_fetching_them(url: str, 
     assert not (tmp_path / "there").exists()
 
 
+def test_a_strange_name_on_a_remote_shelf_is_not_fetched(url: str, tmp_path: Path) -> None:
+    """Even with the right content: what a file is called here comes from a short list."""
+    path = Shelf(url, cache=tmp_path / "here").keep(b"kept", ".png")
+    system, root = fsspec.core.url_to_fs(url)
+    system.mv(f"{root}/{path.name[:2]}/{path.name}", f"{root}/{path.name[:2]}/{path.stem}.html")
+
+    assert Shelf(url, cache=tmp_path / "there").find(path.stem) is None
+    assert not [*tmp_path.glob("there/*.html")]
+
+
 def test_discarding_reaches_the_remote_shelf(url: str, tmp_path: Path) -> None:
     """Also from a machine that never fetched the file."""
     path = Shelf(url, cache=tmp_path / "here").keep(b"kept", ".png")

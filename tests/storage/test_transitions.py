@@ -351,6 +351,16 @@ def test_only_the_owner_lets_go(db: Ledger) -> None:
     assert transitions.get_entry(db, run).owner == "there"
 
 
+def test_only_a_paid_run_that_nobody_alive_owns_is_taken_over(db: Ledger) -> None:
+    """Who waits for another process may ask as often as it likes."""
+    run, unpaid = accepted(db, PLAIN, THERE), claimed(db, PLAIN, THERE, take=1)
+
+    owners = [crash_recovery.take_over(db, run, keeper).owner for keeper in (HERE, AFTER_THERE)]
+
+    assert owners == ["there", "here"]
+    assert crash_recovery.take_over(db, unpaid, HERE).owner is None
+
+
 # What the service says.
 
 

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..display.compare.compared_items import Item
+from ..display.compare.compared_items import Item, format_inputs, format_plain
 from ..display.compare.comparison import Comparison
 from ..display.report.layout import find_input_columns, format_table_value
-from ..display.run_text import format_value
 from ..display.sheets.sheet_entries import read_entries
 from ..errors import ReelbookError
 from ..media.local_file import LocalFile
 from ..media.metadata.input_record import parse_record_input
-from ..models.base import Input
 from ..models.service_file import File
 from ..runs.run import Run
 from ..storage.select_runs import find_table
@@ -67,7 +65,7 @@ def _find_items(given: Any) -> list[Item]:
 
 def _read_run(run: Run) -> list[Item]:
     name = f"run {run.request_id[:8]}" if run.request_id else "run"
-    inputs = _format_input(run.input)
+    inputs = format_inputs(run.input)
     seed = getattr(run.output, "seed", None)
     if seed is not None:
         inputs["seed"] = str(seed)
@@ -116,16 +114,10 @@ def _read_file_inputs(file: LocalFile) -> dict[str, str]:
         known = file.provenance
     except (ReelbookError, OSError):
         return {}
-    found = _format_input(known.input) if known.input is not None else _format_values(known.values, known.model)
+    found = format_inputs(known.input) if known.input is not None else _format_values(known.values, known.model)
     if known.seed is not None:
         found["seed"] = str(known.seed)
     return {**found, "model": known.model} if known.model else found
-
-
-def _format_input(value: Any) -> dict[str, str]:
-    if not isinstance(value, Input):
-        return {}
-    return {name: _format_one(getattr(value, name)) for name in type(value).model_fields}
 
 
 def _format_values(values: Any, model: Any) -> dict[str, str]:
@@ -133,10 +125,4 @@ def _format_values(values: Any, model: Any) -> dict[str, str]:
     if not isinstance(values, Mapping):
         return {}
     typed = parse_record_input(model, values) if isinstance(model, str) else None
-    return _format_input(typed) if typed else {str(name): _format_one(value) for name, value in values.items()}
-
-
-def _format_one(value: Any) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return "none" if value is None or value in ((), [], "") else format_value(value)
+    return format_inputs(typed) if typed else {str(name): format_plain(value) for name, value in values.items()}

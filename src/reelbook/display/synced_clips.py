@@ -13,8 +13,8 @@ from markupsafe import Markup
 if TYPE_CHECKING:
     from ..media.frame_index import FrameIndex
 
-STYLE, SCRIPT = "clock.css", "clock.js"
-"""The assets of a page with clips, once: `render_style(STYLE)`, and `render_script(SCRIPT)` after the last group."""
+STYLE = "clock.css"
+"""The style sheet of a page with clips, once: `render_style(STYLE)`."""
 
 SPEEDS = ((0.25, "¼ ×"), (0.5, "½ ×"), (1.0, "1 ×"), (2.0, "2 ×"))
 

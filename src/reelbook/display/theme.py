@@ -8,7 +8,8 @@ from importlib.resources import files
 
 from markupsafe import Markup
 
-_IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', re.MULTILINE)
+# Scripts of another package may use those of this one.
+_IMPORT = re.compile(r'^import \{[^}]*\} from "(?:\./|((?:\.\./)+display/assets/))([\w.]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async |function |class |const ))", re.MULTILINE)
 # Complete lines only; no string in the scripts matches.
 _COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*(?:(?!\*/).)*\*/[ \t]*)\n", re.MULTILINE | re.DOTALL)
@@ -46,8 +47,8 @@ def _collect_scripts(name: str, texts: dict[str, str], package: str) -> None:
     if name in texts:
         return
     text = read_asset(name, package)
-    for needed in _IMPORT.findall(text):
-        _collect_scripts(needed, texts, package)
+    for is_ours, needed in _IMPORT.findall(text):
+        _collect_scripts(needed, texts, __package__ if is_ours else package)
     texts[name] = _EXPORT.sub("", _COMMENT.sub("", _IMPORT.sub("", text))).strip() + "\n"
 
 

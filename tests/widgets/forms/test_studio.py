@@ -302,6 +302,25 @@ def test_inputs_of_a_card_come_back_into_the_form_of_their_model(
     assert page.studio.value.fps == 5.0
 
 
+def test_chosen_runs_are_compared(client: Client, opened: Callable[..., Watched]) -> None:
+    """The viewer of `rb.compare` with the keys of the gallery, and then the differences; what is no run is told in words."""
+    page = opened()
+    keys = [page.run(stitch(speed))["key"] for speed in (6.0, 7.0)]
+
+    page.tell(page.gallery, do="compare", runs=keys)
+    viewer = page.answer("markup")
+    later = page.answer("differences")
+    page.tell(page.gallery, do="compare", runs=[keys[0], "none"])
+    alone = page.answer("trouble")
+
+    assert viewer["compared"] == later["compared"] == keys
+    assert [f'data-rb-key="{key} 0"' in viewer["markup"] for key in keys] == [True, True]
+    assert "fps 6" in viewer["markup"]
+    assert "data-rb-differences" not in viewer["markup"]
+    assert "mean absolute difference" in later["differences"]
+    assert "two or more" in alone["trouble"]
+
+
 def test_earlier_runs_come_a_page_at_a_time(
     client: Client, opened: Callable[..., Watched], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -434,6 +453,7 @@ def test_a_message_that_makes_no_sense_changes_nothing(opened: Callable[..., Wat
     odd: list[Any] = [
         None, 7, [], {}, {"do": 1}, {"do": "show"}, {"do": "use", "run": 7}, {"do": "facts", "run": "x"},
         {"do": "earlier", "turn": "1"}, {"do": "earlier", "turn": 1, "from": -1}, {"do": "poster", "run": []}, {"do": "cancel"},
+        {"do": "compare"}, {"do": "compare", "runs": 7}, {"do": "compare", "runs": [[], None]},
     ]  # fmt: skip
 
     for content in odd:

@@ -6,9 +6,9 @@
  * again when it comes into view. Frame counts and rates come from Python; a browser knows neither.
  */
 
-import { Clip } from "./clock_clip.js";
-import { buttons, keys } from "./clock_controls.js";
 import { middleOf, within } from "./clock_time.js";
+
+/** @typedef {import("./clock_clip.js").Clip} Clip */
 
 const MAX_PLAYED = 32; // Browsers refuse to hold many more players than this at once on a telephone.
 
@@ -40,10 +40,11 @@ export class Clock extends EventTarget {
 
   /** Rate and number of frames of all clips together; again when clips have come or changed. */
   measure() {
-    const at = this.#at;
+    const at = this.time;
     this.rate = Math.max(...this.clips.map((clip) => clip.rate), 1);
     const counts = this.clips.map((clip) => (this.#by === "frame" ? clip.frames : Math.round(clip.seconds * this.rate)));
     this.frames = Math.max(...counts, 1);
+    if (this.#range && this.#range[1] >= this.frames) this.#range = null; // Its end would never come.
     this.#set(at);
     this.#notify();
   }
@@ -245,26 +246,6 @@ export class Clock extends EventTarget {
   }
 }
 
-/**
- * Give a group of clips its clock, its buttons and its keys.
- * @param {HTMLElement} root @param {(box: HTMLElement) => Clip} make
- */
-export function attach(root, make = (box) => new Clip(box)) {
-  const boxes = /** @type {HTMLElement[]} */ ([...root.querySelectorAll("[data-rb-clip]")]);
-  const clips = boxes.map(make);
-  if (!clips.length) return null;
-  const clock = new Clock(clips);
-  for (const clip of clips) {
-    if (clip.video) clip.video.controls = false;
-    clip.box.addEventListener("click", () => clock.toggle());
-  }
-  buttons(root, clock);
-  root.addEventListener("keydown", (event) => keys(event, clock));
-  watchView(clock);
-  watchPage(clock);
-  return clock;
-}
-
 /** Clips join when they come into view, and leave when they go. @param {Clock} clock @returns {{add: (clip: Clip) => void, stop: () => void}} */
 export function watchView(clock) {
   /** @type {Map<Element, Clip>} */
@@ -299,8 +280,4 @@ export function watchPage(clock) {
   };
   document.addEventListener("visibilitychange", change);
   return () => document.removeEventListener("visibilitychange", change);
-}
-
-for (const root of /** @type {NodeListOf<HTMLElement & {clock?: Clock | null}>} */ (document.querySelectorAll("[data-rb-clock]"))) {
-  if (!("clock" in root) && !root.closest("[data-rb-viewer]")) root.clock = attach(root);
 }

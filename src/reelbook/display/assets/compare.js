@@ -16,7 +16,7 @@ const MAX_SIDE = 8192;
 const STILLS = "Small copies of the middle frames, until the files are here.";
 
 /** The viewer of one comparison. */
-class CompareViewer {
+export class CompareViewer {
   /** @type {import("./compare_controls.js").Choice} */
   choice = { mode: "wipe", isDown: false, share: 0.5, opacity: 0.5, factor: 4, rate: 1, isFlickering: !matchMedia("(prefers-reduced-motion: reduce)").matches };
   camera = new CompareCamera();
@@ -28,12 +28,15 @@ class CompareViewer {
   #isAwake = false;
   #hasB = false;
   #timer = 0;
+  #forget = () => {};
 
-  /** @param {HTMLElement} root */
-  constructor(root) {
+  /** @param {HTMLElement & {compare?: CompareViewer}} root @param {import("./compare_item.js").Bring} [bring] */
+  constructor(root, bring) {
     this.root = root;
+    root.dataset.rbReady = "";
+    root.compare = this;
     this.room = compareMade("div", { class: "rb-compare-room", "aria-hidden": "true" });
-    this.items = [.../** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("[data-rb-item]"))].map((figure) => new CompareItem(figure, this.room));
+    this.items = [.../** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("[data-rb-item]"))].map((figure) => new CompareItem(figure, this.room, bring));
     /** Which of the items are A and B. */
     this.pair = [0, 1];
     this.clock = new Clock(this.items.flatMap(({ clip }) => clip ?? []));
@@ -81,23 +84,33 @@ class CompareViewer {
     });
     new ResizeObserver(() => this.#measure()).observe(this.stage);
     new IntersectionObserver(([{ isIntersecting }]) => this.#see(isIntersecting)).observe(this.stage);
-    watchPage(clock);
+    this.#forget = watchPage(clock);
   }
 
   /** @param {boolean} isInView */
   #see(isInView) {
     this.#isInView = isInView;
-    if (!isInView && !this.root.isConnected) {
-      clearInterval(this.#timer);
-      this.clock.close();
-      for (const item of this.items) item.close();
-      return;
-    }
+    if (!isInView && !this.root.isConnected) return this.close();
     this.#arrange();
     if (!isInView || this.#isAwake || !this.clock.clips.length) return;
     this.#isAwake = true;
     // The frame of the stills, so that nothing jumps.
     this.clock.seek(Math.floor(this.clock.frames / 2));
+  }
+
+  /** Stop, and give all memory back. */
+  close() {
+    clearInterval(this.#timer);
+    this.#forget();
+    this.clock.close();
+    for (const item of this.items) item.close();
+  }
+
+  /** The differences, where they come after the viewer: below the buttons, which stay where they are. @param {Node} markup */
+  addDifferences(markup) {
+    (this.root.querySelector(".rb-compare-transport") ?? this.live).after(markup);
+    this.chart = compareChart(this.root, this.clock);
+    this.chart.draw(this.items[this.pair[0]].place, this.items[this.pair[1]].place);
   }
 
   /** The items on the stage. */
@@ -312,7 +325,5 @@ function makeView() {
 }
 
 for (const found of document.querySelectorAll("[data-rb-compare]:not([data-rb-ready])")) {
-  const root = /** @type {HTMLElement & {compare?: CompareViewer}} */ (found);
-  root.dataset.rbReady = "";
-  if (root.querySelectorAll("[data-rb-item]").length > 1) root.compare = new CompareViewer(root);
+  if (found.querySelectorAll("[data-rb-item]").length > 1) new CompareViewer(/** @type {HTMLElement} */ (found));
 }

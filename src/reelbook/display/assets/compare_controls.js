@@ -46,7 +46,7 @@ function chosen(name, options, value, act) {
  */
 export function compareControls(choice, changed, camera) {
   const modes = Object.entries(MODES).map(([mode, text]) => {
-    const button = pressed(text, text, () => { choice.mode = /** @type {any} */ (mode); update(); });
+    const button = pressed(text, text, () => choose(/** @type {any} */ (mode)));
     button.dataset.rbMode = mode;
     return button;
   });
@@ -63,6 +63,8 @@ export function compareControls(choice, changed, camera) {
     options.replaceChildren(...parts(choice.mode));
     changed();
   };
+  /** @param {keyof typeof MODES} mode */
+  const choose = (mode) => { choice.mode = mode; update(); };
   camera.addEventListener("change", () => {
     const words = `${Math.round(100 * camera.scale)} %`;
     percent.textContent = words;
@@ -70,7 +72,7 @@ export function compareControls(choice, changed, camera) {
   });
   const bar = compareMade("div", { class: "rb-compare-bar" },
     compareMade("div", { class: "rb-compare-modes", role: "group", "aria-label": "Compare by" }, ...modes), zoom);
-  return { bar, options, update };
+  return { bar, options, update, choose };
 }
 
 /** What each mode can be set to. @param {Choice} choice @param {() => void} update @returns {(mode: keyof typeof MODES) => (Node | string)[]} */

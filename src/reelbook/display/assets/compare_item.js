@@ -9,6 +9,8 @@ import { ASK_AGAIN, bringFile, onKernel } from "./kernel_files.js";
 const NOBODY = "Run the cell again to compare them frame by frame; these are small copies of the middle frames.";
 const CONNECTING = 1000; // Milliseconds.
 
+/** @typedef {typeof bringFile} Bring Gets the file of a key and a row. */
+
 /** A clip or a picture. Dispatches `change` when there is something else to draw, or to say. */
 export class CompareItem extends EventTarget {
   words = "";
@@ -23,9 +25,10 @@ export class CompareItem extends EventTarget {
   #exact = null;
   #isRefining = false;
 
-  /** @param {HTMLElement} figure @param {HTMLElement} room Where the boxes of clips are put; they are not seen. */
-  constructor(figure, room) {
+  /** @param {HTMLElement} figure @param {HTMLElement} room Where the boxes of clips are put; they are not seen. @param {Bring} bring */
+  constructor(figure, room, bring = bringFile) {
     super();
+    this.bring = bring;
     this.place = Number(figure.dataset.rbItem);
     this.label = figure.dataset.rbLabel ?? "";
     this.size = [Number(figure.dataset.width), Number(figure.dataset.height)];
@@ -123,7 +126,7 @@ export class CompareItem extends EventTarget {
   }
 
   async #bring() {
-    const bring = () => bringFile(this.wanted, () => this.#say("Waits until the kernel has time to send it."));
+    const bring = () => this.bring(this.wanted, () => this.#say("Waits until the kernel has time to send it."));
     let found = await bring();
     if (found.words === ASK_AGAIN && (await this.#arrives())) found = await bring();
     this.isAbsent = !found.url;

@@ -81,6 +81,12 @@ export class Grid {
     else this.stage.close();
   }
 
+  /** Show a clip large, with its keys at hand: what was pressed goes out of the page's view. @param {number} row */
+  #enlarge(row) {
+    this.show("one", row);
+    this.stage.holder.focus();
+  }
+
   /** The clip of a row, if it has one. @param {number} row @returns {Clip | undefined} */
   clipOf(row) {
     return this.#clips.get(/** @type {HTMLElement} */ (this.figures.get(row)));
@@ -135,11 +141,11 @@ export class Grid {
     const { run } = known;
     const words = [run.label || run.name, run.price].filter(Boolean).join(" · ");
     figure.append(made("span", { class: "rb-over", "aria-hidden": "true" }, made("bdi", {}, words)));
-    box.addEventListener("click", () => { if (this.held.view !== "one") this.show("one", row); });
+    box.addEventListener("click", () => { if (this.held.view !== "one") this.#enlarge(row); });
     const name = figure.querySelector("figcaption b");
     if (name) {
       const button = made("button", { type: "button", class: "rb-name", title: "Show it large" }, name.textContent ?? "");
-      button.addEventListener("click", () => this.show("one", row));
+      button.addEventListener("click", () => this.#enlarge(row));
       name.replaceWith(button);
     }
     this.picks.add(row, figure);
@@ -209,6 +215,7 @@ export class Grid {
       if (event.key !== "Escape" || this.held.view !== "one") return;
       event.stopPropagation();
       this.show("grid");
+      /** @type {HTMLElement | null | undefined} */ (this.figures.get(this.held.row ?? -1)?.querySelector(".rb-name"))?.focus();
     });
     this.bar.append(...this.picks.nodes, views);
   }

@@ -25,7 +25,7 @@ export class Stage {
   constructor(grid) {
     this.grid = grid;
     this.sharp = made("div", { class: "rb-sharp" });
-    this.holder = made("div", { class: "rb-one-clip" });
+    this.holder = made("div", { class: "rb-one-clip", tabindex: "-1", role: "group", "aria-label": "The clip, large" });
     this.axes = made("div", { class: "rb-axes" });
     this.words = made("p", { class: "rb-one-words", role: "status" });
     this.node = made("div", { class: "rb-one" }, this.holder, made("div", {}, this.axes, this.words));

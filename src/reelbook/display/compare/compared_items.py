@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 from ...errors import ReelbookError
 from ...media.frame_index import read_frame_index
 from ...media.local_file import LocalFile
+from ...models.base import Input
 from ..formatting import format_size, join_with_dots, shorten
+from ..run_text import format_value
 
 MAX_LABEL_LENGTH, MAX_PART_LENGTH = 60, 28
 FILE_FACTS = ("size", "frames", "rate", "seconds", "bytes", "file")
@@ -68,6 +71,8 @@ class Item:
     """Why there is no file, as a sentence."""
     label: str = ""
     """By what it differs from the others."""
+    key: str = ""
+    """By what the page requests the file, if not by a key of its path."""
 
     @cached_property
     def timing(self) -> Timing | None:
@@ -110,6 +115,24 @@ class Item:
             }
         found |= {"bytes": format_size(self.file.path.stat().st_size), "file": str(self.file.path)}
         return found
+
+
+def format_inputs(value: Any) -> dict[str, str]:
+    """All fields of a model's input as text, also those that are at their defaults; empty for anything else."""
+    if not isinstance(value, Input):
+        return {}
+    return {name: format_plain(getattr(value, name)) for name in type(value).model_fields}
+
+
+def format_plain(value: Any) -> str:
+    """One value as text, with words for none and for switches.
+
+    >>> format_plain(True), format_plain(()), format_plain(24)
+    ('on', 'none', '24')
+    """
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "none" if value is None or value in ((), [], "") else format_value(value)
 
 
 def label_items(items: Sequence[Item]) -> tuple[Item, ...]:

@@ -37,8 +37,9 @@ MAX_FILE_BYTES = 1_000_000_000
 ROOT = Markup(
     '<div class="rb rb-clock rb-compare mathjax_ignore tex2jax_ignore" data-rb-compare data-rb-by="{}" data-lm-suppress-shortcuts="true" '
     'role="group" tabindex="0" aria-label="{}" aria-keyshortcuts="Space ArrowLeft ArrowRight Home End L [ ] + - 0 A B" style="margin:4px 0 8px">'
-    '<div class="rb-compare-stills" style="display:flex;flex-wrap:wrap;gap:8px">{}</div>{}<script type="application/json" data-rb-data>{}</script></div>'
+    '<div class="rb-compare-stills" style="display:flex;flex-wrap:wrap;gap:8px">{}</div>{}</div>'
 )
+SERIES = Markup('<script type="application/json" data-rb-data>{}</script>')
 STILL = Markup(
     '<figure data-rb-item="{}" data-rb-kind="{}" data-rb-key="{}" data-rb-label="{}" data-width="{}" data-height="{}"{} '
     'style="flex:1 1 200px;max-width:{}px;margin:0">{}<figcaption style="{};overflow-wrap:anywhere"><bdi>{}</bdi></figcaption></figure>'
@@ -66,7 +67,7 @@ def render_comparison(comparison: Comparison) -> str:
     return str(render_style(*STYLES) + render_comparison_markup(comparison) + render_script(SCRIPT))
 
 
-def render_comparison_markup(comparison: Comparison) -> Markup:
+def render_comparison_markup(comparison: Comparison, *, with_differences: bool = True) -> Markup:
     """The viewer alone, for a page that has its style sheet and script already."""
     items, places = comparison.items, comparison.comparable
     stills = _read_stills(comparison)
@@ -75,18 +76,24 @@ def render_comparison_markup(comparison: Comparison) -> Markup:
         _render_still(place, items[place], stills.get(place), STILLS_BYTES // count, LETTERS[rank : rank + 1])
         for rank, place in enumerate(places)
     )
-    pair = (places[0], places[1]) if len(places) > 1 else None
     parts = [
-        _render_difference(comparison, pair),
+        render_differences(comparison) if with_differences else Markup(""),
         _render_transport(comparison),
         *map(render_small_print, list_notes(comparison)),
     ]
     parts.append(_render_inputs(comparison))
     films = sum(items[place].is_video for place in places)
     name = f"{len(places)} {'clips' if films == len(places) else 'files' if films else 'pictures'} compared"
-    data = _pack_series(comparison) if pair else {}
-    text = Markup(json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"))
-    return ROOT.format(comparison.by, name, figures, Markup("").join(parts), text)
+    return ROOT.format(comparison.by, name, figures, Markup("").join(parts))
+
+
+def render_differences(comparison: Comparison) -> Markup:
+    """The chart and the sentence of the first two, and the figures of all pairs for the page."""
+    places = comparison.comparable
+    if len(places) < 2:
+        return Markup("")
+    text = Markup(json.dumps(_pack_series(comparison), separators=(",", ":")).replace("<", "\\u003c"))
+    return _render_difference(comparison, (places[0], places[1])) + SERIES.format(text)
 
 
 def render_comparison_jpeg(comparison: Comparison) -> bytes | None:
@@ -172,6 +179,8 @@ def _render_still(place: int, item: Item, still: Image.Image | None, max_bytes: 
 
 def _find_key(item: Item) -> str:
     """The key by which the page requests the file; empty without a page."""
+    if item.key:
+        return item.key
     try:
         return get_link_key(item.file.path, MAX_FILE_BYTES) if item.file is not None else ""
     except OSError:
@@ -188,9 +197,7 @@ def _render_transport(comparison: Comparison) -> Markup:
     return TRANSPORT.format(render_transport(clips)) if clips and len(items) > 1 else Markup("")
 
 
-def _render_difference(comparison: Comparison, pair: tuple[int, int] | None) -> Markup:
-    if pair is None:
-        return Markup("")
+def _render_difference(comparison: Comparison, pair: tuple[int, int]) -> Markup:
     if not comparison.is_quick:
         return render_small_print(
             "These files are long: the chart of their differences appears here once `comparison.differences` has been computed."

@@ -10,9 +10,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from markupsafe import Markup
-
-from ...display.synced_clips import Clip, render_synced_clips
+from ...display.synced_clips import Clip, render_transport
 from ...display.theme import bundle_scripts, minify_style
 
 PACKAGE = __package__
@@ -33,6 +31,9 @@ SPECIAL: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "loras": (("form_special_loras.js",), ("form_special.css",)),
 }
 """The scripts and style sheets that only some forms need."""
+
+NO_CLIP = Clip("", "", 16, 9, 2, Fraction(1), "")
+"""For the buttons of a clock whose clips come later."""
 
 
 def pack_form_script(sheet: Mapping[str, Any]) -> tuple[str, bytes]:
@@ -62,13 +63,20 @@ def _pack(needs: frozenset[str]) -> tuple[str, bytes]:
     scripts = [*CORE, *(name for need in sorted(needs) for name in SPECIAL[need][0])]
     styles = [*CORE_STYLES, *(name for need in sorted(needs) for name in SPECIAL[need][1])]
     text = bundle_scripts(*dict.fromkeys(scripts), package=PACKAGE)
+    has_clock = "timeline" in needs
+    shared = ("tokens.css", "clock.css") if has_clock else ("tokens.css",)
     style = "".join(
-        [minify_style("tokens.css"), *(minify_style(name, package=PACKAGE) for name in dict.fromkeys(styles))]
+        [*map(minify_style, shared), *(minify_style(name, package=PACKAGE) for name in dict.fromkeys(styles))]
     )
-    source = f"const FORM_STYLE = {json.dumps(style)};\n{text}export default {{ render: renderForm }};\n"
+    known = {"FORM_STYLE": style, **({"FORM_TRANSPORT": str(render_transport([NO_CLIP]))} if has_clock else {})}
+    source = f"{_format_constants(known)}{text}export default {{ render: renderForm }};\n"
     # Without a timestamp, so that the same script always has the same name.
     packed = gzip.compress(source.encode(), 9, mtime=0)
     return hashlib.sha256(packed).hexdigest()[:16], packed
+
+
+def _format_constants(texts: Mapping[str, str]) -> str:
+    return "".join(f"const {name} = {json.dumps(text)};\n" for name, text in texts.items())
 
 
 STUDIO_STYLES = ("form.css", "form_runs.css", "studio.css")
@@ -77,20 +85,16 @@ STUDIO_STYLES = ("form.css", "form_runs.css", "studio.css")
 @cache
 def pack_studio_script() -> tuple[str, bytes]:
     """The name and the compressed source of the module that draws the head and the gallery of a studio."""
-    # Clips side by side need the shared clock, whose buttons are drawn there, too.
-    clip = Clip("", "", 16, 9, 2, Fraction(1), "")
     style = "".join(
         [
-            *map(minify_style, ("tokens.css", "clock.css")),
+            minify_style("tokens.css"),
             *(minify_style(name, package=PACKAGE) for name in STUDIO_STYLES),
+            # Last, because forms hide what is hidden, and a comparison displays some of it.
+            *map(minify_style, ("clock.css", "compare.css")),
         ]
     )
-    known = {
-        "STUDIO_STYLE": style,
-        "STUDIO_CLOCK": str(render_synced_clips(Markup("<div data-rb-clips></div>"), [clip], name="")),
-    }
-    constants = "".join(f"const {name} = {json.dumps(text)};\n" for name, text in known.items())
-    text = bundle_scripts("clock.js") + bundle_scripts("studio.js", package=PACKAGE)
-    source = f"{constants}{text}export default {{ render: (view) => renderStudio(view, {{ Clip, Clock, buttons, keys, watchView, watchPage }}) }};\n"
+    # Runs are compared in the viewer of `rb.compare`, which is in another package.
+    text = bundle_scripts("compare.js") + bundle_scripts("studio.js", package=PACKAGE)
+    source = f"{_format_constants({'STUDIO_STYLE': style})}{text}export default {{ render: (view) => renderStudio(view, CompareViewer) }};\n"
     packed = gzip.compress(source.encode(), 9, mtime=0)
     return hashlib.sha256(packed).hexdigest()[:16], packed

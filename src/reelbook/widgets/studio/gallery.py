@@ -32,7 +32,7 @@ log = logging.getLogger("reelbook")
 
 
 class Gallery(StudioPart):
-    """Cards, one run enlarged, and runs side by side."""
+    """Cards, one run enlarged, and runs compared."""
 
     cards: Any = traitlets.List().tag(sync=True)
     """The runs of this studio, the newest first; see `gallery_cards`."""
@@ -46,7 +46,7 @@ class Gallery(StudioPart):
         self._library_lock = threading.Lock()
         self._clips = RunFileSender(self, self._files)
         self.handlers = {
-            "show": self._show, "facts": self._facts, "use": self._use, "cancel": self._cancel, "clock": self._clock,
+            "show": self._show, "facts": self._facts, "use": self._use, "cancel": self._cancel, "clock": self._clock, "compare": self._compare,
             "earlier": self._on_earlier, "poster": self._clips.queue_poster, "bring": self._clips.queue_clip,
         }  # fmt: skip
 
@@ -97,6 +97,25 @@ class Gallery(StudioPart):
         if entry is not None and entry.can_cancel:
             entry.is_cancelling = True
             self.in_background("cancel", entry.cancel)
+
+    def _compare(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        """Send the viewer of these runs, then their differences: `{do: "compare", runs}`."""
+        keys = content.get("runs")
+        found = [self._find_run({"run": key}) for key in keys] if isinstance(keys, list) else []
+        runs = [run for run in found if run is not None]
+
+        def compare() -> None:
+            from ...display.compare.comparison_html import render_comparison_markup, render_differences
+            from .run_comparison import compare_runs
+
+            comparison = compare_runs(runs)
+            markup = render_comparison_markup(comparison, with_differences=False)
+            self.send({"compared": keys, "markup": str(markup)})
+            # They take seconds, and of long files minutes: those `rb.compare` has as a table.
+            if comparison.is_quick:
+                self.send({"compared": keys, "differences": str(render_differences(comparison))})
+
+        self.in_background("compare", compare)
 
     def _clock(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Send the time of this machine: the page displays how long a run has taken, and its clock may differ."""

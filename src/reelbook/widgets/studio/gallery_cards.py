@@ -76,6 +76,11 @@ class StudioRun:
         return self.entry.run.request_id if self.entry.run is not None else ""
 
     @property
+    def seed(self) -> Any:
+        """The seed that the service has used; None if there is none."""
+        return getattr(getattr(self.entry.run, "output", None), "seed", None)
+
+    @property
     def value(self) -> Input:
         """Its inputs."""
         return self.entry.value
@@ -109,6 +114,11 @@ class LibraryRun:
         self._row = {name: value for name, value in row.items() if not is_missing(value)}
         self._kind = kind
         self.request_id = str(self._row.get("request_id") or "")
+
+    @property
+    def seed(self) -> Any:
+        """The seed that the service has used; None if there is none."""
+        return _parse_int(self._row.get("output_seed"))
 
     @property
     def value(self) -> Input:
@@ -187,11 +197,10 @@ class LibraryRun:
                 "answered": outputs,
                 "code": f"# {shorten(error, MAX_REASON_LENGTH)}",
             }
-        seed = _parse_int(row.get("output_seed"))
         return {
             "asked": run_text.format_input_facts(value),
             "answered": outputs,
-            "code": format_run_code(value, seed=seed),
+            "code": format_run_code(value, seed=self.seed),
         }
 
 

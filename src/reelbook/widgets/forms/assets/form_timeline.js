@@ -92,7 +92,7 @@ class Timeline {
     this.offs?.forEach((off) => off());
     clearTimeout(this.#spoken);
     this.#coming?.abort();
-    this.player.halt();
+    this.player.close();
     this.shelf.leave();
   }
 

@@ -1,8 +1,11 @@
 // @ts-check
 /** Plays a timeline on the page before it is paid for: each picture for exactly as many frames as it is held. */
+import { Clock, watchPage } from "../../../display/assets/clock.js";
+import { buttons, keys } from "../../../display/assets/clock_controls.js";
+import { frameAt } from "../../../display/assets/clock_time.js";
 import { dom } from "./form_dom.js";
 import { pictureName } from "./form_image_shelf.js";
-import { timelineAt, timelineCount, timelineStarts } from "./form_timeline_reel.js";
+import { timelineAt, timelineStarts } from "./form_timeline_reel.js";
 
 /** @typedef {import("./form_image_shelf.js").PictureShelf} PictureShelf */
 /** @typedef {import("./form_image_shelf.js").PicturePreview} PicturePreview */
@@ -22,25 +25,17 @@ export function timelinePlayer(reel, shelf, shows) {
   const canvas = /** @type {HTMLCanvasElement} */ (dom("canvas", { class: "rbf-tl-canvas", "aria-hidden": "true" }));
   const away = dom("span", { class: "rbf-tl-away" });
   const stage = dom("div", { class: "rbf-tl-stage" }, canvas, away);
-  const play = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-tl-play", text: "Play" }));
-  const scrub = /** @type {HTMLInputElement} */ (dom("input", { type: "range", min: "0", max: "0", step: "1", value: "0", "aria-label": "Frame" }));
-  const status = dom("output", { class: "rbf-caption rbf-tl-told" });
-  const el = dom("div", { class: "rbf-tl-player", role: "group", "aria-label": "Preview" }, stage, dom("div", { class: "rbf-row" }, play, scrub, status));
+  const el = dom("div", { class: "rb-clock rbf-tl-player", role: "group", "aria-label": "Preview" }, stage);
+  // A text of ours with nothing in it that comes from elsewhere.
+  el.insertAdjacentHTML("beforeend", FORM_TRANSPORT);
+  const acts = /** @type {NodeListOf<HTMLButtonElement>} */ (el.querySelectorAll("button, input, select"));
+  const scrub = /** @type {HTMLInputElement} */ (el.querySelector("input"));
+  const note = /** @type {HTMLElement} */ (el.querySelector("[role=status]"));
   /** What can be drawn, by its picture. @type {Map<any, TimelineDrawn>} */
   const drawn = new Map();
   let starts = [0];
-  let rate = 24;
-  let frame = 0;
-  let isPlaying = false;
-  /** When frame 0 would have been on, in milliseconds. */
-  let began = 0;
-  let request = 0;
-  /** Counts starts and stops, so that what waited for a picture knows that it is out of date. */
-  let turn = 0;
   let place = -1;
   el.hidden = true;
-
-  const total = () => starts[starts.length - 1];
 
   const load = (/** @type {any} */ url) => {
     const known = drawn.get(url);
@@ -91,109 +86,78 @@ export function timelinePlayer(reel, shelf, shows) {
     pen.drawImage(image, (canvas.width - width) / 2, (canvas.height - height) / 2, width, height);
   };
 
-  const show = (/** @type {number} */ wanted) => {
-    frame = Math.min(Math.max(wanted, 0), Math.max(total() - 1, 0));
-    const now = total() ? timelineAt(starts, frame) : -1;
+  /** @param {number} time */
+  const show = (time) => {
+    if (el.hidden) return;
+    const frame = frameAt(clip, time);
+    const now = reel.items.length ? timelineAt(starts, frame) : -1;
     const isOther = now !== place;
     place = now;
-    scrub.value = String(frame);
-    scrub.setAttribute("aria-valuetext", `frame ${frame + 1} of ${total()}, picture ${place + 1}`);
-    status.textContent = `frame ${(frame + 1).toLocaleString("en")} of ${total().toLocaleString("en")} · ${(frame / rate).toFixed(2)} s`;
     el.dataset.frame = String(frame);
     el.dataset.picture = String(place);
     if (!isOther) return;
     draw();
-    if (isPlaying) ahead();
+    if (clock.playing) ahead();
     shows(place);
   };
 
-  const tick = (/** @type {number} */ now) => {
-    if (!isPlaying) return;
-    // A clock that shows 41.6666 ms shows the second frame of 24, whatever its last digit.
-    const due = Math.floor(((now - began) * rate) / 1000 + 1e-3);
-    if (due >= total()) {
-      show(total() - 1);
-      return halt();
-    }
-    if (due > frame) show(due);
-    request = requestAnimationFrame(tick);
+  /** What the clock moves: all pictures as one clip. */
+  const clip = {
+    box: el, picture: null, isInView: true, isBroken: false, frames: 1, rate: 24, seconds: 1 / 24,
+    async show(/** @type {number} */ time) {
+      show(time);
+      if (clock.playing) await Promise.all(ahead());
+    },
+    follow: show,
+    rest() {},
+    unload() {},
   };
-
-  const start = async () => {
-    if (!total()) return;
-    if (frame >= total() - 1) show(0);
-    const mine = (turn += 1);
-    isPlaying = true;
-    play.textContent = "Pause";
-    await Promise.all(ahead());
-    if (mine !== turn) return;
-    began = performance.now() - (frame * 1000) / rate;
-    request = requestAnimationFrame(tick);
-  };
-
-  const halt = () => {
-    isPlaying = false;
-    turn += 1;
-    cancelAnimationFrame(request);
-    play.textContent = "Play";
-  };
-
-  const toggle = () => (isPlaying ? halt() : start());
-
-  const seek = (/** @type {number} */ wanted) => {
-    halt();
-    show(wanted);
-  };
-
-  play.addEventListener("click", toggle);
-  scrub.addEventListener("input", () => seek(Number(scrub.value)));
-  stage.addEventListener("click", toggle);
-  el.addEventListener("keydown", (event) => {
-    const { key, shiftKey, altKey, ctrlKey, metaKey } = event;
-    if (altKey || ctrlKey || metaKey) return;
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
-    if (by) seek(frame + by * (shiftKey ? 10 : 1));
-    else if (key === "Home") seek(0);
-    else if (key === "End") seek(total() - 1);
-    else if (key === " ") toggle();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
-  // A button acts on Space when it is let go; here it has acted already.
-  play.addEventListener("keyup", (event) => event.key === " " && event.preventDefault());
+  const clock = new Clock([/** @type {any} */ (clip)]);
+  clock.loop = false;
+  buttons(el, clock);
+  // After the words of the buttons, so that it adds to them.
+  const name = () => scrub.setAttribute("aria-valuetext", `${scrub.getAttribute("aria-valuetext")}, picture ${timelineAt(starts, clock.frame) + 1}`);
+  for (const event of ["frame", "change"]) clock.addEventListener(event, name);
+  const forget = watchPage(clock);
+  const isReady = () => note.hidden;
+  stage.addEventListener("click", () => isReady() && clock.toggle());
+  el.addEventListener("keydown", (event) => isReady() && keys(event, clock));
 
   return {
     el,
-    halt,
+    close() {
+      forget();
+      clock.close();
+    },
     /** The pictures, their holds or the rate are other ones. */
     refresh() {
       if (el.hidden) return;
-      const next = reel.rate;
+      const { frame, playing } = clock;
       starts = timelineStarts(reel.items.map((item) => reel.framesOf(item)));
-      rate = next ?? rate;
-      const cannot = !next || !total();
-      play.disabled = scrub.disabled = cannot;
-      if (cannot) halt();
-      scrub.max = String(Math.max(total() - 1, 0));
+      const total = starts[starts.length - 1];
+      clip.frames = Math.max(total, 1);
+      clip.rate = reel.rate ?? clip.rate;
+      clip.seconds = clip.frames / clip.rate;
+      note.hidden = Boolean(reel.rate && total);
+      note.textContent = note.hidden ? "" : "no length yet";
+      for (const act of acts) act.disabled = !note.hidden;
       place = -1;
-      began = performance.now() - (frame * 1000) / rate;
+      clock.measure();
       load(reel.items[0]?.url);
       shape();
-      show(frame);
-      if (cannot) status.textContent = reel.items.length ? "no length yet" : timelineCount(0, "picture");
+      if (!playing || !note.hidden) clock.seek(frame);
     },
     /** @param {boolean} isOpen */
     open(isOpen) {
+      clock.seek(0);
       el.hidden = !isOpen;
-      if (!isOpen) return halt();
-      frame = 0;
+      if (!isOpen) return;
       this.refresh();
-      if (!matchMedia("(prefers-reduced-motion: reduce)").matches) start();
+      if (isReady() && !matchMedia("(prefers-reduced-motion: reduce)").matches) clock.play();
     },
     /** @param {number} at Show the beginning of this picture, unless it plays. */
     follow(at) {
-      if (!el.hidden && !isPlaying && place !== at) show(starts[at] ?? 0);
+      if (!el.hidden && !clock.playing && place !== at) clock.seek(starts[at] ?? 0);
     },
   };
 }

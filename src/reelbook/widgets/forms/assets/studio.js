@@ -5,11 +5,11 @@ import { studioGallery } from "./studio_gallery.js";
 import { studioHead } from "./studio_head.js";
 import { StudioLink } from "./studio_link.js";
 
-/** @param {{model: any, el: HTMLElement}} view @param {any} clock What puts clips on one clock. */
-export function renderStudio({ model, el }, clock) {
+/** @param {{model: any, el: HTMLElement}} view @param {any} Viewer That of `rb.compare`. */
+export function renderStudio({ model, el }, Viewer) {
   const link = new StudioLink(model);
   const isHead = model.get("part") === "head";
-  const part = isHead ? studioHead(link) : studioGallery(link, clock);
+  const part = isHead ? studioHead(link) : studioGallery(link, Viewer);
   const root = dom("div", { class: "rb rbf rbs mathjax_ignore tex2jax_ignore", role: "region", "aria-label": isHead ? "Studio" : "Gallery", "data-lm-suppress-shortcuts": "true" },
     dom("style", { text: STUDIO_STYLE }), part.el);
   // What is typed here is no command for the notebook around it.

@@ -1,5 +1,5 @@
 // @ts-check
-/** The gallery of a studio: cards of all runs, one of them large, some of them beside each other. */
+/** The gallery of a studio: cards of all runs, one of them large, some of them compared. */
 import { ClipShelf } from "./form_clip.js";
 import { dom } from "./form_dom.js";
 import { runsIsLive, runsLarge, runsLost } from "./form_run.js";
@@ -10,8 +10,8 @@ import { studioEarlier } from "./studio_earlier.js";
 /** @typedef {import("./studio_link.js").StudioLink} StudioLink */
 /** @typedef {import("./studio_cards.js").StudioCard} StudioCard */
 
-/** @param {StudioLink} link @param {any} clock */
-export function studioGallery(link, clock) {
+/** @param {StudioLink} link @param {any} Viewer That of `rb.compare`. */
+export function studioGallery(link, Viewer) {
   const shelf = new ClipShelf(/** @type {any} */ (link));
   const count = dom("span", { class: "rbf-caption", role: "status" });
   const search = /** @type {HTMLInputElement} */ (dom("input", { type: "search", placeholder: "Search", "aria-label": "Search in prompts, models and errors" }));
@@ -91,9 +91,8 @@ export function studioGallery(link, clock) {
   };
 
   const compare = () => {
-    const cards = [...picked.values()];
     close();
-    beside = studioCompare(shelf, cards, clock, () => {
+    beside = studioCompare(link, shelf, [...picked.keys()], Viewer, () => {
       close();
       bar.focus();
     });
@@ -117,7 +116,7 @@ export function studioGallery(link, clock) {
       large?.say(content.words);
       if (!content.failed) studioUp(el);
     }),
-    link.on("trouble", (content) => large?.say(content.trouble)),
+    link.on("trouble", (content) => (beside ?? large)?.say(content.trouble)),
     link.on("ended", () => {
       draw();
       if (link.hasEnded) large?.lost();
@@ -172,7 +171,7 @@ function studioPicked(compare, clear) {
  */
 function studioLarge(link, shelf, card, { now, close, pick }) {
   const done = dom("button", { type: "button", class: "rbf-quiet", text: "Close" });
-  const compare = dom("button", { type: "button", class: "rbf-quiet", text: "Compare", title: "Choose this run and another to see them side by side", "aria-pressed": "false", hidden: !card.file });
+  const compare = dom("button", { type: "button", class: "rbf-quiet", text: "Compare", title: "Choose this run and another to compare them", "aria-pressed": "false", hidden: !card.file });
   const said = dom("span", { class: "rbf-caption", role: "status" });
   const body = dom("div", {});
   const el = dom("section", { class: "rbf-runs rbs-large", tabindex: "-1", "aria-label": card.lead || card.name },
