@@ -47,10 +47,7 @@ def test_with_its_kernel_a_table_plays_its_clips_and_tells_what_is_ticked(notebo
     clip = playback(table.locator(".rb-film video"))
     address = table.locator(".rb-film video").get_attribute("src") or ""
     table.locator(".rb-select input[type=checkbox]").nth(2).check()
-    notebook.page.evaluate(
-        "place => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = place; }", names.index("selected")
-    )
-    notebook.command("notebook:run-cell")
+    notebook.run_cell(names.index("selected"))
     told = page.locator(".jp-CodeCell").nth(names.index("selected")).locator(".jp-OutputArea-output")
 
     expect(told).to_contain_text(re.compile(r"\[\d\]"))

@@ -182,8 +182,7 @@ def test_a_form_is_for_everybody(filling: OpenNotebook) -> None:
 def test_what_is_saved_shows_the_values(filling: OpenNotebook) -> None:
     """The kernel has what was typed; the notebook on disk has it as a picture that needs neither kernel nor widget."""
     page = filling.page
-    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
-    filling.command("notebook:run-cell")
+    filling.run_cell(1)
     expect(page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output").last).to_contain_text(
         "a paper boat", timeout=30_000
     )

@@ -88,17 +88,11 @@ def forms(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory)
     with patient(), OpenNotebook(lab, chromium, path, height=3000) as notebook:
         notebook.open()
         for place in range(5):
-            run(notebook, place)
+            notebook.run_cell(place)
         expect(notebook.page.locator(".rbf")).to_have_count(4, timeout=PATIENCE)
         forms = Forms(notebook)
         filled(forms)
         yield forms
-
-
-def run(notebook: OpenNotebook, place: int) -> None:
-    """Run one cell, and wait for it."""
-    notebook.page.evaluate(f"window.jupyterapp.shell.currentWidget.content.activeCellIndex = {place}")
-    notebook.command("notebook:run-cell")
 
 
 def filled(forms: Forms) -> None:
@@ -291,17 +285,17 @@ def test_twenty_forms_are_as_quick_as_one(forms: Forms) -> None:
     page, notebook = forms.page, forms.notebook
     styles, lines = page.locator("head style").count(), len(forms.ask(OPEN))
 
-    run(notebook, 5)
+    notebook.run_cell(5)
     expect(page.locator(".rbf")).to_have_count(5, timeout=PATIENCE)
     alone = statistics.median(waits(forms, page.locator(".rbf").nth(4)))
-    run(notebook, 6)
+    notebook.run_cell(6)
     expect(page.locator(".rbf")).to_have_count(4)
-    run(notebook, 7)
+    notebook.run_cell(7)
     expect(page.locator(".rbf")).to_have_count(4 + MANY, timeout=PATIENCE)
     several = statistics.median(waits(forms, page.locator(".rbf").nth(4 + MANY // 2)))
     own = forms.ask("[one.comm.comm_id for one in many]")
     shot(page, "form-twenty")
-    run(notebook, 8)
+    notebook.run_cell(8)
     expect(page.locator(".rbf")).to_have_count(4)
     left = forms.ask(OPEN)
 

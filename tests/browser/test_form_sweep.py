@@ -129,8 +129,7 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     expect(run).to_have_text("Show 2 from the library")
     page.locator(".rbf-sweep-job").get_by_role("button", name="Copy code").click()
     code = page.locator(".rbf-sweep-job .rbf-code").input_value()
-    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
-    sweeping.command("notebook:run-cell")
+    sweeping.run_cell(1)
 
     expect(page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output").last).to_contain_text(
         "(1, {'completed'}, 2)", timeout=30_000
@@ -194,12 +193,11 @@ def test_other_parts_of_the_form_lead_to_it(sweeping: OpenNotebook) -> None:
     page.get_by_role("button", name="Try four seeds").click()
     expect(page.get_by_role("textbox", name="Values of Seed")).to_have_value("40, 41, 42, 43")
     expect(page.locator(".rbf-sweep-line")).to_contain_text("16 runs · 848 credits (exact)")
-    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
     sweeping.page.evaluate("""() => {
       const model = window.jupyterapp.shell.currentWidget.content.model.cells.get(1);
       model.sharedModel.setSource('form');
     }""")
-    sweeping.command("notebook:run-cell")
+    sweeping.run_cell(1)
     second = page.locator(".jp-Cell").nth(1).locator(".rbf-form")
     expect(second.get_by_role("textbox", name="Values of Seed")).to_have_value("40, 41, 42, 43", timeout=30_000)
     expect(second.locator(".rbf-sweep-panel")).to_contain_text("2 of 2")
@@ -224,8 +222,7 @@ def watched(sweeping: OpenNotebook) -> OpenNotebook:
 def start(notebook: OpenNotebook, *cells: int) -> None:
     """Run these cells, one after the other."""
     for cell in cells:
-        notebook.page.evaluate(f"window.jupyterapp.shell.currentWidget.content.activeCellIndex = {cell}")
-        notebook.command("notebook:run-cell")
+        notebook.run_cell(cell)
 
 
 def test_a_sweep_is_watched_paused_and_cancelled_from_its_cell(watched: OpenNotebook) -> None:

@@ -335,10 +335,7 @@ def joined(parts: Iterable[str]) -> str:
 def run_cells(notebook: OpenNotebook, *places: int) -> None:
     """Run these cells, one after the other."""
     for place in places:
-        notebook.page.evaluate(
-            "place => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = place; }", place
-        )
-        notebook.command("notebook:run-cell")
+        notebook.run_cell(place)
 
 
 def in_one(name: str, bundles: Sequence[Bundle]) -> dict[str, Any]:

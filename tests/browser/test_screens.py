@@ -150,8 +150,7 @@ def test_a_form_on_a_laptop(laptop: OpenNotebook) -> None:
 def test_a_studio_on_a_laptop(laptop: OpenNotebook) -> None:
     """Three runs in the gallery, one of them large, and those of before."""
     page = laptop.page
-    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
-    laptop.command("notebook:run-cell")
+    laptop.run_cell(1)
     expect(page.locator(".rbs-model")).to_be_visible(timeout=ROOM)
     studio = page.locator(".jp-Cell").nth(1)
     for number, seed in enumerate((7, 8), 1):
@@ -177,8 +176,7 @@ def test_a_day_with_a_sweep_on_a_laptop(laptop: OpenNotebook) -> None:
     """The panel, the table, the sheet, the library and a gallery, one after the other."""
     page = laptop.page
     for number in range(len(OTHERS)):
-        page.evaluate(f"window.jupyterapp.shell.currentWidget.content.activeCellIndex = {2 + number}")
-        laptop.command("notebook:run-cell")
+        laptop.run_cell(2 + number)
     expect(cell(page, "gallery").locator("figure")).to_have_count(3, timeout=ROOM)
 
     for theme in THEMES:

@@ -216,8 +216,7 @@ def test_a_studio_is_for_everybody(studio: OpenNotebook) -> None:
 def test_what_is_saved_shows_what_was_made(studio: OpenNotebook) -> None:
     """The kernel has what stands in the form; the notebook has it in words, with one small picture and without a key."""
     page = studio.page
-    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
-    studio.command("notebook:run-cell")
+    studio.run_cell(1)
     expect(page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output").last).to_contain_text("a paper boat", timeout=ROOM)  # fmt: skip
     expect(page.locator("[data-rb-twin]").first).to_be_hidden()
     studio.save()
@@ -230,8 +229,7 @@ def test_what_is_saved_shows_what_was_made(studio: OpenNotebook) -> None:
     assert "a paper boat" in picture["text/html"]
     assert json.dumps(saved.cells[0]).count("data:image") == 1
     assert Path(studio.path).stat().st_size < 80_000
-    page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex = 2")
-    studio.command("notebook:run-cell")
+    studio.run_cell(2)
     expect(page.locator(".rbs")).to_have_count(0)
     assert studio.cell_errors() == []
 
@@ -240,9 +238,7 @@ def test_what_is_saved_shows_what_was_made(studio: OpenNotebook) -> None:
 def test_a_run_whose_kernel_ends_is_uncertain_small_and_large(studio: OpenNotebook) -> None:
     """Nobody tells how it goes on, so that neither its card nor its large view says that it is running."""
     page = studio.page
-    notebook = "window.jupyterapp.shell.currentWidget"
-    page.evaluate(f"{notebook}.content.activeCellIndex = 0")
-    studio.command("notebook:run-cell")
+    studio.run_cell(0)
     expect(page.locator(".rbs-model")).to_be_visible(timeout=ROOM)
     page.get_by_role("textbox", name="Prompt").first.fill("a long way")
     page.locator("[data-field=num_frames] input[type=text]").first.fill("1441")
@@ -254,7 +250,7 @@ def test_a_run_whose_kernel_ends_is_uncertain_small_and_large(studio: OpenNotebo
     large = page.locator(".rbs-large .rbf-run-state")
     expect(large).to_contain_text("running")
 
-    page.evaluate(f"{notebook}.sessionContext.session.kernel.restart()")
+    page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
 
     expect(cards(page).first.locator("b")).to_have_text("uncertain", timeout=ROOM)
     expect(cards(page).first.locator(".rbs-state")).to_have_text("?uncertain≈ 53 credits")

@@ -200,7 +200,8 @@ export class CompareViewer {
     const drawn = seen.map(({ size, still }, place) => ({ size, source: isLive ? live[place] : still?.complete && still.naturalWidth ? still : null }));
     if (!drawn.every(({ source }) => source)) return;
     const [a, b] = /** @type {import("./compare_drawing.js").Drawable[]} */ (drawn);
-    this.stage.dataset.frame = String(frame);
+    if (isLive) this.stage.dataset.frame = String(frame);
+    else delete this.stage.dataset.frame; // The stills are of a frame of their own.
     const { mode, isDown, opacity, factor } = this.choice;
     if (mode === "flicker") this.views[0].name.textContent = this.#hasB ? `B · ${seen[1].label}` : `A · ${seen[0].label}`;
     const composed = [this.pair, isLive, mode, isDown, opacity, factor, this.#hasB, this.#edge(), seen.map(({ mark }) => mark)].join();
