@@ -73,6 +73,10 @@ class Item:
     """By what it differs from the others."""
     key: str = ""
     """By what the page requests the file, if not by a key of its path."""
+    file_name: str = ""
+    """The name of the file for readers elsewhere, in place of its path."""
+    copy_size: Size | None = None
+    """Width and height of the copy that the page has, if it is a smaller one."""
 
     @cached_property
     def timing(self) -> Timing | None:
@@ -97,7 +101,7 @@ class Item:
         if self.timing is None:
             is_there = self.file.path.is_file()
             why = "cannot be read as a clip or a picture" if is_there else "is not there any more"
-            return f"{self.file.path} {why}."
+            return f"{self.file_name or self.file.path} {why}."
         return ""
 
     @cached_property
@@ -113,7 +117,7 @@ class Item:
                 "rate": f"{float(timing.rate):.5g}/s",
                 "seconds": f"{timing.seconds:.2f} s",
             }
-        found |= {"bytes": format_size(self.file.path.stat().st_size), "file": str(self.file.path)}
+        found |= {"bytes": format_size(self.file.path.stat().st_size), "file": self.file_name or str(self.file.path)}
         return found
 
 
@@ -148,14 +152,11 @@ def label_items(items: Sequence[Item]) -> tuple[Item, ...]:
     if not names and len(set(sizes)) == len(items):
         items = [replace(item, label=size) for item, size in zip(items, sizes, strict=True)]
     labelled = [item if item.label else replace(item, label=_format_label(item, names)) for item in items]
-    counts: dict[str, list[Item]] = {}
-    for item in labelled:
-        counts.setdefault(item.label, []).append(item)
-    # Two with the same label, such as two pictures of one run, are told apart by their names, first because labels are cut.
+    if len({item.label for item in labelled}) == len(labelled):
+        return tuple(labelled)
+    # If two have the same label, such as two pictures of one run, all begin with their names; first, because labels are cut.
     return tuple(
-        replace(item, label=join_with_dots(item.name, item.label))
-        if len(counts[item.label]) > 1 and item.name != item.label
-        else item
+        item if item.name == item.label else replace(item, label=join_with_dots(item.name, item.label))
         for item in labelled
     )
 
