@@ -16,7 +16,7 @@ import { unpacked } from "./table_query.js";
 const NEAR = 14; // Pixels of the drawing within which a point is meant.
 const NEAR_FINGER = 24;
 const DRAG = 5; // Pixels after which a press is a frame.
-const PLAYER = [480, 320];
+const PLOT_PLAYER = [480, 320];
 const RING = 7, SMALL_RING = 3;
 const MANY = 400; // Points that are drawn smaller, and so are their rings.
 const SHARES = 10_000;
@@ -335,7 +335,7 @@ export class Plot {
   /** @param {number} point @param {string} path @param {number} place */
   #slot(point, path, place) {
     const [width, height] = this.posters.sizeOf(point);
-    const shrink = Math.min(PLAYER[0] / width, PLAYER[1] / height);
+    const shrink = Math.min(PLOT_PLAYER[0] / width, PLOT_PLAYER[1] / height);
     const wanted = {
       key: this.payload.key, row: this.rows[point], place, path, label: `${isFilm(path) ? "" : "Picture, "}${this.captions[point] || this.lineOf(point)}`,
       known: this.payload.clips[point]?.[place] || null, isPreview: Boolean(this.payload.previews?.[point]?.includes(place)),

@@ -141,15 +141,15 @@ def format_plain(value: Any) -> str:
 
 def label_items(items: Sequence[Item]) -> tuple[Item, ...]:
     """The items with labels: the inputs that differ, else the sizes, else their names."""
-    # Inputs that only some models have would fill the labels.
+    known = [item for item in items if item.inputs]
+    # Inputs that only some models have would fill the labels; a file without inputs differs by its name.
     names = [
         name
         for name in _list_names(items)
-        if len({item.inputs.get(name) for item in items}) > 1
-        and all(name in item.inputs for item in items if item.inputs)
+        if all(name in item.inputs for item in known) and len({item.inputs[name] for item in known}) > 1
     ]
     sizes = ["×".join(map(str, item.timing.size)) if item.timing else "" for item in items]
-    if not names and len(set(sizes)) == len(items):
+    if not names and len(known) in (0, len(items)) and len(set(sizes)) == len(items):
         items = [replace(item, label=size) for item, size in zip(items, sizes, strict=True)]
     labelled = [item if item.label else replace(item, label=_format_label(item, names)) for item in items]
     if len({item.label for item in labelled}) == len(labelled):

@@ -55,9 +55,7 @@ ROOT = Markup(
     '<div class="rb rb-plot mathjax_ignore tex2jax_ignore" data-rb-plot data-lm-suppress-shortcuts="true"><p class="rb-summary" style="margin:0 0 4px">{}</p>'
     '{}<p class="rb-notes" style="margin:4px 0 0;font-size:12px">{}</p><script type="application/json">{}</script></div>'
 )
-STILL = Markup(
-    '<div class="rb-plot-still"><img src="{}" width="{}" alt="{}" style="max-width:100%;height:auto"></div>'
-)
+STILL = Markup('<div class="rb-plot-still"><img src="{}" width="{}" alt="{}" style="max-width:100%;height:auto"></div>')
 DRAWINGS = Markup('<div class="rb-plot-drawings" hidden style="display:none">{}</div>')
 
 
@@ -129,7 +127,11 @@ def _draw_still(points: Points) -> bytes:
 
 
 def _make_payload(
-    table: pd.DataFrame, points: Points, key: str, group: str, embed: str,
+    table: pd.DataFrame,
+    points: Points,
+    key: str,
+    group: str,
+    embed: str,
     known: Mapping[str, KnownPoster] | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
     """What the script reads, by point in the order of the table; and notes on what of the media is left out."""
