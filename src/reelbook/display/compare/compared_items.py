@@ -164,7 +164,13 @@ def label_items(items: Sequence[Item]) -> tuple[Item, ...]:
 def find_differing(items: Sequence[Item]) -> tuple[list[str], list[str], list[str]]:
     """The names of the facts that differ between the items, of those that are equal, and of those that only some have."""
     names = [*_list_names(items), *(name for name in FILE_FACTS if any(name in item.facts for item in items))]
-    some = [name for name in _list_names(items) if any(name not in item.inputs for item in items if item.inputs)]
+    known = [item for item in items if item.inputs]
+    some = [
+        name
+        for name in _list_names(items)
+        if any(name not in item.inputs for item in known)
+        or (len(known) < len(items) and len({item.inputs[name] for item in known}) == 1)
+    ]
     differing = [name for name in names if name not in some and len({item.facts.get(name) for item in items}) > 1]
     return differing, [name for name in names if name not in differing and name not in some], some
 
