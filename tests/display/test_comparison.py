@@ -123,6 +123,20 @@ def test_if_two_labels_are_equal_all_begin_with_the_names(pair: list[Path], fold
     assert [item.label for item in comparison.items] == ["run 0 · seed 1", "run 1 · seed 1", "run 0 · seed 2"]
 
 
+def test_a_file_without_inputs_is_compared_by_its_name(pair: list[Path]) -> None:
+    """The run beside it, too, and not by inputs of which the other says nothing; those are folded."""
+    comparison = rb.compare(table_of([pair[0]], num_frames=25), pair[1])
+
+    html = bare(render_comparison(comparison))
+
+    assert [item.label for item in comparison.items] == ["run 0", "other.mp4"]
+    assert [one.get("aria-label") for one in html.all("div") if "inputs" in one.get("class", "")] == [
+        "what differs",
+        "what is equal",
+        "inputs of some only",
+    ]
+
+
 def test_labels_of_the_index_choose_the_rows(pair: list[Path]) -> None:
     """In the given order; an unknown one names those that there are."""
     table = table_of([*pair, pair[0]]).set_index(pd.Index([7, 8, 9], name="run"))
