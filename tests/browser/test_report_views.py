@@ -35,14 +35,14 @@ FRAMES = """async ([root, frame]) => {
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+def table(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Thirteen runs of three lengths, of which one failed, with a measure."""
     found = table_of(tmp_path_factory.mktemp("clips"))
     return found.assign(sharpness=np.random.default_rng(1).random(len(found)))
 
 
 @pytest.fixture(scope="module")
-def views(table: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+def views(table: Any, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
     """A plot, two runs of the table, and one with a file from elsewhere."""
     other = film(tmp_path_factory.mktemp("other") / "other.mp4", frames=30, size=(320, 240)).path
     return [
@@ -53,7 +53,7 @@ def views(table: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> list
 
 
 @pytest.fixture(scope="module")
-def path(table: pd.DataFrame, views: list[Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(table: Any, views: list[Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report with all of them."""
     return write_report(table, tmp_path_factory.mktemp("report") / "boats.html", views=views)
 
@@ -140,7 +140,7 @@ def test_a_comparison_plays_from_the_page(
 
 
 def test_beside_the_page_the_files_themselves_are_compared(
-    chromium: Browser, table: pd.DataFrame, views: list[Any], tmp_path: Path
+    chromium: Browser, table: Any, views: list[Any], tmp_path: Path
 ) -> None:
     """Played by the browser, because a page on a disk may not read its neighbours; the pointer finds no pixels then."""
     folder = write_report(table, tmp_path / "boats", views=views, folder=True)
@@ -196,7 +196,7 @@ def test_without_scripts_they_are_pictures(chromium: Browser, path: Path) -> Non
         assert noted == []
 
 
-def test_hostile_texts_do_nothing(chromium: Browser, table: pd.DataFrame, tmp_path: Path) -> None:
+def test_hostile_texts_do_nothing(chromium: Browser, table: Any, tmp_path: Path) -> None:
     """In legends, cards, labels and players."""
     texts = [text.encode(errors="replace").decode() for text in TEXTS[::40]][:13]
     rows = (
@@ -204,7 +204,7 @@ def test_hostile_texts_do_nothing(chromium: Browser, table: pd.DataFrame, tmp_pa
         .drop(columns="input_json")
         .assign(prompt=texts, seed=range(len(texts)), request_id=texts)
     )
-    hostile = rows.set_axis(pd.Index(texts, name=texts[0]), axis=0).rename(columns={"sharpness": texts[0]})
+    hostile: Any = rows.set_axis(pd.Index(texts, name=texts[0]), axis=0).rename(columns={"sharpness": texts[0]})
     views = [hostile.reel.plot("prompt", "seed", "prompt"), hostile.iloc[:4].reel.compare()]
     path = write_report(hostile, tmp_path / "hostile.html", views=views)
 

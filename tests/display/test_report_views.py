@@ -28,7 +28,7 @@ MAX_VIEW_BYTES = 130_000
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+def table(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Four runs with clips of their own, and one that has failed."""
     folder = tmp_path_factory.mktemp("clips")
     clips = [str(film(folder / f"clip-{number}.mp4", frames=20 + number).path) for number in range(4)]
@@ -42,7 +42,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def page_of(table: pd.DataFrame, place: Path, *views: Any, **options: Any) -> str:
+def page_of(table: Any, place: Path, *views: Any, **options: Any) -> str:
     path = write_report(table, place / ("x" if options else "x.html"), views=list(views), **options)
     return (path / "index.html" if path.is_dir() else path).read_text(encoding="utf-8")
 
@@ -56,7 +56,7 @@ def payload_of(page: str) -> dict[str, Any]:
     )
 
 
-def test_all_views_use_the_files_that_the_page_has(table: pd.DataFrame, tmp_path: Path) -> None:
+def test_all_views_use_the_files_that_the_page_has(table: Any, tmp_path: Path) -> None:
     """Each clip and poster is in it once, so that a plot and a comparison add little."""
     plain = page_of(table, tmp_path)
 
@@ -71,7 +71,7 @@ def test_all_views_use_the_files_that_the_page_has(table: pd.DataFrame, tmp_path
     assert 'class="rb-plot-still"' not in page
 
 
-def test_without_views_nothing_of_them_is_in_the_page(table: pd.DataFrame, tmp_path: Path) -> None:
+def test_without_views_nothing_of_them_is_in_the_page(table: Any, tmp_path: Path) -> None:
     """No script, and no style sheet."""
     page = page_of(table, tmp_path)
 
@@ -79,7 +79,7 @@ def test_without_views_nothing_of_them_is_in_the_page(table: pd.DataFrame, tmp_p
     assert "class CompareViewer" not in page
 
 
-def test_the_points_are_those_of_the_rows_of_the_report(table: pd.DataFrame, tmp_path: Path) -> None:
+def test_the_points_are_those_of_the_rows_of_the_report(table: Any, tmp_path: Path) -> None:
     """Also of a table that was sorted, filtered and got another column after the plot was made of it."""
     other = table[table.sharpness < 0.45].sort_values("sharpness").assign(half=lambda rows: rows.sharpness / 2)
 
@@ -89,7 +89,7 @@ def test_the_points_are_those_of_the_rows_of_the_report(table: pd.DataFrame, tmp
     assert re.findall(r'data-row="(\d)"[^>]*/>', page.partition("rb-wide")[2])[:4] == ["1", "3", "2", "0"]
 
 
-def test_a_plot_of_other_runs_is_refused(table: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_plot_of_other_runs_is_refused(table: Any, tmp_path: Path) -> None:
     """Before anything is written; the message says what to do."""
     stranger = table.assign(request_id=[f"other-{row}" for row in range(5)])
 
@@ -102,20 +102,20 @@ def test_a_plot_of_other_runs_is_refused(table: pd.DataFrame, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("wrong", ["plot", 7, [("seed", "sharpness")], {"a": 1}])
-def test_what_is_no_view_is_refused(table: pd.DataFrame, tmp_path: Path, wrong: Any) -> None:
+def test_what_is_no_view_is_refused(table: Any, tmp_path: Path, wrong: Any) -> None:
     """With an example of what is meant."""
     with pytest.raises(ReelbookError, match=r"views=\[table\.reel\.plot"):
         write_report(table, tmp_path / "x.html", views=wrong)
 
 
-def test_a_view_alone_needs_no_list(table: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_view_alone_needs_no_list(table: Any, tmp_path: Path) -> None:
     """As it is displayed."""
     page = write_report(table, tmp_path / "x.html", views=table.reel.plot("seed", "sharpness")).read_text()
 
     assert payload_of(page)["rows"] == [0, 1, 2, 3, 4]
 
 
-def test_no_folder_and_no_address_of_the_sender_is_in_it(table: pd.DataFrame, tmp_path: Path) -> None:
+def test_no_folder_and_no_address_of_the_sender_is_in_it(table: Any, tmp_path: Path) -> None:
     """Neither of files, nor of pictures that inputs name, nor of files that are gone."""
     private = table.assign(
         image_url=["/home/ana/secret/a.png", "/home/ana/secret/b.png", *["/home/ana/secret/c.png"] * 3]
@@ -132,7 +132,7 @@ def test_no_folder_and_no_address_of_the_sender_is_in_it(table: pd.DataFrame, tm
         page_of(table, tmp_path, table.reel.plot("output_video_url", "seed"))
 
 
-def test_a_file_that_is_not_in_the_table_comes_along(table: pd.DataFrame, tmp_path: Path) -> None:
+def test_a_file_that_is_not_in_the_table_comes_along(table: Any, tmp_path: Path) -> None:
     """Once, however often it is compared; beside the page its whole file."""
     other = film(tmp_path / "other.mp4", frames=12, rate=Fraction(12)).path
     views = [rb.compare(table.loc[[0]], other), rb.compare(other, table.loc[[1]])]
@@ -154,7 +154,7 @@ def test_pictures_beside_the_page_are_compared_in_full(tmp_path: Path) -> None:
     paths = [tmp_path / f"{name}.png" for name in "ab"]
     for path in paths:
         Image.new("RGB", (900, 600), "teal").save(path)
-    table = pd.DataFrame({"seed": [1], "output_images": [list(map(str, paths))], "status": "completed"})
+    table: Any = pd.DataFrame({"seed": [1], "output_images": [list(map(str, paths))], "status": "completed"})
 
     page, beside = (page_of(table, tmp_path, table.reel.compare(), **options) for options in ({}, {"folder": True}))
 
@@ -169,9 +169,7 @@ def test_pictures_beside_the_page_are_compared_in_full(tmp_path: Path) -> None:
     assert [one["url"].rpartition(".")[2] for one in json.loads(files).values()] == ["png", "png"]
 
 
-def test_long_clips_have_no_chart_and_say_why(
-    table: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_clips_have_no_chart_and_say_why(table: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody who reads a report can compute it."""
     monkeypatch.setattr("reelbook.display.compare.comparison.MAX_PIXELS", 1000)
 
