@@ -114,13 +114,27 @@ def test_rows_are_labelled_by_what_differs(pair: list[Path]) -> None:
     assert len(html.all("details")) == 1
 
 
-def test_equal_labels_begin_with_the_names(pair: list[Path], folder: Path) -> None:
+def test_if_two_labels_are_equal_all_begin_with_the_names(pair: list[Path], folder: Path) -> None:
     """So that a list, which cuts them, tells them apart."""
     third = film(folder / "another.mp4", frames=5).path
 
     comparison = rb.compare(table_of([*pair]).assign(seed=[1, 1]), table_of([third]).assign(seed=2))
 
-    assert [item.label for item in comparison.items] == ["run 0 · seed 1", "run 1 · seed 1", "seed 2"]
+    assert [item.label for item in comparison.items] == ["run 0 · seed 1", "run 1 · seed 1", "run 0 · seed 2"]
+
+
+def test_a_file_without_inputs_is_compared_by_its_name(pair: list[Path]) -> None:
+    """The run beside it, too, and not by inputs of which the other says nothing; those are folded."""
+    comparison = rb.compare(table_of([pair[0]], num_frames=25), pair[1])
+
+    html = bare(render_comparison(comparison))
+
+    assert [item.label for item in comparison.items] == ["run 0", "other.mp4"]
+    assert [one.get("aria-label") for one in html.all("div") if "inputs" in one.get("class", "")] == [
+        "what differs",
+        "what is equal",
+        "inputs of some only",
+    ]
 
 
 def test_labels_of_the_index_choose_the_rows(pair: list[Path]) -> None:
@@ -225,5 +239,6 @@ def test_long_clips_are_left_for_later(pair: list[Path], monkeypatch: pytest.Mon
     before = bare(render_comparison(comparison)).text
     assert len(comparison.differences) == 10
 
+    assert "No chart of the differences: these files are long" in before
     assert "`comparison.differences`" in before
     assert "mean absolute difference" in bare(render_comparison(comparison)).text

@@ -225,15 +225,19 @@ class Reel(NameHints):
 
         return Plot(self._table, x, y, color)
 
-    def report(self, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:
+    def report(
+        self, path: str | Path, *, title: str | None = None, views: Sequence[Plot | Comparison] = (), folder: bool = False
+    ) -> Path:  # fmt: skip
         """Write a standalone HTML page to share: synchronised clips, table, costs, provenance; return its path.
 
-        The page is a single file with small copies of the clips. With `folder=True` it is a folder with the page and
+        `views` are plots and comparisons to be in it, such as `[table.reel.plot("num_frames", "credits"),
+        table.reel.compare(0, 1)]`. A plot shares its selection with the clips and the table, and a comparison plays the
+        clips of the page. The page is a single file with small copies of the clips. With `folder=True` it is a folder with the page and
         the full clips, for large sweeps.
         """
         from ..display.report.make_report import write_report
 
-        return write_report(self._table, path, title=title, folder=folder)
+        return write_report(self._table, path, title=title, views=views, folder=folder)
 
     def _rows(self, which: Any) -> pd.DataFrame:
         """The selected rows of this table, given by labels of its index, a mask, a run or request id, or as rows."""

@@ -321,6 +321,21 @@ def test_chosen_runs_are_compared(client: Client, opened: Callable[..., Watched]
     assert "two or more" in alone["trouble"]
 
 
+def test_of_long_clips_it_is_said_why_there_is_no_chart(
+    client: Client, opened: Callable[..., Watched], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the place of the chart, with how to get the figures."""
+    monkeypatch.setattr("reelbook.display.compare.comparison.MAX_PIXELS", 1)
+    page = opened()
+    keys = [page.run(stitch(speed))["key"] for speed in (11.0, 12.0)]
+
+    page.tell(page.gallery, do="compare", runs=keys)
+
+    words = page.answer("differences")["differences"]
+    assert "No chart of the differences: these files are long" in words
+    assert "rb.compare(run, other).differences" in words
+
+
 def test_earlier_runs_come_a_page_at_a_time(
     client: Client, opened: Callable[..., Watched], monkeypatch: pytest.MonkeyPatch
 ) -> None:

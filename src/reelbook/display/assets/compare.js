@@ -179,7 +179,8 @@ export class CompareViewer {
     const { scale, origin } = this.camera;
     for (const { canvas } of this.views) {
       canvas.style.transform = `translate(${origin[0]}px, ${origin[1]}px) scale(${scale})`;
-      canvas.style.imageRendering = scale * devicePixelRatio > 1 ? "pixelated" : "auto";
+      // Single pixels for who enlarges; a small copy that fills its place is smooth.
+      canvas.style.imageRendering = scale * devicePixelRatio > 1 && !this.camera.isFitted ? "pixelated" : "auto";
     }
     this.stage.toggleAttribute("data-zoomed", !this.camera.isFitted);
     this.handle.place();

@@ -92,5 +92,10 @@ export function readPixel({ source, size }, box, [x, y]) {
   onePixel ??= /** @type {CanvasRenderingContext2D} */ (Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true }));
   onePixel.clearRect(0, 0, 1, 1);
   onePixel.drawImage(source, left - x, top - y, wide, high);
-  return [...onePixel.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+  try {
+    return [...onePixel.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+  } catch {
+    onePixel = null; // A file beside a page on a disk may be seen, and not read.
+    return null;
+  }
 }

@@ -33,8 +33,8 @@ export class CompareItem extends EventTarget {
     this.label = figure.dataset.rbLabel ?? "";
     this.size = [Number(figure.dataset.width), Number(figure.dataset.height)];
     this.still = figure.querySelector("img");
-    const [key, row] = (figure.dataset.rbKey ?? "").split(" ");
-    this.wanted = { key, row: Number(row) };
+    const [key, row, place] = (figure.dataset.rbKey ?? "").split(" ");
+    this.wanted = { key, row: Number(row), place: Number(place ?? 0) };
     if (figure.dataset.rbKind === "film") this.clip = this.#makeClip(figure, room);
     else this.forget = onKernel(key, () => { if (this.isAbsent) this.load(); });
   }
@@ -93,8 +93,8 @@ export class CompareItem extends EventTarget {
   async load() {
     if (this.clip || this.picture) return;
     this.isAsked = true;
-    const { blob, words } = await this.#bring();
-    const picture = blob ? await createImageBitmap(blob).catch(() => null) : null;
+    const { blob, url, words } = await this.#bring();
+    const picture = await (blob ? createImageBitmap(blob) : pictureAt(url ?? "")).catch(() => null);
     this.picture = picture;
     this.#say(picture ? "" : words || "It cannot be read as a picture here.");
   }
@@ -162,4 +162,12 @@ export class CompareItem extends EventTarget {
     this.words = words;
     this.dispatchEvent(new Event("change"));
   }
+}
+
+/** A picture that may be seen and not read, as one beside a page on a disk. @param {string} url */
+async function pictureAt(url) {
+  const image = new Image();
+  image.src = url;
+  await image.decode();
+  return createImageBitmap(image);
 }

@@ -52,7 +52,7 @@ export class Picks {
       figure.toggleAttribute("data-picked", isListening && rows.has(row));
     }
     this.count.textContent = isListening && rows.size ? `${rows.size} selected` : "";
-    this.copy.hidden = !isListening || !rows.size;
+    this.copy.hidden = !isListening || !rows.size || !this.picked.key;
   }
 
   #export() {

@@ -16,8 +16,10 @@ export function bringFile({ key, row, place = 0, copy }, wait = () => {}) {
     const answer = async (url, words = "", found = null) => {
       clearTimeout(timer);
       if (!url || !found) return resolve({ words: words || ASK_AGAIN });
-      const bytes = found.index ? new Uint8Array(await found.blob.arrayBuffer()) : null;
-      resolve({ url, blob: found.blob, index: found.index, times: found.times, bytes });
+      const { index, times } = found;
+      const blob = await found.blob;
+      const bytes = index && blob ? new Uint8Array(await blob.arrayBuffer()) : null;
+      resolve({ url, blob, index, times, bytes });
     };
     const isTaken = key && !dispatchEvent(new CustomEvent("reelbook:want", { detail: { key, row, place, copy, answer }, cancelable: true }));
     if (!isTaken) answer(null);

@@ -64,7 +64,8 @@ export class Picked {
   /** @param {string} type @param {any} detail */
   #receive(type, { group, key, rows, by }) {
     if (type === "reelbook:listens") {
-      if (key !== this.key) return;
+      // A kernel listens to one display, and a report to all of its own.
+      if (group === undefined ? key !== this.key : group !== this.group) return;
       this.isListening = true;
       // The kernel's rows are those of when the cell ran; what was picked on this page is newer.
       const newer = pickedGroups().get(this.group);

@@ -7,7 +7,7 @@
  */
 
 import { Picked } from "./picked.js";
-import { PlotCard } from "./plot_card.js";
+import { isSaidBy, PlotCard } from "./plot_card.js";
 import { detail, isFilm, player } from "./player.js";
 import { made } from "./table_element.js";
 import { Posters } from "./table_posters.js";
@@ -16,7 +16,7 @@ import { unpacked } from "./table_query.js";
 const NEAR = 14; // Pixels of the drawing within which a point is meant.
 const NEAR_FINGER = 24;
 const DRAG = 5; // Pixels after which a press is a frame.
-const PLAYER = [480, 320];
+const PLOT_PLAYER = [480, 320];
 const RING = 7, SMALL_RING = 3;
 const MANY = 400; // Points that are drawn smaller, and so are their rings.
 const SHARES = 10_000;
@@ -38,6 +38,7 @@ export class Plot {
     /** @type {string[][]} */
     this.files = payload.files.of.map((/** @type {[number, string][]} */ found) => found.map(([folder, name]) => payload.files.in[folder] + name));
     this.posters = new Posters(root, payload.posters);
+    if (payload.isReport) this.rows.forEach((row, point) => this.#borrow(row, point));
     /** The points from left to right, and from below. @type {number[]} */
     this.order = [];
     /** @type {Place[]} */
@@ -51,6 +52,12 @@ export class Plot {
     this.#build();
     this.#measure();
     this.#mark();
+  }
+
+  /** Take the poster that the page has already. @param {number} row @param {number} point */
+  #borrow(row, point) {
+    const poster = document.querySelector(`[data-rb-viewer] figure[data-row="${row}"][data-place="0"] .rb-clip img`)?.getAttribute("src");
+    if (poster) this.posters.single.set(point, poster);
   }
 
   /** The drawing that is seen. */
@@ -254,8 +261,10 @@ export class Plot {
   /** @param {number} point @returns {string} A run as one line. */
   lineOf(point) {
     const caption = this.captions[point];
-    const facts = this.facts.slice(0, 4).map((/** @type {any} */ fact) => `${fact.name} ${fact.words[point] ?? "–"}`);
-    return [...facts.filter((/** @type {string} */ one) => !caption.includes(one)), caption].filter(Boolean).join(" · ") || `row ${this.rows[point]}`;
+    const parts = caption.split(" · ");
+    const facts = this.facts.slice(0, 4).filter((/** @type {any} */ fact) => !parts.some((part) => isSaidBy(part, fact, point)));
+    const words = facts.map((/** @type {any} */ fact) => `${fact.name} ${fact.words[point] ?? "–"}`);
+    return [...words, caption].filter(Boolean).join(" · ") || `row ${this.rows[point]}`;
   }
 
   #nameCursor() {
@@ -326,7 +335,7 @@ export class Plot {
   /** @param {number} point @param {string} path @param {number} place */
   #slot(point, path, place) {
     const [width, height] = this.posters.sizeOf(point);
-    const shrink = Math.min(PLAYER[0] / width, PLAYER[1] / height);
+    const shrink = Math.min(PLOT_PLAYER[0] / width, PLOT_PLAYER[1] / height);
     const wanted = {
       key: this.payload.key, row: this.rows[point], place, path, label: `${isFilm(path) ? "" : "Picture, "}${this.captions[point] || this.lineOf(point)}`,
       known: this.payload.clips[point]?.[place] || null, isPreview: Boolean(this.payload.previews?.[point]?.includes(place)),

@@ -7,6 +7,16 @@ const GAP = 14; // Pixels between a point and its card.
 const MAX_FACTS = 8, MAX_NARROW = 5;
 const NARROW = 420; // Pixels of a plot of which a card leaves little.
 
+/**
+ * Whether a part of a caption is what a fact says: with its name or, as a prompt, without it, and perhaps cut.
+ * @param {string} part @param {{name: string, words: (string | null)[]}} fact @param {number} point
+ */
+export function isSaidBy(part, { name, words }, point) {
+  const said = words[point];
+  if (said === null) return false;
+  return part === said || part === `${name} ${said}` || (part.endsWith("…") && said.startsWith(part.slice(0, -1)));
+}
+
 /** The card of one plot; the reader's programs get the same words from the button on the point. */
 export class PlotCard {
   /** @param {import("./plot.js").Plot} plot */
@@ -40,16 +50,21 @@ export class PlotCard {
   }
 
   /** @param {number} point */
-  #facts(point) {
-    const found = this.plot.facts.slice(0, this.plot.stack.clientWidth < NARROW ? MAX_NARROW : MAX_FACTS).filter((/** @type {any} */ fact) => fact.words[point] !== null);
-    const lines = found.flatMap((/** @type {any} */ fact) => [made("dt", {}, made("bdi", {}, fact.name || "row")), made("dd", {}, made("bdi", {}, fact.words[point]))]);
-    return made("dl", {}, ...lines);
+  #factsOf(point) {
+    return this.plot.facts.slice(0, this.plot.stack.clientWidth < NARROW ? MAX_NARROW : MAX_FACTS).filter((/** @type {any} */ fact) => fact.words[point] !== null);
   }
 
   /** @param {number} point */
+  #facts(point) {
+    const lines = this.#factsOf(point).flatMap((/** @type {any} */ fact) => [made("dt", {}, made("bdi", {}, fact.name || "row")), made("dd", {}, made("bdi", {}, fact.words[point]))]);
+    return made("dl", {}, ...lines);
+  }
+
+  /** What the facts have not said. @param {number} point */
   #caption(point) {
-    const words = this.plot.captions[point];
-    return words ? [made("p", {}, dotted(words))] : [];
+    const facts = this.#factsOf(point);
+    const parts = this.plot.captions[point].split(" · ").filter((/** @type {string} */ part) => part && !facts.some((/** @type {any} */ fact) => isSaidBy(part, fact, point)));
+    return parts.length ? [made("p", {}, dotted(parts.join(" · ")))] : [];
   }
 
   /** Beside the point where there is room, else above or below it; never over it. @param {number} point */

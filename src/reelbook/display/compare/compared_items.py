@@ -73,6 +73,10 @@ class Item:
     """By what it differs from the others."""
     key: str = ""
     """By what the page requests the file, if not by a key of its path."""
+    file_name: str = ""
+    """The name of the file for readers elsewhere, in place of its path."""
+    copy_size: Size | None = None
+    """Width and height of the copy that the page has, if it is a smaller one."""
 
     @cached_property
     def timing(self) -> Timing | None:
@@ -97,7 +101,7 @@ class Item:
         if self.timing is None:
             is_there = self.file.path.is_file()
             why = "cannot be read as a clip or a picture" if is_there else "is not there any more"
-            return f"{self.file.path} {why}."
+            return f"{self.file_name or self.file.path} {why}."
         return ""
 
     @cached_property
@@ -113,7 +117,7 @@ class Item:
                 "rate": f"{float(timing.rate):.5g}/s",
                 "seconds": f"{timing.seconds:.2f} s",
             }
-        found |= {"bytes": format_size(self.file.path.stat().st_size), "file": str(self.file.path)}
+        found |= {"bytes": format_size(self.file.path.stat().st_size), "file": self.file_name or str(self.file.path)}
         return found
 
 
@@ -137,25 +141,22 @@ def format_plain(value: Any) -> str:
 
 def label_items(items: Sequence[Item]) -> tuple[Item, ...]:
     """The items with labels: the inputs that differ, else the sizes, else their names."""
-    # Inputs that only some models have would fill the labels.
+    known = [item for item in items if item.inputs]
+    # Inputs that only some models have would fill the labels; a file without inputs differs by its name.
     names = [
         name
         for name in _list_names(items)
-        if len({item.inputs.get(name) for item in items}) > 1
-        and all(name in item.inputs for item in items if item.inputs)
+        if all(name in item.inputs for item in known) and len({item.inputs[name] for item in known}) > 1
     ]
     sizes = ["×".join(map(str, item.timing.size)) if item.timing else "" for item in items]
-    if not names and len(set(sizes)) == len(items):
+    if not names and len(known) in (0, len(items)) and len(set(sizes)) == len(items):
         items = [replace(item, label=size) for item, size in zip(items, sizes, strict=True)]
     labelled = [item if item.label else replace(item, label=_format_label(item, names)) for item in items]
-    counts: dict[str, list[Item]] = {}
-    for item in labelled:
-        counts.setdefault(item.label, []).append(item)
-    # Two with the same label, such as two pictures of one run, are told apart by their names, first because labels are cut.
+    if len({item.label for item in labelled}) == len(labelled):
+        return tuple(labelled)
+    # If two have the same label, such as two pictures of one run, all begin with their names; first, because labels are cut.
     return tuple(
-        replace(item, label=join_with_dots(item.name, item.label))
-        if len(counts[item.label]) > 1 and item.name != item.label
-        else item
+        item if item.name == item.label else replace(item, label=join_with_dots(item.name, item.label))
         for item in labelled
     )
 
@@ -163,7 +164,13 @@ def label_items(items: Sequence[Item]) -> tuple[Item, ...]:
 def find_differing(items: Sequence[Item]) -> tuple[list[str], list[str], list[str]]:
     """The names of the facts that differ between the items, of those that are equal, and of those that only some have."""
     names = [*_list_names(items), *(name for name in FILE_FACTS if any(name in item.facts for item in items))]
-    some = [name for name in _list_names(items) if any(name not in item.inputs for item in items if item.inputs)]
+    known = [item for item in items if item.inputs]
+    some = [
+        name
+        for name in _list_names(items)
+        if any(name not in item.inputs for item in known)
+        or (len(known) < len(items) and len({item.inputs[name] for item in known}) == 1)
+    ]
     differing = [name for name in names if name not in some and len({item.facts.get(name) for item in items}) > 1]
     return differing, [name for name in names if name not in differing and name not in some], some
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ STILLS_BYTES, MAX_STILL_SIDE = 66_000, 480
 """Bytes of all stills in a saved notebook, and the longer side of each."""
 JPEG_BYTES, JPEG_WIDTH, JPEG_GAP = 30_000, 400, 4
 MAX_VALUE_LENGTH = 160
+LONG = "No chart of the differences: these files are long, and computing it takes minutes."
+ADVICE = "It appears here once `comparison.differences` has been computed."
 MAX_FILE_BYTES = 1_000_000_000
 """Larger files are not asked for. Of smaller ones the kernel says itself if they are too large to be sent."""
 
@@ -67,8 +70,13 @@ def render_comparison(comparison: Comparison) -> str:
     return str(render_style(*STYLES) + render_comparison_markup(comparison) + render_script(SCRIPT))
 
 
-def render_comparison_markup(comparison: Comparison, *, with_differences: bool = True) -> Markup:
-    """The viewer alone, for a page that has its style sheet and script already."""
+def render_comparison_markup(
+    comparison: Comparison, *, with_differences: bool = True, advice: str = ADVICE, notes: Sequence[str] = ()
+) -> Markup:
+    """The viewer alone, for a page that has its style sheet and script already.
+
+    `advice` is how to get differences that take long to compute, and `notes` are more sentences below the buttons.
+    """
     items, places = comparison.items, comparison.comparable
     stills = _read_stills(comparison)
     count = max(len(places), 1)
@@ -77,9 +85,9 @@ def render_comparison_markup(comparison: Comparison, *, with_differences: bool =
         for rank, place in enumerate(places)
     )
     parts = [
-        render_differences(comparison) if with_differences else Markup(""),
+        render_differences(comparison, advice=advice) if with_differences else Markup(""),
         _render_transport(comparison),
-        *map(render_small_print, list_notes(comparison)),
+        *map(render_small_print, [*list_notes(comparison), *notes]),
     ]
     parts.append(_render_inputs(comparison))
     films = sum(items[place].is_video for place in places)
@@ -87,11 +95,13 @@ def render_comparison_markup(comparison: Comparison, *, with_differences: bool =
     return ROOT.format(comparison.by, name, figures, Markup("").join(parts))
 
 
-def render_differences(comparison: Comparison) -> Markup:
-    """The chart and the sentence of the first two, and the figures of all pairs for the page."""
+def render_differences(comparison: Comparison, *, advice: str = ADVICE) -> Markup:
+    """The chart and the sentence of the first two, and the figures of all pairs for the page; for long files, why not."""
     places = comparison.comparable
     if len(places) < 2:
         return Markup("")
+    if not comparison.is_quick:
+        return render_small_print(f"{LONG} {advice}".strip())
     text = Markup(json.dumps(_pack_series(comparison), separators=(",", ":")).replace("<", "\\u003c"))
     return _render_difference(comparison, (places[0], places[1])) + SERIES.format(text)
 
@@ -165,14 +175,14 @@ def _join(words: Any) -> str:
 def _render_still(place: int, item: Item, still: Image.Image | None, max_bytes: int, letter: str) -> Markup:
     timing = item.timing
     assert timing is not None
-    width, height = timing.size
+    width, height = item.copy_size or timing.size
     times = TIMES.format(timing.frames, timing.rate.numerator, timing.rate.denominator) if timing.rate else Markup("")
     image = Markup("")
     if still is not None:
         address = "data:image/jpeg;base64," + base64.b64encode(_encode(still, max_bytes)).decode()
         image = IMAGE.format(address, still.width, still.height, item.label)
     return STILL.format(
-        place, "film" if timing.rate else "picture", _find_key(item), item.label, width, height, times, min(width, 640), image,
+        place, "film" if timing.rate else "picture", _find_key(item), item.label, width, height, times, min(timing.size[0], 640), image,
         SMALL_STYLE, join_with_dots(letter, item.label),
     )  # fmt: skip
 
@@ -198,10 +208,6 @@ def _render_transport(comparison: Comparison) -> Markup:
 
 
 def _render_difference(comparison: Comparison, pair: tuple[int, int]) -> Markup:
-    if not comparison.is_quick:
-        return render_small_print(
-            "These files are long: the chart of their differences appears here once `comparison.differences` has been computed."
-        )
     found = comparison.compute(comparison.by)[pair]
     ticks = _count_ticks(comparison, comparison.by)
     size = get_compared_size([comparison.items[place] for place in pair])
@@ -217,8 +223,6 @@ def _count_ticks(comparison: Comparison, by: str) -> int:
 
 def _pack_series(comparison: Comparison) -> dict[str, Any]:
     """The differences of the pairs for the page, by what is the same in all clips."""
-    if not comparison.is_quick:
-        return {}
     ways = [comparison.by] if comparison.is_even else [TIME, FRAME]
     return {
         by: {f"{one}-{other}": _pack(found) for (one, other), found in comparison.compute(by).items()} for by in ways

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 from markupsafe import Markup
 from PIL import Image
@@ -15,7 +17,15 @@ from ..formatting import shorten
 from ..tables.table_cells import format_column_name
 from ..tables.table_columns import Column, find_columns, format_json, pack
 from ..tables.table_html import pack_posters
-from ..tables.table_media import Clips, find_files, format_column_captions, make_clips, make_posters, pack_files
+from ..tables.table_media import (
+    Clips,
+    KnownPoster,
+    find_files,
+    format_column_captions,
+    make_clips,
+    make_posters,
+    pack_files,
+)
 from ..theme import render_script, render_style
 from .plot_drawing import MAX_MARKERS, PAPER, Drawing, check_matplotlib, draw_points, matplotlib_style, write_figure
 from .plot_points import MAX_ROWS, Points
@@ -23,6 +33,8 @@ from .plot_svg import PAGE, render_svg
 
 if TYPE_CHECKING:
     from .plot_value import Plot
+
+Rows = np.ndarray[Any, np.dtype[np.intp]]
 
 STYLES, SCRIPT = ("plot.css", "player.css"), "plot.js"
 WIDE, NARROW = (640, 270), (288, 210)
@@ -43,10 +55,8 @@ ROOT = Markup(
     '<div class="rb rb-plot mathjax_ignore tex2jax_ignore" data-rb-plot data-lm-suppress-shortcuts="true"><p class="rb-summary" style="margin:0 0 4px">{}</p>'
     '{}<p class="rb-notes" style="margin:4px 0 0;font-size:12px">{}</p><script type="application/json">{}</script></div>'
 )
-BODY = Markup(
-    '<div class="rb-plot-still"><img src="{}" width="{}" alt="{}" style="max-width:100%;height:auto"></div>'
-    '<div class="rb-plot-drawings" hidden style="display:none">{}{}</div>'
-)
+STILL = Markup('<div class="rb-plot-still"><img src="{}" width="{}" alt="{}" style="max-width:100%;height:auto"></div>')
+DRAWINGS = Markup('<div class="rb-plot-drawings" hidden style="display:none">{}</div>')
 
 
 def plot_bundle(plot: Plot, *, key: str = "", group: str = "", embed: str | None = None) -> dict[str, Any]:
@@ -54,29 +64,57 @@ def plot_bundle(plot: Plot, *, key: str = "", group: str = "", embed: str | None
     points = plot.points
     text = points.summary
     if not len(points.rows):
-        html = ROOT.format(text, Markup("<p>{}</p>").format(NOTHING), "", "{}")
-        return {"text/plain": text, "text/html": str(render_style(*STYLES) + html)}
+        return {"text/plain": text, "text/html": str(render_style(*STYLES) + _render_empty(points))}
     check_matplotlib()
-    label = f"Plot: {text}"
     with matplotlib_style():
         still = _draw_still(points)
-        wide, narrow = (draw_points(points, size, PAGE) for size in (WIDE, NARROW))
-        rows = [points.rows[series.points].tolist() for series in points.series] or [points.rows.tolist()]
-        drawings = [render_svg(one, rows, label, name) for one, name in ((wide, "rb-wide"), (narrow, "rb-narrow"))]
     payload, notes = _make_payload(plot.table.head(MAX_ROWS), points, key, group, embed or options.embed)
-    root = ROOT.format(
-        text,
-        BODY.format(data_uri("image/png", still), WIDE[0], label, *drawings),
-        " ".join([*_format_notes(points, wide), *notes]),
-        format_json(payload),
+    image = STILL.format(data_uri("image/png", still), WIDE[0], f"Plot: {text}")
+    html = Markup("").join(
+        [render_style(*STYLES), _render_root(points, points.rows, image, payload, notes), render_script(SCRIPT)]
     )
-    html = Markup("").join([render_style(*STYLES), root, render_script(SCRIPT)])
     return {"text/plain": text, "text/html": str(html), "image/png": still}
+
+
+def render_plot_markup(plot: Plot, *, key: str, rows: Sequence[int], posters: Mapping[str, KnownPoster]) -> Markup:
+    """The plot alone, for a report with its style sheet and script, which has the posters and the files already.
+
+    `rows` are the positions on the page of the table's rows, and `posters` the sizes of posters by the paths of files.
+    """
+    points = plot.points
+    if not len(points.rows):
+        return _render_empty(points)
+    numbers = np.array(rows, dtype=np.intp)[points.rows]
+    payload, notes = _make_payload(plot.table.head(MAX_ROWS), points, key, key, "poster", posters)
+    page = {**payload, "rows": numbers.tolist(), "isReport": True}
+    # Without a picture for hosts that drop drawings: a report is displayed as it is.
+    return _render_root(points, numbers, Markup(""), page, notes)
 
 
 def render_plot(plot: Plot) -> str:
     """The plot as HTML, without a connection to a kernel."""
     return str(plot_bundle(plot)["text/html"])
+
+
+def _render_empty(points: Points) -> Markup:
+    return ROOT.format(points.summary, Markup("<p>{}</p>").format(NOTHING), "", "{}")
+
+
+def _render_root(
+    points: Points, numbers: Rows, still: Markup, payload: Mapping[str, Any], notes: Sequence[str]
+) -> Markup:
+    """The plot with its drawings, in which each point has its number, and the data for the script."""
+    label = f"Plot: {points.summary}"
+    with matplotlib_style():
+        wide, narrow = (draw_points(points, size, PAGE) for size in (WIDE, NARROW))
+        rows = [numbers[series.points].tolist() for series in points.series] or [numbers.tolist()]
+        drawings = [render_svg(one, rows, label, name) for one, name in ((wide, "rb-wide"), (narrow, "rb-narrow"))]
+    return ROOT.format(
+        points.summary,
+        still + DRAWINGS.format(Markup("").join(drawings)),
+        " ".join([*_format_notes(points, wide), *notes]),
+        format_json(payload),
+    )
 
 
 def _draw_still(points: Points) -> bytes:
@@ -89,7 +127,12 @@ def _draw_still(points: Points) -> bytes:
 
 
 def _make_payload(
-    table: pd.DataFrame, points: Points, key: str, group: str, embed: str
+    table: pd.DataFrame,
+    points: Points,
+    key: str,
+    group: str,
+    embed: str,
+    known: Mapping[str, KnownPoster] | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
     """What the script reads, by point in the order of the table; and notes on what of the media is left out."""
     rows = points.rows.tolist()
@@ -97,7 +140,7 @@ def _make_payload(
     files = [listed[row] for row in rows]
     places = find_columns(table.iloc[rows])
     box = next((box for count, box in POSTER_BOXES if len(rows) <= count), None) if options.poster is None else None
-    pictures = make_posters(files, single=0, box=box)
+    pictures = make_posters(files, single=0, known=known, box=box)
     if pictures.left_out and box is not None:
         # Better small than none.
         pictures = make_posters(files, single=0)

@@ -26,6 +26,7 @@ class Plot:
         self.points: Points = find_points(table, x, y, color)
         check_matplotlib()
         self.table = table
+        self.columns = (x, y, color)
 
     def __repr__(self) -> str:
         return printable(self.points.summary)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,9 +18,11 @@ from ..._version import __version__
 from ...media.posters import make_thumbnail
 from ...settings import options
 from ...util.printable import format_count
+from ..compare.comparison import Comparison
 from ..embedding import data_uri
 from ..fact_table import render_dotted
 from ..formatting import STATE_SIGNS, format_duration, join_with_dots, shorten
+from ..plots.plot_value import Plot
 from ..theme import bundle_scripts, render_style
 from . import clip_grid
 from .clip_grid import ClipGrid
@@ -28,6 +30,7 @@ from .layout import Axis
 from .recipes import render_recipes
 from .report_entries import Entry, Group
 from .report_media import MAX_CLIP_SIDE, PageMedia
+from .report_views import KEY, ReportViews
 from .shared_table import rename_files
 
 MAX_VALUES = 12
@@ -68,6 +71,7 @@ class Report:
     title: str | None
     service: str | None
     is_folder: bool
+    views: ReportViews
 
     @property
     def entries(self) -> list[Entry]:
@@ -86,7 +90,10 @@ class Report:
                     "Plan",
                     Markup("").join(_render_group_plan(group, is_alone=len(self.groups) == 1) for group in self.groups),
                 ),
-                _render_section("clips", _format_clips_heading(self.media), ClipGrid(self.groups, self.media).markup),
+                _render_section(
+                    "clips", _format_clips_heading(self.media), ClipGrid(self.groups, self.media, picks=KEY).markup
+                ),
+                *_render_views(self),
                 _render_section("costs", "Costs", _render_costs(self)),
                 _render_section("runs", "Runs", _render_runs(self)),
                 _render_section(
@@ -95,32 +102,34 @@ class Report:
                 FOOT.format(_format_moment(datetime.now(UTC)), __version__, _format_media_note(self)),
             ]
         )
-        scripts = _make_scripts()
+        styles, names = _list_assets(self.views.kinds)
+        scripts = _make_scripts(names)
         return str(
             PAGE.format(
                 policy=_format_policy(scripts, is_folder=self.is_folder), generator=f"{GENERATOR} {__version__}", title=title,
-                style=render_style(*_list_styles()), theme=f" rb-{options.theme}" if options.theme != "auto" else "", body=body,
+                style=render_style(*styles), theme=f" rb-{options.theme}" if options.theme != "auto" else "", body=body,
                 scripts=Markup("\n").join(scripts.values()),
             )
         )  # fmt: skip
 
 
-def _list_styles() -> list[str]:
+def _list_assets(kinds: Collection[type]) -> tuple[list[str], list[str]]:
+    """The style sheets and the scripts that the page needs; scripts of views run before those of the whole page."""
+    from ..compare import comparison_html
+    from ..plots import plot_html
     from ..tables import table_html
 
-    return [*table_html.STYLES, *clip_grid.STYLES, "report.css"]
+    modules = {Plot: plot_html, Comparison: comparison_html}
+    parts = [table_html, clip_grid, *(module for kind, module in modules.items() if kind in kinds)]
+    styles = dict.fromkeys(name for part in parts for name in part.STYLES)
+    return [*styles, "report.css"], [*(part.SCRIPT for part in parts), "report.js"]
 
 
-def _make_scripts() -> dict[str, Markup]:
-    """The script elements of the page by the hashes of their texts, as in the policy."""
-    from ..tables import table_html
-
-    texts = [bundle_scripts(name) for name in (clip_grid.SCRIPT, table_html.SCRIPT, "report.js")]
-    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
-    return {
-        f"'sha256-{digest}'": Markup('<script type="module">{}</script>').format(Markup(text))
-        for digest, text in zip(digests, texts, strict=True)
-    }
+def _make_scripts(names: Sequence[str]) -> dict[str, Markup]:
+    """The script element of the page, with what several scripts import once, by the hash of its text, as in the policy."""
+    text = bundle_scripts(*names)
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return {f"'sha256-{digest}'": Markup('<script type="module">{}</script>').format(Markup(text))}
 
 
 def _format_policy(scripts: Mapping[str, Markup], *, is_folder: bool) -> str:
@@ -133,6 +142,12 @@ def _format_policy(scripts: Mapping[str, Markup], *, is_folder: bool) -> str:
 
 def _render_section(name: str, head: str, body: Markup) -> Markup:
     return SECTION.format(name, head, body) if body else Markup("")
+
+
+def _render_views(report: Report) -> list[Markup]:
+    """The plots and comparisons, in the order in which they were passed."""
+    found = report.views.render(report.entries, report.media, _make_file_names(report))
+    return [_render_section(f"views-{place}", head, body) for place, (head, body) in enumerate(found, 1)]
 
 
 def _format_title(groups: Sequence[Group]) -> str:
@@ -266,7 +281,7 @@ def _render_runs(report: Report) -> Markup:
         else None
     )
     table = rename_files(report.table, names)
-    live = render_table_markup(table, key="report", posters=posters, clips=clips)
+    live = render_table_markup(table, key=KEY, posters=posters, clips=clips)
     return Markup('<div class="rb-live">{}</div>{}').format(live, _render_paper_table(report))
 
 

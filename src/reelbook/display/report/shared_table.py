@@ -20,7 +20,7 @@ def make_shareable(table: pd.DataFrame) -> pd.DataFrame:
     """The table without the addresses of results, which give access to them, and the folders of source pictures."""
     # By position: a joined table may have two columns of the same name.
     shared = _without_addresses(table.loc[:, [not is_address_column(str(name)) for name in table.columns]])
-    for name in _find_picture_fields() & set(shared.columns):
+    for name in find_picture_fields() & set(shared.columns):
         shared[name] = _make_column(shared, [_strip_folders(value) for value in shared[name]])
     return shared
 
@@ -48,7 +48,7 @@ def _without_addresses(table: pd.DataFrame) -> pd.DataFrame:
     return cleaned
 
 
-def _find_picture_fields() -> set[str]:
+def find_picture_fields() -> set[str]:
     """The names of the fields with source pictures, of all models."""
     pictures = {"images", "frames"}
     for row in CATALOG:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MAX_CARDS = 120
 """Runs of this studio on the page; the library has all of them."""
 USED = "The form has the inputs of this run now."
+COMPARE_ADVICE = "`rb.compare(run, other).differences` has them as a table."
 
 log = logging.getLogger("reelbook")
 
@@ -111,9 +112,9 @@ class Gallery(StudioPart):
             comparison = compare_runs(runs)
             markup = render_comparison_markup(comparison, with_differences=False)
             self.send({"compared": keys, "markup": str(markup)})
-            # They take seconds, and of long files minutes: those `rb.compare` has as a table.
-            if comparison.is_quick:
-                self.send({"compared": keys, "differences": str(render_differences(comparison))})
+            # They take seconds; of long files, minutes, and a sentence says why there are none.
+            differences = render_differences(comparison, advice=COMPARE_ADVICE)
+            self.send({"compared": keys, "differences": str(differences)})
 
         self.in_background("compare", compare)
 

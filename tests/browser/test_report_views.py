@@ -1,0 +1,220 @@
+"""Plots and comparisons in a report on the screen: opened from the disk, without a kernel and without a network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Locator, Page, expect
+
+import reelbook as rb
+from reelbook.display.report.make_report import write_report
+from tests.browser.looks import contrast, overflow, shot
+from tests.browser.test_report import opened, table_of
+from tests.clips import DARKEST, STEP, film
+from tests.hostile import TEXTS
+
+pytestmark = pytest.mark.browser
+
+PLOT, VIEWS = "#views-1 [data-rb-plot]", "[data-rb-compare]"
+# The frame of each half of the wipe, by its grey; the comparison waits until both are drawn.
+FRAMES = """async ([root, frame]) => {
+  const {clock, stage, views} = root.compare;
+  await clock.seek(frame);
+  while (stage.dataset.frame !== String(frame)) await new Promise(requestAnimationFrame);
+  const {canvas} = views[0], row = canvas.height / 2;
+  const grey = share => views[0].context.getImageData(Math.round(canvas.width * share), row, 1, 1).data[0];
+  return [grey(0.3), grey(0.7)];
+}"""
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Thirteen runs of three lengths, of which one failed, with a measure."""
+    found = table_of(tmp_path_factory.mktemp("clips"))
+    return found.assign(sharpness=np.random.default_rng(1).random(len(found)))
+
+
+@pytest.fixture(scope="module")
+def views(table: Any, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    """A plot, two runs of the table, and one with a file from elsewhere."""
+    other = film(tmp_path_factory.mktemp("other") / "other.mp4", frames=30, size=(320, 240)).path
+    return [
+        table.reel.plot("num_frames", "sharpness", "prompt"),
+        table.reel.compare(0, 1),
+        rb.compare(table.loc[[3]], other),
+    ]
+
+
+@pytest.fixture(scope="module")
+def path(table: Any, views: list[Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report with all of them."""
+    return write_report(table, tmp_path_factory.mktemp("report") / "boats.html", views=views)
+
+
+@pytest.fixture(scope="module")
+def common(path: Path, chromium: Browser) -> Iterator[tuple[Page, list[str]]]:
+    with opened(chromium, path) as (page, noted):
+        yield page, noted
+
+
+@pytest.fixture
+def report(common: tuple[Page, list[str]], path: Path) -> Iterator[Page]:
+    """The report, loaded anew; nothing may ask for an address outside, or complain."""
+    page, noted = common
+    page.goto("about:blank")
+    page.goto(path.as_uri())
+    yield page
+    assert noted == []
+
+
+def point(page: Page, row: int) -> Locator:
+    return page.locator(f"{PLOT} .rb-drawing:visible use[data-row='{row}']")
+
+
+def painted(grey: float) -> int:
+    """The number that a film's grey means, up to 25."""
+    return round((grey - DARKEST) / STEP)
+
+
+def test_a_point_shows_its_poster_and_plays(report: Page) -> None:
+    """From the files of the page: the poster is that of the grid, and the clip too; the prompt is said once."""
+    point(report, 4).hover(force=True)
+    card = report.locator(f"{PLOT} .rb-card")
+    poster = card.locator("img").get_attribute("src")
+    words = card.inner_text()
+    point(report, 4).click(force=True)
+    video = report.locator(f"{PLOT} .rb-stage video")
+    expect(video).to_have_js_property("readyState", 4)
+
+    assert poster == report.locator("#clips figure[data-row='4'] img").get_attribute("src")
+    assert video.get_attribute("src") == report.locator("#clips figure[data-row='4'] video").get_attribute("src")
+    assert words.count("paper boat") == 1
+    assert (report.locator(f"{PLOT} .rb-cursor").get_attribute("aria-label") or "").count("paper boat") == 1
+
+
+def test_what_is_selected_is_so_in_plot_grid_and_table(report: Page) -> None:
+    """In each direction; there is no button that needs a kernel."""
+    point(report, 4).click(modifiers=["Shift"], force=True)
+    report.locator("#clips figure[data-row='7'] .rb-pick").check()
+    report.get_by_role("checkbox", name="Select ", exact=False).and_(report.locator(".rb-table tbody input")).nth(
+        2
+    ).check()
+
+    assert report.locator(f"{PLOT} .rb-drawing:visible use[data-picked]").evaluate_all(
+        "all => all.map(one => +one.dataset.row).sort()"
+    ) == [2, 4, 7]
+    assert report.locator("#clips figure[data-picked]").count() == 3
+    assert report.locator(".rb-table tbody input:checked").count() == 3
+    assert not report.get_by_role("button", name="Copy to a folder").is_visible()
+    report.locator(PLOT).get_by_role("button", name="Clear selection").click()
+    assert report.locator("#clips figure[data-picked]").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "frame", "expected"), [(0, 7, (7, 7)), (0, 40, None), (1, 20, (20, 20)), (1, 29, None)]
+)
+def test_a_comparison_plays_from_the_page(
+    report: Page, number: int, frame: int, expected: tuple[int, int] | None
+) -> None:
+    """Exactly that frame of both clips; also of one that only the comparison has. A clip that has ended stays at its last."""
+    root = report.locator(VIEWS).nth(number)
+    root.locator(".rb-compare-stage").scroll_into_view_if_needed()
+    expect(root.locator(".rb-compare-words")).to_have_text("")
+
+    greys = report.evaluate(FRAMES, [root.element_handle(), frame])
+
+    ends = (24, 48 % 25) if number == 0 else (24, 29 % 25)
+    later = min(frame, 48) % 25 if number == 0 else frame % 25
+    assert tuple(map(painted, greys)) == (expected or (ends[0], later))
+    assert report.evaluate(
+        "root => root.compare.clock.clips.every(clip => clip.box.dataset.loaded === 'decoded')", root.element_handle()
+    )
+    assert "previews of the clips, at most 320 pixels" in root.inner_text()
+
+
+def test_beside_the_page_the_files_themselves_are_compared(
+    chromium: Browser, table: Any, views: list[Any], tmp_path: Path
+) -> None:
+    """Played by the browser, because a page on a disk may not read its neighbours; the pointer finds no pixels then."""
+    folder = write_report(table, tmp_path / "boats", views=views, folder=True)
+
+    with opened(chromium, folder / "index.html") as (page, noted):
+        for root in page.locator(VIEWS).all():
+            root.locator(".rb-compare-stage").scroll_into_view_if_needed()
+            expect(root.locator(".rb-compare-words")).to_have_text("")
+            expect(root.locator(".rb-compare-stage")).to_have_attribute("data-frame", re.compile("."))
+            root.locator(".rb-compare-view").first.hover()
+        said = page.locator("#views-2").inner_text()
+
+    assert noted == []
+    assert "previews" not in said
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("dark", 320), ("light", 1200)])
+def test_they_fit_and_can_be_read(chromium: Browser, path: Path, scheme: Any, width: int) -> None:
+    """In both schemes, and on a telephone with everything opened."""
+    kinds = [
+        ".rb-compare-words",
+        ".rb-compare-inputs th",
+        ".rb-compare small, .rb-compare p",
+        ".rb-plot .rb-bar",
+        ".rb-plot text",
+    ]
+
+    with opened(chromium, path, scheme, width, height=800) as (page, noted):
+        point(page, 4).click(modifiers=["Shift"], force=True)
+        point(page, 4).click(force=True)
+        for root in page.locator(VIEWS).all():
+            root.locator(".rb-compare-stage").scroll_into_view_if_needed()
+            expect(root.locator(".rb-compare-words")).to_have_text("")
+        shot(page, f"report-views-{scheme}-{width}", whole=True)
+        faint = {kind: value for kind in kinds if (value := contrast(page.locator(kind).first)) < 4.5}
+        wide = overflow(page)
+        findings = Axe().run(page).response["violations"] if width == 320 else []
+
+    assert noted == []
+    assert wide == 0
+    assert faint == {}
+    assert [(one["id"], one["nodes"][0]["html"]) for one in findings if one["impact"] in ("serious", "critical")] == []
+
+
+def test_without_scripts_they_are_pictures(chromium: Browser, path: Path) -> None:
+    """The drawing of the plot, and stills side by side with the chart and the figures; no button that does nothing."""
+    with opened(chromium, path, java_script_enabled=False) as (page, noted):
+        assert page.locator(f"{PLOT} .rb-drawing:visible").count() == 1
+        assert page.locator(f"{VIEWS} .rb-compare-stills img:visible").count() == 4
+        assert page.locator(f"{VIEWS} .rb-compare-panel:visible").count() == 4
+        assert page.locator("#views-2").inner_text().count("A and B: mean absolute difference") == 2
+        assert page.locator("#views-1 button:visible, #views-2 button:visible, #views-2 input:visible").count() == 0
+        assert noted == []
+
+
+def test_hostile_texts_do_nothing(chromium: Browser, table: Any, tmp_path: Path) -> None:
+    """In legends, cards, labels and players."""
+    texts = [text.encode(errors="replace").decode() for text in TEXTS[::40]][:13]
+    rows = (
+        table.loc[[1] * len(texts)]
+        .drop(columns="input_json")
+        .assign(prompt=texts, seed=range(len(texts)), request_id=texts)
+    )
+    hostile: Any = rows.set_axis(pd.Index(texts, name=texts[0]), axis=0).rename(columns={"sharpness": texts[0]})
+    views = [hostile.reel.plot("prompt", "seed", "prompt"), hostile.iloc[:4].reel.compare()]
+    path = write_report(hostile, tmp_path / "hostile.html", views=views)
+
+    with opened(chromium, path) as (page, noted):
+        for row in range(len(texts)):
+            point(page, row).hover(force=True)
+        point(page, 2).click(force=True)
+        page.locator(".rb-compare-stage").scroll_into_view_if_needed()
+        expect(page.locator(".rb-compare-words")).to_have_text("")
+        ran = page.evaluate("window.__pwned ?? null")
+
+    assert ran is None
+    assert noted == []
