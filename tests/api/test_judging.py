@@ -88,7 +88,7 @@ def test_every_form_of_a_table_will_do(table: pd.DataFrame, plan: Plan, tmp_path
 def test_what_cannot_be_asked_is_refused(table: pd.DataFrame, options: dict[str, str], words: str) -> None:
     """In words."""
     with pytest.raises(rb.InvalidInput, match=words):
-        rb.judge(table, **options)  # type: ignore[arg-type]  # What no type allows.
+        rb.judge(table, **options)
 
 
 def test_a_table_without_clips_is_refused(table: pd.DataFrame, plan: Plan) -> None:

@@ -71,8 +71,8 @@ def test_numbers_of_numpy_are_numbers(made: Made) -> None:
     """As a row of a table has them."""
     ratings = rate(made)
 
-    ratings.judge(np.int64(0), np.int64(1), "left")
-    ratings.rate(np.int64(0), np.int64(3))  # type: ignore[arg-type]  # As a table has them.
+    ratings.judge(np.int64(0), np.int64(1), "left")  # type: ignore[arg-type]  # As a table has them.
+    ratings.rate(np.int64(0), np.int64(3))  # type: ignore[arg-type]
     ratings.keep(np.int64(0), np.bool_(True))  # type: ignore[arg-type]
 
     assert ratings.frame["answer"].tolist() == ["left", "3", "keep"]
@@ -243,3 +243,17 @@ def test_it_prints_what_was_judged_and_what_that_says(made: Made) -> None:
         "<ratings: 'Which is calmer?', 0 judgements of 6 clips by nobody yet>\n"
         "No pair has been decided yet, so nothing is ranked."
     )
+
+
+def test_stars_and_what_to_keep_are_summed_up(made: Made) -> None:
+    """In a sentence each."""
+    stars, keep = rate(made, kind="stars"), rate(made, kind="keep")
+    before = (stars.advice, keep.advice)
+    for row, given in ((0, 5), (1, 3), (2, None)):
+        stars.rate(row, given)
+    for row, wanted in ((0, True), (1, False), (2, None)):
+        keep.keep(row, wanted)
+
+    assert before == (("No clip has stars yet.",), ("0 to keep, 0 to reject, 6 undecided.",))
+    assert stars.advice == ("Row 0 has the most stars, 5.0 on average. 4 clips without stars so far.",)
+    assert keep.advice == ("1 to keep, 1 to reject, 4 undecided.",)

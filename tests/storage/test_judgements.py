@@ -66,7 +66,8 @@ def test_a_library_of_before_gets_the_table(tmp_path: Path) -> None:
     before = library.frame
 
     ratings = rb.judge(before, question="Which?", rater="ana", library=folder)
-    ratings.judge(*list(ratings.rows)[:2], "left")
+    first, second, _ = ratings.rows
+    ratings.judge(first, second, "left")
 
     assert len(ratings.rows) == 3
     assert len(rb.library(folder).judgements.read("Which?")) == 1

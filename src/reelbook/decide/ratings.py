@@ -16,8 +16,8 @@ from .agreement import Agreement, measure_agreement
 from .judged_clips import Clips, find_axes, number_levels, usage_error
 from .pairs import Comparison, Pair, PairChooser, choose_row
 from .ranking import Pairs, make_pairs, make_ranking
-from .rating_advice import Advice, advise
-from .rating_columns import add_rating_columns
+from .rating_advice import Advice, advise, describe_stars, describe_votes
+from .rating_columns import add_rating_columns, collect_stars, count_votes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,14 +134,17 @@ class Ratings(NameHints):
 
     @property
     def verdict(self) -> Advice:
-        """Sentences: whether the first place is decided, and about how many judgements more would settle it."""
-        return advise(self._clips, self._make_pairs(self._read()))
+        """Sentences: whether the first place is decided, and about how many judgements more would settle it.
+
+        Of stars and of what to keep: which has the most, and how many there are of each.
+        """
+        return self._advise(self._read())
 
     @property
     def advice(self) -> Advice:
         """The sentences of the verdict, and those about raters who answer at random or by the side."""
         found = self._read()
-        return advise(self._clips, self._make_pairs(found), [one.rater for one in found if one.answer in SHARES])
+        return self._advise(found, [one.rater for one in found if one.answer in SHARES])
 
     def ranking(self, by: str | None = None) -> pd.DataFrame:
         """The rows of the table, best first, by Bradley-Terry with ties: score, low, high, and counts.
@@ -234,6 +237,13 @@ class Ratings(NameHints):
             later=[self._clips.by_key[one.first] for one in latest if not _is_given(one)],
             name=f"{self.rater}\0{self.question}\0{kind}",
         )
+
+    def _advise(self, found: list[Judgement], raters: list[str] | None = None) -> Advice:
+        if self.kind == Kind.STARS:
+            return describe_stars(self._clips, collect_stars(_find_latest(found)))
+        if self.kind == Kind.KEEP:
+            return describe_votes(self._clips, count_votes(_find_latest(found), _count_bad(found)))
+        return advise(self._clips, self._make_pairs(found), raters)
 
     def _read(self) -> list[Judgement]:
         return self._store.read(self.question, self._clips.keys)
