@@ -36,6 +36,7 @@ from .stored_runs import find_library_of
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from ..decide.ratings import Ratings
     from ..display.compare.comparison import Comparison
     from ..display.plots.plot_value import Plot
     from ..runs.run import Run
@@ -226,18 +227,19 @@ class Reel(NameHints):
         return Plot(self._table, x, y, color)
 
     def report(
-        self, path: str | Path, *, title: str | None = None, views: Sequence[Plot | Comparison] = (), folder: bool = False
+        self, path: str | Path, *, title: str | None = None, views: Sequence[Plot | Comparison] = (), folder: bool = False,
+        ratings: Ratings | Sequence[Ratings] = (),
     ) -> Path:  # fmt: skip
         """Write a standalone HTML page to share: synchronised clips, table, costs, provenance; return its path.
 
         `views` are plots and comparisons to be in it, such as `[table.reel.plot("num_frames", "credits"),
         table.reel.compare(0, 1)]`. A plot shares its selection with the clips and the table, and a comparison plays the
-        clips of the page. The page is a single file with small copies of the clips. With `folder=True` it is a folder with the page and
-        the full clips, for large sweeps.
+        clips of the page. `ratings` are those of `rb.judge(table)`, whose ranking is then in it. The page is a single file
+        with small copies of the clips. With `folder=True` it is a folder with the page and the full clips, for large sweeps.
         """
         from ..display.report.make_report import write_report
 
-        return write_report(self._table, path, title=title, views=views, folder=folder)
+        return write_report(self._table, path, title=title, views=views, folder=folder, ratings=ratings)
 
     def _rows(self, which: Any) -> pd.DataFrame:
         """The selected rows of this table, given by labels of its index, a mask, a run or request id, or as rows."""

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from ...errors import ReelbookError
 from ...sweeps.results.table_files import find_paths
 from ..formatting import format_size, join_with_dots
+from .rating_section import parse_ratings
 from .report_entries import Group, group_entries, with_unique_index
 from .report_media import FolderMedia, InlineMedia, prepare_media
 from .report_page import Report
@@ -40,24 +41,26 @@ class LinkedPath(type(Path())):  # type: ignore[misc]  # The class of paths on t
 
 
 def write_report(
-    table: pd.DataFrame, path: str | Path, *, title: str | None = None, views: Any = (), folder: bool = False
-) -> Path:
+    table: pd.DataFrame, path: str | Path, *, title: str | None = None, views: Any = (), folder: bool = False, ratings: Any = None,
+) -> Path:  # fmt: skip
     """Write the page as one file with previews, or with `folder` beside the original files; returns its path."""
     target = find_folder_path(path) if folder else find_page_path(path)
     given, table = table, with_unique_index(table)
     groups = _group_runs(table)
     service = _find_service(table)
     entries = [entry for group in groups for entry in group.entries]
-    shared = make_shareable(table)
+    shared, judged = make_shareable(table), parse_ratings(ratings)
     chosen = check_views(views, given, entries)
     files = [*entries, *chosen.others]
     if not folder:
         media, set_text = prepare_media(files, InlineMedia())
-        write_page(target, Report(shared, groups, media, title, service, is_folder=False, views=chosen).html)
+        page = Report(shared, groups, media, title, service, is_folder=False, views=chosen, ratings=judged)
+        write_page(target, page.html)
     else:
         with replacing_folder(target) as part:
             media, set_text = prepare_media(files, FolderMedia(part, service))
-            write_page(part / INDEX, Report(shared, groups, media, title, service, is_folder=True, views=chosen).html)
+            page = Report(shared, groups, media, title, service, is_folder=True, views=chosen, ratings=judged)
+            write_page(part / INDEX, page.html)
     set_text(join_with_dots(f"{target.name}/" if folder else target.name, format_size(_count_bytes(target))))
     return LinkedPath(target)
 
