@@ -51,9 +51,11 @@ _TRANSPORT = Markup(
     '<button type="button" data-rb-do="play" aria-label="Play" title="Play or pause (Space)">{play}{pause}</button>'
     '<button type="button" data-rb-do="on" aria-label="One frame on" title="One frame on (→)">{on}</button>'
     '<span class="rb-told" data-rb-do="told"></span>'
-    '<select data-rb-do="by" aria-label="the same in all clips" title="What is the same in all clips" hidden><option value="time">same time</option><option value="frame">same frame</option></select>'
+    '<span class="rb-transport-more"><select data-rb-do="by" aria-label="the same in all clips" title="What is the same in all clips" hidden><option value="time">same time</option><option value="frame">same frame</option></select>'
     '<select data-rb-do="speed" aria-label="speed" title="Speed">{speeds}</select>'
     '<button type="button" data-rb-do="loop" aria-label="Loop" aria-pressed="true" title="Begin again at the end (L)">{loop}</button>'
+    '<button type="button" data-rb-do="begin" aria-label="Begin of the range" aria-pressed="false" title="What plays begins at this frame; once more, all plays again ([)">[</button>'
+    '<button type="button" data-rb-do="end" aria-label="End of the range" aria-pressed="false" title="What plays ends at this frame; once more, all plays again (])">]</button></span>'
     '<span class="rb-played" data-rb-do="note" role="status" hidden></span></div>'
 )
 _MARK = Markup('<i style="--at:{:.4f}" title="{} frames"></i>')
