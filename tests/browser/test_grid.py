@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import reelbook as rb
 from reelbook.display.report.grid_bundle import grid_bundle, make_clip_grid
+from tests.browser.bare_page import new_page
 from tests.browser.fake_kernel import answer_requests, listen
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import contrast, overflow, shot
@@ -67,13 +68,8 @@ def table_of(folder: Path, *, rows: int = 4, cols: int = 6, kinds: Sequence[Kind
 
 @pytest.fixture(scope="module")
 def common(chromium: Browser) -> Iterator[Page]:
-    context = chromium.new_context(offline=True, viewport={"width": 1200, "height": 1400})
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield page
-    context.close()
-    assert errors == []
+    with new_page(chromium, offline=True, viewport={"width": 1200, "height": 1400}) as page:
+        yield page
 
 
 @pytest.fixture
