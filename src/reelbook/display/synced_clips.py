@@ -44,8 +44,9 @@ _ROOT = Markup(
     '<div class="rb rb-clock mathjax_ignore tex2jax_ignore" data-rb-clock data-lm-suppress-shortcuts="true" role="group" tabindex="0" '
     'aria-label="{}" aria-keyshortcuts="Space ArrowLeft ArrowRight Home End L [ ]">{}{}</div>'
 )
+# Hidden in two ways, because a host that drops scripts may keep buttons, and drop `hidden`.
 _TRANSPORT = Markup(
-    '<div class="rb-transport" data-rb-transport hidden>'
+    '<div class="rb-transport" data-rb-transport hidden style="display:none">'
     '<div class="rb-line"><input type="range" min="0" max="{last}" value="0" step="1" data-rb-do="scrub" aria-label="frame">{marks}</div>'
     '<button type="button" data-rb-do="back" aria-label="One frame back" title="One frame back (←)">{back}</button>'
     '<button type="button" data-rb-do="play" aria-label="Play" title="Play or pause (Space)">{play}{pause}</button>'

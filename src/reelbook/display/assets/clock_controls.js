@@ -59,7 +59,9 @@ export function buttons(root, clock) {
   clock.addEventListener("frame", show);
   clock.addEventListener("change", change);
   change();
-  /** @type {HTMLElement} */ (root.querySelector("[data-rb-transport]")).hidden = false;
+  const transport = /** @type {HTMLElement} */ (root.querySelector("[data-rb-transport]"));
+  transport.hidden = false;
+  transport.style.display = "";
 }
 
 /** @param {Clock} clock */

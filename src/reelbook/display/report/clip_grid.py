@@ -28,7 +28,7 @@ STYLES, SCRIPT = (STYLE, "clip_grid.css"), "grid.js"
 """The assets of a page with clips, once: `render_style(*STYLES)`, and `render_script(SCRIPT)` after the last grid."""
 FLOW = Markup('<div class="rb-flow">{}</div>')
 TABLE = Markup(
-    '<div class="rb-wide" role="region" aria-label="clips by {}" tabindex="0"><table class="rb-clips" style="--across:{}"><thead><tr><td></td>{}</tr></thead>'
+    '<div class="rb-wide" role="region" aria-label="clips by {}" tabindex="0" style="overflow-x:auto"><table class="rb-clips" style="--across:{}"><thead><tr><td></td>{}</tr></thead>'
     "<tbody>{}</tbody></table></div>"
 )
 HEAD = Markup('<th scope="{}"><bdi>{}</bdi></th>')
