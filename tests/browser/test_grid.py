@@ -218,6 +218,31 @@ def test_tabs_hold_the_values_of_a_third_axis(opened: Open, folder: Path) -> Non
         make_clip_grid(table, parts={"rows": "nothing"})
 
 
+def test_far_and_long_values_have_their_room(opened: Open, folder: Path) -> None:
+    """Chinese, Arabic, emoji, and a word without end: four lines at most, whole in the title, in the large view, too."""
+    texts = ["纸船在雨夜的街道上漂流", "قارب ورقي على شارع ممطر", "🚤🌧️👨‍👩‍👧‍👦 boat", "Donaudampfschifffahrt" * 20]
+    table = table_of(folder, rows=2, cols=4, kinds=[KINDS[0]])
+    table["guidance"], table["status"], table["error"] = (
+        texts * 2,
+        ["completed"] * 7 + ["failed"],
+        [""] * 7 + texts[3:],
+    )
+    table.loc[7, "output_video"] = None
+    page = opened(table)
+    heads = page.locator(".rb-clips thead th")
+    heights = heads.locator("bdi").evaluate_all("all => all.map(one => one.getBoundingClientRect().height)")
+    words = page.locator(".rb-none p")
+    is_cut = words.evaluate("words => words.scrollWidth > words.clientWidth")
+    page.locator(".rb-name").first.click()
+    choices = page.locator(".rb-choices button").evaluate_all("all => all.map(one => one.clientHeight)")
+
+    assert max(heights) <= 4 * 20
+    assert texts[3] in (heads.nth(3).get_attribute("title") or "")
+    assert not is_cut
+    assert max(choices) <= 100
+    assert overflow(page) <= 0
+
+
 def test_what_has_no_clip_says_why(opened: Open, folder: Path) -> None:
     """Failed, not started, gone from the disk, broken: a word in the place of the clip, and the others play."""
     table = table_of(folder, rows=2, cols=3, kinds=[KINDS[0]])

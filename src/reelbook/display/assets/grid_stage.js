@@ -114,7 +114,7 @@ export class Stage {
     const { bare, name } = group.axes[place];
     const buttons = bare.map((text, code) => {
       const isChosen = code === run.codes[place];
-      const button = made("button", { type: "button", role: "radio", "aria-checked": String(isChosen), tabindex: isChosen ? "0" : "-1", "data-axis": String(place) }, made("bdi", {}, text));
+      const button = made("button", { type: "button", role: "radio", "aria-checked": String(isChosen), tabindex: isChosen ? "0" : "-1", "data-axis": String(place), title: text }, made("bdi", {}, text));
       // The nearest run has another value of another axis as well.
       if (!isChosen && !group.runs.some(({ codes }) => codes.every((other, axis) => other === (axis === place ? code : run.codes[axis])))) button.dataset.none = "";
       button.addEventListener("click", () => choose(code));

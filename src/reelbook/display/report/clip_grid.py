@@ -31,7 +31,7 @@ TABLE = Markup(
     '<div class="rb-wide" role="region" aria-label="clips by {}" tabindex="0" style="overflow-x:auto"><table class="rb-clips" style="--across:{}"><thead><tr><td></td>{}</tr></thead>'
     "<tbody>{}</tbody></table></div>"
 )
-HEAD = Markup('<th scope="{}"><bdi>{}</bdi></th>')
+HEAD = Markup('<th scope="{0}" title="{1}"><bdi>{1}</bdi></th>')
 ROW = Markup("<tr>{}{}</tr>")
 # Limits of height: the width of a figure is limited so that it is no higher, whatever its aspect ratio.
 MAX_HEIGHT, ROW_HEIGHT = 320, 112
