@@ -15,6 +15,7 @@ import pytest
 
 import reelbook as rb
 from reelbook import errors
+from reelbook.api import table_accessor  # noqa: F401  # Gives tables their `.reel`.
 from reelbook.session import session
 from tests.support import Served, as_data_uri, png
 

@@ -6,12 +6,15 @@ import os
 import shutil
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.browser.bare_page import Open, fill, without_errors
 from tests.browser.lab import Lab
+from tests.clips import film
 
 FLAGS = [
     "--no-sandbox",  # CI runs as root.
@@ -86,6 +89,22 @@ def offline_page(chromium: Browser) -> Iterator[Page]:
     context = chromium.new_context(offline=True)
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture
+def opened(offline_page: Page) -> Iterator[Open]:
+    """Shows a page with markup on it, in place of the one before; no script may fail."""
+    with without_errors(offline_page):
+        yield partial(fill, offline_page)
+        offline_page.goto("about:blank")
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Three clips of different shapes."""
+    folder = tmp_path_factory.mktemp("films")
+    sizes = [(320, 180), (180, 180), (90, 160)]
+    return [str(film(folder / f"{number}.mp4", size=size, frames=24).path) for number, size in enumerate(sizes)]
 
 
 @pytest.fixture(scope="session")

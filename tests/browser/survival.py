@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.lab import Lab, OpenNotebook
 from tests.support import examples
 
-TALL = 12_000
+TALL = 16_000
 """So high that Lab draws every cell: it leaves out what is far from being seen."""
 
 PROMPT = "a paper boat on a calm lake at sunset"
@@ -55,6 +55,10 @@ lost""",
     "report": 'table.reel.report("survival.html")',
     "costs": 'table.reel.cost("num_frames")',
     "plot": 'table.reel.plot("num_frames", "credits", color="seed")',
+    "grid": 'table.reel.grid(rows="seed", cols="num_frames")',
+    "explore": "table.reel.explore()",
+    "compare": "table.reel.compare(0, 1)",
+    "explorer": "run.video.explore()",
     "client": "client",
     "estimate": "rb.estimate(boat)",
     "provenance": "run.video.provenance",
@@ -64,7 +68,7 @@ lost""",
     "options": "rb.options",
 }  # fmt: skip
 
-MATRIX = ("run", "video", "picture", "failed", "plan", "sweep", "table", "panel", "library", "sheet", "plot")
+MATRIX = ("run", "video", "picture", "failed", "plan", "sweep", "table", "panel", "library", "sheet", "plot", "grid", "explore", "compare", "explorer")  # fmt: skip
 """The rows of the matrix; `report` is a page of its own."""
 WORDS: Mapping[str, tuple[str, ...]] = {
     "run": (PROMPT, "seed 7", "9 frames at 24/s", "53 credits"),
@@ -78,6 +82,10 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "library": ("runs", "credits", PROMPT[:20]),
     "sheet": (),
     "plot": ("credits by num_frames", f"{RUNS} runs"),
+    "grid": (f"{RUNS} runs", "seed × num_frames", "9 frames", "10 frames", "seed 0", "seed 1", "run 0 · 53 credits"),
+    "explore": (f"{RUNS} runs", "seed", "9", "run 0", "53 credits"),
+    "compare": ("num_frames 9", "num_frames 10", "A and B: mean absolute difference", "SSIM"),
+    "explorer": (PROMPT, "seed 7", "9 frames at 24/s", "53 credits"),
 }
 """What a reader must find there, whatever else is lost."""
 PICTURES: Mapping[str, int] = {
@@ -89,6 +97,10 @@ PICTURES: Mapping[str, int] = {
     "library": 3,
     "sheet": 1,
     "plot": 1,
+    "grid": RUNS,
+    "explore": 1,
+    "compare": 1,
+    "explorer": 1,
 }
 """How many pictures a reader must see there at least."""
 PLAYERS = ("run", "video")
@@ -110,11 +122,18 @@ LOOK = """async () => {
     }));
     return {
       text: area.innerText, pictures: pictures.filter(one => one.naturalWidth > 0 && seen(one)).length
-        + [...area.querySelectorAll('svg.rb-drawing')].filter(seen).length,
+        + [...area.querySelectorAll('svg.rb-drawing, canvas')].filter(seen).length,
       broken: pictures.filter(one => one.complete && !one.naturalWidth).length, players,
     };
   }));
 }"""
+
+
+def settle(page: Page) -> None:
+    """Look at each viewer of clips, which asks for them when it is seen, until it knows that there are none."""
+    for viewer in page.locator(".rb-viewer, [data-rb-compare]").all():
+        viewer.scroll_into_view_if_needed()
+        expect(viewer).to_have_attribute("data-absent", "")
 
 
 @dataclass(frozen=True)
@@ -166,6 +185,10 @@ class Executed:
         """The saved outputs of a cell that are no streams."""
         cell = self.notebook.cells[list(CELLS).index(name)]
         return [output for output in cell.outputs if output.output_type in ("display_data", "execute_result")]
+
+
+DEAD = "[data-rb-do]:visible, .rb-explorer :is(button, input, select):visible"
+"""Buttons of clips that nobody can play: none may be there without a kernel."""
 
 
 def check(view: View, *, players: bool) -> None:
@@ -229,6 +252,17 @@ def received(executed: Executed, lab: Lab) -> Path:
     saved.metadata.language_info = {"name": "elsewhere"}
     path = lab.root / "survival-received.ipynb"
     nbformat.write(saved, path)  # type: ignore[no-untyped-call]
+    return path
+
+
+def trusted(executed: Executed, lab: Lab, *, has_kernel: bool) -> Path:
+    """The notebook as the one who ran it opens it again, with a new kernel or where there is none."""
+    if has_kernel:
+        path = lab.root / "survival-again.ipynb"
+        path.write_bytes(executed.path.read_bytes())
+    else:
+        path = received(executed, lab).rename(lab.root / "survival-trusted.ipynb")
+        lab.trust(path)
     return path
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 from tests.browser import axe, survival
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import overflow, playback, shot
-from tests.browser.survival import PLAYERS, TALL, Executed
+from tests.browser.survival import TALL, Executed
 from tests.support import deep
 
 pytestmark = pytest.mark.browser
@@ -80,24 +80,6 @@ def test_with_its_kernel_a_plot_plays_clips_and_ticks_rows_of_its_table(notebook
     assert notebook.complaints == []
 
 
-@pytest.mark.deep
-def test_reopened_with_trust(executed: Executed, lab: Lab, chromium: Browser) -> None:
-    """The next day, by the one who made it: scripts run again, in a page whose kernel knows nothing yet."""
-    path = lab.root / "access.ipynb"
-    path.write_bytes(executed.path.read_bytes())
-    with OpenNotebook(lab, chromium, path, height=TALL) as notebook:
-        notebook.open()
-        notebook.page.locator("figure[data-rb-ready]").first.wait_for()
-        view = survival.look(notebook.page)
-        clips = [playback(notebook.page.locator("video").nth(place)) for place in range(len(PLAYERS))]
-        shot(notebook.page, "survival-trusted", whole=True)
-
-        assert notebook.is_trusted()
-        assert notebook.complaints == []
-    survival.check(view, players=True)
-    assert [(clip["error"], clip["advanced"] > 0) for clip in clips] == [(None, True)] * len(PLAYERS)
-
-
 @pytest.mark.parametrize(
     ("theme", "width"), [("Light", WIDE), ("Dark", NARROW), *deep(("Light", NARROW), ("Dark", WIDE))]
 )
@@ -160,6 +142,8 @@ def test_a_keyboard_reaches_every_control(executed: Executed, chromium: Browser)
     page = chromium.new_page(viewport={"width": WIDE, "height": 900})
     page.set_content(outputs_of(executed))
     page.locator("figure[data-rb-ready]").first.wait_for()
+
+    survival.settle(page)
 
     reached = axe.tabbed(page, ".output")
 

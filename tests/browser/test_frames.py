@@ -19,6 +19,7 @@ from reelbook.media.frame_index import read_frame_index, read_uneven_times
 from reelbook.media.local_file import LocalFile
 from reelbook.media.previews import make_preview
 from reelbook.models.service_file import File
+from tests.browser.bare_page import new_page
 from tests.browser.test_colours import LOW_AND_HIGH, NEAR, ODD
 from tests.media.bars import COLOURS, SAYS, Says, bar_clip
 from tests.numbered import KINDS, READ_NUMBER, Kind, kind_of, numbered_clip
@@ -90,13 +91,8 @@ def markup(path: Path, *, as_preview: bool, is_decoded: bool = True) -> Markup:
 @pytest.fixture
 def page(chromium: Browser) -> Iterator[Page]:
     """A page in which no script fails."""
-    context = chromium.new_context()
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield page
-    context.close()
-    assert errors == []
+    with new_page(chromium) as page:
+        yield page
 
 
 def open_page(page: Page, folder: Path, boxes: Sequence[Markup]) -> None:

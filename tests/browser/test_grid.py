@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import reelbook as rb
 from reelbook.display.report.grid_bundle import grid_bundle, make_clip_grid
+from tests.browser.bare_page import new_page
 from tests.browser.fake_kernel import answer_requests, listen
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import contrast, overflow, shot
@@ -67,13 +68,8 @@ def table_of(folder: Path, *, rows: int = 4, cols: int = 6, kinds: Sequence[Kind
 
 @pytest.fixture(scope="module")
 def common(chromium: Browser) -> Iterator[Page]:
-    context = chromium.new_context(offline=True, viewport={"width": 1200, "height": 1400})
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield page
-    context.close()
-    assert errors == []
+    with new_page(chromium, offline=True, viewport={"width": 1200, "height": 1400}) as page:
+        yield page
 
 
 @pytest.fixture
@@ -222,6 +218,31 @@ def test_tabs_hold_the_values_of_a_third_axis(opened: Open, folder: Path) -> Non
         make_clip_grid(table, parts={"rows": "nothing"})
 
 
+def test_far_and_long_values_have_their_room(opened: Open, folder: Path) -> None:
+    """Chinese, Arabic, emoji, and a word without end: four lines at most, whole in the title, in the large view, too."""
+    texts = ["纸船在雨夜的街道上漂流", "قارب ورقي على شارع ممطر", "🚤🌧️👨‍👩‍👧‍👦 boat", "Donaudampfschifffahrt" * 20]
+    table = table_of(folder, rows=2, cols=4, kinds=[KINDS[0]])
+    table["guidance"], table["status"], table["error"] = (
+        texts * 2,
+        ["completed"] * 7 + ["failed"],
+        [""] * 7 + texts[3:],
+    )
+    table.loc[7, "output_video"] = None
+    page = opened(table)
+    heads = page.locator(".rb-clips thead th")
+    heights = heads.locator("bdi").evaluate_all("all => all.map(one => one.getBoundingClientRect().height)")
+    words = page.locator(".rb-none p")
+    is_cut = words.evaluate("words => words.scrollWidth > words.clientWidth")
+    page.locator(".rb-name").first.click()
+    choices = page.locator(".rb-choices button").evaluate_all("all => all.map(one => one.clientHeight)")
+
+    assert max(heights) <= 4 * 20
+    assert texts[3] in (heads.nth(3).get_attribute("title") or "")
+    assert not is_cut
+    assert max(choices) <= 100
+    assert overflow(page) <= 0
+
+
 def test_what_has_no_clip_says_why(opened: Open, folder: Path) -> None:
     """Failed, not started, gone from the disk, broken: a word in the place of the clip, and the others play."""
     table = table_of(folder, rows=2, cols=3, kinds=[KINDS[0]])
@@ -270,11 +291,11 @@ def test_a_busy_kernel_holds_nothing_up(opened: Open, folder: Path) -> None:
 
 
 def test_without_a_kernel_posters_and_words_remain(opened: Open, folder: Path) -> None:
-    """The axes lead through the posters, and the place of a clip says how to have it."""
+    """The axes lead through the posters; no button is there that would move nothing, and it is said once how to play the clips."""
     page = opened(table_of(folder, rows=2, cols=2, kinds=[KINDS[0]]), has_kernel=False, view="one")
 
-    page.locator("[data-rb-do=play]").click()
-    expect(page.locator(".rb-one .rb-clip")).to_have_attribute("data-broken", "Run the cell again to see it here.")
+    expect(page.locator(".rb-notes:visible")).to_have_text("Run the cell again to play the clips; these are stills.")
+    expect(page.locator("[data-rb-transport]")).to_be_hidden()
     page.get_by_role("radio", name="1", exact=True).click()
 
     expect(page.locator(".rb-one-words")).to_contain_text("run 2")

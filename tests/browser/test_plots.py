@@ -3,45 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from playwright.sync_api import Error, Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
 from reelbook.display.embedding import data_uri
 from reelbook.display.plots.plot_html import plot_bundle
 from reelbook.display.plots.plot_value import Plot
 from reelbook.display.tables.table_html import table_bundle
 from tests.browser import axe
+from tests.browser.bare_page import Open
 from tests.browser.looks import overflow, shot
 from tests.browser.sanitised import sanitised
-from tests.clips import film
 
 pytestmark = pytest.mark.browser
 
-PAGE = (
-    "<!doctype html><html lang=en><meta charset=utf-8><title>Plots</title><style>:root{{color-scheme:light dark}}"
-    "@media (prefers-color-scheme:dark){{:root{{color-scheme:dark;background:#121212}}}}body{{margin:16px}}</style><h1>.</h1>{}"
-)
 PLOT = "[data-rb-plot]"
 SENT = """() => {
   window.sent = [];
   addEventListener("reelbook:selected", event => sent.push([event.detail.key, event.detail.rows]));
 }"""
-
-Open = Callable[..., Page]
-
-
-@pytest.fixture(scope="module")
-def clips(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Three clips of different shapes."""
-    folder = tmp_path_factory.mktemp("films")
-    sizes = [(320, 180), (180, 180), (90, 160)]
-    return [str(film(folder / f"{number}.mp4", size=size, frames=24).path) for number, size in enumerate(sizes)]
 
 
 @pytest.fixture(scope="module")
@@ -59,29 +43,6 @@ def table(clips: list[str]) -> pd.DataFrame:
         },
         index=pd.RangeIndex(count, name="run"),
     )  # fmt: skip
-
-
-@pytest.fixture
-def opened(offline_page: Page) -> Iterator[Open]:
-    """Shows a page with plots on it, in place of the one before; nothing may complain."""
-    complaints = list[str]()
-
-    def note(error: Error) -> None:
-        complaints.append(str(error))
-
-    def show(*html: str, width: int = 1000, color_scheme: Any = "light") -> Page:
-        offline_page.goto("about:blank")
-        offline_page.mouse.move(0, 0)
-        offline_page.emulate_media(color_scheme=color_scheme)
-        offline_page.set_viewport_size({"width": width, "height": 900})
-        offline_page.set_content(PAGE.format("".join(html)))
-        return offline_page
-
-    offline_page.on("pageerror", note)
-    yield show
-    offline_page.goto("about:blank")
-    offline_page.remove_listener("pageerror", note)
-    assert complaints == []
 
 
 def html_of(table: pd.DataFrame, *columns: str, key: str = "one", group: str = "boats") -> str:
@@ -206,27 +167,6 @@ def test_the_keyboard_does_all(opened: Open, table: pd.DataFrame) -> None:
     assert last == [int(np.nanargmax(table["motion"].where(table["sharpness"].notna()).to_numpy()))]
     assert name.endswith(", selected")
     assert heard.startswith("run ")
-
-
-def test_a_finger_plays_and_selects(opened: Open, table: pd.DataFrame) -> None:
-    """A tap near a point opens it, where it can be selected; a tap beside all points ends the selection."""
-    page = opened(html_of(table, "motion", "sharpness", "seed"), width=320)
-    plot = page.locator(PLOT)
-    tap = """([x, y]) => ["pointerdown", "pointermove", "pointerup"].forEach(name => document.elementFromPoint(x, y).dispatchEvent(
-      new PointerEvent(name, { clientX: x, clientY: y, pointerType: "touch", bubbles: true })))"""
-    x, y = point(plot, 6)
-
-    page.evaluate(tap, [x + 2, y + 2])
-    plot.get_by_role("button", name="Select", exact=True).click()
-    after = picked(plot)
-    plot.get_by_role("button", name="Close").click()
-    plot.locator(".rb-drawing:visible").scroll_into_view_if_needed()
-    box = plot.locator(".rb-drawing:visible").bounding_box()
-    assert box is not None
-    page.evaluate(tap, [box["x"] + 2, box["y"] + box["height"] - 2])
-
-    assert after == [6]
-    assert picked(plot) == []
 
 
 @pytest.mark.parametrize("width", [1000, 320])

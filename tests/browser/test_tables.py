@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import nbformat
 import pandas as pd
 import pytest
 from markupsafe import Markup
-from playwright.sync_api import Browser, CDPSession, Error, Page, expect
+from playwright.sync_api import Browser, CDPSession, Page, expect
 
 from reelbook.display.embedding import data_uri
 from reelbook.display.figure import render_gallery
@@ -32,10 +32,10 @@ from reelbook.media.posters import get_poster
 from reelbook.models.service_file import File
 from reelbook.settings import options
 from reelbook.widgets import table_clips
+from tests.browser.bare_page import Open
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import contrast, overflow, playback, shot
 from tests.browser.sanitised import sanitised
-from tests.clips import film
 from tests.hostile import OUTSIDE, PAYLOADS, TEXTS
 from tests.support import deep, examples
 
@@ -45,8 +45,6 @@ PAGE = (
     "<!doctype html><meta charset=utf-8><style>:root{{color-scheme:light dark}}body{{margin:16px}}</style><h1>.</h1>{}"
 )
 ROWS = "tbody tr:not(.rb-gap)"
-
-Open = Callable[..., Page]
 
 
 def runs(count: int, clips: list[str] | None = None, **columns: Any) -> pd.DataFrame:
@@ -65,37 +63,6 @@ def runs(count: int, clips: list[str] | None = None, **columns: Any) -> pd.DataF
     )  # fmt: skip
     table = table.assign(**columns)
     return table if clips is None else table.assign(output_video=[clips[row % len(clips)] for row in range(count)])
-
-
-@pytest.fixture(scope="module")
-def clips(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Three clips of different shapes."""
-    folder = tmp_path_factory.mktemp("films")
-    sizes = [(320, 180), (180, 180), (90, 160)]
-    return [str(film(folder / f"{number}.mp4", size=size, frames=24).path) for number, size in enumerate(sizes)]
-
-
-@pytest.fixture
-def opened(offline_page: Page) -> Iterator[Open]:
-    """Shows a page with tables on it, in place of the one before; nothing may complain."""
-    complaints = list[str]()
-
-    def note(error: Error) -> None:
-        complaints.append(str(error))
-
-    def show(*html: str, width: int = 1000, color_scheme: Any = "light") -> Page:
-        offline_page.goto("about:offline_page")
-        offline_page.mouse.move(0, 0)
-        offline_page.emulate_media(color_scheme=color_scheme)
-        offline_page.set_viewport_size({"width": width, "height": 760})
-        offline_page.set_content(PAGE.format("".join(html)))
-        return offline_page
-
-    offline_page.on("pageerror", note)
-    yield show
-    offline_page.goto("about:offline_page")
-    offline_page.remove_listener("pageerror", note)
-    assert complaints == []
 
 
 def column(page: Page, name: str) -> list[str]:

@@ -85,12 +85,12 @@ def render_explorer(explorer: Explorer, *, key: str = "") -> str:
         clip = Clip("", "", width, height, explorer.frames, rate, "")
         content = _render_stills(file) + render_transport([clip])
     else:
-        content = _render_picture(file)
+        content = _render_picture(file, explorer.file_name)
     facts = [known.seed, *run_text.format_media_facts(file), known.credits, stills.format_colour_note(file.path)]
     note = _NOTE.format(render_small_print(RUN_AGAIN if file.is_video else "Run the cell to look into it closely."))
     root = _ROOT.format(
         kind="clip" if file.is_video else "picture",
-        name=f"Explorer of {file.path.name}",
+        name=f"Explorer of {explorer.file_name}",
         key=key,
         frames=explorer.frames,
         at=explorer.frame,
@@ -131,7 +131,7 @@ def _render_stills(file: LocalFile) -> Markup:
     )
 
 
-def _render_picture(file: LocalFile) -> Markup:
+def _render_picture(file: LocalFile, name: str) -> Markup:
     from ..media.posters import make_poster
 
     for longest in (PICTURE_SIDE, PICTURE_SIDE // 2):
@@ -139,7 +139,7 @@ def _render_picture(file: LocalFile) -> Markup:
         if len(content) <= MAX_STILLS_BYTES:
             break
     size = stills.fit_size((file.probe.width, file.probe.height), (PICTURE_SIDE, PICTURE_SIDE))
-    return _PICTURE.format(data_uri("image/jpeg", content), file.path.name, *size)
+    return _PICTURE.format(data_uri("image/jpeg", content), name, *size)
 
 
 def _draw_numbered(file: LocalFile) -> bytes:

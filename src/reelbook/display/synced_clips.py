@@ -44,16 +44,19 @@ _ROOT = Markup(
     '<div class="rb rb-clock mathjax_ignore tex2jax_ignore" data-rb-clock data-lm-suppress-shortcuts="true" role="group" tabindex="0" '
     'aria-label="{}" aria-keyshortcuts="Space ArrowLeft ArrowRight Home End L [ ]">{}{}</div>'
 )
+# Hidden in two ways, because a host that drops scripts may keep buttons, and drop `hidden`.
 _TRANSPORT = Markup(
-    '<div class="rb-transport" data-rb-transport hidden>'
+    '<div class="rb-transport" data-rb-transport hidden style="display:none">'
     '<div class="rb-line"><input type="range" min="0" max="{last}" value="0" step="1" data-rb-do="scrub" aria-label="frame">{marks}</div>'
     '<button type="button" data-rb-do="back" aria-label="One frame back" title="One frame back (←)">{back}</button>'
     '<button type="button" data-rb-do="play" aria-label="Play" title="Play or pause (Space)">{play}{pause}</button>'
     '<button type="button" data-rb-do="on" aria-label="One frame on" title="One frame on (→)">{on}</button>'
     '<span class="rb-told" data-rb-do="told"></span>'
-    '<select data-rb-do="by" aria-label="the same in all clips" title="What is the same in all clips" hidden><option value="time">same time</option><option value="frame">same frame</option></select>'
+    '<span class="rb-transport-more"><select data-rb-do="by" aria-label="the same in all clips" title="What is the same in all clips" hidden><option value="time">same time</option><option value="frame">same frame</option></select>'
     '<select data-rb-do="speed" aria-label="speed" title="Speed">{speeds}</select>'
     '<button type="button" data-rb-do="loop" aria-label="Loop" aria-pressed="true" title="Begin again at the end (L)">{loop}</button>'
+    '<button type="button" data-rb-do="begin" aria-label="Begin of the range" aria-pressed="false" title="What plays begins at this frame; once more, all plays again ([)">[</button>'
+    '<button type="button" data-rb-do="end" aria-label="End of the range" aria-pressed="false" title="What plays ends at this frame; once more, all plays again (])">]</button></span>'
     '<span class="rb-played" data-rb-do="note" role="status" hidden></span></div>'
 )
 _MARK = Markup('<i style="--at:{:.4f}" title="{} frames"></i>')

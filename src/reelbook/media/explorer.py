@@ -35,9 +35,9 @@ class Explorer(NameHints):
 
     def __repr__(self) -> str:
         if not self.file.is_video:
-            return f"<explorer of {self._name}>"
+            return f"<explorer of {self.file_name}>"
         chosen = f", range {self._range[0]} to {self._range[1]}" if self._range else ""
-        return f"<explorer of {self._name}: frame {self._frame} of 0 to {self._count - 1}{chosen}>"
+        return f"<explorer of {self.file_name}: frame {self._frame} of 0 to {self._count - 1}{chosen}>"
 
     @property
     def frames(self) -> int:
@@ -106,10 +106,10 @@ class Explorer(NameHints):
             return self.file.__reel_picture__()
         out = io.BytesIO()
         self.file.still(frame=self._frame).save(out, "PNG")
-        return out.getvalue(), f"frame {self._frame + 1} of {self._name}"
+        return out.getvalue(), f"frame {self._frame + 1} of {self.file_name}"
 
     @property
-    def _name(self) -> str:
+    def file_name(self) -> str:
         """The name of the file; of one on the shelf, the first letters of its hash."""
         path = self.file.path
         return f"{path.stem[:8]}…{path.suffix}" if len(path.stem) == HASH_LETTERS else path.name

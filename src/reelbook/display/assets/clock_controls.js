@@ -24,6 +24,8 @@ export function buttons(root, clock) {
   scrub.addEventListener("input", () => clock.seek(Number(scrub.value)));
   speed.addEventListener("change", () => (clock.speed = Number(speed.value)));
   loop.addEventListener("click", () => turnLoop(clock));
+  const sides = [one("begin"), one("end")];
+  sides.forEach((side, place) => side.addEventListener("click", () => setRange(clock, place ? 1 : 0)));
   by.addEventListener("change", () => (clock.by = by.value));
   root.addEventListener("reelbook:played", () => {
     note.hidden = false;
@@ -50,12 +52,16 @@ export function buttons(root, clock) {
     scrub.style.setProperty("--from", String(share(first)));
     scrub.style.setProperty("--to", String(share(last)));
     scrub.toggleAttribute("data-range", clock.range !== null);
+    const isChosen = [clock.range !== null && first > 0, clock.range !== null && last < clock.frames - 1];
+    sides.forEach((side, place) => side.setAttribute("aria-pressed", String(isChosen[place])));
     show();
   };
   clock.addEventListener("frame", show);
   clock.addEventListener("change", change);
   change();
-  /** @type {HTMLElement} */ (root.querySelector("[data-rb-transport]")).hidden = false;
+  const transport = /** @type {HTMLElement} */ (root.querySelector("[data-rb-transport]"));
+  transport.hidden = false;
+  transport.style.display = "";
 }
 
 /** @param {Clock} clock */

@@ -77,29 +77,46 @@ export class Zoom extends EventTarget {
     this.by(Math.exp(-event.deltaY / 200), event.clientX - edge.left, event.clientY - edge.top);
   }
 
-  /** @param {() => void} click */
+  /** One pointer moves what is enlarged, and clicks; two pinch. @param {() => void} click */
   #drag(click) {
     const box = this.box;
-    box.addEventListener("pointerdown", (down) => {
-      if (down.button !== 0) return;
-      const start = [down.clientX - this.#x, down.clientY - this.#y];
-      let isClick = true;
-      box.setPointerCapture(down.pointerId);
-      const move = (/** @type {PointerEvent} */ event) => {
-        if (Math.hypot(event.clientX - down.clientX, event.clientY - down.clientY) > CLICK_DISTANCE) isClick = false;
-        if (isClick || !this.isZoomed) return;
-        [this.#x, this.#y] = [event.clientX - start[0], event.clientY - start[1]];
-        this.#apply();
-      };
-      const up = (/** @type {PointerEvent} */ event) => {
-        box.removeEventListener("pointermove", move);
-        box.removeEventListener("pointerup", up);
-        box.removeEventListener("pointercancel", up);
-        if (isClick && event.type === "pointerup") click();
-      };
-      box.addEventListener("pointermove", move);
-      box.addEventListener("pointerup", up);
-      box.addEventListener("pointercancel", up);
+    /** Where each pointer is in the box. @type {Map<number, number[]>} */
+    const held = new Map();
+    let [far, isClick] = [0, false];
+    const at = (/** @type {PointerEvent} */ event) => {
+      const { left, top } = box.getBoundingClientRect();
+      return [event.clientX - left, event.clientY - top];
+    };
+    /** The middle of all pointers, and how far two are apart. */
+    const spread = () => {
+      const points = [...held.values()];
+      const [one, other = one] = points;
+      return { middle: [0, 1].map((axis) => points.reduce((sum, point) => sum + point[axis], 0) / points.length), apart: Math.hypot(one[0] - other[0], one[1] - other[1]) };
+    };
+    box.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      [far, isClick] = [0, held.size === 0];
+      held.set(event.pointerId, at(event));
+      box.setPointerCapture(event.pointerId);
     });
+    box.addEventListener("pointermove", (event) => {
+      const last = held.get(event.pointerId);
+      if (!last) return;
+      const [now, before] = [at(event), spread()];
+      held.set(event.pointerId, now);
+      far += Math.hypot(now[0] - last[0], now[1] - last[1]);
+      if (far > CLICK_DISTANCE) isClick = false;
+      const { middle, apart } = spread();
+      if (before.apart) this.by(apart / before.apart, before.middle[0], before.middle[1]);
+      if (isClick || !this.isZoomed) return;
+      this.#x += middle[0] - before.middle[0];
+      this.#y += middle[1] - before.middle[1];
+      this.#apply();
+    });
+    for (const name of /** @type {const} */ (["pointerup", "pointercancel"])) {
+      box.addEventListener(name, (event) => {
+        if (held.delete(event.pointerId) && isClick && name === "pointerup") click();
+      });
+    }
   }
 }

@@ -11,12 +11,13 @@ import { Clip } from "./clock_clip.js";
 import { buttons, keys } from "./clock_controls.js";
 import { Stage } from "./grid_stage.js";
 import { Picks } from "./grid_picks.js";
-import { bringFile, onKernel } from "./kernel_files.js";
+import { ASK_AGAIN, bringFile, onKernel } from "./kernel_files.js";
 import { made } from "./table_element.js";
 
 /** @typedef {{row: number, codes: number[], name: string, label: string, price: string, state: string}} Run */
 /** @typedef {{model: string, axes: {name: string, values: string[], bare: string[]}[], runs: Run[]}} Group */
 
+const STILLS = "Run the cell again to play the clips; these are stills.";
 const BUSY = "It comes as soon as the kernel has time.";
 
 /** A grid of clips. */
@@ -48,6 +49,7 @@ export class Grid {
     }
     this.view = watchView(this.clock);
     this.picks = new Picks(this, payload);
+    this.absent = made("p", { class: "rb-notes", role: "status" });
     for (const figure of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("figure[data-row]"))) this.#take(figure);
     this.clock.measure();
     this.bar = made("div", { class: "rb-viewer-bar" });
@@ -59,6 +61,7 @@ export class Grid {
     if (this.group) {
       this.stage.place(this.group);
       buttons(this.group, this.clock);
+      this.group.append(this.absent);
       this.group.addEventListener("keydown", (event) => keys(event, this.clock));
     }
     const forget = [watchPage(this.clock), onKernel(this.key, () => this.#retry()), this.#onCells()];
@@ -127,6 +130,7 @@ export class Grid {
       const bring = async () => {
         const found = await bringFile({ key: this.key, row, place, copy: "preview" }, wait);
         delete box.dataset.waiting;
+        this.#setAbsent(found.words === ASK_AGAIN);
         return found;
       };
       const clip = new Clip(box, inMarkup ? null : bring);
@@ -163,7 +167,14 @@ export class Grid {
     return () => removeEventListener("reelbook:cells", listener);
   }
 
+  /** Say once for all clips that nobody sends their files, and hide the buttons that would move nothing. @param {boolean} isAbsent */
+  #setAbsent(isAbsent) {
+    this.root.toggleAttribute("data-absent", isAbsent);
+    this.absent.textContent = isAbsent ? STILLS : "";
+  }
+
   #retry() {
+    this.#setAbsent(false);
     for (const clip of this.clock.clips) clip.retry();
     this.stage.retry();
   }

@@ -18,6 +18,8 @@ export class Stage {
   #originals = new Map();
   #timer = 0;
   #row = -1;
+  /** That whose axes are drawn. @type {import("./grid.js").Group | null} */
+  #group = null;
   /** Puts the box of the clip back into its cell. @type {(() => void) | null} */
   #giveBack = null;
 
@@ -76,24 +78,35 @@ export class Stage {
   /** @param {import("./grid.js").Group} group @param {import("./grid.js").Run} run */
   #drawAxes(group, run) {
     const hadFocus = this.axes.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).dataset.axis : null;
-    this.axes.replaceChildren(...group.axes.map((axis, place) => {
-      const choose = (/** @type {number} */ code) => this.open(nearest(group, run, place, code).row);
-      const control = axis.bare.length > FEW ? this.#slider(axis, place, run, choose) : this.#choices(group, place, run, choose);
-      return made("fieldset", { class: "rb-axis" }, made("legend", {}, axis.name), ...control);
-    }));
-    if (!group.axes.length || group.runs.length > new Set(group.runs.map(({ codes }) => codes.join())).size) {
-      this.axes.append(this.#list(group, run));
-    }
+    // A slider stays on the page while it is dragged: one that is replaced has no pointer any more.
+    const before = this.#group === group ? /** @type {HTMLElement[]} */ ([...this.axes.children]) : [];
+    if (!before.length) this.axes.replaceChildren();
+    this.#group = group;
+    const fields = group.axes.map((axis, place) => {
+      const choose = (/** @type {number} */ code) => this.open(nearest(group, this.grid.runs.get(this.#row)?.run ?? run, place, code).row);
+      if (axis.bare.length <= FEW) return made("fieldset", { class: "rb-axis" }, made("legend", {}, axis.name), ...this.#choices(group, place, run, choose));
+      const field = before[place] ?? made("fieldset", { class: "rb-axis" }, made("legend", {}, axis.name), ...this.#slider(axis, place, choose));
+      const [input, output] = [/** @type {HTMLInputElement} */ (field.querySelector("input")), field.querySelector("output")];
+      input.value = String(run.codes[place]);
+      input.setAttribute("aria-valuetext", axis.bare[run.codes[place]]);
+      output?.replaceChildren(axis.bare[run.codes[place]]);
+      return field;
+    });
+    if (!group.axes.length || group.runs.length > new Set(group.runs.map(({ codes }) => codes.join())).size) fields.push(this.#list(group, run));
+    fields.forEach((field, place) => {
+      if (!before[place]) this.axes.append(field);
+      else if (before[place] !== field) before[place].replaceWith(field);
+    });
     if (hadFocus) /** @type {HTMLElement | null} */ (this.axes.querySelector(`[data-axis="${hadFocus}"]:is(input, [tabindex="0"])`))?.focus();
   }
 
-  /** @param {{bare: string[], name: string}} axis @param {number} place @param {import("./grid.js").Run} run @param {(code: number) => void} choose */
-  #slider(axis, place, run, choose) {
+  /** @param {{bare: string[], name: string}} axis @param {number} place @param {(code: number) => void} choose */
+  #slider(axis, place, choose) {
     const input = /** @type {HTMLInputElement} */ (made("input", { type: "range", min: "0", max: String(axis.bare.length - 1), step: "1",
-      value: String(run.codes[place]), "aria-label": axis.name, "aria-valuetext": axis.bare[run.codes[place]], "data-axis": String(place) }));
+      "aria-label": axis.name, "data-axis": String(place) }));
     input.addEventListener("input", () => choose(Number(input.value)));
     input.addEventListener("keydown", (event) => event.stopPropagation()); // Arrows move it, and not the clips.
-    return [input, made("output", {}, axis.bare[run.codes[place]])];
+    return [input, made("output", {})];
   }
 
   /** @param {import("./grid.js").Group} group @param {number} place @param {import("./grid.js").Run} run @param {(code: number) => void} choose */
@@ -101,7 +114,7 @@ export class Stage {
     const { bare, name } = group.axes[place];
     const buttons = bare.map((text, code) => {
       const isChosen = code === run.codes[place];
-      const button = made("button", { type: "button", role: "radio", "aria-checked": String(isChosen), tabindex: isChosen ? "0" : "-1", "data-axis": String(place) }, made("bdi", {}, text));
+      const button = made("button", { type: "button", role: "radio", "aria-checked": String(isChosen), tabindex: isChosen ? "0" : "-1", "data-axis": String(place), title: text }, made("bdi", {}, text));
       // The nearest run has another value of another axis as well.
       if (!isChosen && !group.runs.some(({ codes }) => codes.every((other, axis) => other === (axis === place ? code : run.codes[axis])))) button.dataset.none = "";
       button.addEventListener("click", () => choose(code));

@@ -21,6 +21,7 @@ const RING = 7, SMALL_RING = 3;
 const MANY = 400; // Points that are drawn smaller, and so are their rings.
 const SHARES = 10_000;
 const HINT = "A click plays; Shift+click or a frame around points selects.";
+const HINT_FINGER = "A tap shows a run, a second one plays it.";
 
 /** @typedef {[number, number]} Place Left and top in the pixels of the drawing. */
 
@@ -97,7 +98,8 @@ export class Plot {
     drawing.addEventListener("pointerdown", (event) => this.#press(event));
     drawing.addEventListener("pointerup", (event) => this.#release(event));
     drawing.addEventListener("pointercancel", () => this.#endFrame());
-    drawing.addEventListener("pointerleave", () => this.frame || this.#leave());
+    // A finger that is lifted leaves as well; what it has tapped stays.
+    drawing.addEventListener("pointerleave", (event) => this.frame || event.pointerType === "touch" || this.#leave());
   }
 
   /** Where the points are in the drawing that is seen; asked again when the other one is. */
@@ -201,11 +203,18 @@ export class Plot {
       return this.#pick(isMore ? [...this.picked.rows, ...inside] : inside);
     }
     this.#endFrame();
-    const point = this.#nearest([x, y], event.pointerType === "touch" ? NEAR_FINGER : NEAR);
-    if (point < 0) return isMore || this.#pick([]);
+    const isFinger = event.pointerType === "touch";
+    const point = this.#nearest([x, y], isFinger ? NEAR_FINGER : NEAR);
+    const isNew = isFinger && this.card.point !== point;
+    const hadCard = this.card.point !== null;
+    if (isNew) this.card.hide();
+    // Beside all points a finger first puts the card away.
+    if (point < 0) return isMore || (isFinger && hadCard) || this.#pick([]);
     this.current = point;
     this.#placeCursor();
-    isMore ? this.#toggle(point) : this.open(point);
+    if (isMore) this.#toggle(point);
+    else if (isNew) this.card.show(point);
+    else this.open(point);
   }
 
   #endFrame() {
@@ -238,7 +247,7 @@ export class Plot {
     const rings = points.map((point) => shaped("circle", this.#circle(point, isMany ? SMALL_RING : RING)));
     if (this.opened !== null) rings.push(shaped("circle", { ...this.#circle(this.opened, RING + 3), class: "rb-opened" }));
     if (this.places.length) this.drawing.appendChild(shaped("g", { class: isMany ? "rb-rings rb-many" : "rb-rings" }, ...rings));
-    if (this.count) this.count.textContent = rows.size ? `${rows.size.toLocaleString("en-US")} selected` : HINT;
+    if (this.count) this.count.textContent = rows.size ? `${rows.size.toLocaleString("en-US")} selected` : matchMedia("(hover: none)").matches ? HINT_FINGER : HINT;
     if (this.clear) this.clear.hidden = !rows.size;
     this.pick?.setAttribute("aria-pressed", String(this.opened !== null && rows.has(this.rows[this.opened])));
     this.#nameCursor();

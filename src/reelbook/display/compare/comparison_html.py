@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -63,6 +64,10 @@ HEAD = Markup(
 CELL = Markup(
     '<td title="{}" style="text-align:left;padding:2px 16px 2px 0;vertical-align:top;overflow-wrap:anywhere"><bdi>{}</bdi></td>'
 )
+
+
+HASH = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{56}\b")
+"""The name of a file of the shelf, of which a table has the first letters, as a line cannot be broken within it."""
 
 
 def render_comparison(comparison: Comparison) -> str:
@@ -264,7 +269,7 @@ def _render_table(name: str, names: list[str], items: Any) -> Markup:
     rows = Markup("").join(
         Markup("<tr>{}{}</tr>").format(
             HEAD.format("row", "normal", shorten(fact, 40)),
-            Markup("").join(CELL.format(value, shorten(value, MAX_VALUE_LENGTH)) for value in (item.facts.get(fact, "–") for item in items)),
+            Markup("").join(CELL.format(value, shorten(HASH.sub(r"\1…", value), MAX_VALUE_LENGTH)) for value in (item.facts.get(fact, "–") for item in items)),
         )
         for fact in names
     )  # fmt: skip

@@ -28,10 +28,10 @@ STYLES, SCRIPT = (STYLE, "clip_grid.css"), "grid.js"
 """The assets of a page with clips, once: `render_style(*STYLES)`, and `render_script(SCRIPT)` after the last grid."""
 FLOW = Markup('<div class="rb-flow">{}</div>')
 TABLE = Markup(
-    '<div class="rb-wide" role="region" aria-label="clips by {}" tabindex="0"><table class="rb-clips" style="--across:{}"><thead><tr><td></td>{}</tr></thead>'
+    '<div class="rb-wide" role="region" aria-label="clips by {}" tabindex="0" style="overflow-x:auto"><table class="rb-clips" style="--across:{}"><thead><tr><td></td>{}</tr></thead>'
     "<tbody>{}</tbody></table></div>"
 )
-HEAD = Markup('<th scope="{}"><bdi>{}</bdi></th>')
+HEAD = Markup('<th scope="{0}" title="{1}"><bdi>{1}</bdi></th>')
 ROW = Markup("<tr>{}{}</tr>")
 # Limits of height: the width of a figure is limited so that it is no higher, whatever its aspect ratio.
 MAX_HEIGHT, ROW_HEIGHT = 320, 112

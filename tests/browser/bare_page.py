@@ -1,0 +1,49 @@
+"""Pages without JupyterLab, in which no script may fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from playwright.sync_api import Browser, Error, Page
+
+PAGE = (
+    "<!doctype html><html lang=en><meta charset=utf-8><title>.</title><style>:root{{color-scheme:light dark}}"
+    "@media (prefers-color-scheme:dark){{:root{{color-scheme:dark;background:#121212}}}}body{{margin:16px}}</style><h1>.</h1>{}"
+)
+
+Open = Callable[..., Page]
+
+
+@contextmanager
+def without_errors(page: Page) -> Iterator[Page]:
+    """The page; afterwards no script of it may have failed meanwhile."""
+    errors: list[str] = []
+
+    def note(error: Error) -> None:
+        errors.append(str(error))
+
+    page.on("pageerror", note)
+    yield page
+    page.remove_listener("pageerror", note)
+    assert errors == []
+
+
+@contextmanager
+def new_page(chromium: Browser, **options: Any) -> Iterator[Page]:
+    """A page of its own context, made with these options."""
+    context = chromium.new_context(**options)
+    with without_errors(context.new_page()) as page:
+        yield page
+        context.close()
+
+
+def fill(page: Page, *html: str, width: int = 1000, color_scheme: Any = "light") -> Page:
+    """The page with this markup in place of what was on it."""
+    page.goto("about:blank")
+    page.mouse.move(0, 0)
+    page.emulate_media(color_scheme=color_scheme)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.set_content(PAGE.format("".join(html)))
+    return page

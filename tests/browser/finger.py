@@ -1,0 +1,75 @@
+"""A finger on a page: taps, drags, pinches, and what is too small for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from playwright.sync_api import Locator, Page
+
+Point = tuple[float, float]
+REST_SECONDS = 0.3
+MOVES = 6
+"""Moves of one gesture. A browser that scrolls takes the first for itself."""
+
+# What can be pressed and is narrower or lower than this; a tick's label is pressed with it, and links in a sentence are exempt.
+SMALL = """least => [...document.querySelectorAll(
+    'button, select, summary, input:not([type=hidden]), [role=slider], [role=tab], [role=radio]')]
+  .filter(one => one.checkVisibility({visibilityProperty: true}) && !one.closest('[aria-hidden=true]'))
+  .map(one => [one, (one.matches('[type=checkbox], [type=radio]') && one.closest('label') || one).getBoundingClientRect()])
+  .filter(([, box]) => box.width > 0 && Math.min(box.width, box.height) < least - 0.5)
+  .map(([one, box]) => `${one.outerHTML.slice(0, 90)} ${Math.round(box.width)}×${Math.round(box.height)}`)"""
+
+
+class Finger:
+    """Sends touches as a touch screen does, of which pointer events, clicks and scrolling come."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self._session = page.context.new_cdp_session(page)
+        self._time = 0.0
+
+    def tap(self, what: Locator | Point) -> None:
+        """Touch the middle of an element, or a point of the window, and let go."""
+        at = what if isinstance(what, tuple) else middle(what)
+        self._send("touchStart", [at])
+        self._send("touchEnd", [])
+
+    def drag(self, start: Point, end: Point) -> None:
+        """Move one finger from here to there."""
+        self.move([start], [end])
+
+    def move(self, starts: Sequence[Point], ends: Sequence[Point]) -> None:
+        """Move several fingers at once."""
+        self._send("touchStart", starts)
+        for step in range(1, MOVES + 1):
+            share = step / MOVES
+            self._send("touchMove", [(a + (c - a) * share, b + (d - b) * share) for (a, b), (c, d) in zip(starts, ends, strict=True)])  # fmt: skip
+        # Fingers rest before they are lifted: what is let go in motion glides on, and the next tap only stops that.
+        self._send("touchMove", ends, rest=REST_SECONDS)
+        self._send("touchEnd", [])
+
+    def pinch(self, at: Point, *, before: float, after: float) -> None:
+        """Move two fingers apart, or together: both so many pixels from a point, to the left and to the right."""
+        spread = [[(at[0] - by, at[1]), (at[0] + by, at[1])] for by in (before, after)]
+        self.move(spread[0], spread[1])
+
+    def _send(self, kind: str, at: Sequence[Point], *, rest: float = 0) -> None:
+        self._time = max(time.time(), self._time + rest)
+        points: list[Any] = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(at)]
+        self._session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points, "timestamp": self._time})
+
+
+def middle(element: Locator, x: float = 0.5, y: float = 0.5) -> Point:
+    """A point of an element in the window, in shares of its width and height; by default its middle."""
+    element.scroll_into_view_if_needed()
+    box = element.bounding_box()
+    assert box is not None
+    return box["x"] + x * box["width"], box["y"] + y * box["height"]
+
+
+def small_targets(page: Page, least: int = 24) -> list[str]:
+    """What can be pressed and is less than so many pixels wide or high."""
+    found: list[str] = page.evaluate(SMALL, least)
+    return found

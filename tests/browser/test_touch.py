@@ -1,0 +1,345 @@
+"""Viewers under a finger, on a telephone: everything can be done, targets are large enough, and the page still scrolls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import reelbook as rb
+from reelbook.display.compare.comparison_html import render_comparison
+from reelbook.display.explorer_card import render_explorer
+from reelbook.display.original_links import set_link_provider
+from reelbook.display.plots.plot_html import plot_bundle
+from reelbook.display.plots.plot_value import Plot
+from reelbook.display.report.grid_bundle import grid_bundle, make_clip_grid
+from reelbook.display.tables.table_html import table_bundle
+from reelbook.media.local_file import LocalFile
+from reelbook.models.service_file import File
+from reelbook.widgets.forms.form_scripts import pack_studio_script
+from tests.browser.bare_page import new_page
+from tests.browser.fake_kernel import answer_requests, listen
+from tests.browser.finger import Finger, middle, small_targets
+from tests.browser.looks import overflow, shot
+from tests.browser.test_form_hostile import page_with
+from tests.browser.test_grid import table_of
+from tests.browser.test_studio import gallery_of
+from tests.clips import film
+from tests.numbered import KINDS
+
+pytestmark = pytest.mark.browser
+
+KEY = "touch"  # No space: that stands before the row in a figure's own key.
+PAGE = "<!doctype html><html lang=en><meta charset=utf-8><title>.</title><style>:root{{color-scheme:light dark}}body{{margin:16px 12px 900px}}</style><main>{}</main></html>"
+GRID = "document.querySelector('[data-rb-viewer]').grid"
+COMPARE = "document.querySelector('[data-rb-compare]').compare"
+EXPLORER = "document.querySelector('[data-rb-explorer]')"
+CLOCKS = {"grid": f"{GRID}.clock", "explore": f"{GRID}.clock", "compare": f"{COMPARE}.clock", "explorer": f"{EXPLORER}.clock"}  # fmt: skip
+SURFACES = {
+    "grid": "figure .rb-clip", "explore": ".rb-one-clip", "compare": ".rb-compare-view", "explorer": ".rb-stage.rb-clip",
+    "plot": ".rb-drawing:visible", "table": ".rb-summary", "gallery": ".rbs-card", "strip": ".rb-line", "chart": ".rb-compare-plot",
+    "wipe": ".rb-compare-handle",
+}  # fmt: skip
+"""What a finger is on when it scrolls the page."""
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    """Two seeds by twelve values, all of one small clip."""
+    return table_of(tmp_path_factory.mktemp("runs"), rows=2, cols=12, kinds=[KINDS[0]])
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two clips of 25 frames."""
+    folder = tmp_path_factory.mktemp("clips")
+    return [film(folder / f"{name}.mp4", size=(640, 360), noise=number, options={"g": "12"}).path for number, name in enumerate("ab")]  # fmt: skip
+
+
+class Shown:
+    """Viewers on a page of a telephone."""
+
+    def __init__(self, page: Page, table: pd.DataFrame, clips: list[Path], folder: Path) -> None:
+        self.page, self.finger = page, Finger(page)
+        self._table, self._clips, self._folder = table, clips, folder
+        self._makers: Mapping[str, Callable[[], None]] = {
+            "grid": lambda: self._grid("grid"), "explore": lambda: self._grid("one"), "compare": self._compare, "explorer": self._explorer,
+            "plot": self._plot, "table": self._runs, "gallery": self._gallery,
+        }  # fmt: skip
+
+    def open(self, viewer: str) -> Page:
+        """A page with this viewer, its files loaded."""
+        self.page.goto("about:blank")
+        self._makers[{"strip": "explorer", "chart": "compare", "wipe": "compare"}.get(viewer, viewer)]()
+        if viewer in CLOCKS:
+            self.page.wait_for_function(f"{CLOCKS[viewer]}.clips.every(clip => !clip.isInView || clip.isLoaded)")
+        return self.page
+
+    def _write(self, html: str) -> None:
+        path = self._folder / "page.html"
+        path.write_text(PAGE.format(html), encoding="utf-8")
+        self.page.goto(path.as_uri())
+
+    def _answer(self, paths: list[Path]) -> None:
+        answer_requests(self.page, [[str(path)] for path in paths])
+        listen(self.page, KEY)
+
+    def _grid(self, view: str) -> None:
+        parts = {"rows": "seed", "cols": "guidance"} if view == "one" else {"rows": "guidance", "cols": "seed"}
+        table = self._table if view == "one" else self._table[self._table["guidance"] < 6]
+        self._write(grid_bundle(make_clip_grid(table, key=KEY, view=view, parts=parts))["text/html"])
+        self._answer([Path(path) for path in table["output_video"]])
+
+    def _compare(self) -> None:
+        set_link_provider(lambda path: f"{KEY} {self._clips.index(Path(path))}" if path else "")
+        try:
+            self._write(render_comparison(rb.compare(*self._clips)))
+        finally:
+            set_link_provider(lambda _: "")
+        self._answer(self._clips)
+        self.page.wait_for_function(f"{COMPARE}.items.every(item => item.live)")
+
+    def _explorer(self) -> None:
+        self._write(render_explorer(LocalFile(self._clips[0], File(url="")).explore(), key=KEY))
+        self._answer(self._clips[:1])
+        self.page.wait_for_function(f"{EXPLORER}.clock?.clips[0].isLoaded")
+
+    def _plot(self) -> None:
+        self._write(plot_bundle(Plot(self._table, "guidance", "seed"), key=KEY)["text/html"])
+        self._answer([Path(path) for path in self._table["output_video"]])
+
+    def _runs(self) -> None:
+        self._write(str(table_bundle(self._table, key=KEY)["text/html"]))
+        self._answer([Path(path) for path in self._table["output_video"]])
+
+    def _gallery(self) -> None:
+        self._folder.joinpath("studio.html").write_text(page_with(pack_studio_script()[1], gallery_of(6), draws="renderStudio"), encoding="utf-8")  # fmt: skip
+        self.page.goto((self._folder / "studio.html").as_uri())
+        self.page.add_style_tag(content="body { padding-bottom: 900px }")
+        self.page.locator(".rbs-card").first.wait_for()
+
+
+@pytest.fixture(scope="module")
+def shown(
+    chromium: Browser, table: pd.DataFrame, clips: list[Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shown]:
+    with new_page(chromium, offline=True, has_touch=True, viewport={"width": 390, "height": 760}) as page:
+        page.set_default_timeout(8_000)
+        yield Shown(page, table, clips, tmp_path_factory.mktemp("touch"))
+
+
+@pytest.mark.parametrize("viewer", ["grid", "explore", "compare", "explorer", "plot", "table", "gallery"])
+def test_targets_are_large_enough(shown: Shown, viewer: str) -> None:
+    """24 pixels at least either way, and nothing is wider than the page."""
+    page = shown.open(viewer)
+    shot(page, f"touch-{viewer}", whole=True)
+
+    assert small_targets(page) == []
+    assert overflow(page) <= 0
+
+
+@pytest.mark.parametrize("viewer", SURFACES)
+def test_the_page_scrolls_under_the_finger(shown: Shown, viewer: str) -> None:
+    """A finger that begins on a picture, a time line or a plot, and goes up."""
+    page = shown.open(viewer)
+    x, y = middle(page.locator(SURFACES[viewer]).first)
+    before = page.evaluate("scrollY")
+
+    shown.finger.drag((x, y), (x, y - 240))
+
+    page.wait_for_function("before => scrollY > before + 100", arg=before)
+
+
+@pytest.mark.parametrize("viewer", CLOCKS)
+def test_a_finger_scrubs_steps_and_plays(shown: Shown, viewer: str) -> None:
+    """Along the time line, and on the buttons; the clips show the frame of the clock."""
+    page, clock, finger = shown.open(viewer), CLOCKS[viewer], shown.finger
+    line = page.locator(".rb-line")
+    frames = page.evaluate(f"{clock}.frames")
+
+    finger.drag(middle(line, 0.1), middle(line, 0.75))
+    page.wait_for_function(f"Math.abs({clock}.frame / ({clock}.frames - 1) - 0.75) < 0.05")
+    scrubbed = page.evaluate(f"{clock}.frame")
+    finger.tap(page.locator("[data-rb-do=on]"))
+    page.wait_for_function(f"{clock}.frame === {scrubbed + 1}")
+    page.wait_for_function(f"{clock}.clips.filter(clip => clip.isInView).every(clip => clip.shown === {scrubbed + 1})")
+    finger.tap(page.locator("[data-rb-do=play]"))
+    page.wait_for_function(f"{clock}.playing")
+    finger.tap(page.locator("[data-rb-do=play]"))
+    page.wait_for_function(f"!{clock}.playing")
+
+    assert scrubbed < frames - 1
+    assert page.evaluate("scrollX") == 0
+
+
+@pytest.mark.parametrize("viewer", ["grid", "compare"])
+def test_a_range_is_set_by_buttons(shown: Shown, viewer: str) -> None:
+    """There is no key to press: two buttons begin and end what plays at this frame, and once more takes it back."""
+    page, clock = shown.open(viewer), CLOCKS[viewer]
+    begin, end = page.get_by_role("button", name="Begin of the range"), page.get_by_role("button", name="End of the range")  # fmt: skip
+
+    page.evaluate(f"{clock}.seek(4)")
+    shown.finger.tap(begin)
+    page.evaluate(f"{clock}.seek(12)")
+    shown.finger.tap(end)
+
+    assert page.evaluate(f"{clock}.range") == [4, 12]
+    expect(begin).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("[data-rb-do=scrub]")).to_have_attribute("data-range", "")
+    shown.finger.tap(end)
+    assert page.evaluate(f"{clock}.range") is None
+    expect(end).to_have_attribute("aria-pressed", "false")
+
+
+@pytest.mark.parametrize("viewer", ["compare", "explorer"])
+def test_two_fingers_zoom_and_one_moves(shown: Shown, viewer: str) -> None:
+    """The point between the fingers stays where it is; together again, all is in view; buttons do the same."""
+    page, finger = shown.open(viewer), shown.finger
+    scale, where = {
+        "compare": (f"{COMPARE}.camera.scale", f"{COMPARE}.camera.origin"),
+        "explorer": (
+            "document.querySelector('.rb-clip.rb-stage canvas').getBoundingClientRect().width",
+            "(({x, y}) => [x, y])(document.querySelector('.rb-clip.rb-stage canvas').getBoundingClientRect())",
+        ),
+    }[viewer]
+    surface, is_zoomed = page.locator(SURFACES[viewer]).first, "!!document.querySelector('[data-zoomed]')"
+    at = middle(surface, 0.25, 0.5)
+    fitted = page.evaluate(scale)
+
+    finger.pinch(at, before=15, after=60)
+    page.wait_for_function(is_zoomed)
+    near, before = page.evaluate(scale), page.evaluate(where)
+    finger.drag(middle(surface, 0.8), middle(surface, 0.6, 0.3))
+    page.wait_for_function(f"before => Math.abs({where}[0] - before[0]) > 20", arg=before)
+    after = page.evaluate(where)
+    finger.pinch(at, before=60, after=8)
+    page.wait_for_function(f"!{is_zoomed}")
+    finger.tap(page.get_by_role("group", name="Zoom").get_by_role("button").filter(has_text="+"))
+
+    assert 3 < near / fitted < 5
+    assert after[0] < before[0]
+    assert after[1] < before[1]
+    assert page.evaluate(f"{CLOCKS[viewer]}.playing") is False  # What moved or pinched was no tap.
+    assert page.evaluate(scale) > fitted
+
+
+def test_the_wipe_follows_a_finger(shown: Shown) -> None:
+    """Across, and down; and modes are tapped."""
+    page, finger = shown.open("compare"), shown.finger
+    view, handle = page.locator(".rb-compare-view").first, page.get_by_role("slider", name="Wipe between A and B")
+    share = f"{COMPARE}.choice.share"
+
+    finger.drag(middle(handle), middle(view, 0.8))
+    page.wait_for_function(f"Math.abs({share} - 0.8) < 0.03")
+    page.get_by_label("Direction of the wipe").select_option("down")
+    before = page.evaluate("scrollY")
+    finger.drag(middle(handle), middle(view, 0.5, 0.25))
+    page.wait_for_function(f"Math.abs({share} - 0.25) < 0.05")
+    assert page.evaluate("scrollY") == before
+    for name in ("Difference", "Side by side", "Flicker"):
+        finger.tap(page.get_by_role("button", name=name))
+        expect(page.get_by_role("button", name=name)).to_have_attribute("aria-pressed", "true")
+    finger.tap(page.get_by_role("button", name="Stop"))
+    finger.tap(middle(page.locator(".rb-compare-plot"), 0.5))
+    page.wait_for_function(f"{COMPARE}.clock.frame === 12")
+
+
+def test_the_handles_of_an_explorer_follow_a_finger(shown: Shown) -> None:
+    """And a tap on the picture plays."""
+    page, finger = shown.open("explorer"), shown.finger
+    line = page.locator(".rb-line")
+
+    finger.drag(middle(page.get_by_role("slider", name="Begin of the range")), middle(line, 0.25))
+    finger.drag(middle(page.get_by_role("slider", name="End of the range")), middle(line, 0.75))
+    expect(page.get_by_role("button", name="Save range")).to_contain_text("13 frames")
+    finger.tap(page.locator(SURFACES["explorer"]))
+    page.wait_for_function(f"{EXPLORER}.clock.playing")
+    finger.tap(page.locator(SURFACES["explorer"]))
+    page.wait_for_function(f"!{EXPLORER}.clock.playing")
+
+
+def test_cells_are_ticked_and_enlarged_by_taps(shown: Shown) -> None:
+    """A tap on a clip shows it large, there another plays it, and a button leads back."""
+    page, finger = shown.open("grid"), shown.finger
+    finger.tap(page.get_by_role("checkbox").nth(1))
+    assert [line for line in page.evaluate("toKernel") if line[0] == "selected"] == [["selected", 4]]
+
+    finger.tap(page.locator("figure .rb-clip").nth(2))
+    expect(page.locator(".rb-one-words")).to_contain_text("guidance 1.5")
+    finger.tap(page.get_by_role("radio", name="4.5"))
+    expect(page.locator(".rb-one-words")).to_contain_text("guidance 4.5")
+    finger.tap(page.locator(".rb-one-clip"))
+    page.wait_for_function(f"{GRID}.clock.playing")
+    finger.tap(page.get_by_role("button", name="Grid", exact=True))
+    expect(page.locator("[data-rb-viewer]")).to_have_attribute("data-view", "grid")
+    assert page.locator(".rb-over").evaluate_all("all => all.filter(one => one.checkVisibility({visibilityProperty: true})).length") == 0  # fmt: skip
+
+
+def test_an_axis_is_moved_by_a_finger(shown: Shown) -> None:
+    """One with many values is a slider."""
+    page = shown.open("explore")
+    slider = page.locator(".rb-axis input[type=range]")
+
+    shown.finger.drag(middle(slider, 0.05), middle(slider, 0.98))
+
+    expect(page.locator(".rb-one-words")).to_contain_text("guidance 16.5")
+
+
+def test_a_tap_on_a_point_shows_its_run_and_a_second_one_plays_it(shown: Shown) -> None:
+    """There is no hovering; beside the points a tap puts the card away, and the next one ends the selection."""
+    page, finger = shown.open("plot"), shown.finger
+    card, drawing = page.locator(".rb-card"), page.locator(".rb-drawing:visible")
+    first, other = (drawing.locator(f"use[data-row='{row}']") for row in (2, 20))
+
+    finger.tap(first)
+    expect(card).to_contain_text("guidance")
+    expect(card.locator("img")).to_be_visible()
+    finger.tap(other)
+    expect(card).to_contain_text("12")
+    assert page.locator(".rb-detail").count() == 0
+    finger.tap(other)
+    expect(page.locator(".rb-detail video")).to_be_visible()
+    expect(card).to_be_hidden()
+    finger.tap(page.get_by_role("button", name="Select"))
+    expect(page.locator(".rb-bar [role=status]")).to_have_text("1 selected")
+    finger.tap(first)
+    expect(card).to_be_visible()
+    finger.tap(middle(drawing, 0.5, 0.02))
+    expect(card).to_be_hidden()
+    expect(page.locator(".rb-bar [role=status]")).to_have_text("1 selected")
+    finger.tap(middle(drawing, 0.5, 0.02))
+    expect(page.locator(".rb-bar [role=status]")).to_have_text("A tap shows a run, a second one plays it.")
+
+
+def test_a_table_is_sorted_ticked_and_played_by_taps(shown: Shown) -> None:
+    """Its rows scroll under the finger in their own box."""
+    page, finger = shown.open("table"), shown.finger
+    rows = page.locator("tbody tr:not(.rb-gap)")
+
+    finger.tap(page.locator("thead button", has_text="guidance"))
+    expect(page.locator("th[aria-sort=ascending]")).to_contain_text("guidance")
+    finger.tap(rows.nth(1).get_by_role("checkbox"))
+    expect(page.locator(".rb-summary")).to_contain_text("1 selected")
+    finger.tap(rows.nth(2).locator(".rb-poster"))
+    expect(page.locator(".rb-detail video")).to_be_visible()
+    x, y = middle(rows.nth(3))
+    finger.drag((x, y), (x, y - 200))
+    page.wait_for_function("document.querySelector('.rb-box').scrollTop > 0")
+
+
+def test_a_studio_gallery_is_for_fingers(shown: Shown) -> None:
+    """A card opens large, and two that are ticked are compared."""
+    page, finger = shown.open("gallery"), shown.finger
+    finger.tap(page.locator(".rbs-card").nth(1))
+    expect(page.locator(".rbs-large")).to_be_visible()
+    finger.tap(page.locator(".rbs-large").get_by_role("button", name="Close"))
+    expect(page.locator(".rbs-large")).to_have_count(0)
+
+    for place in (0, 1):
+        finger.tap(page.locator(".rbs-tick").nth(place))
+    finger.tap(page.get_by_role("button", name="Compare", exact=True))
+
+    expect(page.locator(".rbs-compare")).to_be_visible()
