@@ -6,10 +6,11 @@ import { buttons, keys } from "./clock_controls.js";
 import { frameAt, middleOf } from "./clock_time.js";
 import { CompareCamera } from "./compare_camera.js";
 import { compareChart } from "./compare_chart.js";
-import { compareControls, compareMade } from "./compare_controls.js";
+import { compareControls } from "./compare_controls.js";
 import { drawDifference, drawOne, drawOnion, drawWipe, readPixel } from "./compare_drawing.js";
 import { CompareItem } from "./compare_item.js";
 import { comparePointer, compareHandle } from "./compare_pointer.js";
+import { made } from "./table_element.js";
 
 const HELP = "Space plays · ← → one frame · Shift ← → ten · Home End · L loop · [ ] range · + − zoom · 0 fit · on the enlarged picture, arrows move it · A B the next file as A or B";
 const MAX_SIDE = 8192;
@@ -35,23 +36,23 @@ export class CompareViewer {
     this.root = root;
     root.dataset.rbReady = "";
     root.compare = this;
-    this.room = compareMade("div", { class: "rb-compare-room", "aria-hidden": "true" });
+    this.room = made("div", { class: "rb-compare-room", "aria-hidden": "true" });
     this.items = [.../** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("[data-rb-item]"))].map((figure) => new CompareItem(figure, this.room, bring));
     /** Which of the items are A and B. */
     this.pair = [0, 1];
     this.clock = new Clock(this.items.flatMap(({ clip }) => clip ?? []));
     if (root.dataset.rbBy === "frame") this.clock.by = "frame";
     this.controls = compareControls(this.choice, () => this.#arrange(), this.camera);
-    this.stage = compareMade("div", { class: "rb-compare-stage" });
+    this.stage = made("div", { class: "rb-compare-stage" });
     this.views = this.items.map(() => makeView());
     this.stage.append(...this.views.map(({ el }) => el));
     this.handle = compareHandle(this.views[0].el, this.choice, () => this.#due());
-    this.words = compareMade("p", { class: "rb-compare-words", role: "status" });
+    this.words = made("p", { class: "rb-compare-words", role: "status" });
     // Not for screen readers, which would read it out at every move.
-    this.pixel = compareMade("span", { class: "rb-compare-pixel", "aria-hidden": "true" });
-    this.names = compareMade("div", { class: "rb-compare-names" });
+    this.pixel = made("span", { class: "rb-compare-pixel", "aria-hidden": "true" });
+    this.names = made("div", { class: "rb-compare-names" });
     const stills = /** @type {HTMLElement} */ (root.querySelector(".rb-compare-stills"));
-    this.live = compareMade("div", { class: "rb-compare-live" }, this.controls.bar, this.stage, compareMade("div", { class: "rb-compare-foot" }, this.controls.options, this.names), compareMade("div", { class: "rb-compare-line" }, this.words, this.pixel), this.room);
+    this.live = made("div", { class: "rb-compare-live" }, this.controls.bar, this.stage, made("div", { class: "rb-compare-foot" }, this.controls.options, this.names), made("div", { class: "rb-compare-line" }, this.words, this.pixel), this.room);
     stills.after(this.live);
     stills.classList.add("rb-compare-saved");
     this.chart = compareChart(root, this.clock);
@@ -266,17 +267,17 @@ export class CompareViewer {
 
   /** @param {number} side @returns {HTMLElement} */
   #namer(side) {
-    const letter = compareMade("b", {}, "AB"[side]);
+    const letter = made("b", {}, "AB"[side]);
     const item = this.items[this.pair[side]];
-    if (this.items.length === 2) return compareMade("span", { title: item.label }, letter, " ", compareMade("bdi", {}, item.label));
-    const select = /** @type {HTMLSelectElement} */ (compareMade("select", { "aria-label": `File ${"AB"[side]}` }));
+    if (this.items.length === 2) return made("span", { title: item.label }, letter, " ", made("bdi", {}, item.label));
+    const select = /** @type {HTMLSelectElement} */ (made("select", { "aria-label": `File ${"AB"[side]}` }));
     select.append(...this.items.map(({ label }, place) => new Option(label, String(place), false, place === this.pair[side])));
     select.addEventListener("change", () => this.#use(side, Number(select.value)));
-    return compareMade("label", {}, letter, " ", select);
+    return made("label", {}, letter, " ", select);
   }
 
   #swapper() {
-    const button = compareMade("button", { type: "button", title: "Swap A and B (A)" }, "Swap");
+    const button = made("button", { type: "button", title: "Swap A and B (A)" }, "Swap");
     button.addEventListener("click", () => {
       this.#choose(this.pair[1], this.pair[0]);
       /** @type {HTMLElement | null} */ (this.names.querySelector("button"))?.focus();
@@ -319,9 +320,9 @@ export class CompareViewer {
 }
 
 function makeView() {
-  const canvas = /** @type {HTMLCanvasElement} */ (compareMade("canvas", { "aria-hidden": "true" }));
-  const name = compareMade("span", { class: "rb-compare-name" });
-  const el = compareMade("div", { class: "rb-compare-view", role: "group", tabindex: "0", "aria-label": "Picture; arrow keys move it when it is enlarged" }, canvas, name);
+  const canvas = /** @type {HTMLCanvasElement} */ (made("canvas", { "aria-hidden": "true" }));
+  const name = made("span", { class: "rb-compare-name" });
+  const el = made("div", { class: "rb-compare-view", role: "group", tabindex: "0", "aria-label": "Picture; arrow keys move it when it is enlarged" }, canvas, name);
   return { el, canvas, name, context: /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")) };
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** Pointers on the stage of a comparison: drag, pinch, wheel with ctrl, double click; and the handle of the wipe. */
 
-import { compareMade } from "./compare_controls.js";
+import { made } from "./table_element.js";
 
 const PAN = 40; // CSS pixels.
 
@@ -54,7 +54,7 @@ export function comparePointer(el, camera) {
  * @param {HTMLElement} view @param {{isDown: boolean, share: number}} choice @param {() => void} changed
  */
 export function compareHandle(view, choice, changed) {
-  const el = compareMade("div", { class: "rb-compare-handle", role: "slider", tabindex: "0", "aria-label": "Wipe between A and B", "aria-valuemin": "0", "aria-valuemax": "100" });
+  const el = made("div", { class: "rb-compare-handle", role: "slider", tabindex: "0", "aria-label": "Wipe between A and B", "aria-valuemin": "0", "aria-valuemax": "100" });
   view.append(el);
   /** @param {number} share */
   const move = (share) => {

@@ -9,7 +9,7 @@
 import { Picked } from "./picked.js";
 import { PlotCard } from "./plot_card.js";
 import { detail, isFilm, player } from "./player.js";
-import { made } from "./table_element.js";
+import { made, shaped } from "./table_element.js";
 import { Posters } from "./table_posters.js";
 import { unpacked } from "./table_query.js";
 
@@ -343,14 +343,6 @@ export class Plot {
     this.#mark();
     if (isByUser) this.cursor?.focus({ preventScroll: true });
   }
-}
-
-/** An element of an SVG. @param {string} tag @param {Record<string, string>} attributes @param {Element[]} children */
-function shaped(tag, attributes, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
 }
 
 for (const root of document.querySelectorAll("[data-rb-plot]:not([data-rb-live])")) {

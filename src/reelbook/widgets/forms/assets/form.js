@@ -1,7 +1,7 @@
 // @ts-check
 /** A form: its head, its fields, what it costs and does, and its runs. */
 import { makeRunButton } from "./form_button.js";
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { FieldPlaces, makeField } from "./form_fields.js";
 import { canInsertCell, insertCell } from "./form_insert.js";
 import { FormLink } from "./form_link.js";
@@ -33,14 +33,14 @@ function renderForm({ model, el }) {
   const runs = makeRuns(link);
   const foot = formFoot(link, name, { sweep: sweep.button, said: runs.said, pressed: runs.awaited });
   const results = formResults(sweep, runs);
-  const trouble = dom("p", { class: "rbf-problem", role: "alert", hidden: true });
-  const others = dom("p", { class: "rbf-caption", hidden: true });
-  const root = dom("div", { class: "rb rbf rbf-form mathjax_ignore tex2jax_ignore", role: "form", "aria-label": sheet.title, "data-lm-suppress-shortcuts": "true" },
-    dom("style", { text: FORM_STYLE }),
-    dom("div", { class: "rbf-body" },
-      dom("div", { class: "rbf-inputs" },
+  const trouble = made("p", { class: "rbf-problem", role: "alert", hidden: true });
+  const others = made("p", { class: "rbf-caption", hidden: true });
+  const root = made("div", { class: "rb rbf rbf-form mathjax_ignore tex2jax_ignore", role: "form", "aria-label": sheet.title, "data-lm-suppress-shortcuts": "true" },
+    made("style", { text: FORM_STYLE }),
+    made("div", { class: "rbf-body" },
+      made("div", { class: "rbf-inputs" },
         formHead(sheet),
-        dom("div", { class: "rbf-fields" }, ...open.map((/** @type {any} */ field) => field.el)),
+        made("div", { class: "rbf-fields" }, ...open.map((/** @type {any} */ field) => field.el)),
         fold?.el, others, trouble, foot.el, sweep.el),
       results.el));
   // What is typed here is no command for the notebook around it.
@@ -115,18 +115,18 @@ function formField(place) {
 
 /** @param {any} sheet */
 function formHead(sheet) {
-  return dom("div", { class: "rbf-head" },
-    dom("div", {}, dom("b", { text: sheet.title }), dom("span", { class: "rbf-caption", text: ` ${sheet.model}` })),
-    sheet.purpose ? dom("div", { class: "rbf-caption", text: sheet.purpose }) : null);
+  return made("div", { class: "rbf-head" },
+    made("div", {}, made("b", { text: sheet.title }), made("span", { class: "rbf-caption", text: ` ${sheet.model}` })),
+    sheet.purpose ? made("div", { class: "rbf-caption", text: sheet.purpose }) : null);
 }
 
 /** Advanced fields, folded. @param {any[]} fields */
 function formFold(fields) {
   if (!fields.length) return null;
-  const count = dom("span", { class: "rbf-caption" });
-  const el = /** @type {HTMLDetailsElement} */ (dom("details", { class: "rbf-fold" },
-    dom("summary", {}, dom("span", { text: "More settings" }), count),
-    dom("div", { class: "rbf-fields" }, ...fields.map((field) => field.el))));
+  const count = made("span", { class: "rbf-caption" });
+  const el = /** @type {HTMLDetailsElement} */ (made("details", { class: "rbf-fold" },
+    made("summary", {}, made("span", { text: "More settings" }), count),
+    made("div", { class: "rbf-fields" }, ...fields.map((field) => field.el))));
   const names = new Set(fields.map((field) => field.node.name));
   let wrong = 0;
   return { el, update(/** @type {any[]} */ problems, /** @type {Record<string, any>} */ draft) {
@@ -141,8 +141,8 @@ function formFold(fields) {
 
 /** What was made, beside the inputs where there is room: the sweeps and the runs, what was started last first. @param {any} sweep @param {any} runs */
 function formResults(sweep, runs) {
-  const empty = dom("p", { class: "rbf-empty rbf-caption", text: "Results appear here." });
-  const el = dom("div", { class: "rbf-results" }, empty, sweep.results, runs.el);
+  const empty = made("p", { class: "rbf-empty rbf-caption", text: "Results appear here." });
+  const el = made("div", { class: "rbf-results" }, empty, sweep.results, runs.el);
   const show = () => { empty.hidden = !sweep.results.hidden || !runs.el.hidden; };
   const seen = new MutationObserver(show);
   for (const part of [sweep.results, runs.el]) seen.observe(part, { attributeFilter: ["hidden"] });
@@ -158,16 +158,16 @@ function formResults(sweep, runs) {
  * @param {any} link @param {string} name @param {{sweep: HTMLElement, said: HTMLElement, pressed: () => void}} parts
  */
 function formFoot(link, name, { sweep, said, pressed }) {
-  const why = dom("span", { class: "rbf-why", id: `${name}-why`, role: "status" });
-  const lines = dom("table", { class: "rbf-lines" });
-  const source = dom("summary", {});
-  const price = dom("details", { class: "rbf-price" }, source, lines);
-  const copy = dom("button", { type: "button", class: "rbf-quiet", text: "Copy code" });
-  const insert = dom("button", { type: "button", class: "rbf-quiet", text: "Insert cell", title: "A new cell below with this code", hidden: !canInsertCell(link.model) });
-  const copied = dom("span", { class: "rbf-caption", role: "status" });
-  const code = /** @type {HTMLTextAreaElement} */ (dom("textarea", { class: "rbf-code", readonly: true, rows: "3", "aria-label": "Code", hidden: true }));
+  const why = made("span", { class: "rbf-why", id: `${name}-why`, role: "status" });
+  const lines = made("table", { class: "rbf-lines" });
+  const source = made("summary", {});
+  const price = made("details", { class: "rbf-price" }, source, lines);
+  const copy = made("button", { type: "button", class: "rbf-quiet", text: "Copy code" });
+  const insert = made("button", { type: "button", class: "rbf-quiet", text: "Insert cell", title: "A new cell below with this code", hidden: !canInsertCell(link.model) });
+  const copied = made("span", { class: "rbf-caption", role: "status" });
+  const code = /** @type {HTMLTextAreaElement} */ (made("textarea", { class: "rbf-code", readonly: true, rows: "3", "aria-label": "Code", hidden: true }));
   const button = makeRunButton(link, why, press), run = button.el;
-  const el = dom("div", { class: "rbf-foot" }, dom("div", { class: "rbf-row" }, run, sweep, copy, insert, copied), dom("div", { class: "rbf-answer" }, why, said), price, code);
+  const el = made("div", { class: "rbf-foot" }, made("div", { class: "rbf-row" }, run, sweep, copy, insert, copied), made("div", { class: "rbf-answer" }, why, said), price, code);
   /** What the button said when it was pressed. */
   let seen = { change: 0, credits: /** @type {number | null} */ (null), again: {} };
   const foot = { el, update, dispose };
@@ -179,7 +179,7 @@ function formFoot(link, name, { sweep, said, pressed }) {
     const words = state.ready || link.hasEnded ? "" : [state.why, ...unplaced.map((one) => one.words).filter((one) => one !== state.why)].join(" ");
     if (why.textContent !== words) why.textContent = words;
     source.textContent = state.price.source || state.price.told;
-    lines.replaceChildren(...state.price.lines.map(([label, value]) => dom("tr", {}, dom("td", { text: label }), dom("td", { text: value }))));
+    lines.replaceChildren(...state.price.lines.map(([label, value]) => made("tr", {}, made("td", { text: label }), made("td", { text: value }))));
     price.title = state.price.lines.map((/** @type {string[]} */ line) => line.join(" ")).join(", ");
     if (button.isWaiting && link.isHeard) begin();
   }
@@ -275,7 +275,7 @@ const FORM_OUTPUT = ".jp-CodeCell:not(.jp-mod-outputsScrolled) :is(.jp-OutputAre
 /** Hides the picture that stays in the notebook while the form itself is there, and lets its results stick. @param {string} mark */
 function formOutput(mark) {
   const own = `[data-rb-twin="${CSS.escape(mark)}"]`;
-  const style = dom("style", { text: `${own}, .jp-OutputArea-child:has(${own}) { display: none !important; } ${FORM_OUTPUT}` });
+  const style = made("style", { text: `${own}, .jp-OutputArea-child:has(${own}) { display: none !important; } ${FORM_OUTPUT}` });
   document.head.append(style);
   return () => style.remove();
 }

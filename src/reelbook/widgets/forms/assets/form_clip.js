@@ -1,7 +1,7 @@
 // @ts-check
 /** What a run has made, as one sees it: a poster with a play control in a box that is there before both, then the clip. */
 
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 
 /** @typedef {import("./form_link.js").FormLink} FormLink */
 /** @typedef {{kind: string, name: string, width: number, height: number, bytes?: number, rate?: number, frames?: number, caption?: string, words?: string}} ClipFile */
@@ -185,16 +185,16 @@ export function clipSize(count) {
 export function makeClip(shelf, run, place, file, { isAlone, isNewest, text }) {
   const isVideo = file.kind.startsWith("video/");
   const box = clipBox(file.width, file.height, { isVideo, isAlone });
-  const frame = dom("div", { class: "rbf-clip-frame" });
-  const words = dom("div", { class: "rbf-caption rbf-clip-words" });
-  const el = dom("div", { class: isAlone ? "rbf-clip" : "rbf-clip rbf-clip-one" }, frame, words);
+  const frame = made("div", { class: "rbf-clip-frame" });
+  const words = made("div", { class: "rbf-caption rbf-clip-words" });
+  const el = made("div", { class: isAlone ? "rbf-clip" : "rbf-clip rbf-clip-one" }, frame, words);
   clipReserve(frame, box);
   if (!isAlone) el.style.width = `${Math.max(box.width, 120)}px`;
   words.textContent = file.words ?? (isAlone ? "" : file.caption ?? "");
-  const still = /** @type {HTMLImageElement} */ (dom("img", { alt: text, class: "rbf-clip-still" }));
-  const triangle = dom("span", { class: "rbf-clip-triangle", "aria-hidden": "true" });
-  const label = dom("span", { text: file.bytes ? clipSize(file.bytes) : "" });
-  const play = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-clip-play", "aria-label": `Play ${text}` }, triangle, label));
+  const still = /** @type {HTMLImageElement} */ (made("img", { alt: text, class: "rbf-clip-still" }));
+  const triangle = made("span", { class: "rbf-clip-triangle", "aria-hidden": "true" });
+  const label = made("span", { text: file.bytes ? clipSize(file.bytes) : "" });
+  const play = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-clip-play", "aria-label": `Play ${text}` }, triangle, label));
   /** @type {HTMLVideoElement | null} */
   let video = null;
   let isOver = false, isWanted = false, holds = 0;
@@ -222,22 +222,22 @@ export function makeClip(shelf, run, place, file, { isAlone, isNewest, text }) {
   /** @param {string} url */
   const player = (url) => {
     const hadFocus = document.activeElement === play;
-    const made = /** @type {HTMLVideoElement} */ (dom("video", { controls: "", loop: "", playsinline: "", preload: "metadata", "aria-label": text, title: text }));
-    video = made;
-    made.muted = true;
-    made.defaultMuted = true;
-    if (poster) made.poster = poster;
-    made.src = url;
-    made.addEventListener("error", () => {
-      if (isOver || video !== made) return;
+    const media = /** @type {HTMLVideoElement} */ (made("video", { controls: "", loop: "", playsinline: "", preload: "metadata", "aria-label": text, title: text }));
+    video = media;
+    media.muted = true;
+    media.defaultMuted = true;
+    if (poster) media.poster = poster;
+    media.src = url;
+    media.addEventListener("error", () => {
+      if (isOver || video !== media) return;
       words.textContent = "This browser cannot play it. Save it to play it elsewhere.";
-      made.replaceWith(still);
+      media.replaceWith(still);
       video = null;
     });
-    clipKeys(made, file);
-    frame.replaceChildren(made);
-    if (hadFocus) made.focus();
-    if (isWanted) made.play().catch(() => null); // Rejected when interrupted by a click, or when the clip is broken, which the error event handles.
+    clipKeys(media, file);
+    frame.replaceChildren(media);
+    if (hadFocus) media.focus();
+    if (isWanted) media.play().catch(() => null); // Rejected when interrupted by a click, or when the clip is broken, which the error event handles.
   };
 
   play.addEventListener("click", () => {
@@ -264,7 +264,7 @@ export function makeClip(shelf, run, place, file, { isAlone, isNewest, text }) {
     save: async () => {
       const { url, words: why } = await hold();
       if (!url) words.textContent = why;
-      else if (!isOver) dom("a", { href: url, download: file.name }).click();
+      else if (!isOver) made("a", { href: url, download: file.name }).click();
     },
     dispose: () => {
       isOver = true;

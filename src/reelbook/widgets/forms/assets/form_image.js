@@ -1,6 +1,6 @@
 // @ts-check
 /** A picture: dropped, pasted, chosen, typed as an address or a path, or taken from an earlier output. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS } from "./form_fields.js";
 import { pictureEarlier } from "./form_image_earlier.js";
 import { PictureRefused, pictureFromData, pictureSources, pictureIsData, pictureName, pictureShelf, pictureTyped } from "./form_image_shelf.js";
@@ -295,27 +295,27 @@ export function imageCatches(el, given) {
 
 /** @param {Place} place */
 function imageParts(place) {
-  const button = (/** @type {string} */ text) => /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text }));
+  const button = (/** @type {string} */ text) => /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text }));
   const thumb = pictureThumb("rbf-image-thumb");
-  const words = dom("p", { class: "rbf-image-words" });
-  const receives = dom("p", { class: "rbf-caption" });
-  const file = /** @type {HTMLInputElement} */ (dom("input", { type: "file", accept: PICTURE_KINDS, class: "rbf-file" }));
-  const choose = dom("span", { text: "Choose a file" });
+  const words = made("p", { class: "rbf-image-words" });
+  const receives = made("p", { class: "rbf-caption" });
+  const file = /** @type {HTMLInputElement} */ (made("input", { type: "file", accept: PICTURE_KINDS, class: "rbf-file" }));
+  const choose = made("span", { text: "Choose a file" });
   const clear = button("Clear");
-  const actions = dom("div", { class: "rbf-row rbf-image-actions" }, dom("label", { class: "rbf-choose" }, file, choose), clear);
-  const progress = /** @type {HTMLProgressElement} */ (dom("progress", { max: "1", value: "0" }));
-  const busyWords = dom("span", { class: "rbf-caption" });
+  const actions = made("div", { class: "rbf-row rbf-image-actions" }, made("label", { class: "rbf-choose" }, file, choose), clear);
+  const progress = /** @type {HTMLProgressElement} */ (made("progress", { max: "1", value: "0" }));
+  const busyWords = made("span", { class: "rbf-caption" });
   const stop = button("Cancel");
-  const busy = dom("div", { class: "rbf-row rbf-image-busy" }, progress, busyWords, stop);
-  const typed = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: place.id, class: "rbf-image-typed", placeholder: "or an address or a path", "aria-label": "Address or path", autocomplete: "off", spellcheck: "false" }));
-  const problem = dom("p", { class: "rbf-problem", role: "status" });
+  const busy = made("div", { class: "rbf-row rbf-image-busy" }, progress, busyWords, stop);
+  const typed = /** @type {HTMLInputElement} */ (made("input", { type: "text", id: place.id, class: "rbf-image-typed", placeholder: "or an address or a path", "aria-label": "Address or path", autocomplete: "off", spellcheck: "false" }));
+  const problem = made("p", { class: "rbf-problem", role: "status" });
   const still = button("Use its last frame");
-  const live = dom("span", { class: "rb-hidden", role: "status" });
+  const live = made("span", { class: "rb-hidden", role: "status" });
   busy.hidden = problem.hidden = still.hidden = true;
   progress.setAttribute("aria-label", "Upload");
-  const side = dom("div", { class: "rbf-image-side" }, words, receives, actions, busy);
-  const well = dom("div", { class: "rbf-image-well", tabindex: "-1" }, thumb.el, side);
-  const el = dom("div", { class: "rbf-image", role: "group", "aria-labelledby": place.labelledBy }, well, typed, problem, still, live);
+  const side = made("div", { class: "rbf-image-side" }, words, receives, actions, busy);
+  const well = made("div", { class: "rbf-image-well", tabindex: "-1" }, thumb.el, side);
+  const el = made("div", { class: "rbf-image", role: "group", "aria-labelledby": place.labelledBy }, well, typed, problem, still, live);
   return { el, thumb, words, receives, file, choose, clear, actions, progress, busy, busyWords, stop, typed, problem, still, live };
 }
 

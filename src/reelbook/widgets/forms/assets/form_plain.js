@@ -1,6 +1,6 @@
 // @ts-check
 /** Controls for plain values: text, numbers, yes or no, JSON, and what cannot be changed. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { numberPointed } from "./form_number.js";
 import { CONTROLS } from "./form_fields.js";
 
@@ -57,7 +57,7 @@ function plainTextShow(place, input, value) {
 
 /** @param {Place} place @returns {Control} */
 function makePlainLine(place) {
-  const el = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: place.id, class: "rbf-text", dir: "auto", autocomplete: "off", spellcheck: "false" }));
+  const el = /** @type {HTMLInputElement} */ (made("input", { type: "text", id: place.id, class: "rbf-text", dir: "auto", autocomplete: "off", spellcheck: "false" }));
   el.addEventListener("input", () => {
     el.placeholder = PLAIN_EMPTY;
     place.change(el.value);
@@ -67,8 +67,8 @@ function makePlainLine(place) {
 
 /** @param {Place} place @param {boolean} isCounted @param {number} rows @returns {Control} */
 export function makePlainLong(place, isCounted, rows) {
-  const el = /** @type {HTMLTextAreaElement} */ (dom("textarea", { id: place.id, class: "rbf-text rbf-long", dir: "auto", rows: String(rows) }));
-  const lead = dom("span", { class: "rbf-caption rbf-counter" });
+  const el = /** @type {HTMLTextAreaElement} */ (made("textarea", { id: place.id, class: "rbf-text rbf-long", dir: "auto", rows: String(rows) }));
+  const lead = made("span", { class: "rbf-caption rbf-counter" });
   const grow = plainGrowing(el);
   const count = () => {
     // Characters as the service counts them: an emoji is one, not two.
@@ -161,11 +161,11 @@ function plainNumberSent(place, value) {
 function makePlainNumber(place) {
   const { node } = place;
   const track = plainTrack(node);
-  const input = /** @type {HTMLInputElement} */ (dom("input", {
+  const input = /** @type {HTMLInputElement} */ (made("input", {
     type: "text", id: place.id, class: plainEmpty(node) === PLAIN_SERVICE ? "rbf-number rbf-number-open" : "rbf-number", autocomplete: "off", spellcheck: "false",
     inputmode: node.kind === "whole" ? "numeric" : "decimal", placeholder: plainEmpty(node),
   }));
-  const slider = track && /** @type {HTMLInputElement} */ (dom("input", {
+  const slider = track && /** @type {HTMLInputElement} */ (made("input", {
     type: "range", class: "rbf-slider", min: String(track.low), max: String(track.high), step: String(track.step), "aria-labelledby": place.labelledBy,
   }));
   const slide = () => {
@@ -193,7 +193,7 @@ function makePlainNumber(place) {
     if (!plainSame(typed, now)) plainWrite(input, plainText(now));
     slide();
   };
-  const el = dom("div", { class: slider ? "rbf-number-row rbf-number-slid" : "rbf-number-row" }, ...(slider ? [slider] : []), input);
+  const el = made("div", { class: slider ? "rbf-number-row rbf-number-slid" : "rbf-number-row" }, ...(slider ? [slider] : []), input);
   return { el, show };
 }
 
@@ -214,8 +214,8 @@ function plainStepped(event, input, node, set) {
 /** @param {Place} place @returns {Control} */
 function makePlainCheck(place) {
   const { node } = place;
-  const box = /** @type {HTMLInputElement} */ (dom("input", { type: "checkbox", id: place.id, class: "rbf-check-box" }));
-  const said = dom("span", { class: "rbf-check-said", "aria-hidden": "true" });
+  const box = /** @type {HTMLInputElement} */ (made("input", { type: "checkbox", id: place.id, class: "rbf-check-box" }));
+  const said = made("span", { class: "rbf-check-said", "aria-hidden": "true" });
   const update = () => { said.textContent = box.indeterminate ? PLAIN_SERVICE : box.checked ? "On" : "Off"; };
   said.addEventListener("click", () => box.click());
   box.addEventListener("change", () => { update(); place.change(box.checked); });
@@ -225,12 +225,12 @@ function makePlainCheck(place) {
     box.indeterminate = current === null && plainIsOpen(node);
     update();
   };
-  return { el: dom("div", { class: "rbf-check" }, box, said), show };
+  return { el: made("div", { class: "rbf-check" }, box, said), show };
 }
 
 /** @param {Place} place @returns {Control} */
 function makePlainJson(place) {
-  const el = /** @type {HTMLTextAreaElement} */ (dom("textarea", { id: place.id, class: "rbf-text rbf-long rbf-json", rows: "2", spellcheck: "false", autocapitalize: "off" }));
+  const el = /** @type {HTMLTextAreaElement} */ (made("textarea", { id: place.id, class: "rbf-text rbf-long rbf-json", rows: "2", spellcheck: "false", autocapitalize: "off" }));
   const { node } = place;
   el.placeholder = node.default === undefined ? plainEmpty(node) : JSON.stringify(node.default);
   const grow = plainGrowing(el);
@@ -256,7 +256,7 @@ function plainJsonRead(text) {
 /** @param {Place} place @returns {Control} */
 function makePlainConstant(place) {
   const { node } = place;
-  const el = dom("span", { id: place.id, class: "rbf-constant", text: plainText(node.value) });
+  const el = made("span", { id: place.id, class: "rbf-constant", text: plainText(node.value) });
   const show = (/** @type {unknown} */ value) => {
     // Nobody can type it, so what must be there is put there; an object does so for its own members.
     if (value === undefined && node.required && node.default === undefined && !place.nested) queueMicrotask(() => place.change(node.value));

@@ -1,7 +1,7 @@
 // @ts-check
 /** One run of a form, large: its state, files, log and actions. */
 
-import { dom, domDotted } from "./form_dom.js";
+import { dotted, made } from "../../../display/assets/table_element.js";
 import { clipBox, clipReserve, makeClip } from "./form_clip.js";
 
 /** @typedef {import("./form_link.js").FormLink} FormLink */
@@ -36,28 +36,28 @@ export function runsDuration(seconds) {
 
 /** A sign and its word, then the rest. @param {RunEntry} entry */
 export function runsState(entry) {
-  return [dom("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": entry.status, text: entry.mark }), dom("b", { text: entry.status })];
+  return [made("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": entry.status, text: entry.mark }), made("b", { text: entry.status })];
 }
 
 /** Prompt and facts of a run. @param {RunEntry} entry */
 function runsCaption(entry) {
   const facts = entry.facts ?? [];
   // A prompt may be written from right to left; <bdi> keeps that from turning the facts around.
-  const words = [...(entry.lead ? [dom("bdi", { text: entry.lead })] : []), ...facts];
-  return domDotted(words, { class: "rbf-caption rbf-run-caption", title: entry.whole ?? [entry.lead, ...facts].filter(Boolean).join(" · ") });
+  const words = [...(entry.lead ? [made("bdi", { text: entry.lead })] : []), ...facts];
+  return dotted(words, { class: "rbf-caption rbf-run-caption", title: entry.whole ?? [entry.lead, ...facts].filter(Boolean).join(" · ") });
 }
 
 /** @param {string} text @param {string} title @param {() => void} action */
 function runsAction(text, title, action) {
-  const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text, ...(title ? { title } : {}) }));
+  const button = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text, ...(title ? { title } : {}) }));
   button.addEventListener("click", action);
   return button;
 }
 
 /** Names and values. @param {string} caption @param {string[][]} facts */
 function runsTable(caption, facts) {
-  const rows = facts.map(([name, value]) => dom("tr", {}, dom("th", { scope: "row" }, dom("bdi", { text: name })), dom("td", {}, dom("bdi", { text: value }))));
-  return dom("table", { class: "rbf-run-facts" }, dom("caption", { text: caption }), dom("tbody", {}, ...rows));
+  const rows = facts.map(([name, value]) => made("tr", {}, made("th", { scope: "row" }, made("bdi", { text: name })), made("td", {}, made("bdi", { text: value }))));
+  return made("table", { class: "rbf-run-facts" }, made("caption", { text: caption }), made("tbody", {}, ...rows));
 }
 
 /**
@@ -66,7 +66,7 @@ function runsTable(caption, facts) {
  */
 function runsLog(link, key) {
   const button = runsAction("Show log", "", () => (el.hidden ? open() : close()));
-  const el = dom("pre", { class: "rbf-run-log", tabindex: "0", role: "region", "aria-label": "Log" });
+  const el = made("pre", { class: "rbf-run-log", tabindex: "0", role: "region", "aria-label": "Log" });
   /** @type {string[]} */
   let lines = [];
   let had = 0, asked = 0;
@@ -106,8 +106,8 @@ function runsLog(link, key) {
 
 /** Inputs and outputs of a run, fetched when opened; and its code. @param {FormLink} link @param {string} key */
 function runsDetails(link, key) {
-  const body = dom("div", {});
-  const el = /** @type {HTMLDetailsElement} */ (dom("details", { class: "rbf-run-details" }, dom("summary", { text: "Details" }), body));
+  const body = made("div", {});
+  const el = /** @type {HTMLDetailsElement} */ (made("details", { class: "rbf-run-details" }, made("summary", { text: "Details" }), body));
   /** @type {((code: string) => void)[]} */
   let waiting = [];
   /** @type {string | null} */
@@ -137,7 +137,7 @@ async function runsCopied(text) {
     return true;
   } catch {
     // Without TLS there is no `navigator.clipboard`.
-    const area = /** @type {HTMLTextAreaElement} */ (dom("textarea", { class: "rb-hidden" }));
+    const area = /** @type {HTMLTextAreaElement} */ (made("textarea", { class: "rb-hidden" }));
     area.value = text;
     document.body.append(area);
     area.select();
@@ -154,16 +154,16 @@ async function runsCopied(text) {
  */
 export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" }) {
   const key = first.key;
-  const state = dom("div", { class: "rbf-run-state" });
-  const time = dom("span", {});
-  const media = dom("div", { class: "rbf-run-media" });
-  const last = dom("div", { class: "rbf-caption rbf-run-last" });
-  const words = dom("div", { class: "rbf-run-words" });
-  const actions = dom("div", { class: "rbf-row rbf-run-actions", role: "group", "aria-label": "this run" });
-  const status = dom("p", { class: "rbf-caption", role: "status" });
+  const state = made("div", { class: "rbf-run-state" });
+  const time = made("span", {});
+  const media = made("div", { class: "rbf-run-media" });
+  const last = made("div", { class: "rbf-caption rbf-run-last" });
+  const words = made("div", { class: "rbf-run-words" });
+  const actions = made("div", { class: "rbf-row rbf-run-actions", role: "group", "aria-label": "this run" });
+  const status = made("p", { class: "rbf-caption", role: "status" });
   const log = runsLog(link, key), details = runsDetails(link, key);
-  const bar = /** @type {HTMLProgressElement} */ (dom("progress", { max: "1", "aria-label": "progress", class: "rbf-run-bar" }));
-  const el = dom("section", { class: "rbf-run", "aria-label": `run ${key}` }, media, state, bar, last, words, actions, status, log.el, details.el);
+  const bar = /** @type {HTMLProgressElement} */ (made("progress", { max: "1", "aria-label": "progress", class: "rbf-run-bar" }));
+  const el = made("section", { class: "rbf-run", "aria-label": `run ${key}` }, media, state, bar, last, words, actions, status, log.el, details.el);
   /** @type {ReturnType<typeof makeClip>[]} */
   let clips = [];
   let entry = first, drawn = "", buttons = "";
@@ -173,10 +173,10 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" 
   const place = () => {
     const shapes = entry.shapes?.length ? entry.shapes : [shape];
     const frames = shapes.map(([width, height]) => {
-      const frame = dom("div", { class: "rbf-clip-frame rbf-run-empty" });
+      const frame = made("div", { class: "rbf-clip-frame rbf-run-empty" });
       const isAlone = shapes.length === 1;
       clipReserve(frame, clipBox(width, height, { isVideo: true, isAlone }));
-      return isAlone ? frame : dom("div", { class: "rbf-clip" }, frame, dom("div", { class: "rbf-caption rbf-clip-words", text: `${width}×${height}` }));
+      return isAlone ? frame : made("div", { class: "rbf-clip" }, frame, made("div", { class: "rbf-caption rbf-clip-words", text: `${width}×${height}` }));
     });
     media.replaceChildren(...frames);
   };
@@ -193,13 +193,13 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" 
   const say = () => {
     /** @type {HTMLElement[]} */
     const parts = [];
-    if (entry.error) parts.push(dom("p", { class: "rbf-problem rbf-run-error", text: entry.error }));
-    for (const [name, value] of entry.blamed ?? []) parts.push(dom("p", { class: "rbf-caption" }, dom("code", { text: name }), " was ", dom("bdi", { text: value })));
-    if (entry.advice) parts.push(dom("p", { text: entry.advice }));
-    if (entry.code) parts.push(dom("pre", {}, dom("code", { text: entry.code })));
+    if (entry.error) parts.push(made("p", { class: "rbf-problem rbf-run-error", text: entry.error }));
+    for (const [name, value] of entry.blamed ?? []) parts.push(made("p", { class: "rbf-caption" }, made("code", { text: name }), " was ", made("bdi", { text: value })));
+    if (entry.advice) parts.push(made("p", { text: entry.advice }));
+    if (entry.code) parts.push(made("pre", {}, made("code", { text: entry.code })));
     if (entry.facts?.length || entry.lead) parts.push(runsCaption(entry));
-    if (entry.expanded) parts.push(dom("p", { class: "rbf-caption rbf-run-expanded", title: entry.expanded }, "Expanded prompt: ", dom("bdi", { text: entry.expanded })));
-    if (entry.said) parts.push(dom("p", { class: "rbf-caption", text: entry.said }));
+    if (entry.expanded) parts.push(made("p", { class: "rbf-caption rbf-run-expanded", title: entry.expanded }, "Expanded prompt: ", made("bdi", { text: entry.expanded })));
+    if (entry.said) parts.push(made("p", { class: "rbf-caption", text: entry.said }));
     words.replaceChildren(...parts);
   };
 

@@ -1,7 +1,7 @@
 // @ts-check
 /** The runs of a form: the newest large, the others as a strip of small pictures. */
 
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { ClipShelf, clipSeen } from "./form_clip.js";
 import { runsIsLive, runsLarge, runsLost, runsState } from "./form_run.js";
 
@@ -15,16 +15,16 @@ const RUNS_SAID = 4000; // What Run was answered stands so long at least.
 
 /** The runs of this form, one small picture for each. @param {ClipShelf} shelf @param {(key: string) => void} choose */
 function runsStrip(shelf, choose) {
-  const row = dom("div", { class: "rbf-run-strip", role: "toolbar", "aria-label": "runs of this form, newest first" });
-  const older = dom("span", { class: "rbf-caption rbf-run-older" });
-  const el = dom("div", { class: "rbf-run-history" }, row, older);
+  const row = made("div", { class: "rbf-run-strip", role: "toolbar", "aria-label": "runs of this form, newest first" });
+  const older = made("span", { class: "rbf-caption rbf-run-older" });
+  const el = made("div", { class: "rbf-run-history" }, row, older);
   /** @type {Map<string, {el: HTMLElement, drawn: string, forget: () => void}>} */
   const cells = new Map();
   const buttons = () => /** @type {HTMLButtonElement[]} */ ([...row.children]);
 
   /** @param {RunEntry} entry */
   const cell = (entry) => {
-    const button = dom("button", { type: "button", class: "rbf-run-cell", "data-run": entry.key, tabindex: "-1" });
+    const button = made("button", { type: "button", class: "rbf-run-cell", "data-run": entry.key, tabindex: "-1" });
     button.addEventListener("click", () => choose(entry.key));
     return { el: button, drawn: "", forget: () => {} };
   };
@@ -37,9 +37,9 @@ function runsStrip(shelf, choose) {
     one.drawn = now;
     one.forget();
     const text = [entry.lead, ...(entry.facts ?? [])].filter(Boolean).join(" · ");
-    const box = dom("span", { class: "rbf-run-thumb", "aria-hidden": "true" });
-    const state = dom("span", { class: "rbf-run-cell-state" }, runsState(entry)[0], entry.status);
-    one.el.replaceChildren(box, state, dom("span", { class: "rb-hidden", text: `, ${text || `run ${entry.key}`}` }));
+    const box = made("span", { class: "rbf-run-thumb", "aria-hidden": "true" });
+    const state = made("span", { class: "rbf-run-cell-state" }, runsState(entry)[0], entry.status);
+    one.el.replaceChildren(box, state, made("span", { class: "rb-hidden", text: `, ${text || `run ${entry.key}`}` }));
     one.el.title = text;
     if (!entry.files?.length) {
       box.textContent = percent || entry.mark;
@@ -47,7 +47,7 @@ function runsStrip(shelf, choose) {
     }
     one.forget = clipSeen(one.el, async () => {
       const found = await shelf.poster(entry.key, 0, 0);
-      if (found.url && box.isConnected) box.replaceChildren(dom("img", { src: found.url, alt: "" }));
+      if (found.url && box.isConnected) box.replaceChildren(made("img", { src: found.url, alt: "" }));
       else if (!found.url) box.textContent = entry.mark;
     });
   };
@@ -95,7 +95,7 @@ function runsStrip(shelf, choose) {
 
 /** Reads changes of state aloud, one after the other and not too many. */
 function runsSpeaker() {
-  const el = dom("div", { class: "rb-hidden", role: "status", "aria-live": "polite" });
+  const el = made("div", { class: "rb-hidden", role: "status", "aria-live": "polite" });
   /** @type {Map<string, string>} */
   const news = new Map();
   let timer = 0, spoken = -Infinity;
@@ -158,8 +158,8 @@ export function runsWaited() {
 export function makeRuns(link) {
   const model = link.model;
   const shelf = new ClipShelf(link), speaker = runsSpeaker();
-  const said = dom("p", { class: "rbf-caption rbf-run-said" });
-  const slot = dom("div", {});
+  const said = made("p", { class: "rbf-caption rbf-run-said" });
+  const slot = made("div", {});
   /** What was chosen to be seen; null is the newest. @type {string | null} */
   let chosen = null;
   let newest = "", skew = 0, answered = 0;
@@ -171,7 +171,7 @@ export function makeRuns(link) {
     chosen = key === newest ? null : key;
     draw();
   });
-  const el = dom("div", { class: "rbf-runs" }, slot, strip.el, speaker.el);
+  const el = made("div", { class: "rbf-runs" }, slot, strip.el, speaker.el);
   const waited = runsWaited();
   /** @type {() => void} */
   let onNew = () => {};

@@ -1,6 +1,6 @@
 // @ts-check
 /** A number of frames, dragged or typed, and the seconds that it lasts, which can be typed as well. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS } from "./form_fields.js";
 import { specialFollow, specialId, specialNumber, specialOther, specialSay, specialShow } from "./form_special_parts.js";
 
@@ -17,13 +17,13 @@ class FramesControl {
     const label = place.node.label;
     this._input = framesInput(place.id, "", "numeric");
     this._seconds = framesInput(specialId(place, "seconds"), `${label}, in seconds`, "decimal");
-    this._slider = /** @type {HTMLInputElement} */ (dom("input", { type: "range", class: "rbf-special-slider", "aria-label": `${label}, slider` }));
+    this._slider = /** @type {HTMLInputElement} */ (made("input", { type: "range", class: "rbf-special-slider", "aria-label": `${label}, slider` }));
     Object.assign(this._slider, { min: String(least), max: String(most), step: String(step) });
     this._slider.hidden = !Number.isFinite(most);
-    this._rateWords = dom("span", { class: "rbf-caption rbf-frames-rate" });
-    const seconds = dom("span", { class: "rbf-frames-part" }, dom("span", { "aria-hidden": "true", text: "=" }), this._seconds, dom("span", { text: "s" }), this._rateWords);
+    this._rateWords = made("span", { class: "rbf-caption rbf-frames-rate" });
+    const seconds = made("span", { class: "rbf-frames-part" }, made("span", { "aria-hidden": "true", text: "=" }), this._seconds, made("span", { text: "s" }), this._rateWords);
     seconds.hidden = !this._rateName;
-    this.el = dom("div", { class: "rbf-frames" }, this._slider, dom("span", { class: "rbf-frames-part" }, this._input, dom("span", { text: "frames" })), seconds);
+    this.el = made("div", { class: "rbf-frames" }, this._slider, made("span", { class: "rbf-frames-part" }, this._input, made("span", { text: "frames" })), seconds);
     this._listen();
     this._off = specialFollow(place.link, () => this._updateRate());
     this._updateRate();
@@ -117,7 +117,7 @@ class FramesControl {
 /** @param {string} id @param {string} label @param {string} mode */
 function framesInput(id, label, mode) {
   const named = label ? { "aria-label": label } : {};
-  return /** @type {HTMLInputElement} */ (dom("input", { type: "text", id, class: "rbf-special-number", inputmode: mode, autocomplete: "off", spellcheck: "false", ...named }));
+  return /** @type {HTMLInputElement} */ (made("input", { type: "text", id, class: "rbf-special-number", inputmode: mode, autocomplete: "off", spellcheck: "false", ...named }));
 }
 
 /** @typedef {{least: number, most: number, step: number}} FramesBounds */

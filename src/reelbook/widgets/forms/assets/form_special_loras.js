@@ -1,6 +1,6 @@
 // @ts-check
 /** Weights to mix in: one compact line each, with where they are and how strongly they act; the rest is folded. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS, makeField } from "./form_fields.js";
 import { specialFollow, specialId, specialNumber, specialSay, specialShow, specialText } from "./form_special_parts.js";
 import { SpecialRows } from "./form_special_rows.js";
@@ -22,8 +22,8 @@ class LorasControl {
     this._path = fields.find(({ name }) => name === "path") ?? fields.find(({ kind }) => kind === "text");
     this._scale = fields.find(({ name, kind }) => name === "scale" && kind === "real");
     this._others = fields.filter((node) => node !== this._path && node !== this._scale);
-    this._said = dom("span", { class: "rb-hidden", role: "status" });
-    this._adding = dom("button", { type: "button", class: "rbf-quiet", text: "Add weights" });
+    this._said = made("span", { class: "rb-hidden", role: "status" });
+    this._adding = made("button", { type: "button", class: "rbf-quiet", text: "Add weights" });
     this._adding.addEventListener("click", () => this._add());
     /** @type {SpecialRows<LoraRow>} */
     this._rows = new SpecialRows(`${place.node.label}, in order`, {
@@ -36,7 +36,7 @@ class LorasControl {
       gone: (row) => this._fold(row),
       most: place.node.most,
     });
-    this.el = dom("div", { class: "rbf-loras", role: "group", "aria-labelledby": place.labelledBy }, this._rows.el, this._adding, this._said);
+    this.el = made("div", { class: "rbf-loras", role: "group", "aria-labelledby": place.labelledBy }, this._rows.el, this._adding, this._said);
     this._off = specialFollow(place.link, () => this._mark());
   }
 
@@ -60,15 +60,15 @@ class LorasControl {
 
   /** @param {Lora} value @returns {LoraRow} */
   _row(value) {
-    const text = (/** @type {string} */ name) => /** @type {HTMLInputElement} */ (dom("input", { type: "text", class: name, autocomplete: "off", spellcheck: "false" }));
+    const text = (/** @type {string} */ name) => /** @type {HTMLInputElement} */ (made("input", { type: "text", class: name, autocomplete: "off", spellcheck: "false" }));
     const path = text("rbf-lora-path");
     const scale = text("rbf-special-number");
-    const slider = /** @type {HTMLInputElement} */ (dom("input", { type: "range", class: "rbf-special-slider" }));
-    const strength = dom("span", { class: "rbf-lora-strength" }, slider, scale);
-    const more = dom("button", { type: "button", class: "rbf-quiet rbf-lora-more", "aria-expanded": "false" });
-    const rest = dom("div", { class: "rbf-lora-rest" });
-    const words = dom("div", { class: "rbf-caption rbf-special-bad rbf-lora-words" });
-    const el = dom("li", { class: "rbf-special-entry" }, path, strength, more, rest, words);
+    const slider = /** @type {HTMLInputElement} */ (made("input", { type: "range", class: "rbf-special-slider" }));
+    const strength = made("span", { class: "rbf-lora-strength" }, slider, scale);
+    const more = made("button", { type: "button", class: "rbf-quiet rbf-lora-more", "aria-expanded": "false" });
+    const rest = made("div", { class: "rbf-lora-rest" });
+    const words = made("div", { class: "rbf-caption rbf-special-bad rbf-lora-words" });
+    const el = made("li", { class: "rbf-special-entry" }, path, strength, more, rest, words);
     /** @type {LoraRow} */
     const row = { el, value, path, slider, scale, strength, more, rest, words, focus: path, fields: [], at: -1, describe: () => row.path.value || "the new entry" };
     this._dress(row);

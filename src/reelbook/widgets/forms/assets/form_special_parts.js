@@ -1,6 +1,6 @@
 // @ts-check
 /** What the special controls share: small drawings, quiet buttons with a sign, numbers as typed, rows in order. */
-import { dom } from "./form_dom.js";
+import { made, shaped } from "../../../display/assets/table_element.js";
 import { numberPointed } from "./form_number.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
@@ -17,26 +17,12 @@ const SPECIAL_SIGNS = {
 };
 
 /**
- * A part of a drawing, which HTML's own way of making elements does not know.
- * @param {string} tag
- * @param {Record<string, string | number>} attributes
- * @param {...Element} children
- * @returns {SVGElement}
- */
-export function specialShape(tag, attributes, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  element.append(...children);
-  return element;
-}
-
-/**
  * A sign drawn in the colour of the words around it; nothing for those who hear the page.
  * @param {keyof typeof SPECIAL_SIGNS} name
  */
 export function specialSign(name) {
   const frame = { viewBox: "0 0 16 16", width: 16, height: 16, class: "rbf-special-sign", "aria-hidden": "true", focusable: "false" };
-  return specialShape("svg", frame, specialShape("path", { d: SPECIAL_SIGNS[name] }));
+  return shaped("svg", frame, shaped("path", { d: SPECIAL_SIGNS[name] }));
 }
 
 /**
@@ -46,7 +32,7 @@ export function specialSign(name) {
  * @param {() => void} act
  */
 export function specialButton(sign, says, act) {
-  const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-special-sign-button", title: says, "aria-label": says }));
+  const button = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-special-sign-button", title: says, "aria-label": says }));
   button.append(specialSign(sign));
   // A button that cannot act keeps the focus, which a disabled one would lose to nowhere.
   button.addEventListener("click", () => { if (button.getAttribute("aria-disabled") !== "true") act(); });

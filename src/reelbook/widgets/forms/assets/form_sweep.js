@@ -1,6 +1,6 @@
 // @ts-check
 /** The sweep of a form: which fields vary, what all combinations cost, and what comes of them. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { makeSweepAxes } from "./form_sweep_axes.js";
 import { makeSweepJobs, sweepLost } from "./form_sweep_jobs.js";
 import { makeSweepPlan } from "./form_sweep_plan.js";
@@ -11,7 +11,7 @@ const SWEEP_SPEAK_AFTER = 1000;
 
 /** Reads aloud what has changed, at most once a second. */
 function sweepSpeaker() {
-  const el = dom("div", { class: "rb-hidden", role: "status" });
+  const el = made("div", { class: "rb-hidden", role: "status" });
   let words = "", timer = 0, spoken = -Infinity;
   const speak = () => {
     timer = 0;
@@ -55,14 +55,14 @@ export function makeSweep(link, name) {
   const jobs = makeSweepJobs(link, speaker.say);
   const plan = makeSweepPlan(link, name, { isSettled, say: speaker.say, pressed: jobs.awaited });
 
-  const close = dom("button", { type: "button", class: "rbf-quiet", text: "Close", "aria-label": "Close the sweep", onclick: () => {
+  const close = made("button", { type: "button", class: "rbf-quiet", text: "Close", "aria-label": "Close the sweep", onclick: () => {
     toggle(false);
     button.focus();
   } });
-  const el = dom("section", { class: "rbf-sweep", id: `${name}-sweep`, "aria-label": "Sweep", hidden: true },
-    dom("div", { class: "rbf-sweep-head" }, dom("b", { text: "Sweep" }), dom("span", { class: "rbf-caption", text: "One run for every combination of the values." }), close),
+  const el = made("section", { class: "rbf-sweep", id: `${name}-sweep`, "aria-label": "Sweep", hidden: true },
+    made("div", { class: "rbf-sweep-head" }, made("b", { text: "Sweep" }), made("span", { class: "rbf-caption", text: "One run for every combination of the values." }), close),
     axes.el, plan.el, speaker.el);
-  const button = dom("button", { type: "button", class: "rbf-quiet", text: "Sweep…", title: "Run many variations of this form", "aria-expanded": "false", "aria-controls": el.id, onclick: () => {
+  const button = made("button", { type: "button", class: "rbf-quiet", text: "Sweep…", title: "Run many variations of this form", "aria-expanded": "false", "aria-controls": el.id, onclick: () => {
     if (isOpen) toggle(false);
     else link.openSweep();
   } });

@@ -1,6 +1,6 @@
 // @ts-check
 /** Pictures in a row, each held for its own number of frames: added, ordered, timed and played before the video is paid for. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS } from "./form_fields.js";
 import { imageCatches } from "./form_image.js";
 import { pictureEarlier } from "./form_image_earlier.js";
@@ -195,7 +195,7 @@ class Timeline {
     const { problem } = this.parts;
     const visible = troubles.slice(0, TIMELINE_TROUBLES);
     if (troubles.length > visible.length) visible.push(`${troubles.length - visible.length} more could not be added.`);
-    problem.replaceChildren(...visible.map((words) => dom("span", { text: words })));
+    problem.replaceChildren(...visible.map((words) => made("span", { text: words })));
     problem.hidden = !visible.length;
   }
 
@@ -258,29 +258,29 @@ function timelineMarks(problems, path) {
 
 /** @param {Place} place */
 function timelineParts(place) {
-  const button = (/** @type {string} */ text) => /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text }));
-  const file = /** @type {HTMLInputElement} */ (dom("input", { type: "file", multiple: "", accept: "image/*", class: "rbf-file" }));
+  const button = (/** @type {string} */ text) => /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text }));
+  const file = /** @type {HTMLInputElement} */ (made("input", { type: "file", multiple: "", accept: "image/*", class: "rbf-file" }));
   const addresses = button("Addresses");
   const preview = button("Preview");
-  const actions = dom("div", { class: "rbf-row" }, dom("label", { class: "rbf-choose" }, file, dom("span", { text: "Add files" })), addresses, preview);
-  const empty = dom("p", { class: "rbf-tl-empty", text: "Drop or paste pictures here, in their order" });
-  const well = dom("div", { class: "rbf-tl-well", tabindex: "-1" }, empty, actions);
-  const typed = /** @type {HTMLTextAreaElement} */ (dom("textarea", { rows: "3", class: "rbf-tl-typed", "aria-label": "Addresses or paths, one on each line", placeholder: "One address or path on each line", spellcheck: "false" }));
+  const actions = made("div", { class: "rbf-row" }, made("label", { class: "rbf-choose" }, file, made("span", { text: "Add files" })), addresses, preview);
+  const empty = made("p", { class: "rbf-tl-empty", text: "Drop or paste pictures here, in their order" });
+  const well = made("div", { class: "rbf-tl-well", tabindex: "-1" }, empty, actions);
+  const typed = /** @type {HTMLTextAreaElement} */ (made("textarea", { rows: "3", class: "rbf-tl-typed", "aria-label": "Addresses or paths, one on each line", placeholder: "One address or path on each line", spellcheck: "false" }));
   const addTyped = button("Add");
-  const addressBox = dom("div", { class: "rbf-tl-addresses" }, typed, addTyped);
-  const progress = /** @type {HTMLProgressElement} */ (dom("progress", { max: "1", value: "0", "aria-label": "Adding pictures" }));
-  const busyWords = dom("span", { class: "rbf-caption" });
+  const addressBox = made("div", { class: "rbf-tl-addresses" }, typed, addTyped);
+  const progress = /** @type {HTMLProgressElement} */ (made("progress", { max: "1", value: "0", "aria-label": "Adding pictures" }));
+  const busyWords = made("span", { class: "rbf-caption" });
   const stop = button("Cancel");
-  const busy = dom("div", { class: "rbf-row" }, progress, busyWords, stop);
-  const problem = dom("p", { class: "rbf-problem rbf-tl-troubles", role: "status" });
-  const hint = dom("p", { class: "rbf-caption", id: `${place.id}-hint`, text: TIMELINE_HINT });
-  const live = dom("span", { class: "rb-hidden", role: "status" });
-  const spoken = dom("span", { class: "rb-hidden", role: "status" });
-  const total = dom("span", { class: "rbf-caption rbf-tl-total" });
+  const busy = made("div", { class: "rbf-row" }, progress, busyWords, stop);
+  const problem = made("p", { class: "rbf-problem rbf-tl-troubles", role: "status" });
+  const hint = made("p", { class: "rbf-caption", id: `${place.id}-hint`, text: TIMELINE_HINT });
+  const live = made("span", { class: "rb-hidden", role: "status" });
+  const spoken = made("span", { class: "rb-hidden", role: "status" });
+  const total = made("span", { class: "rbf-caption rbf-tl-total" });
   addressBox.hidden = busy.hidden = problem.hidden = true;
   addresses.setAttribute("aria-expanded", "false");
   preview.setAttribute("aria-expanded", "false");
-  const el = dom("div", { class: "rbf-tl", role: "group", "aria-labelledby": place.labelledBy }, well, spoken);
+  const el = made("div", { class: "rbf-tl", role: "group", "aria-labelledby": place.labelledBy }, well, spoken);
   return { el, file, well, actions, addresses, preview, empty, typed, addTyped, addressBox, progress, busyWords, stop, busy, problem, hint, live, spoken, total };
 }
 

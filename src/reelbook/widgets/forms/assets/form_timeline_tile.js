@@ -1,6 +1,6 @@
 // @ts-check
 /** One picture of a timeline's strip. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { pictureName } from "./form_image_shelf.js";
 import { pictureSee, pictureThumb } from "./form_image_thumb.js";
 
@@ -23,10 +23,10 @@ export class TimelineTile {
     this.shelf = shelf;
     this.known = known;
     this.thumb = pictureThumb("rbf-tl-thumb");
-    this.number = dom("span", { class: "rbf-tl-number" });
-    this.hold = dom("span", { class: "rbf-tl-hold" });
-    this.grip = dom("span", { class: "rbf-tl-grip", "aria-hidden": "true", text: "⠿" });
-    this.el = dom("div", { class: "rbf-tl-tile", role: "option", id }, this.thumb.el, this.number, this.grip, this.hold);
+    this.number = made("span", { class: "rbf-tl-number" });
+    this.hold = made("span", { class: "rbf-tl-hold" });
+    this.grip = made("span", { class: "rbf-tl-grip", "aria-hidden": "true", text: "⠿" });
+    this.el = made("div", { class: "rbf-tl-tile", role: "option", id }, this.thumb.el, this.number, this.grip, this.hold);
   }
 
   /** @param {any} url */
