@@ -1,26 +1,27 @@
 // @ts-check
 /** Files compared to the pixel: two of them composed on one stage, or all side by side, on one clock. */
 
+import { Camera, moveCamera } from "./camera.js";
 import { Clock, watchPage } from "./clock.js";
 import { buttons, keys } from "./clock_controls.js";
 import { frameAt, middleOf } from "./clock_time.js";
-import { CompareCamera } from "./compare_camera.js";
 import { compareChart } from "./compare_chart.js";
 import { compareControls } from "./compare_controls.js";
 import { drawDifference, drawOne, drawOnion, drawWipe, readPixel } from "./compare_drawing.js";
 import { CompareItem } from "./compare_item.js";
-import { comparePointer, compareHandle } from "./compare_pointer.js";
+import { compareHandle } from "./compare_handle.js";
 import { made } from "./table_element.js";
 
 const HELP = "Space plays · ← → one frame · Shift ← → ten · Home End · L loop · [ ] range · + − zoom · 0 fit · on the enlarged picture, arrows move it · A B the next file as A or B";
 const MAX_SIDE = 8192;
+const MAX_FIT = 4; // A tiny picture is not blown up beyond this by itself.
 const STILLS = "Small copies of the middle frames, until the files are here.";
 
 /** The viewer of one comparison. */
 export class CompareViewer {
   /** @type {import("./compare_controls.js").Choice} */
   choice = { mode: "wipe", isDown: false, share: 0.5, opacity: 0.5, factor: 4, rate: 1, isFlickering: !matchMedia("(prefers-reduced-motion: reduce)").matches };
-  camera = new CompareCamera();
+  camera = new Camera(MAX_FIT);
   #request = 0;
   #isHelping = false;
   /** What the stage shows, so that it is not drawn again. */
@@ -66,7 +67,8 @@ export class CompareViewer {
     if (clock.clips.length) buttons(root, clock);
     root.addEventListener("keydown", (event) => this.#onKey(event));
     for (const { el } of this.views) {
-      comparePointer(el, camera);
+      moveCamera(el, camera);
+      el.addEventListener("dblclick", () => camera.toFit());
       el.addEventListener("pointermove", (event) => this.#read(el, event));
       el.addEventListener("pointerleave", () => (this.pixel.textContent = ""));
     }

@@ -36,7 +36,7 @@ function chosen(name, options, value, act) {
 
 /**
  * @param {Choice} choice @param {() => void} changed
- * @param {import("./compare_camera.js").CompareCamera} camera
+ * @param {import("./camera.js").Camera} camera
  */
 export function compareControls(choice, changed, camera) {
   const modes = Object.entries(MODES).map(([mode, text]) => {
