@@ -1,6 +1,7 @@
 // @ts-check
 /** The buttons of an explorer: save a still, a range, a GIF; use the frame in code; zoom. What came of it is said below them. */
 
+import { copyText } from "./copied.js";
 import { askKernel } from "./kernel_files.js";
 import { made } from "./table_element.js";
 
@@ -117,20 +118,9 @@ function savedWords(key, saved, fail) {
 
 /** How the frame is used in code. @param {any} found @param {() => void} close */
 function useWords(found, close) {
-  const copy = made("button", { type: "button" }, "Copy code");
   const code = made("code", {}, found.code);
-  copy.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(found.code);
-      copy.textContent = "Copied";
-    } catch {
-      getSelection()?.selectAllChildren(code);
-      copy.textContent = document.execCommand("copy") ? "Copied" : "Selected";
-    }
-    setTimeout(() => { copy.textContent = "Copy code"; }, 1500);
-  });
-  const end = made("button", { type: "button", "aria-label": "Close" }, "×");
-  end.addEventListener("click", close);
+  const copy = made("button", { type: "button", onclick: () => copyText(copy, found.code, code) }, "Copy code");
+  const end = made("button", { type: "button", "aria-label": "Close", onclick: close }, "×");
   return [made("div", { class: "rb-use-row" }, made("pre", {}, code), copy, end)];
 }
 

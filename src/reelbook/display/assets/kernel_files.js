@@ -5,30 +5,34 @@ export const ASK_AGAIN = "Run the cell again to see it here.";
 const WAITING = 400; // Milliseconds after which it is said that the kernel is busy.
 
 /**
- * The file of a row, in full or as a small copy of a clip; `wait` is called when it takes long. Resolves with words where nobody answers.
+ * A file of a row, in full or as a small copy of a clip; `wait` is called when it takes long. Resolves with words where nobody answers.
  * @param {{key: string, row: number, place?: number, copy?: "preview"}} wanted @param {() => void} [wait]
- * @returns {Promise<import("./clock_clip.js").Source & {blob?: Blob}>}
+ * @returns {Promise<{url?: string, words?: string, blob?: Blob, index?: any, times?: number[]}>}
  */
-export function bringFile({ key, row, place = 0, copy }, wait = () => {}) {
+export function askFile({ key, row, place = 0, copy }, wait = () => {}) {
   return new Promise((resolve) => {
     const timer = setTimeout(wait, WAITING);
     /** @param {string | null} url @param {string} words @param {any} found */
-    const answer = async (url, words = "", found = null) => {
+    const answer = (url, words = "", found = {}) => {
       clearTimeout(timer);
-      if (!url || !found) return resolve({ words: words || ASK_AGAIN });
-      const bytes = found.index ? new Uint8Array(await found.blob.arrayBuffer()) : null;
-      resolve({ url, blob: found.blob, index: found.index, times: found.times, bytes });
+      resolve(url ? { url, blob: found.blob, index: found.index, times: found.times } : { words: words || ASK_AGAIN });
     };
     const isTaken = key && !dispatchEvent(new CustomEvent("reelbook:want", { detail: { key, row, place, copy, answer }, cancelable: true }));
     if (!isTaken) answer(null);
   });
 }
 
-/** Calls back when the connection of a key is there; it may come after the page. @param {string} key @param {() => void} action @returns {() => void} Forget it. */
-export function onKernel(key, action) {
+/** The same with the bytes of a clip, to be decoded. @param {Parameters<typeof askFile>[0]} wanted @param {() => void} [wait] @returns {Promise<import("./clock_clip.js").Source & {blob?: Blob}>} */
+export async function bringFile(wanted, wait) {
+  const file = await askFile(wanted, wait);
+  return file.index && file.blob ? { ...file, bytes: new Uint8Array(await file.blob.arrayBuffer()) } : file;
+}
+
+/** Calls back when the connection of a key is there, or gone; it may come after the page. @param {string} key @param {() => void} action @param {"here" | "gone"} [what] @returns {() => void} Forget it. */
+export function onKernel(key, action, what = "here") {
   const listener = (/** @type {Event} */ event) => { if (/** @type {CustomEvent} */ (event).detail.key === key) action(); };
-  addEventListener("reelbook:here", listener);
-  return () => removeEventListener("reelbook:here", listener);
+  addEventListener(`reelbook:${what}`, listener);
+  return () => removeEventListener(`reelbook:${what}`, listener);
 }
 
 /**

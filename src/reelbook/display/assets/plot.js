@@ -8,7 +8,7 @@
 
 import { Picked } from "./picked.js";
 import { PlotCard } from "./plot_card.js";
-import { detail, isFilm, player } from "./player.js";
+import { detail, isFilm, players } from "./player.js";
 import { made, shaped } from "./table_element.js";
 import { Posters } from "./table_posters.js";
 import { unpacked } from "./table_query.js";
@@ -16,7 +16,6 @@ import { unpacked } from "./table_query.js";
 const NEAR = 14; // Pixels of the drawing within which a point is meant.
 const NEAR_FINGER = 24;
 const DRAG = 5; // Pixels after which a press is a frame.
-const PLAYER = [480, 320];
 const RING = 7, SMALL_RING = 3;
 const MANY = 400; // Points that are drawn smaller, and so are their rings.
 const SHARES = 10_000;
@@ -313,7 +312,8 @@ export class Plot {
     this.card.hide();
     this.opened = point;
     const files = this.files[point] ?? [];
-    const node = detail(this.lineOf(point), files.map((path, place) => this.#slot(point, path, place)), () => this.close());
+    const label = `${isFilm(files[0] ?? "") ? "" : "Picture, "}${this.captions[point] || this.lineOf(point)}`;
+    const node = detail(this.lineOf(point), players(this, { at: point, row: this.rows[point], files, label }), () => this.close());
     if (!files.length) node.append(made("p", {}, `${this.lineOf(point)}. It has no file.`));
     this.pick = made("button", { type: "button", class: "rb-pick", "aria-pressed": String(this.picked.rows.has(this.rows[point])) }, "Select");
     this.pick.addEventListener("click", () => this.#toggle(point));
@@ -321,17 +321,6 @@ export class Plot {
     this.stage?.replaceChildren(node);
     this.#mark();
     node.scrollIntoView?.({ block: "nearest" });
-  }
-
-  /** @param {number} point @param {string} path @param {number} place */
-  #slot(point, path, place) {
-    const [width, height] = this.posters.sizeOf(point);
-    const shrink = Math.min(PLAYER[0] / width, PLAYER[1] / height);
-    const wanted = {
-      key: this.payload.key, row: this.rows[point], place, path, label: `${isFilm(path) ? "" : "Picture, "}${this.captions[point] || this.lineOf(point)}`,
-      known: this.payload.clips[point]?.[place] || null, isPreview: Boolean(this.payload.previews?.[point]?.includes(place)),
-    };
-    return player(wanted, [width * shrink, height * shrink], place === 0 ? this.posters.picture(point) : []);
   }
 
   /** Take the player away. @param {boolean} isByUser Whether the focus goes back to the point. */

@@ -3,26 +3,14 @@
  * The script of a report, apart from clips and table: opens a run's recipe, copies code, and gives the table the addresses of clips.
  */
 
+import { copyText } from "./copied.js";
+
 /** Open the fold that the address names. */
 function unfold() {
   const found = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!(found instanceof HTMLDetailsElement)) return;
   found.open = true;
   found.scrollIntoView({ block: "nearest" });
-}
-
-/** @param {HTMLButtonElement} button */
-async function copy(button) {
-  const code = /** @type {HTMLElement} */ (button.parentElement?.querySelector("code"));
-  try {
-    await navigator.clipboard.writeText(code.textContent ?? "");
-    button.textContent = "Copied";
-  } catch {
-    // Some browsers do not let a page from the disk copy; then it is selected, and one key away.
-    getSelection()?.selectAllChildren(code);
-    button.textContent = "Selected";
-  }
-  setTimeout(() => (button.textContent = "Copy"), 2000);
 }
 
 /** The address of a file of the page: of its clip, or of its picture. @param {number} row @param {number} place */
@@ -42,5 +30,6 @@ addEventListener("hashchange", unfold);
 unfold();
 for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll("[data-copy]"))) {
   button.hidden = false;
-  button.addEventListener("click", () => copy(button));
+  const code = /** @type {HTMLElement} */ (button.parentElement?.querySelector("code"));
+  button.addEventListener("click", () => copyText(button, code.textContent ?? "", code));
 }

@@ -7,8 +7,7 @@
  */
 
 import { made } from "./table_element.js";
-import { isFilm } from "./player.js";
-import { Player } from "./table_player.js";
+import { detail, isFilm, players } from "./player.js";
 import { Posters } from "./table_posters.js";
 import { Selection } from "./table_selection.js";
 import { asked, Column, summed, unpacked } from "./table_query.js";
@@ -46,7 +45,7 @@ export class Table {
     this.view = [];
     /** @type {Map<number, HTMLElement>} */
     this.rows = new Map();
-    /** @type {Map<number, Player>} */
+    /** What is open below the table, and where the focus was before. @type {Map<number, {node: HTMLElement, opener: Element | null}>} */
     this.players = new Map();
     /** @type {{column: Column | null, direction: number}} */
     this.sort = { column: null, direction: 1 };
@@ -321,13 +320,16 @@ export class Table {
 
   /** @param {number} row @param {string} words Show its files below the table, and a text where one was asked for. */
   open(row, words = "") {
-    const [before, player] = [this.players.get(row), new Player(this, row, words)];
-    this.players.set(row, player);
-    if (before) before.node.replaceWith(player.node);
-    else this.stage?.append(player.node);
+    const before = this.players.get(row);
+    const label = this.captions[row];
+    const node = detail(label, players(this, { at: row, row, files: this.files[row] ?? [], label }), () => this.close(row));
+    if (words) node.append(made("div", { class: "rb-words", tabindex: "0" }, made("bdi", {}, words)));
+    this.players.set(row, { node, opener: document.activeElement });
+    if (before) before.node.replaceWith(node);
+    else this.stage?.append(node);
     this.rows.get(row)?.querySelector(".rb-poster")?.setAttribute("aria-expanded", "true");
     this.#share();
-    player.node.scrollIntoView?.({ block: "nearest" });
+    node.scrollIntoView?.({ block: "nearest" });
   }
 
   /** Two or more stand beside each other. */
@@ -338,7 +340,7 @@ export class Table {
   /** @param {number} row Take the players of a row away, and give the focus back. */
   close(row) {
     const poster = /** @type {HTMLElement | null | undefined} */ (this.rows.get(row)?.querySelector(".rb-poster"));
-    const opener = this.players.get(row)?.opener;
+    const opener = /** @type {HTMLElement | null | undefined} */ (this.players.get(row)?.opener);
     this.players.get(row)?.node.remove();
     this.players.delete(row);
     poster?.setAttribute("aria-expanded", "false");

@@ -4,6 +4,7 @@ import { makeRunButton } from "./form_button.js";
 import { made } from "../../../display/assets/table_element.js";
 import { FieldPlaces, makeField } from "./form_fields.js";
 import { canInsertCell, insertCell } from "./form_insert.js";
+import { KERNEL_ENDED } from "./form_kernel.js";
 import { FormLink } from "./form_link.js";
 import { makeRuns } from "./form_runs.js";
 import { makeSweep } from "./form_sweep.js";
@@ -77,10 +78,10 @@ function renderForm({ model, el }) {
       for (const field of drawn) rendered[field.node.name] = JSON.stringify(link.draft[field.node.name]) ?? "";
       foot.update([]);
     }),
-    link.on("ended", update),
-    link.on("trouble", (/** @type {any} */ said) => {
-      trouble.textContent = said.trouble;
-      trouble.hidden = !said.trouble;
+    link.on("ended", () => {
+      trouble.textContent = link.hasEnded ? KERNEL_ENDED : "";
+      trouble.hidden = !link.hasEnded;
+      update();
     }),
   ];
   show();

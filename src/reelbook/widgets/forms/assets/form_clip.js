@@ -2,6 +2,8 @@
 /** What a run has made, as one sees it: a poster with a play control in a box that is there before both, then the clip. */
 
 import { made } from "../../../display/assets/table_element.js";
+import { videoKeys } from "../../../display/assets/video_keys.js";
+import { whenSeen } from "./form_seen.js";
 
 /** @typedef {import("./form_link.js").FormLink} FormLink */
 /** @typedef {{kind: string, name: string, width: number, height: number, bytes?: number, rate?: number, frames?: number, caption?: string, words?: string}} ClipFile */
@@ -162,17 +164,6 @@ export function clipReserve(el, { width, height }) {
   el.style.aspectRatio = `${width} / ${height}`;
 }
 
-/** Does something once, when the element is first seen. @param {HTMLElement} el @param {() => void} action @returns {() => void} Forget it. */
-export function clipSeen(el, action) {
-  const observer = new IntersectionObserver((entries) => {
-    if (!entries.some((entry) => entry.isIntersecting)) return;
-    observer.disconnect();
-    action();
-  }, { rootMargin: "200px" });
-  observer.observe(el);
-  return () => observer.disconnect();
-}
-
 /** A file's size as one reads it. @param {number} count */
 export function clipSize(count) {
   return count < 1000 ? `${count} B` : count < 999_500 ? `${Math.round(count / 1e3)} kB` : `${(count / 1e6).toFixed(1)} MB`;
@@ -234,7 +225,7 @@ export function makeClip(shelf, run, place, file, { isAlone, isNewest, text }) {
       media.replaceWith(still);
       video = null;
     });
-    clipKeys(media, file);
+    videoKeys(media, { rate: file.rate ?? 24, frames: file.frames ?? 1 });
     frame.replaceChildren(media);
     if (hadFocus) media.focus();
     if (isWanted) media.play().catch(() => null); // Rejected when interrupted by a click, or when the clip is broken, which the error event handles.
@@ -246,7 +237,7 @@ export function makeClip(shelf, run, place, file, { isAlone, isNewest, text }) {
   });
   const canPlay = isVideo && !file.words && file.kind !== "";
   frame.append(still, ...(canPlay ? [play] : []));
-  const forget = clipSeen(frame, async () => {
+  const forget = whenSeen(frame, async () => {
     if (file.words) return;
     const found = await shelf.poster(run, place, isAlone ? 640 : 320);
     if (isOver) return;
@@ -275,30 +266,4 @@ export function makeClip(shelf, run, place, file, { isAlone, isNewest, text }) {
       for (; holds > 0; holds -= 1) shelf.leave(run, place);
     },
   };
-}
-
-/** The keys of all viewers, while the player has the focus. @param {HTMLVideoElement} video @param {ClipFile} file */
-function clipKeys(video, file) {
-  const rate = file.rate ?? 24, last = Math.max(0, (file.frames ?? 1) - 1);
-  const at = () => Math.min(Math.floor(video.currentTime * rate + 0.001), last);
-  /** @param {number} frame */
-  const go = (frame) => {
-    video.pause();
-    video.currentTime = (Math.min(Math.max(frame, 0), last) + 0.5) / rate;
-  };
-  video.addEventListener("keydown", (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const step = event.shiftKey ? 10 : 1;
-    /** @type {Record<string, (() => void) | undefined>} */
-    const does = {
-      " ": () => { video.paused ? video.play().catch(() => null) : video.pause(); },
-      ArrowLeft: () => go(at() - step), ArrowRight: () => go(at() + step),
-      Home: () => go(0), End: () => go(last),
-      l: () => { video.loop = !video.loop; },
-    };
-    const act = does[event.key];
-    if (!act) return;
-    event.preventDefault();
-    act();
-  });
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** A page of earlier outputs to choose from: pictures, and clips by their last frame. */
 import { made } from "../../../display/assets/table_element.js";
-import { pictureSee } from "./form_image_thumb.js";
+import { whenSeen } from "./form_seen.js";
 
 /** @typedef {import("./form_image_shelf.js").PictureShelf} PictureShelf */
 
@@ -47,7 +47,7 @@ export function pictureEarlier(shelf, choose) {
     const image = made("img", { alt: "" });
     image.hidden = true;
     one.append(image);
-    pictureSee(one, async () => {
+    whenSeen(one, async () => {
       const preview = await shelf.preview(picture);
       if (preview.url) image.setAttribute("src", preview.url);
       image.hidden = !preview.url;

@@ -47,25 +47,3 @@ export function pictureThumb(kind) {
     },
   };
 }
-
-/** @type {WeakMap<Element, () => void>} */
-const pictureWaiting = new WeakMap();
-/** @type {IntersectionObserver | null} */
-let pictureWatch = null;
-
-/** Calls back once, when an element comes into view. @param {Element} element @param {() => void} seen */
-export function pictureSee(element, seen) {
-  pictureWatch ??= new IntersectionObserver(
-    (entries, watch) => {
-      for (const { target, isIntersecting } of entries) {
-        if (!isIntersecting) continue;
-        watch.unobserve(target);
-        pictureWaiting.get(target)?.();
-        pictureWaiting.delete(target);
-      }
-    },
-    { rootMargin: "200px" },
-  );
-  pictureWaiting.set(element, seen);
-  pictureWatch.observe(element);
-}

@@ -1,6 +1,7 @@
 // @ts-check
 /** One run of a form, large: its state, files, log and actions. */
 
+import { copyText } from "../../../display/assets/copied.js";
 import { dotted, made } from "../../../display/assets/table_element.js";
 import { clipBox, clipReserve, makeClip } from "./form_clip.js";
 
@@ -13,7 +14,6 @@ import { clipBox, clipReserve, makeClip } from "./form_clip.js";
  *   error?: string, blamed?: string[][], advice?: string, code?: string, can: string[], older?: number}} RunEntry
  */
 
-const RUNS_COPIED = 1500;
 const RUNS_MOST_LINES = 2000;
 
 /** @param {{status: string}} entry */
@@ -123,28 +123,9 @@ function runsDetails(link, key) {
   const ask = () => link.ask({ do: "facts", run: key });
   el.addEventListener("toggle", () => { if (el.open && code === null) ask(); });
   const copy = runsAction("Copy code", "The call that asks for the same again", async () => {
-    const text = code ?? await new Promise((done) => { waiting.push(done); ask(); });
-    copy.textContent = (await runsCopied(text)) ? "Copied" : "Not copied";
-    setTimeout(() => { copy.textContent = "Copy code"; }, RUNS_COPIED);
+    copyText(copy, code ?? await new Promise((done) => { waiting.push(done); ask(); }));
   });
   return { el, copy, off };
-}
-
-/** @param {string} text */
-async function runsCopied(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    // Without TLS there is no `navigator.clipboard`.
-    const area = /** @type {HTMLTextAreaElement} */ (made("textarea", { class: "rb-hidden" }));
-    area.value = text;
-    document.body.append(area);
-    area.select();
-    const isCopied = document.execCommand("copy");
-    area.remove();
-    return isCopied;
-  }
 }
 
 /**

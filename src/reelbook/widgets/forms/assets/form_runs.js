@@ -2,8 +2,9 @@
 /** The runs of a form: the newest large, the others as a strip of small pictures. */
 
 import { made } from "../../../display/assets/table_element.js";
-import { ClipShelf, clipSeen } from "./form_clip.js";
+import { ClipShelf } from "./form_clip.js";
 import { runsIsLive, runsLarge, runsLost, runsState } from "./form_run.js";
+import { whenSeen } from "./form_seen.js";
 
 /** @typedef {import("./form_link.js").FormLink} FormLink */
 /** @typedef {import("./form_run.js").RunEntry} RunEntry */
@@ -45,7 +46,7 @@ function runsStrip(shelf, choose) {
       box.textContent = percent || entry.mark;
       return;
     }
-    one.forget = clipSeen(one.el, async () => {
+    one.forget = whenSeen(one.el, async () => {
       const found = await shelf.poster(entry.key, 0, 0);
       if (found.url && box.isConnected) box.replaceChildren(made("img", { src: found.url, alt: "" }));
       else if (!found.url) box.textContent = entry.mark;

@@ -2,6 +2,7 @@
 /** The sweeps that were started: the panel of one, what can be done with it, its contact sheet and code; the others a line each. */
 import { made } from "../../../display/assets/table_element.js";
 import { runsReveal, runsWaited } from "./form_runs.js";
+import { whenSeen } from "./form_seen.js";
 import { sweepFilm } from "./form_sweep_film.js";
 
 /**
@@ -72,14 +73,11 @@ function sweepSheet(link, job) {
     save.setAttribute("href", address);
     image.hidden = save.hidden = false;
   });
-  const seen = new IntersectionObserver((entries) => {
-    if (!entries.some((entry) => entry.isIntersecting)) return;
-    seen.disconnect();
+  const forget = whenSeen(el, () => {
     link.ask({ do: "sweep_sheet", job: job.key }).then((/** @type {boolean} */ isSent) => { caption.hidden = !isSent; });
   });
-  seen.observe(el);
   return { el, dispose: () => {
-    seen.disconnect();
+    forget();
     off();
     for (const one of [address, darkAddress]) if (one) URL.revokeObjectURL(one);
   } };

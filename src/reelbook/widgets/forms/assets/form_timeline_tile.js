@@ -2,7 +2,8 @@
 /** One picture of a timeline's strip. */
 import { made } from "../../../display/assets/table_element.js";
 import { pictureName } from "./form_image_shelf.js";
-import { pictureSee, pictureThumb } from "./form_image_thumb.js";
+import { pictureThumb } from "./form_image_thumb.js";
+import { whenSeen } from "./form_seen.js";
 
 /** @typedef {import("./form_image_shelf.js").PictureShelf} PictureShelf */
 
@@ -36,7 +37,7 @@ export class TimelineTile {
     this.name = pictureName(url);
     this.problem = "";
     this.thumb.clear();
-    if (typeof url === "string" && url && url.length <= TIMELINE_MOST_LETTERS) pictureSee(this.el, () => this.#loadPreview(url));
+    if (typeof url === "string" && url && url.length <= TIMELINE_MOST_LETTERS) whenSeen(this.el, () => this.#loadPreview(url));
   }
 
   /** @param {string} url */
