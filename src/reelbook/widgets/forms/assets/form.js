@@ -23,9 +23,9 @@ function renderForm({ model, el }) {
     const id = `${name}-${number}`;
     const place = { node, path: [node.name], link, id, labelledBy: `${id}-label`, change: (/** @type {any} */ value) => {
       link.edit(node.name, value);
-      field.touch();
+      field.touch(value);
     } };
-    const field = formField(place);
+    const field = { ...makeField(place), node };
     return field;
   });
   const open = drawn.filter((/** @type {any} */ field) => !field.node.folded);
@@ -99,19 +99,6 @@ function renderForm({ model, el }) {
     unhide();
     root.remove();
   };
-}
-
-/** A field of the form itself: what was typed into it marks it at once. @param {any} place */
-function formField(place) {
-  const field = makeField(place);
-  return { ...field, node: place.node, touch: () => {
-    const value = place.link.draft[place.node.name];
-    const mark = /** @type {HTMLElement | null} */ (field.el.querySelector(":scope > .rbf-label .rbf-changed"));
-    const reset = /** @type {HTMLElement | null} */ (field.el.querySelector(":scope > .rbf-label .rbf-reset"));
-    const isChanged = value !== undefined && !place.node.required && JSON.stringify(value) !== JSON.stringify(place.node.default);
-    if (mark) mark.hidden = !isChanged;
-    if (reset) reset.hidden = value === undefined || place.node.required === true;
-  } };
 }
 
 /** @param {any} sheet */

@@ -43,12 +43,15 @@ export function makeField(place) {
     /** @param {any} value */
     show(value) {
       const isOpen = node.default === undefined || node.default === null;
-      const isChanged = value !== undefined && JSON.stringify(value) !== JSON.stringify(node.default);
-      mark.hidden = !isChanged;
-      reset.hidden = value === undefined;
+      field.touch(value);
       reset.title = isOpen ? "Let the service choose" : `Reset to ${fieldShort(node.default)}`;
       reset.setAttribute("aria-label", `Reset: ${node.label}`);
       control.show(value);
+    },
+    /** Say that something was typed into it. @param {any} value */
+    touch(value) {
+      mark.hidden = value === undefined || JSON.stringify(value) === JSON.stringify(node.default);
+      reset.hidden = value === undefined;
     },
     /** @param {Problem[]} problems */
     mark(problems) {

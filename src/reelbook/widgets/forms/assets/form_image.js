@@ -39,13 +39,13 @@ class ImageField {
     this.shelf = pictureShelf(place.link);
     this.parts = imageParts(place);
     this.earlier = pictureEarlier(this.shelf, (picture, words) => this.#take(picture, words));
-    const { el, actions, clear, file, typed, still, stop } = this.parts;
+    const { el, actions, clear, file, typed, still, busy } = this.parts;
     actions.insertBefore(this.earlier.button, clear);
     el.append(this.earlier.el);
     typed.addEventListener("input", () => this.#typed());
     typed.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
     clear.addEventListener("click", () => this.#clear());
-    stop.addEventListener("click", () => {
+    busy.stop.addEventListener("click", () => {
       this.#giveUp();
       file.focus();
     });
@@ -194,7 +194,7 @@ class ImageField {
   async #upload(name, taken, source) {
     this.#coming?.abort();
     const mine = (this.#coming = new AbortController());
-    const busy = (/** @type {string} */ words, share = 0) => this.#coming === mine && this.#busy(words, share);
+    const busy = (/** @type {string} */ words, share = 0) => this.#coming === mine && this.parts.busy.show(words, share);
     this.#complain("");
     busy(`Uploading ${name}`);
     const late = window.setTimeout(() => busy(`Uploading ${name}: the kernel is busy, it goes on when it is free`), PICTURE_LATE);
@@ -220,15 +220,7 @@ class ImageField {
   #giveUp() {
     this.#coming?.abort();
     this.#coming = null;
-    this.#busy("", 0);
-  }
-
-  /** @param {string} words @param {number} share */
-  #busy(words, share) {
-    const { busy, busyWords, progress } = this.parts;
-    busy.hidden = !words;
-    busyWords.textContent = words;
-    progress.value = share;
+    this.parts.busy.show("");
   }
 }
 
@@ -293,6 +285,19 @@ export function imageCatches(el, given) {
   return () => document.removeEventListener("paste", pasted, true);
 }
 
+/** How far something is on its way, and a button that stops it. @param {string} label */
+export function imageBusy(label) {
+  const progress = /** @type {HTMLProgressElement} */ (made("progress", { max: "1", value: "0", "aria-label": label }));
+  const said = made("span", { class: "rbf-caption" });
+  const stop = made("button", { type: "button", class: "rbf-quiet", text: "Cancel" });
+  const el = made("div", { class: "rbf-row rbf-image-busy", hidden: true }, progress, said, stop);
+  return { el, stop, show(/** @type {string} */ words, share = 0) {
+    el.hidden = !words;
+    said.textContent = words;
+    progress.value = share;
+  } };
+}
+
 /** @param {Place} place */
 function imageParts(place) {
   const button = (/** @type {string} */ text) => /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text }));
@@ -303,20 +308,16 @@ function imageParts(place) {
   const choose = made("span", { text: "Choose a file" });
   const clear = button("Clear");
   const actions = made("div", { class: "rbf-row rbf-image-actions" }, made("label", { class: "rbf-choose" }, file, choose), clear);
-  const progress = /** @type {HTMLProgressElement} */ (made("progress", { max: "1", value: "0" }));
-  const busyWords = made("span", { class: "rbf-caption" });
-  const stop = button("Cancel");
-  const busy = made("div", { class: "rbf-row rbf-image-busy" }, progress, busyWords, stop);
+  const busy = imageBusy("Upload");
   const typed = /** @type {HTMLInputElement} */ (made("input", { type: "text", id: place.id, class: "rbf-image-typed", placeholder: "or an address or a path", "aria-label": "Address or path", autocomplete: "off", spellcheck: "false" }));
   const problem = made("p", { class: "rbf-problem", role: "status" });
   const still = button("Use its last frame");
   const live = made("span", { class: "rb-hidden", role: "status" });
-  busy.hidden = problem.hidden = still.hidden = true;
-  progress.setAttribute("aria-label", "Upload");
-  const side = made("div", { class: "rbf-image-side" }, words, receives, actions, busy);
+  problem.hidden = still.hidden = true;
+  const side = made("div", { class: "rbf-image-side" }, words, receives, actions, busy.el);
   const well = made("div", { class: "rbf-image-well", tabindex: "-1" }, thumb.el, side);
   const el = made("div", { class: "rbf-image", role: "group", "aria-labelledby": place.labelledBy }, well, typed, problem, still, live);
-  return { el, thumb, words, receives, file, choose, clear, actions, progress, busy, busyWords, stop, typed, problem, still, live };
+  return { el, thumb, words, receives, file, choose, clear, actions, busy, typed, problem, still, live };
 }
 
 CONTROLS.image = makeImage;

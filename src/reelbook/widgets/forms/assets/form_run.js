@@ -34,7 +34,7 @@ export function runsDuration(seconds) {
   return minutes % 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes / 60} h`;
 }
 
-/** A sign and its word, then the rest. @param {RunEntry} entry */
+/** A sign and its word. @param {{status: string, mark: string}} entry */
 export function runsState(entry) {
   return [made("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": entry.status, text: entry.mark }), made("b", { text: entry.status })];
 }

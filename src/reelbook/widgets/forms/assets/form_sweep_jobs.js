@@ -1,6 +1,7 @@
 // @ts-check
 /** The sweeps that were started: the panel of one, what can be done with it, its contact sheet and code; the others a line each. */
 import { made } from "../../../display/assets/table_element.js";
+import { runsState } from "./form_run.js";
 import { runsReveal, runsWaited } from "./form_runs.js";
 import { whenSeen } from "./form_seen.js";
 import { sweepFilm } from "./form_sweep_film.js";
@@ -122,7 +123,7 @@ function sweepLarge(link, first) {
   /** @param {SweepJob} next */
   const update = (next) => {
     job = next;
-    state.replaceChildren(made("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": next.state, text: next.mark }), made("b", { text: next.state }), ` · ${next.runs.toLocaleString("en")} run${next.runs === 1 ? "" : "s"}`);
+    state.replaceChildren(...runsState({ status: next.state, mark: next.mark }), ` · ${next.runs.toLocaleString("en")} run${next.runs === 1 ? "" : "s"}`);
     problem.textContent = next.error;
     problem.hidden = !next.error;
     where.hidden = !next.over || !!next.error;

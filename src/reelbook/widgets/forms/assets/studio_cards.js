@@ -1,7 +1,8 @@
 // @ts-check
 /** Small cards of runs: a poster in a box that is there before it, how the run stands, what it was and what it cost. */
 import { dotted, made } from "../../../display/assets/table_element.js";
-import { runsIsLive } from "./form_run.js";
+import { drawKeyed } from "./form_keyed.js";
+import { runsIsLive, runsState } from "./form_run.js";
 
 /** @typedef {import("./form_clip.js").ClipShelf} ClipShelf */
 /** @typedef {{kind: string, width: number, height: number, frames?: number, rate?: number, bytes?: number, name: string}} StudioFile */
@@ -68,7 +69,7 @@ export function studioCards(shelf, label, { open, pick }) {
     one.drawn = text;
     const all = studioFacts(card), own = all.filter((fact) => !equal.has(fact));
     one.state.replaceChildren(
-      made("span", {}, made("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": card.status, text: card.mark }), made("b", { text: card.status }), card.percent ? ` ${card.percent}` : ""),
+      made("span", {}, ...runsState(card), card.percent ? ` ${card.percent}` : ""),
       made("span", { class: "rbs-paid", text: card.paid ?? "" }));
     one.words.replaceChildren(
       ...(card.error ? [made("span", { class: "rbs-error", text: card.error })] : []),
@@ -91,24 +92,18 @@ export function studioCards(shelf, label, { open, pick }) {
     get cards() { return [...ones.values()].map((one) => one.card); },
     /** @param {StudioCard[]} cards @param {string} opened @param {Set<string>} picked */
     update: (cards, opened, picked) => {
-      const keys = new Set(cards.map((card) => card.key)), equal = studioEqual(cards);
+      const equal = studioEqual(cards);
       common.replaceWith(common = dotted([...equal], { class: "rbf-caption rbs-common", hidden: !equal.size }));
-      for (const [key, one] of ones) {
-        if (keys.has(key)) continue;
+      const gone = (/** @type {StudioOne} */ one) => {
         near.unobserve(one.box);
         far.unobserve(one.box);
-        one.el.remove();
-        ones.delete(key);
-      }
-      cards.forEach((card, place) => {
-        const one = ones.get(card.key) ?? make(card);
-        ones.set(card.key, one);
+      };
+      const drawn = (/** @type {StudioOne} */ one, /** @type {StudioCard} */ card) => {
         draw(one, card, equal);
         one.button.setAttribute("aria-pressed", String(card.key === opened));
         one.tick.checked = picked.has(card.key);
-        // Moved only where it is not in its place: a move takes the focus away.
-        if (list.children[place] !== one.el) list.insertBefore(one.el, list.children[place] ?? null);
-      });
+      };
+      drawKeyed(list, ones, cards, { key: (card) => card.key, make, draw: drawn, gone });
       el.hidden = !cards.length;
     },
     /** @param {string} key */
