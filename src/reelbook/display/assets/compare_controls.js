@@ -21,9 +21,7 @@ const RATES = [0.5, 1, 2, 4, 6]; // Changes a second; more than three flashes a 
 
 /** @param {string} text @param {string} title @param {() => void} act */
 function pressed(text, title, act) {
-  const button = made("button", { type: "button", title }, text);
-  button.addEventListener("click", act);
-  return button;
+  return made("button", { type: "button", title, onclick: act }, text);
 }
 
 /** @param {string} name @param {[string, string][]} options @param {string} value @param {(value: string) => void} act */

@@ -144,8 +144,7 @@ export class Grid {
     box.addEventListener("click", () => { if (this.held.view !== "one") this.#enlarge(row); });
     const name = figure.querySelector("figcaption b");
     if (name) {
-      const button = made("button", { type: "button", class: "rb-name", title: "Show it large" }, name.textContent ?? "");
-      button.addEventListener("click", () => this.#enlarge(row));
+      const button = made("button", { type: "button", class: "rb-name", title: "Show it large", onclick: () => this.#enlarge(row) }, name.textContent ?? "");
       name.replaceWith(button);
     }
     this.picks.add(row, figure);
@@ -174,10 +173,9 @@ export class Grid {
     this.root.dataset.tabs = "";
     const list = made("div", { role: "tablist", "aria-label": "Parts of the grid" });
     const tabs = parts.map((part, place) => {
-      const tab = made("button", { type: "button", role: "tab" }, made("bdi", {}, part.dataset.rbPart ?? ""));
+      const tab = made("button", { type: "button", role: "tab", onclick: () => choose(place) }, made("bdi", {}, part.dataset.rbPart ?? ""));
       part.setAttribute("role", "tabpanel");
       part.setAttribute("aria-label", part.dataset.rbPart ?? "");
-      tab.addEventListener("click", () => choose(place));
       tab.addEventListener("keydown", (event) => {
         const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
         if (!step) return;

@@ -81,8 +81,7 @@ export function players({ payload, posters }, { at, row, files, label }) {
  * @param {string} label @param {HTMLElement[]} players @param {() => void} close
  */
 export function detail(label, players, close) {
-  const button = made("button", { type: "button", class: "rb-close", "aria-label": "Close" }, "×");
-  button.addEventListener("click", close);
+  const button = made("button", { type: "button", class: "rb-close", "aria-label": "Close", onclick: close }, "×");
   const node = made("div", { class: "rb-open rb-detail", role: "group", "aria-label": label || "Run" }, button);
   if (players.length) node.append(made("div", { class: "rb-films" }, ...players), made("p", {}, dotted(label)));
   return node;

@@ -67,10 +67,9 @@ export class Plot {
     });
     // Its height is reserved, so that nothing moves when something is selected.
     this.stack.after(made("div", { class: "rb-bar" }, this.count, this.clear));
-    this.cursor = made("button", { type: "button", class: "rb-cursor", "aria-expanded": "false" });
+    this.cursor = made("button", { type: "button", class: "rb-cursor", "aria-expanded": "false", onclick: () => this.open(this.current) });
     this.cursor.addEventListener("focus", () => this.cursor?.matches(":focus-visible") && this.#goTo(this.current));
     this.cursor.addEventListener("blur", () => this.card.hide());
-    this.cursor.addEventListener("click", () => this.open(this.current));
     this.card = new PlotCard(this);
     this.voice = made("span", { class: "rb-hidden", role: "status" });
     this.stack.append(this.cursor, this.card.node, this.voice);

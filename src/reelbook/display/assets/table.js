@@ -63,8 +63,7 @@ export class Table {
     );
     this.filter.addEventListener("input", () => this.update());
     this.menu = made("div", { class: "rb-menu", hidden: "" });
-    this.chooser = made("button", { type: "button", "aria-expanded": "false", class: "rb-chooser" }, "Columns");
-    this.chooser.addEventListener("click", () => this.#toggleMenu());
+    this.chooser = made("button", { type: "button", "aria-expanded": "false", class: "rb-chooser", onclick: () => this.#toggleMenu() }, "Columns");
     this.voice = made("span", { class: "rb-hidden", role: "status" });
     this.summary.before(made("div", { class: "rb-bar" }, this.filter, this.chooser, (this.more = made("span", { class: "rb-further" }))), this.menu, this.voice);
     this.stage = made("div", { class: "rb-stage" });
@@ -101,8 +100,7 @@ export class Table {
     const cells = this.#visibleColumns().map((column) => {
       const isSorted = this.sort.column === column;
       const arrow = made("span", { class: "rb-arrow", "aria-hidden": "true" }, isSorted ? (this.sort.direction > 0 ? "▲" : "▼") : "");
-      const button = made("button", { type: "button", title: column.name }, made("bdi", {}, column.name || "row"), arrow);
-      button.addEventListener("click", () => this.#sortBy(column));
+      const button = made("button", { type: "button", title: column.name, onclick: () => this.#sortBy(column) }, made("bdi", {}, column.name || "row"), arrow);
       const state = isSorted ? (this.sort.direction > 0 ? "ascending" : "descending") : "none";
       return made("th", { scope: "col", "aria-sort": state, class: column.isRight ? "rb-right" : "" }, button);
     });
@@ -131,9 +129,8 @@ export class Table {
   /** @param {HTMLElement} menu */
   #fillMenu(menu) {
     const boxes = this.columns.map((column) => {
-      const box = /** @type {HTMLInputElement} */ (made("input", { type: "checkbox" }));
+      const box = /** @type {HTMLInputElement} */ (made("input", { type: "checkbox", onchange: () => this.#choose(column, box.checked) }));
       box.checked = column.isVisible;
-      box.addEventListener("change", () => this.#choose(column, box.checked));
       return made("label", {}, box, made("bdi", {}, column.name || "row"));
     });
     const reset = made("button", { type: "button" }, "Reset");

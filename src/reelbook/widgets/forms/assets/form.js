@@ -8,6 +8,7 @@ import { KERNEL_ENDED } from "./form_kernel.js";
 import { FormLink } from "./form_link.js";
 import { makeRuns } from "./form_runs.js";
 import { makeSweep } from "./form_sweep.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @param {{model: any, el: HTMLElement}} view */
 function renderForm({ model, el }) {
@@ -150,8 +151,8 @@ function formFoot(link, name, { sweep, said, pressed }) {
   const lines = made("table", { class: "rbf-lines" });
   const source = made("summary", {});
   const price = made("details", { class: "rbf-price" }, source, lines);
-  const copy = made("button", { type: "button", class: "rbf-quiet", text: "Copy code" });
-  const insert = made("button", { type: "button", class: "rbf-quiet", text: "Insert cell", title: "A new cell below with this code", hidden: !canInsertCell(link.model) });
+  const copy = quietButton("Copy code", () => ask("copy"));
+  const insert = quietButton("Insert cell", () => ask("insert"), { title: "A new cell below with this code", hidden: !canInsertCell(link.model) });
   const copied = made("span", { class: "rbf-caption", role: "status" });
   const code = /** @type {HTMLTextAreaElement} */ (made("textarea", { class: "rbf-code", readonly: true, rows: "3", "aria-label": "Code", hidden: true }));
   const button = makeRunButton(link, why, press), run = button.el;
@@ -204,8 +205,6 @@ function formFoot(link, name, { sweep, said, pressed }) {
     link.flush();
     link.ask({ do: "code" });
   };
-  copy.addEventListener("click", () => ask("copy"));
-  insert.addEventListener("click", () => ask("insert"));
   // The message about the code refers to earlier inputs.
   const offEdits = link.on("draft", () => { copied.textContent = ""; });
   const off = link.on("code", async (/** @type {any} */ said) => {

@@ -2,6 +2,7 @@
 /** A page of earlier outputs to choose from: pictures, and clips by their last frame. */
 import { made } from "../../../display/assets/table_element.js";
 import { whenSeen } from "./form_seen.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_image_shelf.js").PictureShelf} PictureShelf */
 
@@ -14,9 +15,9 @@ let pictureLists = 0;
  */
 export function pictureEarlier(shelf, choose) {
   const id = `rbf-earlier-${shelf.link.view}-${(pictureLists += 1)}`;
-  const button = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", "aria-expanded": "false", "aria-controls": id, text: "Earlier output" }));
-  const newer = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text: "Newer" }));
-  const older = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text: "Older" }));
+  const button = quietButton("Earlier output", () => turned(el.hidden), { "aria-expanded": "false", "aria-controls": id });
+  const newer = quietButton("Newer", () => open(Math.max(from - size, 0)));
+  const older = quietButton("Older", () => open(from + size));
   const status = made("p", { class: "rbf-caption", role: "status" });
   const list = made("ul", { class: "rbf-earlier-list" });
   const foot = made("div", { class: "rbf-row" }, newer, older, status);
@@ -64,9 +65,6 @@ export function pictureEarlier(shelf, choose) {
     else turn += 1;
   };
 
-  button.addEventListener("click", () => turned(el.hidden));
-  newer.addEventListener("click", () => open(Math.max(from - size, 0)));
-  older.addEventListener("click", () => open(from + size));
   for (const part of [button, el]) part.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || el.hidden) return;
     event.stopPropagation();

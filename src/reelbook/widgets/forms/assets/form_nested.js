@@ -4,6 +4,7 @@ import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS, makeField } from "./form_fields.js";
 import { nestedFits, nestedFormName, nestedHollow, nestedIsObject, nestedNode, nestedStart, nestedWhole } from "./form_nested_kinds.js";
 import { plainSame, plainText } from "./form_plain.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
@@ -17,12 +18,8 @@ function nestedPlace(place, node, key, name, change) {
   return { node, path: [...place.path, key], link: place.link, id, labelledBy: `${id}-label`, nested: true, apart: place.apart, change };
 }
 
-/** A quiet button that keeps the focus while it cannot act. @param {string} words @param {string} says @param {() => void} act */
-function nestedButton(words, says, act) {
-  const button = made("button", { type: "button", class: "rbf-quiet", text: words, title: says, "aria-label": says });
-  button.addEventListener("click", () => { if (button.getAttribute("aria-disabled") !== "true") act(); });
-  return button;
-}
+/** @param {string} words @param {string} says @param {() => void} act */
+const nestedButton = (words, says, act) => quietButton(words, act, { title: says, "aria-label": says });
 
 /** What takes the focus inside an element. @param {HTMLElement} element @returns {HTMLElement[]} */
 function nestedStops(element) {

@@ -215,9 +215,8 @@ function plainStepped(event, input, node, set) {
 function makePlainCheck(place) {
   const { node } = place;
   const box = /** @type {HTMLInputElement} */ (made("input", { type: "checkbox", id: place.id, class: "rbf-check-box" }));
-  const said = made("span", { class: "rbf-check-said", "aria-hidden": "true" });
+  const said = made("span", { class: "rbf-check-said", "aria-hidden": "true", onclick: () => box.click() });
   const update = () => { said.textContent = box.indeterminate ? PLAIN_SERVICE : box.checked ? "On" : "Off"; };
-  said.addEventListener("click", () => box.click());
   box.addEventListener("change", () => { update(); place.change(box.checked); });
   const show = (/** @type {unknown} */ value) => {
     const current = (value === undefined ? node.default : value) ?? null;

@@ -3,6 +3,7 @@
 import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS } from "./form_fields.js";
 import { makePlainLong } from "./form_plain.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
@@ -15,7 +16,7 @@ function makePrompt(place) {
   // Only whole fields are columns of the library.
   if (place.nested) return text;
   const id = `${place.id}-earlier`;
-  const button = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", "aria-expanded": "false", "aria-controls": id, text: "Earlier prompts" }));
+  const button = quietButton("Earlier prompts", () => turn(shelf.hidden), { "aria-expanded": "false", "aria-controls": id });
   const search = /** @type {HTMLInputElement} */ (made("input", { type: "search", class: "rbf-text", placeholder: "Search", "aria-label": "Search in earlier prompts", hidden: true }));
   const list = made("ul", { class: "rbf-prompts" });
   const status = made("p", { class: "rbf-caption", role: "status" });
@@ -59,7 +60,6 @@ function makePrompt(place) {
     search.hidden = texts.length < PROMPT_SEARCHED;
     draw();
   });
-  button.addEventListener("click", () => turn(shelf.hidden));
   search.addEventListener("input", draw);
   const keyed = (/** @type {KeyboardEvent} */ event) => {
     if (shelf.hidden) return;

@@ -4,6 +4,7 @@
 import { copyText } from "../../../display/assets/copied.js";
 import { dotted, made } from "../../../display/assets/table_element.js";
 import { clipBox, clipReserve, makeClip } from "./form_clip.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_link.js").FormLink} FormLink */
 /** @typedef {import("./form_clip.js").ClipFile} ClipFile */
@@ -47,13 +48,6 @@ function runsCaption(entry) {
   return dotted(words, { class: "rbf-caption rbf-run-caption", title: entry.whole ?? [entry.lead, ...facts].filter(Boolean).join(" · ") });
 }
 
-/** @param {string} text @param {string} title @param {() => void} action */
-function runsAction(text, title, action) {
-  const button = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text, ...(title ? { title } : {}) }));
-  button.addEventListener("click", action);
-  return button;
-}
-
 /** Names and values. @param {string} caption @param {string[][]} facts */
 function runsTable(caption, facts) {
   const rows = facts.map(([name, value]) => made("tr", {}, made("th", { scope: "row" }, made("bdi", { text: name })), made("td", {}, made("bdi", { text: value }))));
@@ -65,13 +59,12 @@ function runsTable(caption, facts) {
  * @param {FormLink} link @param {string} key
  */
 function runsLog(link, key) {
-  const button = runsAction("Show log", "", () => (el.hidden ? open() : close()));
+  const button = quietButton("Show log", () => (el.hidden ? open() : close()), { "aria-expanded": "false" });
   const el = made("pre", { class: "rbf-run-log", tabindex: "0", role: "region", "aria-label": "Log" });
   /** @type {string[]} */
   let lines = [];
   let had = 0, asked = 0;
   el.hidden = true;
-  button.setAttribute("aria-expanded", "false");
   const ask = () => link.ask({ do: "log", run: key, from: had });
   const open = () => {
     el.hidden = false;
@@ -122,9 +115,9 @@ function runsDetails(link, key) {
   });
   const ask = () => link.ask({ do: "facts", run: key });
   el.addEventListener("toggle", () => { if (el.open && code === null) ask(); });
-  const copy = runsAction("Copy code", "The call that asks for the same again", async () => {
+  const copy = quietButton("Copy code", async () => {
     copyText(copy, code ?? await new Promise((done) => { waiting.push(done); ask(); }));
-  });
+  }, { title: "The call that asks for the same again" });
   return { el, copy, off };
 }
 
@@ -193,13 +186,13 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" 
 
   const act = () => {
     const can = new Set(entry.can), found = [];
-    if (can.has("cancel")) found.push(runsAction("Cancel", "Ask the service to stop it", () => link.ask({ do: "cancel", run: key })));
+    if (can.has("cancel")) found.push(quietButton("Cancel", () => link.ask({ do: "cancel", run: key }), { title: "Ask the service to stop it" }));
     if (can.has("log")) found.push(log.button);
-    if (can.has("use")) found.push(runsAction("Use these inputs", "Put the inputs of this run into the form", use));
+    if (can.has("use")) found.push(quietButton("Use these inputs", use, { title: "Put the inputs of this run into the form" }));
     if (can.has("code")) found.push(details.copy);
     const sweep = /** @type {any} */ (link).openSweep;
-    if (sweep && entry.files && can.has("use")) found.push(runsAction("Sweep a field…", "Put the inputs of this run into the form, and vary one field", async () => { if (await use()) sweep.call(link); }));
-    if (clips.length) found.push(runsAction(clips.length > 1 ? "Save all" : "Save", "Save to this computer", () => clips.forEach((clip) => clip.save())));
+    if (sweep && entry.files && can.has("use")) found.push(quietButton("Sweep a field…", async () => { if (await use()) sweep.call(link); }, { title: "Put the inputs of this run into the form, and vary one field" }));
+    if (clips.length) found.push(quietButton(clips.length > 1 ? "Save all" : "Save", () => clips.forEach((clip) => clip.save()), { title: "Save to this computer" }));
     // Restore the focus to the same button, or to the next if it was removed.
     const focused = actions.contains(document.activeElement) ? document.activeElement : null;
     actions.replaceChildren(...found);

@@ -27,8 +27,7 @@ function runsStrip(shelf, choose) {
 
   /** @param {RunEntry} entry */
   const cell = (entry) => {
-    const button = made("button", { type: "button", class: "rbf-run-cell", "data-run": entry.key, tabindex: "-1" });
-    button.addEventListener("click", () => choose(entry.key));
+    const button = made("button", { type: "button", class: "rbf-run-cell", "data-run": entry.key, tabindex: "-1", onclick: () => choose(entry.key) });
     return { el: button, drawn: "", forget: () => {} };
   };
 

@@ -37,10 +37,9 @@ export function sizesDrawings(texts, facts, least, chosen) {
     const label = target.canvas ? `${name}, composed on ${sizesCanvasText(target.canvas)}` : target.size ? name : "no size yet";
     drawing.setAttribute("role", "img");
     drawing.setAttribute("aria-label", `${place + 1}: ${label}`);
-    const figure = made("figure", { class: "rbf-size", title: label }, drawing);
+    const figure = made("figure", { class: "rbf-size", title: label, onclick: () => chosen(place) }, drawing);
     const caption = made("figcaption", { "aria-hidden": "true" }, made("span", { text: name }), made("span", { class: "rbf-caption", text: canvas }));
     figure.append(caption);
-    figure.addEventListener("click", () => chosen(place));
     return figure;
   });
 }

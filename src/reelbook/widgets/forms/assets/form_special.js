@@ -110,8 +110,7 @@ function seedsNext(value, node) {
 function specialChoices(place, drawn, kind) {
   const choices = /** @type {Array<{value: unknown, label: string}>} */ (place.node.choices ?? []);
   const buttons = choices.map((choice, number) => {
-    const radio = /** @type {HTMLInputElement} */ (made("input", { type: "radio", name: place.id, value: String(number) }));
-    radio.addEventListener("change", () => place.change(choice.value));
+    const radio = /** @type {HTMLInputElement} */ (made("input", { type: "radio", name: place.id, value: String(number), onchange: () => place.change(choice.value) }));
     return { radio, label: made("label", { class: "rbf-special-choice" }, radio, ...drawn(choice)), value: JSON.stringify(choice.value) };
   });
   const el = made("div", { class: `rbf-special-choices rbf-${kind}`, role: "radiogroup", "aria-labelledby": place.labelledBy }, ...buttons.map(({ label }) => label));

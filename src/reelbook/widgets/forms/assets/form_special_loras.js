@@ -4,6 +4,7 @@ import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS, makeField } from "./form_fields.js";
 import { specialFollow, specialId, specialNumber, specialSay, specialShow, specialText } from "./form_special_parts.js";
 import { SpecialRows } from "./form_special_rows.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
@@ -23,8 +24,7 @@ class LorasControl {
     this._scale = fields.find(({ name, kind }) => name === "scale" && kind === "real");
     this._others = fields.filter((node) => node !== this._path && node !== this._scale);
     this._said = made("span", { class: "rb-hidden", role: "status" });
-    this._adding = made("button", { type: "button", class: "rbf-quiet", text: "Add weights" });
-    this._adding.addEventListener("click", () => this._add());
+    this._adding = quietButton("Add weights", () => this._add());
     /** @type {SpecialRows<LoraRow>} */
     this._rows = new SpecialRows(`${place.node.label}, in order`, {
       changed: (words) => {
@@ -197,7 +197,7 @@ class LorasControl {
     });
     this._rows.number();
     const count = this._rows.rows.length;
-    /** @type {HTMLButtonElement} */ (this._adding).disabled = count >= (this._place.node.most ?? Infinity);
+    this._adding.disabled = count >= (this._place.node.most ?? Infinity);
     this._mark();
   }
 

@@ -1,7 +1,8 @@
 // @ts-check
 /** What the special controls share: small drawings, quiet buttons with a sign, numbers as typed, rows in order. */
-import { made, shaped } from "../../../display/assets/table_element.js";
+import { shaped } from "../../../display/assets/table_element.js";
 import { numberPointed } from "./form_number.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 
@@ -32,10 +33,8 @@ export function specialSign(name) {
  * @param {() => void} act
  */
 export function specialButton(sign, says, act) {
-  const button = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-special-sign-button", title: says, "aria-label": says }));
+  const button = quietButton("", act, { class: "rbf-special-sign-button", title: says, "aria-label": says });
   button.append(specialSign(sign));
-  // A button that cannot act keeps the focus, which a disabled one would lose to nowhere.
-  button.addEventListener("click", () => { if (button.getAttribute("aria-disabled") !== "true") act(); });
   return button;
 }
 

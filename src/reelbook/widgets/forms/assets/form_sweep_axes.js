@@ -1,6 +1,7 @@
 // @ts-check
 /** The axes of a sweep: one row for each field that varies, with its values as one types them. */
 import { made } from "../../../display/assets/table_element.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {{name: string, typed: any, count: number, told: string, words: string, empty: boolean}} SweepAxis */
 /** @typedef {{el: HTMLElement, show: (typed: any) => void, wrong: (is: boolean) => void, focus: () => void}} SweepControl */
@@ -81,7 +82,7 @@ function sweepRow(link, id, to) {
   const body = made("div", { class: "rbf-sweep-values" });
   const summary = made("p", { class: "rbf-caption rbf-sweep-told", id: `${id}-told` });
   const problem = made("p", { class: "rbf-problem", id: `${id}-problem`, hidden: true });
-  const remove = made("button", { type: "button", class: "rbf-quiet", text: "Remove", onclick: () => to.removed(row) });
+  const remove = quietButton("Remove", () => to.removed(row));
   const el = made("div", { class: "rbf-sweep-axis", role: "group" }, select, body, remove, made("div", { class: "rbf-sweep-words" }, summary, problem));
   /** @type {SweepControl | null} */
   let control = null;
@@ -159,7 +160,7 @@ export function makeSweepAxes(link, name, changed) {
   let rows = [];
   let count = 0;
   const listed = made("div", { class: "rbf-sweep-axes" });
-  const more = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text: "Add a field", onclick: () => add().focus() }));
+  const more = quietButton("Add a field", () => add().focus());
   const el = made("div", {}, listed, more);
   const offer = () => {
     rows.forEach((row) => row.offer());

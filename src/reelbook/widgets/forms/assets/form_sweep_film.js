@@ -3,6 +3,7 @@
 import { made } from "../../../display/assets/table_element.js";
 import { ClipShelf, makeClip } from "./form_clip.js";
 import { whenSeen } from "./form_seen.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {{key: string, label: string, count: number, file: import("./form_clip.js").ClipFile}} SweepShot */
 
@@ -14,7 +15,7 @@ export function sweepFilm(link, job) {
   const large = made("div", { class: "rbf-sweep-large" });
   const row = made("div", { class: "rbf-sweep-film", role: "group", "aria-label": "results of this sweep" });
   const count = made("span", {});
-  const all = made("button", { type: "button", class: "rbf-quiet", text: "Show all", onclick: () => show(shots.length) });
+  const all = quietButton("Show all", () => show(shots.length));
   const el = made("div", { hidden: true }, row, made("p", { class: "rbf-caption" }, count, " ", all), large);
   /** @type {SweepShot[]} */
   let shots = [];

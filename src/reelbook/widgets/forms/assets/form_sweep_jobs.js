@@ -5,6 +5,7 @@ import { runsState } from "./form_run.js";
 import { runsReveal, runsWaited } from "./form_runs.js";
 import { whenSeen } from "./form_seen.js";
 import { sweepFilm } from "./form_sweep_film.js";
+import { quietButton } from "./form_quiet.js";
 
 /**
  * @typedef {{key: string, state: string, mark: string, over: boolean, runs: number, error: string, code: string, table: string, can: string[], line: string,
@@ -118,7 +119,7 @@ function sweepLarge(link, first) {
     });
     return button;
   };
-  const copy = made("button", { type: "button", class: "rbf-quiet", text: "Copy code", title: "Python that plans and runs the same", onclick: () => code.show(job.code) });
+  const copy = quietButton("Copy code", () => code.show(job.code), { title: "Python that plans and runs the same" });
 
   /** @param {SweepJob} next */
   const update = (next) => {

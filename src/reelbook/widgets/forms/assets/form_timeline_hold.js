@@ -2,6 +2,7 @@
 /** The chosen picture of a timeline: how long it is held, in frames or seconds, and what else can be done with it. */
 import { made } from "../../../display/assets/table_element.js";
 import { numberPointed } from "./form_number.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_timeline_reel.js").TimelineReel} TimelineReel */
 /** @typedef {import("./form_timeline_strip.js").TimelineStrip} TimelineStrip */
@@ -21,11 +22,7 @@ function timelineNumber(label, mode, unit) {
 
 /** @param {TimelineReel} reel @param {TimelineStrip} strip */
 export function timelineHold(reel, strip) {
-  const button = (/** @type {string} */ text, /** @type {string} */ says, /** @type {() => void} */ act) => {
-    const one = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text, title: says, "aria-label": says }));
-    one.addEventListener("click", () => one.getAttribute("aria-disabled") !== "true" && act());
-    return one;
-  };
+  const button = (/** @type {string} */ text, /** @type {string} */ says, /** @type {() => void} */ act) => quietButton(text, act, { title: says, "aria-label": says });
   /** Whether what was typed is a length, and where it is none, what is. @param {HTMLInputElement} input @param {HTMLElement} said @param {string} words */
   const judge = (input, said, words) => {
     input.setAttribute("aria-invalid", String(!!words));

@@ -2,6 +2,7 @@
 /** Runs in the viewer of `rb.compare`: its markup comes from the kernel, and its files from the shelf. */
 import { CompareViewer } from "../../../display/assets/compare.js";
 import { made } from "../../../display/assets/table_element.js";
+import { quietButton } from "./form_quiet.js";
 
 export const STUDIO_MOST = 12;
 
@@ -10,11 +11,10 @@ export const STUDIO_MOST = 12;
  * @param {string[]} runs @param {() => void} close
  */
 export function studioCompare(link, shelf, runs, close) {
-  const done = made("button", { type: "button", class: "rbf-quiet", text: "Close" });
+  const done = quietButton("Close", close);
   const said = made("span", { class: "rbf-caption", role: "status", text: "Loading" });
   const el = made("section", { class: "rbs-compare", tabindex: "-1", "aria-label": `${runs.length} runs compared` },
     made("div", { class: "rbs-bar" }, made("b", { text: "Comparison" }), said, done));
-  done.addEventListener("click", close);
   el.addEventListener("keydown", (event) => { if (event.key === "Escape") close(); });
   let isOver = false;
   /** @type {CompareViewer | null} */

@@ -6,6 +6,7 @@ import { runsIsLive, runsLarge, runsLost } from "./form_run.js";
 import { studioCards, studioLost } from "./studio_cards.js";
 import { STUDIO_MOST, studioCompare } from "./studio_compare.js";
 import { studioEarlier } from "./studio_earlier.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./studio_link.js").StudioLink} StudioLink */
 /** @typedef {import("./studio_cards.js").StudioCard} StudioCard */
@@ -146,11 +147,9 @@ export function studioGallery(link) {
 /** What was chosen to be compared. @param {() => void} compare @param {() => void} clear */
 function studioPicked(compare, clear) {
   const status = made("span", { class: "rbf-caption", role: "status" });
-  const go = /** @type {HTMLButtonElement} */ (made("button", { type: "button", text: "Compare" }));
-  const none = made("button", { type: "button", class: "rbf-quiet", text: "Clear" });
+  const go = /** @type {HTMLButtonElement} */ (made("button", { type: "button", text: "Compare", onclick: () => compare() }));
+  const none = quietButton("Clear", clear);
   const el = made("div", { class: "rbf-row rbs-picked", hidden: true }, go, none, status);
-  go.addEventListener("click", compare);
-  none.addEventListener("click", clear);
   return {
     el,
     focus: () => go.focus(),
@@ -170,8 +169,8 @@ function studioPicked(compare, clear) {
  * @param {{now: () => number, close: () => void, pick: () => void}} does
  */
 function studioLarge(link, shelf, card, { now, close, pick }) {
-  const done = made("button", { type: "button", class: "rbf-quiet", text: "Close" });
-  const compare = made("button", { type: "button", class: "rbf-quiet", text: "Compare", title: "Choose this run and another to compare them", "aria-pressed": "false", hidden: !card.file });
+  const done = quietButton("Close", close);
+  const compare = quietButton("Compare", () => pick(), { title: "Choose this run and another to compare them", "aria-pressed": "false", hidden: !card.file });
   const said = made("span", { class: "rbf-caption", role: "status" });
   const body = made("div", {});
   const el = made("section", { class: "rbf-runs rbs-large", tabindex: "-1", "aria-label": card.lead || card.name },
@@ -182,8 +181,6 @@ function studioLarge(link, shelf, card, { now, close, pick }) {
   let latest = null;
   let drawn = JSON.stringify(card);
   const ask = () => link.send({ do: "show", run: card.key }).catch(() => { said.textContent = "The kernel has ended; run the cell again to see it here."; });
-  done.addEventListener("click", close);
-  compare.addEventListener("click", pick);
   el.addEventListener("keydown", (event) => { if (event.key === "Escape") close(); });
   ask();
   return {

@@ -1,6 +1,7 @@
 // @ts-check
 /** The head of a studio: the choice of a model, the account, and what was spent. */
 import { made } from "../../../display/assets/table_element.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./studio_link.js").StudioLink} StudioLink */
 
@@ -18,7 +19,7 @@ export function studioHead(link) {
   const select = /** @type {HTMLSelectElement} */ (made("select", { class: "rbs-model", id: `${name}-model` }));
   const id = /** @type {HTMLInputElement} */ (made("input", { type: "text", id: `${name}-id`, spellcheck: "false", autocomplete: "off", autocapitalize: "off", placeholder: "svc/some-model" }));
   const open = /** @type {HTMLButtonElement} */ (made("button", { type: "button", text: "Open" }));
-  const cancel = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text: "Cancel" }));
+  const cancel = quietButton("Cancel", () => leave());
   const another = made("div", { class: "rbs-another", hidden: true },
     made("label", { for: id.id, text: "Model id" }), made("div", { class: "rbf-row" }, id, open, cancel));
   const el = made("div", { class: "rbs-head" },
@@ -94,7 +95,6 @@ export function studioHead(link) {
     show();
     select.focus();
   };
-  cancel.addEventListener("click", leave);
 
   const offs = [
     link.on("opened", (content) => {
