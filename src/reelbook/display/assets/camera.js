@@ -1,6 +1,8 @@
 // @ts-check
 /** What part of a picture is on the screen, or of several at once: one zoom and one centre, moved by pointers and keys. */
 
+import { answerKey } from "./keys.js";
+
 const STEP = 2;
 const MAX_SCALE = 32; // CSS pixels for one pixel of a picture.
 export const PAN = 40; // CSS pixels.
@@ -132,11 +134,9 @@ export function moveCamera(el, camera, click = () => {}) {
   }, { passive: false });
   el.addEventListener("keydown", (event) => {
     const far = event.shiftKey ? 5 * PAN : PAN;
-    /** @type {Record<string, [number, number]>} */
-    const known = { ArrowLeft: [far, 0], ArrowRight: [-far, 0], ArrowUp: [0, far], ArrowDown: [0, -far] };
-    if (event.target !== el || camera.isFitted || !(event.key in known) || event.ctrlKey || event.altKey || event.metaKey) return;
-    event.preventDefault();
-    event.stopPropagation(); // Elsewhere arrows step the clips.
-    camera.pan(...known[event.key]);
+    if (event.target !== el || camera.isFitted) return; // Elsewhere arrows step the clips.
+    answerKey(event, {
+      ArrowLeft: () => camera.pan(far, 0), ArrowRight: () => camera.pan(-far, 0), ArrowUp: () => camera.pan(0, far), ArrowDown: () => camera.pan(0, -far),
+    });
   });
 }

@@ -1,6 +1,8 @@
 // @ts-check
 /** The buttons and the keys of a group of clips. */
 
+import { answerKey } from "./keys.js";
+
 /** @typedef {import("./clock.js").Clock} Clock */
 
 const PLAYED = "Played by the browser, which may not decode single frames here: steps take longer.";
@@ -82,10 +84,9 @@ export function keys(event, clock) {
   const target = /** @type {HTMLElement} */ (event.target);
   const isWriting = target.matches("select, textarea, input:not([type=range])");
   const isPressing = event.key === " " && target.matches("button, a, summary");
-  if (isWriting || isPressing || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (isWriting || isPressing) return;
   const far = event.shiftKey ? 10 : 1;
-  /** @type {Record<string, () => unknown>} */
-  const known = {
+  answerKey(event, {
     " ": () => clock.toggle(),
     ArrowLeft: () => clock.step(-far),
     ArrowRight: () => clock.step(far),
@@ -95,10 +96,5 @@ export function keys(event, clock) {
     L: () => turnLoop(clock),
     "[": () => setRange(clock, 0),
     "]": () => setRange(clock, 1),
-  };
-  const act = known[event.key];
-  if (!act) return;
-  event.preventDefault(); // The page would scroll.
-  event.stopPropagation(); // Jupyter would run or add a cell.
-  act();
+  });
 }

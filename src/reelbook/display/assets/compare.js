@@ -10,6 +10,7 @@ import { compareControls } from "./compare_controls.js";
 import { drawDifference, drawOne, drawOnion, drawWipe, readPixel } from "./compare_drawing.js";
 import { CompareItem } from "./compare_item.js";
 import { compareHandle } from "./compare_handle.js";
+import { answerKey } from "./keys.js";
 import { made } from "./table_element.js";
 
 const HELP = "Space plays · ← → one frame · Shift ← → ten · Home End · L loop · [ ] range · + − zoom · 0 fit · on the enlarged picture, arrows move it · A B the next file as A or B";
@@ -299,7 +300,7 @@ export class CompareViewer {
   /** @param {KeyboardEvent} event */
   #onKey(event) {
     const target = /** @type {HTMLElement} */ (event.target);
-    if (target.matches("select, textarea, input:not([type=range])") || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (target.matches("select, textarea, input:not([type=range])")) return;
     const next = (/** @type {number} */ side) => {
       const place = (this.pair[side] + 1) % this.items.length;
       const isOther = this.items.length > 2 && place === this.pair[1 - side];
@@ -307,17 +308,12 @@ export class CompareViewer {
       this.root.focus({ preventScroll: true });
     };
     const zoomIn = () => this.camera.step(1), zoomOut = () => this.camera.step(-1);
-    /** @type {Record<string, () => void>} */
-    const known = {
+    answerKey(event, {
       "+": zoomIn, "=": zoomIn, "-": zoomOut, "−": zoomOut, 0: () => this.camera.toFit(),
       a: () => next(0), A: () => next(0), b: () => next(1), B: () => next(1),
       "?": () => { this.#isHelping = !this.#isHelping; this.#due(); },
-    };
-    const act = known[event.key];
-    if (!act) return this.clock.clips.length ? keys(event, this.clock) : undefined;
-    event.preventDefault();
-    event.stopPropagation();
-    act();
+    });
+    if (!event.defaultPrevented && this.clock.clips.length) keys(event, this.clock);
   }
 }
 

@@ -1,6 +1,7 @@
 // @ts-check
 /** The handle of the wipe. */
 
+import { answerKey } from "./keys.js";
 import { made } from "./table_element.js";
 
 /**
@@ -28,12 +29,8 @@ export function compareHandle(view, choice, changed) {
   });
   el.addEventListener("keydown", (event) => {
     const step = event.shiftKey ? 0.1 : 0.01;
-    /** @type {Record<string, number>} */
-    const known = { ArrowLeft: -step, ArrowUp: -step, ArrowRight: step, ArrowDown: step, Home: -1, End: 1 };
-    if (!(event.key in known) || event.ctrlKey || event.altKey || event.metaKey) return;
-    event.preventDefault();
-    event.stopPropagation(); // The clips stay where they are.
-    move(choice.share + known[event.key]);
+    const [less, more] = [() => move(choice.share - step), () => move(choice.share + step)];
+    answerKey(event, { ArrowLeft: less, ArrowUp: less, ArrowRight: more, ArrowDown: more, Home: () => move(0), End: () => move(1) });
   });
   const place = () => {
     el.toggleAttribute("data-down", choice.isDown);

@@ -8,6 +8,7 @@ import { buttons, keys } from "./clock_controls.js";
 import { actionBar } from "./explorer_actions.js";
 import { Filmstrip } from "./explorer_strip.js";
 import { canDecode } from "./frames.js";
+import { answerKey } from "./keys.js";
 import { ASK_AGAIN, askKernel, bringFile, onKernel } from "./kernel_files.js";
 import { made } from "./table_element.js";
 
@@ -173,17 +174,11 @@ function cameraOf(box, size, click) {
 
 /** @param {KeyboardEvent} event @param {Camera} camera @param {(words: string) => void} say */
 function viewerKeys(event, camera, say) {
-  if (event.ctrlKey || event.altKey || event.metaKey) return;
-  /** @type {Record<string, () => void>} */
-  const known = {
+  const arrows = { ArrowUp: () => camera.pan(0, PAN), ArrowDown: () => camera.pan(0, -PAN) };
+  answerKey(event, {
     "+": () => camera.step(1), "=": () => camera.step(1), "-": () => camera.step(-1), "0": () => camera.toFit(),
-    ArrowUp: () => camera.pan(0, PAN), ArrowDown: () => camera.pan(0, -PAN), "?": () => say(EXPLORER_KEYS),
-  };
-  const act = known[event.key];
-  if (!act || (event.key.startsWith("Arrow") && camera.isFitted)) return;
-  event.preventDefault();
-  event.stopPropagation();
-  act();
+    "?": () => say(EXPLORER_KEYS), ...(camera.isFitted ? {} : arrows),
+  });
 }
 
 for (const root of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-rb-explorer]:not([data-rb-ready])"))) {

@@ -5,6 +5,7 @@ import { pageFrames } from "./clock_clip.js";
 import { within } from "./clock_time.js";
 import { drawTurned } from "./decoded_picture.js";
 import { canDecode, Frames } from "./frames.js";
+import { answerKey } from "./keys.js";
 import { made } from "./table_element.js";
 
 const EDGE_PIXELS = 1.5; // Half of the thumb of the slider below, which keeps that far from both ends.
@@ -158,12 +159,8 @@ export class Filmstrip {
     handle.addEventListener("keydown", (event) => {
       const far = event.shiftKey ? 10 : 1;
       const range = this.#range();
-      /** @type {Record<string, number>} */
-      const goals = { ArrowLeft: range[side] - far, ArrowRight: range[side] + far, Home: 0, End: this.clock.frames - 1 };
-      if (!(event.key in goals)) return;
-      event.preventDefault();
-      event.stopPropagation();
-      this.#move(side, goals[event.key]);
+      const to = (/** @type {number} */ frame) => () => this.#move(side, frame);
+      answerKey(event, { ArrowLeft: to(range[side] - far), ArrowRight: to(range[side] + far), Home: to(0), End: to(this.clock.frames - 1) });
     });
     return handle;
   }

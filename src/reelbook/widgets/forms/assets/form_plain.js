@@ -1,7 +1,7 @@
 // @ts-check
 /** Controls for plain values: text, numbers, yes or no, JSON, and what cannot be changed. */
 import { made } from "../../../display/assets/table_element.js";
-import { numberPointed } from "./form_number.js";
+import { numberRead } from "./form_number.js";
 import { CONTROLS } from "./form_fields.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
@@ -121,16 +121,6 @@ function plainNumberText(number) {
   return String(plainTidy(number));
 }
 
-/** What a typed number is: a number, or the text as typed where a number would not hold it. @param {string} text */
-function plainNumberRead(text) {
-  const typed = numberPointed(text.trim());
-  if (typed === "") return undefined;
-  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed)) return text;
-  const number = Number(typed);
-  if (!Number.isFinite(number) || (Number.isInteger(number) && !Number.isSafeInteger(number))) return typed;
-  return number + 0;
-}
-
 /**
  * Where a slider begins and ends and how far apart its values are; null where a slider would not help.
  * @param {any} node
@@ -153,8 +143,7 @@ export function plainTrack(node) {
 
 /** What a typed number is sent as: where a text may stand, too, one that is too long for a number must not be taken for one. @param {Place} place @param {number | string | undefined} value */
 function plainNumberSent(place, value) {
-  const isLong = place.apart && typeof value === "string" && /^[+-]?\d+$/.test(value);
-  return isLong ? { __text__: String(BigInt(value.replace("+", ""))) } : value;
+  return place.apart && typeof value === "string" && /^-?\d+$/.test(value) ? { __text__: value } : value;
 }
 
 /** @param {Place} place @returns {Control} */
@@ -170,7 +159,7 @@ function makePlainNumber(place) {
   }));
   const slide = () => {
     if (!slider || !track) return;
-    const value = plainNumberRead(input.value) ?? node.default;
+    const value = numberRead(input.value) ?? node.default;
     slider.value = String(typeof value === "number" ? value : track.low);
     slider.classList.toggle("rbf-slider-open", typeof value !== "number");
     slider.setAttribute("aria-valuetext", typeof value === "number" ? plainNumberText(value) : "not set");
@@ -182,13 +171,13 @@ function makePlainNumber(place) {
   };
   input.addEventListener("input", () => {
     slide();
-    place.change(plainNumberSent(place, plainNumberRead(input.value)));
+    place.change(plainNumberSent(place, numberRead(input.value)));
   });
   input.addEventListener("keydown", (event) => plainStepped(event, input, node, set));
   slider?.addEventListener("input", () => set(Number(slider.value)));
   const show = (/** @type {unknown} */ value) => {
     // Who is typing "1." or "1.50" keeps the spelling: the number is the same.
-    const typed = plainNumberRead(input.value);
+    const typed = numberRead(input.value);
     const now = value === "" || value === null ? undefined : plainIsTyped(value) ? plainText(value) : value;
     if (!plainSame(typed, now)) plainWrite(input, plainText(now));
     slide();
@@ -202,7 +191,7 @@ function plainStepped(event, input, node, set) {
   const by = event.key === "ArrowUp" ? 1 : event.key === "ArrowDown" ? -1 : 0;
   if (!by || event.altKey || event.ctrlKey || event.metaKey) return;
   const track = plainTrack(node);
-  const value = plainNumberRead(input.value) ?? node.default ?? track?.low ?? 0;
+  const value = numberRead(input.value) ?? node.default ?? track?.low ?? 0;
   if (typeof value !== "number") return;
   event.preventDefault();
   const next = plainTidy(value + by * (track?.step ?? node.step ?? (node.kind === "whole" ? 1 : 0.1)));

@@ -1,7 +1,7 @@
 // @ts-check
 /** Where sizes are added: typed, pasted, or picked from the common formats by their names. */
 import { made } from "../../../display/assets/table_element.js";
-import { specialId, specialSign } from "./form_special_parts.js";
+import { specialSign } from "./form_special_parts.js";
 import { sizesCanvasText } from "./form_sizes_drawing.js";
 import { sizesPlain, sizesPreset, sizesRead, sizesSplit } from "./form_sizes_rule.js";
 
@@ -23,11 +23,11 @@ export class SizesPicker {
   constructor(place, facts, ways) {
     this._facts = facts;
     this._ways = ways;
-    this._id = specialId(place, "format");
+    this._id = `${place.id}-format`;
     /** @type {HTMLElement[]} */
     this._options = [];
     this._active = -1;
-    this._listId = specialId(place, "formats");
+    this._listId = `${place.id}-formats`;
     this.input = /** @type {HTMLInputElement} */ (made("input", {
       type: "text", id: place.id, class: "rbf-size-add", role: "combobox", autocomplete: "off", spellcheck: "false",
       "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": this._listId,

@@ -2,7 +2,8 @@
 /** Controls for seeds, durations, aspect ratios and frame counts. */
 import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS } from "./form_fields.js";
-import { specialButton, specialFollow, specialId, specialNumber, specialOther, specialSay, specialShow, specialSign, specialText, specialTurn, specialWhole } from "./form_special_parts.js";
+import { numberRead } from "./form_number.js";
+import { specialButton, specialFollow, specialOther, specialSay, specialShow, specialSign, specialText, specialTurn, specialWhole } from "./form_special_parts.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
@@ -15,7 +16,7 @@ const SEED_NEXT = 4;
 function makeSeed(place) {
   const fallback = place.node.default ?? null;
   const input = /** @type {HTMLInputElement} */ (made("input", { type: "text", id: place.id, class: "rbf-seed-text", inputmode: "numeric", autocomplete: "off", spellcheck: "false" }));
-  const said = made("span", { class: "rbf-caption rbf-seed-said", id: specialId(place, "said"), role: "status" });
+  const said = made("span", { class: "rbf-caption rbf-seed-said", id: `${place.id}-said`, role: "status" });
   input.placeholder = fallback === null ? "random" : specialText(fallback);
   input.setAttribute("aria-describedby", said.id);
   /** What was unlocked last, to come back to. @type {unknown} */
@@ -27,17 +28,17 @@ function makeSeed(place) {
     update();
   };
   const turn = () => {
-    const value = specialNumber(input.value);
+    const value = numberRead(input.value);
     if (value !== undefined) last = value;
     set(value === undefined ? (last ?? seedDrawn(place.node)) : undefined);
   };
   const dice = specialButton("dice", "Draw a random seed", () => set(seedDrawn(place.node)));
   const lock = specialButton("unlocked", "", turn);
   lock.hidden = !!place.node.required;
-  const next = seedsButton(place, () => specialNumber(input.value), (words) => specialSay(said, words));
+  const next = seedsButton(place, () => numberRead(input.value), (words) => specialSay(said, words));
 
   const update = () => {
-    const isLocked = specialNumber(input.value) !== undefined;
+    const isLocked = numberRead(input.value) !== undefined;
     lock.replaceChildren(specialSign(isLocked ? "locked" : "unlocked"));
     lock.setAttribute("aria-pressed", String(isLocked));
     lock.title = isLocked ? "Locked: every run has this seed. Unlock to let the service choose." : "Lock a seed, so that every run has the same";
@@ -46,12 +47,12 @@ function makeSeed(place) {
   };
   lock.setAttribute("aria-label", "Lock the seed");
   input.addEventListener("input", () => {
-    place.change(specialNumber(input.value));
+    place.change(numberRead(input.value));
     update();
   });
   input.addEventListener("keydown", (event) => seedStepped(event, input, set));
   const show = (/** @type {unknown} */ value) => {
-    specialShow(input, value, specialNumber);
+    specialShow(input, value, numberRead);
     update();
   };
   const el = made("div", { class: "rbf-seed" }, made("div", { class: "rbf-special-row" }, input, dice, lock, next.el), said);
@@ -77,11 +78,11 @@ function seedsButton(place, read, say) {
 
 /** One up or down with the arrow keys. @param {KeyboardEvent} event @param {HTMLInputElement} input @param {(value: unknown) => void} set */
 function seedStepped(event, input, set) {
-  const whole = specialWhole(specialNumber(input.value));
+  const whole = specialWhole(numberRead(input.value));
   const by = event.key === "ArrowUp" ? 1n : event.key === "ArrowDown" ? -1n : 0n;
   if (!by || whole === null || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  set(specialNumber(String(whole + by)));
+  set(numberRead(String(whole + by)));
 }
 
 /** A seed by chance, within the bounds of the field. @param {any} node */
@@ -97,7 +98,7 @@ function seedsNext(value, node) {
   const first = specialWhole(value);
   if (first === null) return [];
   const seeds = Array.from({ length: SEED_NEXT }, (_, place) => first + BigInt(place));
-  return seeds.filter((seed) => node.max === undefined || seed <= BigInt(Math.floor(Number(node.max)))).map((seed) => specialNumber(String(seed)));
+  return seeds.filter((seed) => node.max === undefined || seed <= BigInt(Math.floor(Number(node.max)))).map((seed) => numberRead(String(seed)));
 }
 
 /**

@@ -2,7 +2,8 @@
 /** Weights to mix in: one compact line each, with where they are and how strongly they act; the rest is folded. */
 import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS, makeField } from "./form_fields.js";
-import { specialFollow, specialId, specialNumber, specialSay, specialShow, specialText } from "./form_special_parts.js";
+import { numberRead } from "./form_number.js";
+import { specialFollow, specialSay, specialShow, specialText } from "./form_special_parts.js";
 import { SpecialRows } from "./form_special_rows.js";
 import { quietButton } from "./form_quiet.js";
 
@@ -92,7 +93,7 @@ class LorasControl {
   /** @param {LoraRow} row */
   _listen(row) {
     row.path.addEventListener("input", () => this._set(row, this._path.name, row.path.value.trim() === "" ? undefined : row.path.value));
-    row.scale.addEventListener("input", () => this._set(row, "scale", specialNumber(row.scale.value)));
+    row.scale.addEventListener("input", () => this._set(row, "scale", numberRead(row.scale.value)));
     row.scale.addEventListener("blur", () => this._fill(row, row.value));
     row.slider.addEventListener("input", () => {
       this._set(row, "scale", Number(row.slider.value));
@@ -109,7 +110,7 @@ class LorasControl {
     row.value = value;
     specialShow(row.path, value[this._path.name], (text) => (text.trim() === "" ? undefined : text));
     const scale = value.scale ?? this._scale?.default;
-    if (document.activeElement !== row.scale || row.scale.value !== "") specialShow(row.scale, scale, specialNumber);
+    if (document.activeElement !== row.scale || row.scale.value !== "") specialShow(row.scale, scale, numberRead);
     this._slide(row);
     for (const { field, node } of row.fields) field.show(value[node.name]);
     this._updateMore(row);
@@ -169,7 +170,7 @@ class LorasControl {
 
   /** The place of a field of one entry. @param {LoraRow} row @param {any} node @returns {Place} */
   _within(row, node) {
-    const id = specialId(this._place, `${row.at}-${node.name}`);
+    const id = `${this._place.id}-${row.at}-${node.name}`;
     const path = [...this._place.path, row.at, node.name];
     return { ...this._place, node, path, id, labelledBy: `${id}-label`, nested: true, change: (value) => this._set(row, node.name, value) };
   }
@@ -189,7 +190,7 @@ class LorasControl {
       row.path.setAttribute("aria-label", `${name}: ${this._path.label}`);
       row.scale.setAttribute("aria-label", `${name}: ${this._scale?.label}`);
       row.slider.setAttribute("aria-label", `${name}: ${this._scale?.label}, slider`);
-      row.words.id = specialId(this._place, `words-${place}`);
+      row.words.id = `${this._place.id}-words-${place}`;
       row.path.setAttribute("aria-describedby", row.words.id);
       row.scale.setAttribute("aria-describedby", row.words.id);
       // Fields find their problems by their place, which is another one now.

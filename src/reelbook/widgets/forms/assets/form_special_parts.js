@@ -1,7 +1,6 @@
 // @ts-check
 /** What the special controls share: small drawings, quiet buttons with a sign, numbers as typed, rows in order. */
 import { shaped } from "../../../display/assets/table_element.js";
-import { numberPointed } from "./form_number.js";
 import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
@@ -60,22 +59,6 @@ export function specialSay(element, words) {
 }
 
 /**
- * What a typed number is: a number, the digits where it is too long for one, what was typed where it is none.
- * @param {string} text
- * @returns {number | string | undefined}
- */
-export function specialNumber(text) {
-  const typed = numberPointed(text.trim());
-  if (typed === "") return undefined;
-  if (/^[+-]?\d+$/.test(typed)) {
-    const number = Number(typed);
-    return Number.isSafeInteger(number) ? number + 0 : String(BigInt(typed.replace("+", "")));
-  }
-  if (/^[+-]?(\d+\.?\d*|\.\d+)$/.test(typed)) return Number(typed);
-  return typed;
-}
-
-/**
  * The whole number that a value is, of any length; null where it is none.
  * @param {unknown} value
  * @returns {bigint | null}
@@ -128,13 +111,4 @@ export function specialOther(link, name) {
 export function specialFollow(link, listener) {
   const offs = ["state", "draft"].map((key) => link.on(key, listener));
   return () => offs.forEach((off) => off());
-}
-
-/**
- * A name for an element of this control that no other on the page has.
- * @param {Place} place
- * @param {string} part
- */
-export function specialId(place, part) {
-  return `${place.id}-${part}`;
 }
