@@ -622,7 +622,7 @@ def test_frames_without_a_rate_have_no_seconds(build: Build) -> None:
 
     assert drafted(page, "num_frames") == 12
     expect(page.get_by_label("Frames, in seconds")).to_be_hidden()
-    expect(page.locator(".rbf-special-slider")).to_be_hidden()
+    expect(page.locator(".rbf-slider")).to_be_hidden()
 
 
 def test_weights_are_added_weighed_and_put_in_order(build: Build) -> None:

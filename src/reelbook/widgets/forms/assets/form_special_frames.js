@@ -18,7 +18,7 @@ class FramesControl {
     const label = place.node.label;
     this._input = framesInput(place.id, "", "numeric");
     this._seconds = framesInput(`${place.id}-seconds`, `${label}, in seconds`, "decimal");
-    this._slider = /** @type {HTMLInputElement} */ (made("input", { type: "range", class: "rbf-special-slider", "aria-label": `${label}, slider` }));
+    this._slider = /** @type {HTMLInputElement} */ (made("input", { type: "range", class: "rbf-slider", "aria-label": `${label}, slider` }));
     Object.assign(this._slider, { min: String(least), max: String(most), step: String(step) });
     this._slider.hidden = !Number.isFinite(most);
     this._rateWords = made("span", { class: "rbf-caption rbf-frames-rate" });

@@ -64,7 +64,7 @@ class LorasControl {
     const text = (/** @type {string} */ name) => /** @type {HTMLInputElement} */ (made("input", { type: "text", class: name, autocomplete: "off", spellcheck: "false" }));
     const path = text("rbf-lora-path");
     const scale = text("rbf-special-number");
-    const slider = /** @type {HTMLInputElement} */ (made("input", { type: "range", class: "rbf-special-slider" }));
+    const slider = /** @type {HTMLInputElement} */ (made("input", { type: "range", class: "rbf-slider" }));
     const strength = made("span", { class: "rbf-lora-strength" }, slider, scale);
     const more = made("button", { type: "button", class: "rbf-quiet rbf-lora-more", "aria-expanded": "false" });
     const rest = made("div", { class: "rbf-lora-rest" });
