@@ -36,7 +36,7 @@ export function buttons(root, clock) {
     const words = `${frame + 1} of ${clock.frames}`;
     const time = `${(frame / clock.rate).toFixed(2)} s`;
     scrub.value = String(frame);
-    scrub.style.setProperty("--at", String(clock.frames > 1 ? frame / (clock.frames - 1) : 0));
+    scrub.style.setProperty("--at", String(clock.shareOf(frame)));
     scrub.setAttribute("aria-valuetext", `frame ${words}, ${time}`);
     count.data = words;
     seconds.textContent = ` · ${time}`;
@@ -48,9 +48,8 @@ export function buttons(root, clock) {
     scrub.max = String(clock.frames - 1);
     by.hidden = !clock.clips.some(({ rate, times }) => times || rate !== clock.rate);
     const [first, last] = clock.range ?? [0, clock.frames - 1];
-    const share = (/** @type {number} */ frame) => (clock.frames > 1 ? frame / (clock.frames - 1) : 0);
-    scrub.style.setProperty("--from", String(share(first)));
-    scrub.style.setProperty("--to", String(share(last)));
+    scrub.style.setProperty("--from", String(clock.shareOf(first)));
+    scrub.style.setProperty("--to", String(clock.shareOf(last)));
     scrub.toggleAttribute("data-range", clock.range !== null);
     show();
   };

@@ -114,13 +114,10 @@ function exploreClip(root, file, signal) {
     }, REPORT_AFTER);
   };
   clock.addEventListener("change", report);
-  const moved = (/** @type {Event} */ event) => {
-    const { key: theirs, told } = /** @type {CustomEvent} */ (event).detail;
-    if (theirs !== key) return;
+  const forget = onKernel(key, ({ told }) => {
     clock.range = told.range;
     clock.seek(told.frame);
-  };
-  addEventListener("reelbook:told", moved, { signal });
+  }, "told");
   root.addEventListener("keydown", (event) => viewerKeys(event, camera, bar.say), { signal });
   root.addEventListener("keydown", (event) => keys(event, clock), { signal });
   root.setAttribute("aria-keyshortcuts", "Space ArrowLeft ArrowRight Home End L [ ] + - 0 ?");
@@ -129,6 +126,7 @@ function exploreClip(root, file, signal) {
   askKernel(key, { do: "strip" }).then((found) => strip.improve(found));
   signal.addEventListener("abort", () => {
     clearTimeout(timer);
+    forget();
     view.stop();
     leavePage();
     strip.close();

@@ -100,13 +100,8 @@ export class Filmstrip {
   }
 
   /** @param {number} frame */
-  #share(frame) {
-    return this.clock.frames > 1 ? frame / (this.clock.frames - 1) : 0;
-  }
-
-  /** @param {number} frame */
   #left(frame) {
-    return `calc(${EDGE_PIXELS}px + (100% - ${2 * EDGE_PIXELS}px) * ${this.#share(frame)})`;
+    return `calc(${EDGE_PIXELS}px + (100% - ${2 * EDGE_PIXELS}px) * ${this.clock.shareOf(frame)})`;
   }
 
   /** @param {number} x In the window. */

@@ -61,7 +61,7 @@ export class Grid {
       buttons(this.group, this.clock);
       this.group.addEventListener("keydown", (event) => keys(event, this.clock));
     }
-    const forget = [watchPage(this.clock), onKernel(this.key, () => this.#retry()), this.#onCells()];
+    const forget = [watchPage(this.clock), onKernel(this.key, () => this.#retry()), onKernel(this.key, (detail) => this.#onCells(detail), "cells")];
     this.close = () => {
       forget.forEach((action) => action());
       this.view.stop();
@@ -150,16 +150,9 @@ export class Grid {
     this.picks.add(row, figure);
   }
 
-  /** Cells that the kernel replaces while a sweep runs. */
-  #onCells() {
-    const self = new WeakRef(this);
-    const listener = (/** @type {Event} */ event) => {
-      const here = self.deref();
-      const { key, cells } = /** @type {CustomEvent} */ (event).detail;
-      if (here?.root.isConnected && key === here.key) cells.forEach((/** @type {any} */ { row, html, run }) => here.replace(row, html, run));
-    };
-    addEventListener("reelbook:cells", listener);
-    return () => removeEventListener("reelbook:cells", listener);
+  /** Cells that the kernel replaces while a sweep runs. @param {{cells: {row: number, html: string, run: Run}[]}} detail */
+  #onCells({ cells }) {
+    if (this.root.isConnected) cells.forEach(({ row, html, run }) => this.replace(row, html, run));
   }
 
   #retry() {

@@ -28,9 +28,12 @@ export async function bringFile(wanted, wait) {
   return file.index && file.blob ? { ...file, bytes: new Uint8Array(await file.blob.arrayBuffer()) } : file;
 }
 
-/** Calls back when the connection of a key is there, or gone; it may come after the page. @param {string} key @param {() => void} action @param {"here" | "gone"} [what] @returns {() => void} Forget it. */
+/**
+ * Calls back at an event of the connection of a key: by default when it is there, which may be after the page.
+ * @param {string} key @param {(detail: any) => void} action @param {"here" | "gone" | "cells" | "said" | "told"} [what] @returns {() => void} Forget it.
+ */
 export function onKernel(key, action, what = "here") {
-  const listener = (/** @type {Event} */ event) => { if (/** @type {CustomEvent} */ (event).detail.key === key) action(); };
+  const listener = (/** @type {any} */ { detail }) => { if (detail.key === key) action(detail); };
   addEventListener(`reelbook:${what}`, listener);
   return () => removeEventListener(`reelbook:${what}`, listener);
 }

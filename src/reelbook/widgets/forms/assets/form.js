@@ -6,6 +6,7 @@ import { FieldPlaces, makeField } from "./form_fields.js";
 import { canInsertCell, insertCell } from "./form_insert.js";
 import { KERNEL_ENDED } from "./form_kernel.js";
 import { FormLink } from "./form_link.js";
+import { hideTwin, widgetRoot } from "./form_root.js";
 import { makeRuns } from "./form_runs.js";
 import { makeSweep } from "./form_sweep.js";
 import { quietButton } from "./form_quiet.js";
@@ -37,16 +38,13 @@ function renderForm({ model, el }) {
   const results = formResults(sweep, runs);
   const trouble = made("p", { class: "rbf-problem", role: "alert", hidden: true });
   const others = made("p", { class: "rbf-caption", hidden: true });
-  const root = made("div", { class: "rb rbf rbf-form mathjax_ignore tex2jax_ignore", role: "form", "aria-label": sheet.title, "data-lm-suppress-shortcuts": "true" },
-    made("style", { text: FORM_STYLE }),
+  const root = widgetRoot(FORM_STYLE, { class: "rbf-form", role: "form", "aria-label": sheet.title },
     made("div", { class: "rbf-body" },
       made("div", { class: "rbf-inputs" },
         formHead(sheet),
         made("div", { class: "rbf-fields" }, ...open.map((/** @type {any} */ field) => field.el)),
         fold?.el, others, trouble, foot.el, sweep.el),
       results.el));
-  // What is typed here is no command for the notebook around it.
-  for (const kind of ["keydown", "keyup", "keypress", "paste", "copy", "cut", "dragstart"]) root.addEventListener(kind, (event) => event.stopPropagation());
   formCatches(root);
   // Whatever is pressed next, here or elsewhere, is about what was typed.
   root.addEventListener("focusout", () => link.flush());
@@ -86,7 +84,7 @@ function renderForm({ model, el }) {
     }),
   ];
   show();
-  const unhide = formOutput(model.get("twin"));
+  const unhide = hideTwin(model.get("twin"), FORM_OUTPUT);
   el.append(root);
   link.ask({ do: "here", view: link.view });
   return () => {
@@ -258,11 +256,3 @@ function formCatches(root) {
 
 // What cuts off an output may not be what the results stick to: they would scroll away with it.
 const FORM_OUTPUT = ".jp-CodeCell:not(.jp-mod-outputsScrolled) :is(.jp-OutputArea, .jp-OutputArea-child, .jp-OutputArea-output):has(.rbf-form) { overflow: clip visible !important; }";
-
-/** Hides the picture that stays in the notebook while the form itself is there, and lets its results stick. @param {string} mark */
-function formOutput(mark) {
-  const own = `[data-rb-twin="${CSS.escape(mark)}"]`;
-  const style = made("style", { text: `${own}, .jp-OutputArea-child:has(${own}) { display: none !important; } ${FORM_OUTPUT}` });
-  document.head.append(style);
-  return () => style.remove();
-}

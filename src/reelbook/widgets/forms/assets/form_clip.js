@@ -164,6 +164,15 @@ export function clipReserve(el, { width, height }) {
   el.style.aspectRatio = `${width} / ${height}`;
 }
 
+/** Puts the smallest picture of a run into its box when that is seen. @param {ClipShelf} shelf @param {string} run @param {HTMLElement} box @param {string} [sign] What stands there if there is none. @returns {() => void} Forget it. */
+export function clipPoster(shelf, run, box, sign = "") {
+  return whenSeen(box, async () => {
+    const found = await shelf.poster(run, 0, 0);
+    if (!found.url) box.textContent = sign;
+    else if (box.isConnected) box.replaceChildren(made("img", { src: found.url, alt: "" }));
+  });
+}
+
 /** A file's size as one reads it. @param {number} count */
 export function clipSize(count) {
   return count < 1000 ? `${count} B` : count < 999_500 ? `${Math.round(count / 1e3)} kB` : `${(count / 1e6).toFixed(1)} MB`;

@@ -2,10 +2,9 @@
 /** The runs of a form: the newest large, the others as a strip of small pictures. */
 
 import { made } from "../../../display/assets/table_element.js";
-import { ClipShelf } from "./form_clip.js";
+import { ClipShelf, clipPoster } from "./form_clip.js";
 import { drawKeyed } from "./form_keyed.js";
 import { runsIsLive, runsLarge, runsLost, runsState } from "./form_run.js";
-import { whenSeen } from "./form_seen.js";
 import { makeSpeaker } from "./form_speaker.js";
 
 /** @typedef {import("./form_link.js").FormLink} FormLink */
@@ -47,11 +46,7 @@ function runsStrip(shelf, choose) {
       box.textContent = percent || entry.mark;
       return;
     }
-    one.forget = whenSeen(one.el, async () => {
-      const found = await shelf.poster(entry.key, 0, 0);
-      if (found.url && box.isConnected) box.replaceChildren(made("img", { src: found.url, alt: "" }));
-      else if (!found.url) box.textContent = entry.mark;
-    });
+    one.forget = clipPoster(shelf, entry.key, box, entry.mark);
   };
 
   row.addEventListener("keydown", (event) => {

@@ -1,8 +1,7 @@
 // @ts-check
 /** What a sweep has made: a small picture for each run, labelled by what varies, and one of them large. */
 import { made } from "../../../display/assets/table_element.js";
-import { ClipShelf, makeClip } from "./form_clip.js";
-import { whenSeen } from "./form_seen.js";
+import { ClipShelf, clipPoster, makeClip } from "./form_clip.js";
 import { quietButton } from "./form_quiet.js";
 
 /** @typedef {{key: string, label: string, count: number, file: import("./form_clip.js").ClipFile}} SweepShot */
@@ -50,10 +49,7 @@ export function sweepFilm(link, job) {
     const box = made("span", { class: "rbf-run-thumb", "aria-hidden": "true" });
     const button = made("button", { type: "button", class: "rbf-run-cell", "data-run": shot.key, title: shot.label, "aria-pressed": "false", onclick: () => open(shot) },
       box, made("span", { class: "rbf-run-cell-state", text: shot.label }));
-    forgets.push(whenSeen(button, async () => {
-      const found = await shelf.poster(shot.key, 0, 0);
-      if (found.url && box.isConnected) box.replaceChildren(made("img", { src: found.url, alt: "" }));
-    }));
+    forgets.push(clipPoster(shelf, shot.key, box));
     return button;
   };
 

@@ -1,6 +1,6 @@
 // @ts-check
 /** The head and the gallery of a studio; the form between them draws itself. */
-import { made } from "../../../display/assets/table_element.js";
+import { widgetRoot } from "./form_root.js";
 import { studioGallery } from "./studio_gallery.js";
 import { studioHead } from "./studio_head.js";
 import { StudioLink } from "./studio_link.js";
@@ -10,10 +10,7 @@ function renderStudio({ model, el }) {
   const link = new StudioLink(model);
   const isHead = model.get("part") === "head";
   const part = isHead ? studioHead(link) : studioGallery(link);
-  const root = made("div", { class: "rb rbf rbs mathjax_ignore tex2jax_ignore", role: "region", "aria-label": isHead ? "Studio" : "Gallery", "data-lm-suppress-shortcuts": "true" },
-    made("style", { text: STUDIO_STYLE }), part.el);
-  // What is typed here is no command for the notebook around it.
-  for (const kind of ["keydown", "keyup", "keypress", "paste", "copy", "cut", "dragstart"]) root.addEventListener(kind, (event) => event.stopPropagation());
+  const root = widgetRoot(STUDIO_STYLE, { class: "rbs", role: "region", "aria-label": isHead ? "Studio" : "Gallery" }, part.el);
   el.append(root);
   return () => {
     part.dispose();

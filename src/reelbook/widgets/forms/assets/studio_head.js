@@ -1,6 +1,7 @@
 // @ts-check
 /** The head of a studio: the choice of a model, the account, and what was spent. */
 import { made } from "../../../display/assets/table_element.js";
+import { hideTwin } from "./form_root.js";
 import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./studio_link.js").StudioLink} StudioLink */
@@ -113,7 +114,7 @@ export function studioHead(link) {
   ];
   link.follow(["models", "chosen", "carried"], show);
   link.follow(["account", "cost"], account.show);
-  const unhide = studioTwinHidden(model.get("twin"));
+  const unhide = hideTwin(model.get("twin"));
   link.send({ do: "here" }).catch(() => {});
   return { el, dispose: () => {
     offs.forEach((off) => off());
@@ -160,12 +161,4 @@ function studioAccount(link) {
     },
     dispose: off,
   };
-}
-
-/** Hides the picture that stays in the notebook while the studio itself is there. @param {string} mark */
-function studioTwinHidden(mark) {
-  const own = `[data-rb-twin="${CSS.escape(mark)}"]`;
-  const style = made("style", { text: `${own}, .jp-OutputArea-child:has(${own}) { display: none !important; }` });
-  document.head.append(style);
-  return () => style.remove();
 }
