@@ -230,11 +230,7 @@ export class SizesPicker {
   }
 }
 
-/**
- * Whether every word is one of a text, begins one, or, from three letters on, stands anywhere in it.
- * @param {string[]} words
- * @param {string} text
- */
+/** Whether every word is one of a text, begins one, or, from three letters on, stands anywhere in it. @param {string[]} words @param {string} text */
 function sizesFits(words, text) {
   const about = text.toLowerCase();
   const parts = about.split(/[\s,()]+/);

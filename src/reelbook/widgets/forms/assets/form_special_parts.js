@@ -16,33 +16,20 @@ const SPECIAL_SIGNS = {
   dice: "M3.5 3h9a.5.5 0 0 1 .5.5v9a.5.5 0 0 1-.5.5h-9a.5.5 0 0 1-.5-.5v-9a.5.5 0 0 1 .5-.5zM5.8 5.8h.01M10.2 5.8h.01M8 8h.01M5.8 10.2h.01M10.2 10.2h.01",
 };
 
-/**
- * A sign drawn in the colour of the words around it; nothing for those who hear the page.
- * @param {keyof typeof SPECIAL_SIGNS} name
- */
+/** A sign drawn in the colour of the words around it; nothing for those who hear the page. @param {keyof typeof SPECIAL_SIGNS} name */
 export function specialSign(name) {
   const frame = { viewBox: "0 0 16 16", width: 16, height: 16, class: "rbf-special-sign", "aria-hidden": "true", focusable: "false" };
   return shaped("svg", frame, shaped("path", { d: SPECIAL_SIGNS[name] }));
 }
 
-/**
- * A small button that shows a sign and says what it does.
- * @param {keyof typeof SPECIAL_SIGNS} sign
- * @param {string} says
- * @param {() => void} act
- */
+/** A small button that shows a sign and says what it does. @param {keyof typeof SPECIAL_SIGNS} sign @param {string} says @param {() => void} act */
 export function specialButton(sign, says, act) {
   const button = quietButton("", act, { class: "rbf-special-sign-button", title: says, "aria-label": says });
   button.append(specialSign(sign));
   return button;
 }
 
-/**
- * Set the label of a button and whether it is enabled.
- * @param {HTMLButtonElement} button
- * @param {string} says
- * @param {boolean} can
- */
+/** Set the label of a button and whether it is enabled. @param {HTMLButtonElement} button @param {string} says @param {boolean} can */
 export function specialTurn(button, says, can) {
   button.title = says;
   button.setAttribute("aria-label", says);
@@ -58,20 +45,13 @@ export function specialSay(element, words) {
   if (element.textContent !== words) element.textContent = words;
 }
 
-/**
- * The whole number that a value is, of any length; null where it is none.
- * @param {unknown} value
- * @returns {bigint | null}
- */
+/** The whole number that a value is, of any length; null where it is none. @param {unknown} value @returns {bigint | null} */
 export function specialWhole(value) {
   if (typeof value === "number") return Number.isInteger(value) ? BigInt(value) : null;
   return typeof value === "string" && /^[+-]?\d+$/.test(value.trim()) ? BigInt(value.trim().replace("+", "")) : null;
 }
 
-/**
- * A value as one types it.
- * @param {unknown} value
- */
+/** A value as one types it. @param {unknown} value */
 export function specialText(value) {
   if (value === undefined || value === null) return "";
   if (typeof value === "number" && Number.isInteger(value)) return String(BigInt(value));
@@ -90,12 +70,7 @@ export function specialShow(input, value, read) {
   if (!isSame) input.value = specialText(value);
 }
 
-/**
- * What another field is drafted as, or its default.
- * @param {Place["link"]} link
- * @param {string | undefined} name
- * @returns {any}
- */
+/** What another field is drafted as, or its default. @param {Place["link"]} link @param {string | undefined} name @returns {any} */
 export function specialOther(link, name) {
   if (name === undefined) return undefined;
   const value = link.draft[name];
