@@ -15,7 +15,7 @@ export function askFile({ key, row, place = 0, copy }, wait = () => {}) {
     /** @param {string | null} url @param {string} words @param {any} found */
     const answer = (url, words = "", found = {}) => {
       clearTimeout(timer);
-      resolve(url ? { url, blob: found.blob, index: found.index, times: found.times } : { words: words || ASK_AGAIN });
+      resolve(url ? { url, ...found } : { words: words || ASK_AGAIN });
     };
     const isTaken = key && !dispatchEvent(new CustomEvent("reelbook:want", { detail: { key, row, place, copy, answer }, cancelable: true }));
     if (!isTaken) answer(null);
