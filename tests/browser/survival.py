@@ -134,6 +134,8 @@ def settle(page: Page) -> None:
     for viewer in page.locator(".rb-viewer, [data-rb-compare]").all():
         viewer.scroll_into_view_if_needed()
         expect(viewer).to_have_attribute("data-absent", "")
+    # An explorer gives up a moment later.
+    expect(page.locator(DEAD)).to_have_count(0)
 
 
 @dataclass(frozen=True)

@@ -249,7 +249,7 @@ def opened(common: Common, tmp_path: Path) -> Iterator[Callable[..., Form]]:
             constants = f"var FORM_TRANSPORT = {json.dumps(render_transport([NO_CLIP]))};"
             body = PAGE.replace("FIELDS", json.dumps(FIELDS), 1).replace("CONSTANTS", constants, 1)
             route.fulfill(body=body, content_type="text/html")
-        elif route.request.url.startswith("http://form.invalid/display/assets/clock"):
+        elif route.request.url.startswith("http://form.invalid/display/assets/"):
             route.fulfill(body=theme.read_asset(name), content_type="text/javascript")
         elif route.request.url.startswith("http://form.invalid/form") and name.endswith(".js"):
             text = (ASSETS / name).read_text(encoding="utf-8")

@@ -20,6 +20,7 @@ from PIL import Image
 from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect
 
 import reelbook as rb
+from reelbook.display.theme import bundle_scripts
 from reelbook.models.base import Input
 from reelbook.widgets.forms.running.run_history import MAX_CAPTION_LENGTH
 from tests import hostile
@@ -33,7 +34,6 @@ pytestmark = pytest.mark.browser
 
 PACKAGE = Path(rb.__file__).parent
 ASSETS = PACKAGE / "widgets" / "forms" / "assets"
-MODULES = ("form_dom.js", "form_clip.js", "form_run.js", "form_runs.js")
 SHEETS = (PACKAGE / "display" / "assets" / "tokens.css", ASSETS / "form.css", ASSETS / "form_runs.css")
 ADDRESS = "http://localhost/form"
 WAIT = 20.0
@@ -65,15 +65,14 @@ window.urls = new Set();
 const create = URL.createObjectURL, revoke = URL.revokeObjectURL;
 URL.createObjectURL = (blob) => { const url = create(blob); urls.add(url); return url; };
 URL.revokeObjectURL = (url) => { urls.delete(url); revoke(url); };
-window.begin = () => { window.made = makeRuns(link); document.querySelector(".rbf").append(made.said, made.el); };
+window.begin = () => { window.ours = makeRuns(link); document.querySelector(".rbf").append(ours.said, ours.el); };
 begin();
 """
 
 
 def script() -> str:
     """The modules as one, as they are packed for a page."""
-    text = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in MODULES)
-    return re.sub(r"^export ", "", re.sub(r"^import .*;$", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
+    return bundle_scripts("form_runs.js", package="reelbook.widgets.forms")
 
 
 def html(theme: str) -> str:
@@ -569,7 +568,7 @@ def test_a_page_that_comes_back_has_everything_again(open_page: Open) -> None:
     """The runs are in the state; pictures are asked for anew; what has ended is not announced again."""
     page = open_page(runs=[entry(2, files=[clip()]), entry(1, files=[clip()])])
     expect(page.locator(".rbf-run-cell")).to_have_count(2)
-    page.evaluate("made.dispose(); made.el.remove(); kernel.sent = []; begin()")
+    page.evaluate("ours.dispose(); ours.el.remove(); kernel.sent = []; begin()")
 
     expect(page.locator(".rbf-run-cell")).to_have_count(2)
     page.wait_for_function("kernel.sent.filter(one => one.do === 'poster').length === 3")
@@ -584,7 +583,7 @@ def test_nothing_stays_when_it_goes(open_page: Open) -> None:
     page.evaluate("part => { tell({poster: ['1', 0, 640]}, [part]); tell({poster: ['1', 0, 0]}, [part]); }", jpeg())
     held = page.evaluate("urls.size")
 
-    page.evaluate("made.dispose()")
+    page.evaluate("ours.dispose()")
 
     assert held == 2
     assert page.evaluate(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from typing import Any, Literal
@@ -13,7 +12,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import reelbook as rb
-from reelbook.display.theme import read_asset
+from reelbook.display.theme import bundle_scripts, read_asset
 from reelbook.errors import InvalidInput
 from reelbook.models.smart_resize import MAX_SIDE, PRESETS, TIERS, Size, preset_for
 from reelbook.widgets.forms.fields.special_control_data import get_control_data
@@ -33,7 +32,6 @@ SCRIPTS = (
     "form_special_loras.js",
 )
 STYLES = ("form.css", "form_plain.css", "form_special.css", "form_sizes.css")
-IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', re.MULTILINE)
 
 # What the frame of a form does for its fields, with nothing behind it: a draft, a judgement that the test gives.
 FRAME = """
@@ -110,27 +108,15 @@ Build = Callable[..., Page]
 Scheme = Literal["light", "dark"]
 
 
-def gathered(name: str, texts: dict[str, str]) -> None:
-    """Adds a script after all that it imports."""
-    if name in texts:
-        return
-    text = (ASSETS / name).read_text(encoding="utf-8")
-    for needed in IMPORT.findall(text):
-        gathered(needed, texts)
-    texts[name] = re.sub(r"^export ", "", IMPORT.sub("", text), flags=re.MULTILINE)
-
-
 @pytest.fixture(scope="module")
 def html() -> str:
     """A page with the controls and nothing of a notebook."""
-    texts: dict[str, str] = {}
-    for name in SCRIPTS:
-        gathered(name, texts)
+    script = bundle_scripts(*SCRIPTS, package="reelbook.widgets.forms")
     style = read_asset("tokens.css") + "".join((ASSETS / name).read_text(encoding="utf-8") for name in STYLES)
     page = ":root{color-scheme:light dark}body{margin:16px;background:Canvas}"
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>.</title><style>{page}{style}</style>"
-        f"<h1>.</h1><main class='rb rbf'></main><script type=module>{''.join(texts.values())}{FRAME}document.body.dataset.ready = 1;</script>"
+        f"<h1>.</h1><main class='rb rbf'></main><script type=module>{script}{FRAME}document.body.dataset.ready = 1;</script>"
     )
 
 
@@ -636,7 +622,7 @@ def test_frames_without_a_rate_have_no_seconds(build: Build) -> None:
 
     assert drafted(page, "num_frames") == 12
     expect(page.get_by_label("Frames, in seconds")).to_be_hidden()
-    expect(page.locator(".rbf-special-slider")).to_be_hidden()
+    expect(page.locator(".rbf-slider")).to_be_hidden()
 
 
 def test_weights_are_added_weighed_and_put_in_order(build: Build) -> None:

@@ -593,7 +593,7 @@ class TestClips:
 
 
 FILES = (
-    "table.js", "table_query.js", "table_posters.js", "table_player.js", "table_selection.js", "table_element.js", "picked.js",
+    "table.js", "table_query.js", "table_posters.js", "player.js", "table_selection.js", "table_element.js", "picked.js",
     "clock.js", "clock_clip.js", "clock_time.js", "clock_controls.js", "frames.js", "decoded_picture.js", "played_picture.js",
 )  # fmt: skip
 
@@ -625,7 +625,7 @@ class TestScripts:
         assert len(found) >= 2
         for words, file in found:
             for word in words.replace(" ", "").split(","):
-                declared = re.search(rf"^(?:function|class|const) {word}\b", text, re.MULTILINE)
+                declared = re.search(rf"^(?:async )?(?:function|class|const) {word}\b", text, re.MULTILINE)
                 assert declared is not None
                 assert declared.start() < own
             assert re.search(r"^export ", read_asset(file), re.MULTILINE)

@@ -53,6 +53,11 @@ export class Clock extends EventTarget {
     return this.frames / this.rate;
   }
 
+  /** How far along a frame is, 0 to 1. @param {number} frame */
+  shareOf(frame) {
+    return this.frames > 1 ? frame / (this.frames - 1) : 0;
+  }
+
   get playing() {
     return this.#playing;
   }

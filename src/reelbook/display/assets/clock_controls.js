@@ -1,6 +1,8 @@
 // @ts-check
 /** The buttons and the keys of a group of clips. */
 
+import { answerKey } from "./keys.js";
+
 /** @typedef {import("./clock.js").Clock} Clock */
 
 const PLAYED = "Played by the browser, which may not decode single frames here: steps take longer.";
@@ -36,7 +38,7 @@ export function buttons(root, clock) {
     const words = `${frame + 1} of ${clock.frames}`;
     const time = `${(frame / clock.rate).toFixed(2)} s`;
     scrub.value = String(frame);
-    scrub.style.setProperty("--at", String(clock.frames > 1 ? frame / (clock.frames - 1) : 0));
+    scrub.style.setProperty("--at", String(clock.shareOf(frame)));
     scrub.setAttribute("aria-valuetext", `frame ${words}, ${time}`);
     count.data = words;
     seconds.textContent = ` · ${time}`;
@@ -48,9 +50,8 @@ export function buttons(root, clock) {
     scrub.max = String(clock.frames - 1);
     by.hidden = !clock.clips.some(({ rate, times }) => times || rate !== clock.rate);
     const [first, last] = clock.range ?? [0, clock.frames - 1];
-    const share = (/** @type {number} */ frame) => (clock.frames > 1 ? frame / (clock.frames - 1) : 0);
-    scrub.style.setProperty("--from", String(share(first)));
-    scrub.style.setProperty("--to", String(share(last)));
+    scrub.style.setProperty("--from", String(clock.shareOf(first)));
+    scrub.style.setProperty("--to", String(clock.shareOf(last)));
     scrub.toggleAttribute("data-range", clock.range !== null);
     const isChosen = [clock.range !== null && first > 0, clock.range !== null && last < clock.frames - 1];
     sides.forEach((side, place) => side.setAttribute("aria-pressed", String(isChosen[place])));
@@ -88,10 +89,9 @@ export function keys(event, clock) {
   const target = /** @type {HTMLElement} */ (event.target);
   const isWriting = target.matches("select, textarea, input:not([type=range])");
   const isPressing = event.key === " " && target.matches("button, a, summary");
-  if (isWriting || isPressing || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (isWriting || isPressing) return;
   const far = event.shiftKey ? 10 : 1;
-  /** @type {Record<string, () => unknown>} */
-  const known = {
+  answerKey(event, {
     " ": () => clock.toggle(),
     ArrowLeft: () => clock.step(-far),
     ArrowRight: () => clock.step(far),
@@ -101,10 +101,5 @@ export function keys(event, clock) {
     L: () => turnLoop(clock),
     "[": () => setRange(clock, 0),
     "]": () => setRange(clock, 1),
-  };
-  const act = known[event.key];
-  if (!act) return;
-  event.preventDefault(); // The page would scroll.
-  event.stopPropagation(); // Jupyter would run or add a cell.
-  act();
+  });
 }

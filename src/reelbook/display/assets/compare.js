@@ -1,25 +1,28 @@
 // @ts-check
 /** Files compared to the pixel: two of them composed on one stage, or all side by side, on one clock. */
 
+import { Camera, moveCamera } from "./camera.js";
 import { Clock, watchPage } from "./clock.js";
 import { buttons, keys } from "./clock_controls.js";
 import { frameAt, middleOf } from "./clock_time.js";
-import { CompareCamera } from "./compare_camera.js";
 import { compareChart } from "./compare_chart.js";
-import { compareControls, compareMade } from "./compare_controls.js";
+import { compareControls } from "./compare_controls.js";
 import { drawDifference, drawOne, drawOnion, drawWipe, readPixel } from "./compare_drawing.js";
 import { CompareItem } from "./compare_item.js";
-import { comparePointer, compareHandle } from "./compare_pointer.js";
+import { compareHandle } from "./compare_handle.js";
+import { answerKey } from "./keys.js";
+import { made } from "./table_element.js";
 
 const HELP = "Space plays · ← → one frame · Shift ← → ten · Home End · L loop · [ ] range · + − zoom · 0 fit · on the enlarged picture, arrows move it · A B the next file as A or B";
 const MAX_SIDE = 8192;
+const MAX_FIT = 4; // A tiny picture is not blown up beyond this by itself.
 const STILLS = "Small copies of the middle frames, until the files are here.";
 
 /** The viewer of one comparison. */
 export class CompareViewer {
   /** @type {import("./compare_controls.js").Choice} */
   choice = { mode: "wipe", isDown: false, share: 0.5, opacity: 0.5, factor: 4, rate: 1, isFlickering: !matchMedia("(prefers-reduced-motion: reduce)").matches };
-  camera = new CompareCamera();
+  camera = new Camera(MAX_FIT);
   #request = 0;
   #isHelping = false;
   /** What the stage shows, so that it is not drawn again. */
@@ -35,23 +38,23 @@ export class CompareViewer {
     this.root = root;
     root.dataset.rbReady = "";
     root.compare = this;
-    this.room = compareMade("div", { class: "rb-compare-room", "aria-hidden": "true" });
+    this.room = made("div", { class: "rb-compare-room", "aria-hidden": "true" });
     this.items = [.../** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("[data-rb-item]"))].map((figure) => new CompareItem(figure, this.room, bring));
     /** Which of the items are A and B. */
     this.pair = [0, 1];
     this.clock = new Clock(this.items.flatMap(({ clip }) => clip ?? []));
     if (root.dataset.rbBy === "frame") this.clock.by = "frame";
     this.controls = compareControls(this.choice, () => this.#arrange(), this.camera);
-    this.stage = compareMade("div", { class: "rb-compare-stage" });
+    this.stage = made("div", { class: "rb-compare-stage" });
     this.views = this.items.map(() => makeView());
     this.stage.append(...this.views.map(({ el }) => el));
     this.handle = compareHandle(this.views[0].el, this.choice, () => this.#due());
-    this.words = compareMade("p", { class: "rb-compare-words", role: "status" });
+    this.words = made("p", { class: "rb-compare-words", role: "status" });
     // Not for screen readers, which would read it out at every move.
-    this.pixel = compareMade("span", { class: "rb-compare-pixel", "aria-hidden": "true" });
-    this.names = compareMade("div", { class: "rb-compare-names" });
+    this.pixel = made("span", { class: "rb-compare-pixel", "aria-hidden": "true" });
+    this.names = made("div", { class: "rb-compare-names" });
     const stills = /** @type {HTMLElement} */ (root.querySelector(".rb-compare-stills"));
-    this.live = compareMade("div", { class: "rb-compare-live" }, this.controls.bar, this.stage, compareMade("div", { class: "rb-compare-foot" }, this.controls.options, this.names), compareMade("div", { class: "rb-compare-line" }, this.words, this.pixel), this.room);
+    this.live = made("div", { class: "rb-compare-live" }, this.controls.bar, this.stage, made("div", { class: "rb-compare-foot" }, this.controls.options, this.names), made("div", { class: "rb-compare-line" }, this.words, this.pixel), this.room);
     stills.after(this.live);
     stills.classList.add("rb-compare-saved");
     this.chart = compareChart(root, this.clock);
@@ -65,7 +68,8 @@ export class CompareViewer {
     if (clock.clips.length) buttons(root, clock);
     root.addEventListener("keydown", (event) => this.#onKey(event));
     for (const { el } of this.views) {
-      comparePointer(el, camera);
+      moveCamera(el, camera);
+      el.addEventListener("dblclick", () => camera.toFit());
       el.addEventListener("pointermove", (event) => this.#read(el, event));
       el.addEventListener("pointerleave", () => (this.pixel.textContent = ""));
     }
@@ -267,17 +271,17 @@ export class CompareViewer {
 
   /** @param {number} side @returns {HTMLElement} */
   #namer(side) {
-    const letter = compareMade("b", {}, "AB"[side]);
+    const letter = made("b", {}, "AB"[side]);
     const item = this.items[this.pair[side]];
-    if (this.items.length === 2) return compareMade("span", { title: item.label }, letter, " ", compareMade("bdi", {}, item.label));
-    const select = /** @type {HTMLSelectElement} */ (compareMade("select", { "aria-label": `File ${"AB"[side]}` }));
+    if (this.items.length === 2) return made("span", { title: item.label }, letter, " ", made("bdi", {}, item.label));
+    const select = /** @type {HTMLSelectElement} */ (made("select", { "aria-label": `File ${"AB"[side]}` }));
     select.append(...this.items.map(({ label }, place) => new Option(label, String(place), false, place === this.pair[side])));
     select.addEventListener("change", () => this.#use(side, Number(select.value)));
-    return compareMade("label", {}, letter, " ", select);
+    return made("label", {}, letter, " ", select);
   }
 
   #swapper() {
-    const button = compareMade("button", { type: "button", title: "Swap A and B (A)" }, "Swap");
+    const button = made("button", { type: "button", title: "Swap A and B (A)" }, "Swap");
     button.addEventListener("click", () => {
       this.#choose(this.pair[1], this.pair[0]);
       /** @type {HTMLElement | null} */ (this.names.querySelector("button"))?.focus();
@@ -297,7 +301,7 @@ export class CompareViewer {
   /** @param {KeyboardEvent} event */
   #onKey(event) {
     const target = /** @type {HTMLElement} */ (event.target);
-    if (target.matches("select, textarea, input:not([type=range])") || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (target.matches("select, textarea, input:not([type=range])")) return;
     const next = (/** @type {number} */ side) => {
       const place = (this.pair[side] + 1) % this.items.length;
       const isOther = this.items.length > 2 && place === this.pair[1 - side];
@@ -305,24 +309,19 @@ export class CompareViewer {
       this.root.focus({ preventScroll: true });
     };
     const zoomIn = () => this.camera.step(1), zoomOut = () => this.camera.step(-1);
-    /** @type {Record<string, () => void>} */
-    const known = {
+    answerKey(event, {
       "+": zoomIn, "=": zoomIn, "-": zoomOut, "−": zoomOut, 0: () => this.camera.toFit(),
       a: () => next(0), A: () => next(0), b: () => next(1), B: () => next(1),
       "?": () => { this.#isHelping = !this.#isHelping; this.#due(); },
-    };
-    const act = known[event.key];
-    if (!act) return this.clock.clips.length ? keys(event, this.clock) : undefined;
-    event.preventDefault();
-    event.stopPropagation();
-    act();
+    });
+    if (!event.defaultPrevented && this.clock.clips.length) keys(event, this.clock);
   }
 }
 
 function makeView() {
-  const canvas = /** @type {HTMLCanvasElement} */ (compareMade("canvas", { "aria-hidden": "true" }));
-  const name = compareMade("span", { class: "rb-compare-name" });
-  const el = compareMade("div", { class: "rb-compare-view", role: "group", tabindex: "0", "aria-label": "Picture; arrow keys move it when it is enlarged" }, canvas, name);
+  const canvas = /** @type {HTMLCanvasElement} */ (made("canvas", { "aria-hidden": "true" }));
+  const name = made("span", { class: "rb-compare-name" });
+  const el = made("div", { class: "rb-compare-view", role: "group", tabindex: "0", "aria-label": "Picture; arrow keys move it when it is enlarged" }, canvas, name);
   return { el, canvas, name, context: /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")) };
 }
 

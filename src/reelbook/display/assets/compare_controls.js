@@ -1,6 +1,8 @@
 // @ts-check
 /** The buttons of a comparison: its modes, what each of them can be set to, zoom, and which two are A and B. */
 
+import { made } from "./table_element.js";
+
 export const MODES = /** @type {const} */ ({ wipe: "Wipe", onion: "Onion skin", difference: "Difference", flicker: "Flicker", side: "Side by side" });
 const FACTORS = [1, 2, 4, 8, 16];
 const RATES = [0.5, 1, 2, 4, 6]; // Changes a second; more than three flashes a second are a danger to some.
@@ -17,24 +19,14 @@ const RATES = [0.5, 1, 2, 4, 6]; // Changes a second; more than three flashes a 
  * @property {boolean} isFlickering
  */
 
-/** @param {string} tag @param {Record<string, string>} attributes @param {(Node | string)[]} parts @returns {HTMLElement} */
-export function compareMade(tag, attributes = {}, ...parts) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...parts);
-  return element;
-}
-
 /** @param {string} text @param {string} title @param {() => void} act */
 function pressed(text, title, act) {
-  const button = compareMade("button", { type: "button", title }, text);
-  button.addEventListener("click", act);
-  return button;
+  return made("button", { type: "button", title, onclick: act }, text);
 }
 
 /** @param {string} name @param {[string, string][]} options @param {string} value @param {(value: string) => void} act */
 function chosen(name, options, value, act) {
-  const select = /** @type {HTMLSelectElement} */ (compareMade("select", { "aria-label": name, title: name }));
+  const select = /** @type {HTMLSelectElement} */ (made("select", { "aria-label": name, title: name }));
   select.append(...options.map(([one, text]) => new Option(text, one, one === value, one === value)));
   select.addEventListener("change", () => act(select.value));
   return select;
@@ -42,7 +34,7 @@ function chosen(name, options, value, act) {
 
 /**
  * @param {Choice} choice @param {() => void} changed
- * @param {import("./compare_camera.js").CompareCamera} camera
+ * @param {import("./camera.js").Camera} camera
  */
 export function compareControls(choice, changed, camera) {
   const modes = Object.entries(MODES).map(([mode, text]) => {
@@ -52,9 +44,9 @@ export function compareControls(choice, changed, camera) {
   });
   const percent = pressed("", "One pixel on one pixel", () => camera.toPixels());
   percent.className = "rb-compare-percent";
-  const zoom = compareMade("div", { class: "rb-compare-zoom", role: "group", "aria-label": "Zoom" },
+  const zoom = made("div", { class: "rb-compare-zoom", role: "group", "aria-label": "Zoom" },
     pressed("−", "Smaller (−)", () => camera.step(-1)), percent, pressed("+", "Larger (+)", () => camera.step(1)), pressed("Fit", "All in view (0)", () => camera.toFit()));
-  const options = compareMade("div", { class: "rb-compare-options" });
+  const options = made("div", { class: "rb-compare-options" });
   // Arrows move these, and not the clips.
   options.addEventListener("keydown", (event) => { if (/** @type {HTMLElement} */ (event.target).matches("input, select")) event.stopPropagation(); });
   const parts = optionsOf(choice, () => update());
@@ -70,16 +62,16 @@ export function compareControls(choice, changed, camera) {
     percent.textContent = words;
     percent.setAttribute("aria-label", `Zoom ${words}, press for one pixel on one pixel`);
   });
-  const bar = compareMade("div", { class: "rb-compare-bar" },
-    compareMade("div", { class: "rb-compare-modes", role: "group", "aria-label": "Compare by" }, ...modes), zoom);
+  const bar = made("div", { class: "rb-compare-bar" },
+    made("div", { class: "rb-compare-modes", role: "group", "aria-label": "Compare by" }, ...modes), zoom);
   return { bar, options, update, choose };
 }
 
 /** What each mode can be set to. @param {Choice} choice @param {() => void} update @returns {(mode: keyof typeof MODES) => (Node | string)[]} */
 function optionsOf(choice, update) {
   const way = chosen("Direction of the wipe", [["across", "left to right"], ["down", "top to bottom"]], "across", (value) => { choice.isDown = value === "down"; update(); });
-  const opacity = /** @type {HTMLInputElement} */ (compareMade("input", { type: "range", min: "0", max: "100", value: String(100 * choice.opacity), "aria-label": "Opacity of B" }));
-  const said = compareMade("span");
+  const opacity = /** @type {HTMLInputElement} */ (made("input", { type: "range", min: "0", max: "100", value: String(100 * choice.opacity), "aria-label": "Opacity of B" }));
+  const said = made("span");
   opacity.addEventListener("input", () => { choice.opacity = Number(opacity.value) / 100; said.textContent = `${opacity.value} % of B`; update(); });
   said.textContent = `${opacity.value} % of B`;
   const factor = chosen("Amplified by", FACTORS.map((one) => [String(one), `× ${one}`]), String(choice.factor), (value) => { choice.factor = Number(value); update(); });
@@ -100,7 +92,7 @@ function optionsOf(choice, update) {
 /** What a grey of the difference means. @param {number} factor */
 function scaleOf(factor) {
   const end = 255 / factor;
-  const steps = [0, 1, 2, 3, 4].map((part) => compareMade("i", { style: `background:rgb(${[0, 1, 2].map(() => Math.round((part * 255) / 4)).join()})` }));
+  const steps = [0, 1, 2, 3, 4].map((part) => made("i", { style: `background:rgb(${[0, 1, 2].map(() => Math.round((part * 255) / 4)).join()})` }));
   const most = `${Number.isInteger(end) ? end : end.toFixed(0)}${factor > 1 ? " or more" : ""} of 255`;
-  return compareMade("span", { class: "rb-compare-scale", role: "img", "aria-label": `Scale: black is no difference, white is ${most}` }, "0", compareMade("span", {}, ...steps), most);
+  return made("span", { class: "rb-compare-scale", role: "img", "aria-label": `Scale: black is no difference, white is ${most}` }, "0", made("span", {}, ...steps), most);
 }

@@ -1,17 +1,19 @@
 // @ts-check
 /** The viewer of one clip or picture: large, with a filmstrip, and with buttons that save frames and ranges. */
 
+import { Camera, moveCamera, PAN } from "./camera.js";
 import { Clip } from "./clock_clip.js";
 import { Clock, watchPage, watchView } from "./clock.js";
 import { buttons, keys } from "./clock_controls.js";
 import { actionBar } from "./explorer_actions.js";
 import { Filmstrip } from "./explorer_strip.js";
-import { Zoom } from "./explorer_zoom.js";
 import { canDecode } from "./frames.js";
+import { answerKey } from "./keys.js";
 import { ASK_AGAIN, askKernel, bringFile, onKernel } from "./kernel_files.js";
 import { made } from "./table_element.js";
 
 const CLOSE_AFTER = 30_000; // Milliseconds off the page.
+const CRISP_FROM = 2; // Pixels of the page for one of the picture.
 const REPORT_AFTER = 120; // Milliseconds of rest before the kernel hears which frame is on the screen.
 const EXPLORER_KEYS = "Space play, pause · ← → one frame · Shift ← → ten · Home first · End last · L loop · [ ] begin and end of the range · + − zoom · 0 fit · ? these keys";
 const SMALL_COPY = "A small copy, because the file is too large for the page, or of a kind that browsers do not decode. What is saved comes from the file itself.";
@@ -88,10 +90,10 @@ function exploreClip(root, file, signal) {
 
   buttons(root, clock);
   const strip = new Filmstrip(/** @type {HTMLElement} */ (root.querySelector(".rb-line")), clock, clip, file, images);
-  const zoom = new Zoom(box, () => [Number(width), Number(height)], () => clock.toggle());
+  const camera = cameraOf(box, [Number(width), Number(height)], () => clock.toggle());
   const place = () => ({ frame: clock.frame, range: clock.range });
   const bar = actionBar(root, {
-    key, zoom, clip, clock, place, isCopy: Boolean(file.isCopy), name: root.dataset.save ?? "frame.mp4",
+    key, camera, clip, clock, place, isCopy: Boolean(file.isCopy), name: root.dataset.save ?? "frame.mp4",
   });
   if (file.isCopy) bar.say(SMALL_COPY);
 
@@ -112,14 +114,11 @@ function exploreClip(root, file, signal) {
     }, REPORT_AFTER);
   };
   clock.addEventListener("change", report);
-  const moved = (/** @type {Event} */ event) => {
-    const { key: theirs, told } = /** @type {CustomEvent} */ (event).detail;
-    if (theirs !== key) return;
+  const forget = onKernel(key, ({ told }) => {
     clock.range = told.range;
     clock.seek(told.frame);
-  };
-  addEventListener("reelbook:told", moved, { signal });
-  root.addEventListener("keydown", (event) => viewerKeys(event, zoom, bar.say), { signal });
+  }, "told");
+  root.addEventListener("keydown", (event) => viewerKeys(event, camera, bar.say), { signal });
   root.addEventListener("keydown", (event) => keys(event, clock), { signal });
   root.setAttribute("aria-keyshortcuts", "Space ArrowLeft ArrowRight Home End L [ ] + - 0 ?");
   const view = watchView(clock);
@@ -127,6 +126,7 @@ function exploreClip(root, file, signal) {
   askKernel(key, { do: "strip" }).then((found) => strip.improve(found));
   signal.addEventListener("abort", () => {
     clearTimeout(timer);
+    forget();
     view.stop();
     leavePage();
     strip.close();
@@ -143,9 +143,9 @@ function explorePicture(root, url, signal) {
   box.append(made("img", { src: url, alt: poster.alt }));
   stills.hidden = true;
   stills.before(box);
-  const zoom = new Zoom(box, () => [Number(width), Number(height)]);
-  const bar = actionBar(root, { key: root.dataset.key ?? "", zoom, place: () => ({}), isCopy: false, name: root.dataset.save ?? "picture.png" });
-  root.addEventListener("keydown", (event) => viewerKeys(event, zoom, bar.say), { signal });
+  const camera = cameraOf(box, [Number(width), Number(height)]);
+  const bar = actionBar(root, { key: root.dataset.key ?? "", camera, place: () => ({}), isCopy: false, name: root.dataset.save ?? "picture.png" });
+  root.addEventListener("keydown", (event) => viewerKeys(event, camera, bar.say), { signal });
   root.setAttribute("aria-keyshortcuts", "+ - 0");
 }
 
@@ -154,19 +154,29 @@ function stageSize(width, height) {
   return `aspect-ratio:${width}/${height};max-width:min(100%, calc(min(62vh, 540px) * ${width / height}))`;
 }
 
-/** @param {KeyboardEvent} event @param {Zoom} zoom @param {(words: string) => void} say */
-function viewerKeys(event, zoom, say) {
-  if (event.ctrlKey || event.altKey || event.metaKey) return;
-  /** @type {Record<string, () => void>} */
-  const known = {
-    "+": () => zoom.by(2), "=": () => zoom.by(2), "-": () => zoom.by(0.5), "0": () => zoom.fit(),
-    ArrowUp: () => zoom.pan(0, 1), ArrowDown: () => zoom.pan(0, -1), "?": () => say(EXPLORER_KEYS),
-  };
-  const act = known[event.key];
-  if (!act || (event.key.startsWith("Arrow") && !zoom.isZoomed)) return;
-  event.preventDefault();
-  event.stopPropagation();
-  act();
+/** Zooms what is in the box. @param {HTMLElement} box @param {number[]} size The picture's own. @param {() => void} [click] */
+function cameraOf(box, size, click) {
+  const camera = new Camera(Infinity);
+  const measure = () => camera.resize(size, [box.clientWidth, box.clientHeight]);
+  camera.addEventListener("change", () => {
+    const { isFitted, origin, scale, fit } = camera;
+    box.style.setProperty("--zoom", isFitted ? "none" : `translate(${origin[0]}px, ${origin[1]}px) scale(${scale / fit})`);
+    box.toggleAttribute("data-zoomed", !isFitted);
+    box.toggleAttribute("data-crisp", !isFitted && scale >= CRISP_FROM);
+  });
+  moveCamera(box, camera, click);
+  measure();
+  new ResizeObserver(measure).observe(box);
+  return camera;
+}
+
+/** @param {KeyboardEvent} event @param {Camera} camera @param {(words: string) => void} say */
+function viewerKeys(event, camera, say) {
+  const arrows = { ArrowUp: () => camera.pan(0, PAN), ArrowDown: () => camera.pan(0, -PAN) };
+  answerKey(event, {
+    "+": () => camera.step(1), "=": () => camera.step(1), "-": () => camera.step(-1), "0": () => camera.toFit(),
+    "?": () => say(EXPLORER_KEYS), ...(camera.isFitted ? {} : arrows),
+  });
 }
 
 for (const root of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-rb-explorer]:not([data-rb-ready])"))) {

@@ -1,6 +1,7 @@
 // @ts-check
 /** The buttons of an explorer: save a still, a range, a GIF; use the frame in code; zoom. What came of it is said below them. */
 
+import { copyText } from "./copied.js";
 import { askKernel } from "./kernel_files.js";
 import { made } from "./table_element.js";
 
@@ -10,7 +11,7 @@ const NO_KERNEL = "The kernel has ended, and it is what saves files. Run the cel
  * What the buttons act on.
  * @typedef {object} Explored
  * @property {string} key
- * @property {import("./explorer_zoom.js").Zoom} zoom
+ * @property {import("./camera.js").Camera} camera
  * @property {import("./clock_clip.js").Clip} [clip] None for a picture.
  * @property {import("./clock.js").Clock} [clock]
  * @property {() => {frame?: number, range?: [number, number] | null}} place
@@ -20,7 +21,7 @@ const NO_KERNEL = "The kernel has ended, and it is what saves files. Run the cel
 
 /** @param {HTMLElement} root @param {Explored} explored @returns {{say: (words: string) => void}} */
 export function actionBar(root, explored) {
-  const { clip, clock, zoom } = explored;
+  const { clip, clock, camera } = explored;
   const status = made("div", { class: "rb-said", role: "status" });
   const panel = made("div", { class: "rb-use", hidden: "" });
   const say = (/** @type {(Node | string)[]} */ ...words) => status.replaceChildren(...words);
@@ -67,16 +68,16 @@ export function actionBar(root, explored) {
   const [less, more] = [actionButton("−", "Smaller (−)"), actionButton("+", "Larger (+)")];
   less.setAttribute("aria-label", "Zoom out");
   more.setAttribute("aria-label", "Zoom in");
-  less.addEventListener("click", () => zoom.by(0.5));
-  more.addEventListener("click", () => zoom.by(2));
-  scale.addEventListener("click", () => (zoom.isZoomed ? zoom.fit() : zoom.full()));
+  less.addEventListener("click", () => camera.step(-1));
+  more.addEventListener("click", () => camera.step(1));
+  scale.addEventListener("click", () => (camera.isFitted ? camera.toPixels() : camera.toFit()));
   const showScale = () => {
-    const percent = `${Math.round(zoom.scale * 100)}%`;
-    scale.textContent = zoom.isZoomed ? percent : "Fit";
-    scale.title = zoom.isZoomed ? "Fit (0)" : `One pixel for each of the picture; now ${percent}`;
+    const percent = `${Math.round(camera.scale * 100)}%`;
+    scale.textContent = camera.isFitted ? "Fit" : percent;
+    scale.title = camera.isFitted ? `One pixel for each of the picture; now ${percent}` : "Fit (0)";
     scale.setAttribute("aria-label", `Zoom: ${scale.textContent}`);
   };
-  zoom.addEventListener("change", showScale);
+  camera.addEventListener("change", showScale);
   showScale();
 
   const change = () => {
@@ -117,20 +118,9 @@ function savedWords(key, saved, fail) {
 
 /** How the frame is used in code. @param {any} found @param {() => void} close */
 function useWords(found, close) {
-  const copy = made("button", { type: "button" }, "Copy code");
   const code = made("code", {}, found.code);
-  copy.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(found.code);
-      copy.textContent = "Copied";
-    } catch {
-      getSelection()?.selectAllChildren(code);
-      copy.textContent = document.execCommand("copy") ? "Copied" : "Selected";
-    }
-    setTimeout(() => { copy.textContent = "Copy code"; }, 1500);
-  });
-  const end = made("button", { type: "button", "aria-label": "Close" }, "×");
-  end.addEventListener("click", close);
+  const copy = made("button", { type: "button", onclick: () => copyText(copy, found.code, code) }, "Copy code");
+  const end = made("button", { type: "button", "aria-label": "Close", onclick: close }, "×");
   return [made("div", { class: "rb-use-row" }, made("pre", {}, code), copy, end)];
 }
 

@@ -5,6 +5,7 @@ import { pageFrames } from "./clock_clip.js";
 import { within } from "./clock_time.js";
 import { drawTurned } from "./decoded_picture.js";
 import { canDecode, Frames } from "./frames.js";
+import { answerKey } from "./keys.js";
 import { made } from "./table_element.js";
 
 const EDGE_PIXELS = 1.5; // Half of the thumb of the slider below, which keeps that far from both ends.
@@ -99,13 +100,8 @@ export class Filmstrip {
   }
 
   /** @param {number} frame */
-  #share(frame) {
-    return this.clock.frames > 1 ? frame / (this.clock.frames - 1) : 0;
-  }
-
-  /** @param {number} frame */
   #left(frame) {
-    return `calc(${EDGE_PIXELS}px + (100% - ${2 * EDGE_PIXELS}px) * ${this.#share(frame)})`;
+    return `calc(${EDGE_PIXELS}px + (100% - ${2 * EDGE_PIXELS}px) * ${this.clock.shareOf(frame)})`;
   }
 
   /** @param {number} x In the window. */
@@ -158,12 +154,8 @@ export class Filmstrip {
     handle.addEventListener("keydown", (event) => {
       const far = event.shiftKey ? 10 : 1;
       const range = this.#range();
-      /** @type {Record<string, number>} */
-      const goals = { ArrowLeft: range[side] - far, ArrowRight: range[side] + far, Home: 0, End: this.clock.frames - 1 };
-      if (!(event.key in goals)) return;
-      event.preventDefault();
-      event.stopPropagation();
-      this.#move(side, goals[event.key]);
+      const to = (/** @type {number} */ frame) => () => this.#move(side, frame);
+      answerKey(event, { ArrowLeft: to(range[side] - far), ArrowRight: to(range[side] + far), Home: to(0), End: to(this.clock.frames - 1) });
     });
     return handle;
   }

@@ -1,12 +1,12 @@
 // @ts-check
+/** Figures: a clip plays under the pointer and by keys, its preview is replaced by the original, and code can be copied. */
+
+import { copyText } from "./copied.js";
+import { askFile, onKernel } from "./kernel_files.js";
+import { made } from "./table_element.js";
+import { videoKeys } from "./video_keys.js";
+
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
-const KEYS = "Space play, pause · ← → one frame · Shift ← → ten · Home first · End last · L loop · ? these keys";
-
-/** @param {string} tag @param {string} text */
-function labelled(tag, text) {
-  return Object.assign(document.createElement(tag), { textContent: text });
-}
-
 /** @param {HTMLVideoElement} video */
 function hover(video) {
   const end = () => { if ("rbHover" in video.dataset) video.pause(); };
@@ -22,48 +22,13 @@ function hover(video) {
   new IntersectionObserver(seen => { if (!seen[0].isIntersecting) video.pause(); }).observe(video);
 }
 
-/** @param {HTMLVideoElement} video @param {HTMLElement} root @param {HTMLElement} says */
-function keys(video, root, says) {
-  const rate = Number(root.dataset.rbRate), last = Number(root.dataset.rbFrames) - 1;
-  let loops = true;
-  // A clip that loops takes its last frame for its end, and jumps to the first.
-  video.addEventListener("play", () => { video.loop = loops; });
-  /** @param {number} frame */
-  const go = frame => {
-    const to = Math.min(Math.max(frame, 0), last);
-    video.pause();
-    video.loop = false;
-    if (at() !== to) video.currentTime = (to + 0.5) / rate;
-    says.textContent = `frame ${to + 1} of ${last + 1} · ${(to / rate).toFixed(2)} s`;
-  };
-  // A clip that shows its last frame is at its end, after the frame.
-  const at = () => Math.min(Math.floor(video.currentTime * rate + 0.001), last);
-  root.addEventListener("keydown", event => {
-    if (event.target !== video || event.altKey || event.ctrlKey || event.metaKey) return;
-    const step = event.shiftKey ? 10 : 1;
-    /** @type {Record<string, () => void>} */
-    /** @type {Record<string, (() => void) | undefined>} */
-    const does = {
-      " ": () => { video.paused ? video.play() : video.pause(); },
-      ArrowLeft: () => go(at() - step), ArrowRight: () => go(at() + step),
-      Home: () => go(0), End: () => go(last),
-      l: () => { loops = !loops; if (!video.paused) video.loop = loops; says.textContent = loops ? "loops" : "plays once"; },
-      "?": () => { says.textContent = says.textContent === KEYS ? "" : KEYS; },
-    };
-    const act = does[event.key];
-    if (act) event.preventDefault();
-    if (act || event.key.length === 1) event.stopPropagation();
-    if (act) act();
-  }, true);
-}
-
 /** @typedef {HTMLVideoElement | HTMLImageElement} Media */
 
 /** @param {Media} media @param {HTMLElement} root */
 function save(media, root) {
   if (!media.src.startsWith("data:") || !root.dataset.rbSave) return null;
   const preview = root.dataset.rbPreview ? `Save preview (${root.dataset.rbPreview})` : "Save preview";
-  const link = /** @type {HTMLAnchorElement} */ (labelled("a", "rbWhole" in root.dataset ? "Save" : preview));
+  const link = /** @type {HTMLAnchorElement} */ (made("a", {}, "rbWhole" in root.dataset ? "Save" : preview));
   link.href = media.src;
   link.download = root.dataset.rbSave;
   root.querySelector(".rb-actions")?.prepend(link);
@@ -90,8 +55,9 @@ function upgrade(media, root, link) {
   /** @param {boolean} isPreview */
   const toggleNote = (isPreview) => root.querySelectorAll("[data-rb-note]").forEach((note) => note.closest(".rb-word")?.toggleAttribute("hidden", !isPreview));
   let inView = false, isThere = false;
-  /** @param {string | null} url */
-  const answer = (url) => {
+  const ask = async () => {
+    if (!inView || isThere || !root.isConnected) return;
+    const { url } = await askFile({ key, row: Number(row) });
     if (!url || isThere) return;
     isThere = true;
     Object.assign(link, { href: url, textContent: "Save", download: root.dataset.rbName });
@@ -107,9 +73,6 @@ function upgrade(media, root, link) {
     else trial.addEventListener("load", show, { once: true });
     trial.src = url;
   };
-  const ask = () => {
-    if (inView && !isThere && root.isConnected) dispatchEvent(new CustomEvent("reelbook:want", { detail: { key, row: Number(row), place: 0, answer }, cancelable: true }));
-  };
   const gone = () => {
     if (!isThere) return;
     isThere = false;
@@ -118,41 +81,26 @@ function upgrade(media, root, link) {
     delete root.dataset.rbShows;
     toggleNote(true);
   };
-  addEventListener("reelbook:here", (event) => { if (/** @type {CustomEvent} */ (event).detail.key === key) ask(); });
-  addEventListener("reelbook:gone", (event) => { if (/** @type {CustomEvent} */ (event).detail.key === key) gone(); });
+  onKernel(key, ask);
+  onKernel(key, gone, "gone");
   new IntersectionObserver((seen) => { inView = seen[0].isIntersecting; ask(); }).observe(media);
-}
-
-/** @param {Element} code */
-function copy(code) {
-  const button = labelled("button", "Copy");
-  button.addEventListener("click", async () => {
-    const text = code.textContent ?? "";
-    try {
-      await navigator.clipboard.writeText(text);
-      button.textContent = "Copied";
-    } catch {
-      getSelection()?.selectAllChildren(code);
-      button.textContent = document.execCommand("copy") ? "Copied" : "Selected";
-    }
-    setTimeout(() => { button.textContent = "Copy"; }, 1500);
-  });
-  code.closest("pre")?.before(button);
 }
 
 for (const found of document.querySelectorAll("[data-rb-figure]:not([data-rb-ready])")) {
   const root = /** @type {HTMLElement} */ (found);
   root.dataset.rbReady = "";
-  const says = labelled("div", "");
-  says.setAttribute("role", "status");
+  const says = made("div", { role: "status" });
   const video = root.querySelector("video"), media = video ?? root.querySelector("img[data-rb-media]");
   root.querySelector("figcaption")?.append(says);
   const link = media && save(/** @type {Media} */ (media), root);
   if (link) upgrade(/** @type {Media} */ (media), root, link);
-  root.querySelectorAll("pre > code").forEach(copy);
+  for (const code of root.querySelectorAll("pre > code")) {
+    const button = made("button", { onclick: () => copyText(button, code.textContent ?? "", code) }, "Copy");
+    code.closest("pre")?.before(button);
+  }
   if (!video) continue;
   const broken = () => { says.textContent = "This browser cannot play it; the pictures show what is in it."; };
   video.error ? broken() : video.addEventListener("error", broken);
   hover(video);
-  keys(video, root, says);
+  videoKeys(video, { rate: Number(root.dataset.rbRate), frames: Number(root.dataset.rbFrames) }, says);
 }

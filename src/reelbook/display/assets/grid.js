@@ -17,7 +17,7 @@ import { made } from "./table_element.js";
 /** @typedef {{row: number, codes: number[], name: string, label: string, price: string, state: string}} Run */
 /** @typedef {{model: string, axes: {name: string, values: string[], bare: string[]}[], runs: Run[]}} Group */
 
-const STILLS = "Run the cell again to play the clips; these are stills.";
+const STILLS_ONLY = "Run the cell again to play the clips; these are stills.";
 const BUSY = "It comes as soon as the kernel has time.";
 
 /** A grid of clips. */
@@ -64,7 +64,7 @@ export class Grid {
       this.group.append(this.absent);
       this.group.addEventListener("keydown", (event) => keys(event, this.clock));
     }
-    const forget = [watchPage(this.clock), onKernel(this.key, () => this.#retry()), this.#onCells()];
+    const forget = [watchPage(this.clock), onKernel(this.key, () => this.#retry()), onKernel(this.key, (detail) => this.#onCells(detail), "cells")];
     this.close = () => {
       forget.forEach((action) => action());
       this.view.stop();
@@ -148,29 +148,21 @@ export class Grid {
     box.addEventListener("click", () => { if (this.held.view !== "one") this.#enlarge(row); });
     const name = figure.querySelector("figcaption b");
     if (name) {
-      const button = made("button", { type: "button", class: "rb-name", title: "Show it large" }, name.textContent ?? "");
-      button.addEventListener("click", () => this.#enlarge(row));
+      const button = made("button", { type: "button", class: "rb-name", title: "Show it large", onclick: () => this.#enlarge(row) }, name.textContent ?? "");
       name.replaceWith(button);
     }
     this.picks.add(row, figure);
   }
 
-  /** Cells that the kernel replaces while a sweep runs. */
-  #onCells() {
-    const self = new WeakRef(this);
-    const listener = (/** @type {Event} */ event) => {
-      const here = self.deref();
-      const { key, cells } = /** @type {CustomEvent} */ (event).detail;
-      if (here?.root.isConnected && key === here.key) cells.forEach((/** @type {any} */ { row, html, run }) => here.replace(row, html, run));
-    };
-    addEventListener("reelbook:cells", listener);
-    return () => removeEventListener("reelbook:cells", listener);
+  /** Cells that the kernel replaces while a sweep runs. @param {{cells: {row: number, html: string, run: Run}[]}} detail */
+  #onCells({ cells }) {
+    if (this.root.isConnected) cells.forEach(({ row, html, run }) => this.replace(row, html, run));
   }
 
   /** Say once for all clips that nobody sends their files, and hide the buttons that would move nothing. @param {boolean} isAbsent */
   #setAbsent(isAbsent) {
     this.root.toggleAttribute("data-absent", isAbsent);
-    this.absent.textContent = isAbsent ? STILLS : "";
+    this.absent.textContent = isAbsent ? STILLS_ONLY : "";
   }
 
   #retry() {
@@ -185,10 +177,9 @@ export class Grid {
     this.root.dataset.tabs = "";
     const list = made("div", { role: "tablist", "aria-label": "Parts of the grid" });
     const tabs = parts.map((part, place) => {
-      const tab = made("button", { type: "button", role: "tab" }, made("bdi", {}, part.dataset.rbPart ?? ""));
+      const tab = made("button", { type: "button", role: "tab", onclick: () => choose(place) }, made("bdi", {}, part.dataset.rbPart ?? ""));
       part.setAttribute("role", "tabpanel");
       part.setAttribute("aria-label", part.dataset.rbPart ?? "");
-      tab.addEventListener("click", () => choose(place));
       tab.addEventListener("keydown", (event) => {
         const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
         if (!step) return;

@@ -1,6 +1,7 @@
 // @ts-check
 /** Which runs of a grid are ticked. There are no ticks until a kernel says that it listens. */
 
+import { onKernel } from "./kernel_files.js";
 import { Picked } from "./picked.js";
 import { made } from "./table_element.js";
 
@@ -18,15 +19,7 @@ export class Picks {
     this.nodes = [this.count, this.copy];
     this.picked = new Picked(names, () => this.draw());
     grid.root.addEventListener("keydown", (event) => this.#key(event));
-    const self = new WeakRef(this);
-    const said = (/** @type {Event} */ event) => {
-      const here = self.deref();
-      if (!here) return removeEventListener("reelbook:said", said);
-      const { key, said: words } = /** @type {CustomEvent} */ (event).detail;
-      if (key === here.picked.key) here.count.textContent = words;
-      return undefined;
-    };
-    addEventListener("reelbook:said", said);
+    onKernel(names.key, ({ said }) => { this.count.textContent = said; }, "said");
   }
 
   /** @param {number} row @param {HTMLElement} figure */

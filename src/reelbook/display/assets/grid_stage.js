@@ -132,9 +132,8 @@ export class Stage {
 
   /** Runs that no axis tells apart. @param {import("./grid.js").Group} group @param {import("./grid.js").Run} run */
   #list(group, run) {
-    const select = /** @type {HTMLSelectElement} */ (made("select", { "aria-label": "run" }));
+    const select = /** @type {HTMLSelectElement} */ (made("select", { "aria-label": "run", onchange: () => this.open(Number(select.value)) }));
     for (const { row, name } of group.runs) select.append(made("option", { value: String(row), ...(row === run.row ? { selected: "" } : {}) }, name));
-    select.addEventListener("change", () => this.open(Number(select.value)));
     return made("fieldset", { class: "rb-axis" }, made("legend", {}, "run"), select);
   }
 

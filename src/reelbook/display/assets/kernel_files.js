@@ -5,32 +5,40 @@ export const ASK_AGAIN = "Run the cell again to see it here.";
 const WAITING = 400; // Milliseconds after which it is said that the kernel is busy.
 
 /**
- * The file of a row, in full or as a small copy of a clip; `wait` is called when it takes long. Resolves with words where nobody answers.
+ * A file of a row, in full or as a small copy of a clip; `wait` is called when it takes long. Resolves with words where nobody answers.
  * @param {{key: string, row: number, place?: number, copy?: "preview"}} wanted @param {() => void} [wait]
- * @returns {Promise<import("./clock_clip.js").Source & {blob?: Blob}>}
+ * @returns {Promise<{url?: string, words?: string, found?: any}>}
  */
-export function bringFile({ key, row, place = 0, copy }, wait = () => {}) {
+export function askFile({ key, row, place = 0, copy }, wait = () => {}) {
   return new Promise((resolve) => {
     const timer = setTimeout(wait, WAITING);
     /** @param {string | null} url @param {string} words @param {any} found */
-    const answer = async (url, words = "", found = null) => {
+    const answer = (url, words = "", found = null) => {
       clearTimeout(timer);
-      if (!url || !found) return resolve({ words: words || ASK_AGAIN });
-      const { index, times } = found;
-      const blob = await found.blob;
-      const bytes = index && blob ? new Uint8Array(await blob.arrayBuffer()) : null;
-      resolve({ url, blob, index, times, bytes });
+      resolve(url ? { url, found } : { words: words || ASK_AGAIN });
     };
     const isTaken = key && !dispatchEvent(new CustomEvent("reelbook:want", { detail: { key, row, place, copy, answer }, cancelable: true }));
     if (!isTaken) answer(null);
   });
 }
 
-/** Calls back when the connection of a key is there; it may come after the page. @param {string} key @param {() => void} action @returns {() => void} Forget it. */
-export function onKernel(key, action) {
-  const listener = (/** @type {Event} */ event) => { if (/** @type {CustomEvent} */ (event).detail.key === key) action(); };
-  addEventListener("reelbook:here", listener);
-  return () => removeEventListener("reelbook:here", listener);
+/** The same with the bytes of a clip, to be decoded. @param {Parameters<typeof askFile>[0]} wanted @param {() => void} [wait] @returns {Promise<import("./clock_clip.js").Source & {blob?: Blob}>} */
+export async function bringFile(wanted, wait) {
+  const { url, words = ASK_AGAIN, found } = await askFile(wanted, wait);
+  if (!url || !found) return { words };
+  const { index, times } = found, blob = await found.blob;
+  const bytes = index && blob ? new Uint8Array(await blob.arrayBuffer()) : null;
+  return { url, blob, index, times, bytes };
+}
+
+/**
+ * Calls back at an event of the connection of a key: by default when it is there, which may be after the page.
+ * @param {string} key @param {(detail: any) => void} action @param {"here" | "gone" | "cells" | "said" | "told"} [what] @returns {() => void} Forget it.
+ */
+export function onKernel(key, action, what = "here") {
+  const listener = (/** @type {any} */ { detail }) => { if (detail.key === key) action(detail); };
+  addEventListener(`reelbook:${what}`, listener);
+  return () => removeEventListener(`reelbook:${what}`, listener);
 }
 
 /**

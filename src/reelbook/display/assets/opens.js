@@ -1,10 +1,8 @@
 // @ts-check
 /** Posters that open: a click plays the clip in the place of its poster, or below a row of small posters. */
 
-import { detail, isFilm, player } from "./player.js";
+import { detail, isFilm, LARGE, player } from "./player.js";
 import { made } from "./table_element.js";
-
-const LARGE = [480, 320];
 
 /** @param {HTMLImageElement} poster */
 function opens(poster) {

@@ -1,10 +1,11 @@
 // @ts-check
 /** A clip or a picture in the place of its poster: the original if a kernel can send it, else the copy in the page. */
 
+import { ASK_AGAIN, askFile } from "./kernel_files.js";
 import { dotted, made } from "./table_element.js";
 
-const EXPLAIN_AFTER = 300; // Milliseconds after which a message explains that a clip is being loaded.
 const LATER = "It comes as soon as the kernel has time. If the kernel was restarted, run the cell again.";
+export const LARGE = [480, 320]; // Pixels that the player of a poster has at most.
 const FILM = /\.(mp4|m4v|mov|webm|mkv)$/i;
 
 /** @param {string} path */
@@ -46,14 +47,33 @@ export function player(wanted, [width, height], poster) {
   };
   if (wanted.known) show(wanted.known, wanted.isPreview);
   if (wanted.known && !wanted.isPreview) return slot;
-  ask(wanted, (url, words) => {
-    if (url) return show(url, false);
+  /** @param {string} words */
+  const explain = (words) => {
     if (wanted.known) return;
-    note.textContent = words || `The ${isFilm(wanted.path) ? "clip" : "picture"} is at ${wanted.path}; run the cell again to see it here.`;
+    note.textContent = words;
     // A poster blown up to the size of a player says no more than the poster.
     slot.classList.add("rb-told");
+  };
+  askFile(wanted, () => explain(LATER)).then(({ url, words = "" }) => {
+    const where = `The ${isFilm(wanted.path) ? "clip" : "picture"} is at ${wanted.path}; run the cell again to see it here.`;
+    if (url) show(url, false);
+    else explain(words === ASK_AGAIN ? where : words);
   });
   return slot;
+}
+
+/**
+ * Players of the files of one entry of a payload, side by side.
+ * @param {{payload: any, posters: import("./table_posters.js").Posters}} shown @param {{at: number, row: number, files: string[], label: string}} entry
+ */
+export function players({ payload, posters }, { at, row, files, label }) {
+  const [width, height] = posters.sizeOf(at);
+  const shrink = Math.min(LARGE[0] / width, LARGE[1] / height);
+  return files.map((path, place) => {
+    const known = payload.clips[at]?.[place] || null;
+    const isPreview = Boolean(payload.previews?.[at]?.includes(place));
+    return player({ key: payload.key, row, place, path, label, known, isPreview }, [width * shrink, height * shrink], place === 0 ? posters.picture(at) : []);
+  });
 }
 
 /**
@@ -61,8 +81,7 @@ export function player(wanted, [width, height], poster) {
  * @param {string} label @param {HTMLElement[]} players @param {() => void} close
  */
 export function detail(label, players, close) {
-  const button = made("button", { type: "button", class: "rb-close", "aria-label": "Close" }, "×");
-  button.addEventListener("click", close);
+  const button = made("button", { type: "button", class: "rb-close", "aria-label": "Close", onclick: close }, "×");
   const node = made("div", { class: "rb-open rb-detail", role: "group", "aria-label": label || "Run" }, button);
   if (players.length) node.append(made("div", { class: "rb-films" }, ...players), made("p", {}, dotted(label)));
   return node;
@@ -78,15 +97,4 @@ function media(url, wanted, at, fail) {
   video.addEventListener("error", () => fail(`This browser cannot play ${wanted.path}.`));
   if (!matchMedia("(prefers-reduced-motion: reduce)").matches) video.play().catch(() => null);
   return video;
-}
-
-/** Request a file with the event `reelbook:want`; the callback receives its address, or null and the reason. @param {Wanted} wanted @param {(url: string | null, words: string) => void} show */
-function ask({ key, row, place }, show) {
-  let isAnswered = false;
-  const answer = (/** @type {string | null} */ url, words = "") => {
-    isAnswered = true;
-    show(url, words);
-  };
-  const isTaken = !dispatchEvent(new CustomEvent("reelbook:want", { detail: { key, row, place, answer }, cancelable: true }));
-  setTimeout(() => isAnswered || show(null, isTaken ? LATER : ""), isTaken ? EXPLAIN_AFTER : 0);
 }

@@ -8,15 +8,14 @@
 
 import { Picked } from "./picked.js";
 import { isSaidBy, PlotCard } from "./plot_card.js";
-import { detail, isFilm, player } from "./player.js";
-import { made } from "./table_element.js";
+import { detail, isFilm, players } from "./player.js";
+import { made, shaped } from "./table_element.js";
 import { Posters } from "./table_posters.js";
 import { unpacked } from "./table_query.js";
 
 const NEAR = 14; // Pixels of the drawing within which a point is meant.
 const NEAR_FINGER = 24;
 const DRAG = 5; // Pixels after which a press is a frame.
-const PLOT_PLAYER = [480, 320];
 const RING = 7, SMALL_RING = 3;
 const MANY = 400; // Points that are drawn smaller, and so are their rings.
 const SHARES = 10_000;
@@ -76,10 +75,9 @@ export class Plot {
     });
     // Its height is reserved, so that nothing moves when something is selected.
     this.stack.after(made("div", { class: "rb-bar" }, this.count, this.clear));
-    this.cursor = made("button", { type: "button", class: "rb-cursor", "aria-expanded": "false" });
+    this.cursor = made("button", { type: "button", class: "rb-cursor", "aria-expanded": "false", onclick: () => this.open(this.current) });
     this.cursor.addEventListener("focus", () => this.cursor?.matches(":focus-visible") && this.#goTo(this.current));
     this.cursor.addEventListener("blur", () => this.card.hide());
-    this.cursor.addEventListener("click", () => this.open(this.current));
     this.card = new PlotCard(this);
     this.voice = made("span", { class: "rb-hidden", role: "status" });
     this.stack.append(this.cursor, this.card.node, this.voice);
@@ -331,7 +329,8 @@ export class Plot {
     this.card.hide();
     this.opened = point;
     const files = this.files[point] ?? [];
-    const node = detail(this.lineOf(point), files.map((path, place) => this.#slot(point, path, place)), () => this.close());
+    const label = `${isFilm(files[0] ?? "") ? "" : "Picture, "}${this.captions[point] || this.lineOf(point)}`;
+    const node = detail(this.lineOf(point), players(this, { at: point, row: this.rows[point], files, label }), () => this.close());
     if (!files.length) node.append(made("p", {}, `${this.lineOf(point)}. It has no file.`));
     this.pick = made("button", { type: "button", class: "rb-pick", "aria-pressed": String(this.picked.rows.has(this.rows[point])) }, "Select");
     this.pick.addEventListener("click", () => this.#toggle(point));
@@ -339,17 +338,6 @@ export class Plot {
     this.stage?.replaceChildren(node);
     this.#mark();
     node.scrollIntoView?.({ block: "nearest" });
-  }
-
-  /** @param {number} point @param {string} path @param {number} place */
-  #slot(point, path, place) {
-    const [width, height] = this.posters.sizeOf(point);
-    const shrink = Math.min(PLOT_PLAYER[0] / width, PLOT_PLAYER[1] / height);
-    const wanted = {
-      key: this.payload.key, row: this.rows[point], place, path, label: `${isFilm(path) ? "" : "Picture, "}${this.captions[point] || this.lineOf(point)}`,
-      known: this.payload.clips[point]?.[place] || null, isPreview: Boolean(this.payload.previews?.[point]?.includes(place)),
-    };
-    return player(wanted, [width * shrink, height * shrink], place === 0 ? this.posters.picture(point) : []);
   }
 
   /** Take the player away. @param {boolean} isByUser Whether the focus goes back to the point. */
@@ -361,14 +349,6 @@ export class Plot {
     this.#mark();
     if (isByUser) this.cursor?.focus({ preventScroll: true });
   }
-}
-
-/** An element of an SVG. @param {string} tag @param {Record<string, string>} attributes @param {Element[]} children */
-function shaped(tag, attributes, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
 }
 
 for (const root of document.querySelectorAll("[data-rb-plot]:not([data-rb-live])")) {

@@ -5,6 +5,7 @@
  */
 
 import { bytesOf } from "./clock_clip.js";
+import { copyText } from "./copied.js";
 
 /** Open the fold that the address names. */
 function unfold() {
@@ -12,20 +13,6 @@ function unfold() {
   if (!(found instanceof HTMLDetailsElement)) return;
   found.open = true;
   found.scrollIntoView({ block: "nearest" });
-}
-
-/** @param {HTMLButtonElement} button */
-async function copy(button) {
-  const code = /** @type {HTMLElement} */ (button.parentElement?.querySelector("code"));
-  try {
-    await navigator.clipboard.writeText(code.textContent ?? "");
-    button.textContent = "Copied";
-  } catch {
-    // Some browsers do not let a page from the disk copy; then it is selected, and one key away.
-    getSelection()?.selectAllChildren(code);
-    button.textContent = "Selected";
-  }
-  setTimeout(() => (button.textContent = "Copy"), 2000);
 }
 
 /** Files that only a comparison has, by row and place. @type {Record<string, {url: string, index: any, times: number[] | null}>} */
@@ -64,5 +51,6 @@ addEventListener("hashchange", unfold);
 unfold();
 for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll("[data-copy]"))) {
   button.hidden = false;
-  button.addEventListener("click", () => copy(button));
+  const code = /** @type {HTMLElement} */ (button.parentElement?.querySelector("code"));
+  button.addEventListener("click", () => copyText(button, code.textContent ?? "", code));
 }

@@ -7,8 +7,7 @@
  */
 
 import { made } from "./table_element.js";
-import { isFilm } from "./player.js";
-import { Player } from "./table_player.js";
+import { detail, isFilm, players } from "./player.js";
 import { Posters } from "./table_posters.js";
 import { Selection } from "./table_selection.js";
 import { asked, Column, summed, unpacked } from "./table_query.js";
@@ -46,7 +45,7 @@ export class Table {
     this.view = [];
     /** @type {Map<number, HTMLElement>} */
     this.rows = new Map();
-    /** @type {Map<number, Player>} */
+    /** What is open below the table, and where the focus was before. @type {Map<number, {node: HTMLElement, opener: Element | null}>} */
     this.players = new Map();
     /** @type {{column: Column | null, direction: number}} */
     this.sort = { column: null, direction: 1 };
@@ -64,8 +63,7 @@ export class Table {
     );
     this.filter.addEventListener("input", () => this.update());
     this.menu = made("div", { class: "rb-menu", hidden: "" });
-    this.chooser = made("button", { type: "button", "aria-expanded": "false", class: "rb-chooser" }, "Columns");
-    this.chooser.addEventListener("click", () => this.#toggleMenu());
+    this.chooser = made("button", { type: "button", "aria-expanded": "false", class: "rb-chooser", onclick: () => this.#toggleMenu() }, "Columns");
     this.voice = made("span", { class: "rb-hidden", role: "status" });
     this.summary.before(made("div", { class: "rb-bar" }, this.filter, this.chooser, (this.more = made("span", { class: "rb-further" }))), this.menu, this.voice);
     this.stage = made("div", { class: "rb-stage" });
@@ -102,8 +100,7 @@ export class Table {
     const cells = this.#visibleColumns().map((column) => {
       const isSorted = this.sort.column === column;
       const arrow = made("span", { class: "rb-arrow", "aria-hidden": "true" }, isSorted ? (this.sort.direction > 0 ? "▲" : "▼") : "");
-      const button = made("button", { type: "button", title: column.name }, made("bdi", {}, column.name || "row"), arrow);
-      button.addEventListener("click", () => this.#sortBy(column));
+      const button = made("button", { type: "button", title: column.name, onclick: () => this.#sortBy(column) }, made("bdi", {}, column.name || "row"), arrow);
       const state = isSorted ? (this.sort.direction > 0 ? "ascending" : "descending") : "none";
       return made("th", { scope: "col", "aria-sort": state, class: column.isRight ? "rb-right" : "" }, button);
     });
@@ -132,9 +129,8 @@ export class Table {
   /** @param {HTMLElement} menu */
   #fillMenu(menu) {
     const boxes = this.columns.map((column) => {
-      const box = /** @type {HTMLInputElement} */ (made("input", { type: "checkbox" }));
+      const box = /** @type {HTMLInputElement} */ (made("input", { type: "checkbox", onchange: () => this.#choose(column, box.checked) }));
       box.checked = column.isVisible;
-      box.addEventListener("change", () => this.#choose(column, box.checked));
       return made("label", {}, box, made("bdi", {}, column.name || "row"));
     });
     const reset = made("button", { type: "button" }, "Reset");
@@ -321,13 +317,16 @@ export class Table {
 
   /** @param {number} row @param {string} words Show its files below the table, and a text where one was asked for. */
   open(row, words = "") {
-    const [before, player] = [this.players.get(row), new Player(this, row, words)];
-    this.players.set(row, player);
-    if (before) before.node.replaceWith(player.node);
-    else this.stage?.append(player.node);
+    const before = this.players.get(row);
+    const label = this.captions[row];
+    const node = detail(label, players(this, { at: row, row, files: this.files[row] ?? [], label }), () => this.close(row));
+    if (words) node.append(made("div", { class: "rb-words", tabindex: "0" }, made("bdi", {}, words)));
+    this.players.set(row, { node, opener: document.activeElement });
+    if (before) before.node.replaceWith(node);
+    else this.stage?.append(node);
     this.rows.get(row)?.querySelector(".rb-poster")?.setAttribute("aria-expanded", "true");
     this.#share();
-    player.node.scrollIntoView?.({ block: "nearest" });
+    node.scrollIntoView?.({ block: "nearest" });
   }
 
   /** Two or more stand beside each other. */
@@ -338,7 +337,7 @@ export class Table {
   /** @param {number} row Take the players of a row away, and give the focus back. */
   close(row) {
     const poster = /** @type {HTMLElement | null | undefined} */ (this.rows.get(row)?.querySelector(".rb-poster"));
-    const opener = this.players.get(row)?.opener;
+    const opener = /** @type {HTMLElement | null | undefined} */ (this.players.get(row)?.opener);
     this.players.get(row)?.node.remove();
     this.players.delete(row);
     poster?.setAttribute("aria-expanded", "false");

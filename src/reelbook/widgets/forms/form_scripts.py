@@ -93,8 +93,7 @@ def pack_studio_script() -> tuple[str, bytes]:
             *map(minify_style, ("clock.css", "compare.css")),
         ]
     )
-    # Runs are compared in the viewer of `rb.compare`, which is in another package.
-    text = bundle_scripts("compare.js") + bundle_scripts("studio.js", package=PACKAGE)
-    source = f"{_format_constants({'STUDIO_STYLE': style})}{text}export default {{ render: (view) => renderStudio(view, CompareViewer) }};\n"
+    text = bundle_scripts("studio.js", package=PACKAGE)
+    source = f"{_format_constants({'STUDIO_STYLE': style})}{text}export default {{ render: renderStudio }};\n"
     packed = gzip.compress(source.encode(), 9, mtime=0)
     return hashlib.sha256(packed).hexdigest()[:16], packed

@@ -1,12 +1,15 @@
 // @ts-check
 /** A form: its head, its fields, what it costs and does, and its runs. */
 import { makeRunButton } from "./form_button.js";
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { FieldPlaces, makeField } from "./form_fields.js";
 import { canInsertCell, insertCell } from "./form_insert.js";
+import { KERNEL_ENDED } from "./form_kernel.js";
 import { FormLink } from "./form_link.js";
+import { hideTwin, widgetRoot } from "./form_root.js";
 import { makeRuns } from "./form_runs.js";
 import { makeSweep } from "./form_sweep.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @param {{model: any, el: HTMLElement}} view */
 function renderForm({ model, el }) {
@@ -22,9 +25,9 @@ function renderForm({ model, el }) {
     const id = `${name}-${number}`;
     const place = { node, path: [node.name], link, id, labelledBy: `${id}-label`, change: (/** @type {any} */ value) => {
       link.edit(node.name, value);
-      field.touch();
+      field.touch(value);
     } };
-    const field = formField(place);
+    const field = { ...makeField(place), node };
     return field;
   });
   const open = drawn.filter((/** @type {any} */ field) => !field.node.folded);
@@ -33,18 +36,15 @@ function renderForm({ model, el }) {
   const runs = makeRuns(link);
   const foot = formFoot(link, name, { sweep: sweep.button, said: runs.said, pressed: runs.awaited });
   const results = formResults(sweep, runs);
-  const trouble = dom("p", { class: "rbf-problem", role: "alert", hidden: true });
-  const others = dom("p", { class: "rbf-caption", hidden: true });
-  const root = dom("div", { class: "rb rbf rbf-form mathjax_ignore tex2jax_ignore", role: "form", "aria-label": sheet.title, "data-lm-suppress-shortcuts": "true" },
-    dom("style", { text: FORM_STYLE }),
-    dom("div", { class: "rbf-body" },
-      dom("div", { class: "rbf-inputs" },
+  const trouble = made("p", { class: "rbf-problem", role: "alert", hidden: true });
+  const others = made("p", { class: "rbf-caption", hidden: true });
+  const root = widgetRoot(FORM_STYLE, { class: "rbf-form", role: "form", "aria-label": sheet.title },
+    made("div", { class: "rbf-body" },
+      made("div", { class: "rbf-inputs" },
         formHead(sheet),
-        dom("div", { class: "rbf-fields" }, ...open.map((/** @type {any} */ field) => field.el)),
+        made("div", { class: "rbf-fields" }, ...open.map((/** @type {any} */ field) => field.el)),
         fold?.el, others, trouble, foot.el, sweep.el),
       results.el));
-  // What is typed here is no command for the notebook around it.
-  for (const kind of ["keydown", "keyup", "keypress", "paste", "copy", "cut", "dragstart"]) root.addEventListener(kind, (event) => event.stopPropagation());
   formCatches(root);
   // Whatever is pressed next, here or elsewhere, is about what was typed.
   root.addEventListener("focusout", () => link.flush());
@@ -77,14 +77,14 @@ function renderForm({ model, el }) {
       for (const field of drawn) rendered[field.node.name] = JSON.stringify(link.draft[field.node.name]) ?? "";
       foot.update([]);
     }),
-    link.on("ended", update),
-    link.on("trouble", (/** @type {any} */ said) => {
-      trouble.textContent = said.trouble;
-      trouble.hidden = !said.trouble;
+    link.on("ended", () => {
+      trouble.textContent = link.hasEnded ? KERNEL_ENDED : "";
+      trouble.hidden = !link.hasEnded;
+      update();
     }),
   ];
   show();
-  const unhide = formOutput(model.get("twin"));
+  const unhide = hideTwin(model.get("twin"), FORM_OUTPUT);
   el.append(root);
   link.ask({ do: "here", view: link.view });
   return () => {
@@ -100,33 +100,20 @@ function renderForm({ model, el }) {
   };
 }
 
-/** A field of the form itself: what was typed into it marks it at once. @param {any} place */
-function formField(place) {
-  const field = makeField(place);
-  return { ...field, node: place.node, touch: () => {
-    const value = place.link.draft[place.node.name];
-    const mark = /** @type {HTMLElement | null} */ (field.el.querySelector(":scope > .rbf-label .rbf-changed"));
-    const reset = /** @type {HTMLElement | null} */ (field.el.querySelector(":scope > .rbf-label .rbf-reset"));
-    const isChanged = value !== undefined && !place.node.required && JSON.stringify(value) !== JSON.stringify(place.node.default);
-    if (mark) mark.hidden = !isChanged;
-    if (reset) reset.hidden = value === undefined || place.node.required === true;
-  } };
-}
-
 /** @param {any} sheet */
 function formHead(sheet) {
-  return dom("div", { class: "rbf-head" },
-    dom("div", {}, dom("b", { text: sheet.title }), dom("span", { class: "rbf-caption", text: ` ${sheet.model}` })),
-    sheet.purpose ? dom("div", { class: "rbf-caption", text: sheet.purpose }) : null);
+  return made("div", { class: "rbf-head" },
+    made("div", {}, made("b", { text: sheet.title }), made("span", { class: "rbf-caption", text: ` ${sheet.model}` })),
+    sheet.purpose ? made("div", { class: "rbf-caption", text: sheet.purpose }) : null);
 }
 
 /** Advanced fields, folded. @param {any[]} fields */
 function formFold(fields) {
   if (!fields.length) return null;
-  const count = dom("span", { class: "rbf-caption" });
-  const el = /** @type {HTMLDetailsElement} */ (dom("details", { class: "rbf-fold" },
-    dom("summary", {}, dom("span", { text: "More settings" }), count),
-    dom("div", { class: "rbf-fields" }, ...fields.map((field) => field.el))));
+  const count = made("span", { class: "rbf-caption" });
+  const el = /** @type {HTMLDetailsElement} */ (made("details", { class: "rbf-fold" },
+    made("summary", {}, made("span", { text: "More settings" }), count),
+    made("div", { class: "rbf-fields" }, ...fields.map((field) => field.el))));
   const names = new Set(fields.map((field) => field.node.name));
   let wrong = 0;
   return { el, update(/** @type {any[]} */ problems, /** @type {Record<string, any>} */ draft) {
@@ -141,8 +128,8 @@ function formFold(fields) {
 
 /** What was made, beside the inputs where there is room: the sweeps and the runs, what was started last first. @param {any} sweep @param {any} runs */
 function formResults(sweep, runs) {
-  const empty = dom("p", { class: "rbf-empty rbf-caption", text: "Results appear here." });
-  const el = dom("div", { class: "rbf-results" }, empty, sweep.results, runs.el);
+  const empty = made("p", { class: "rbf-empty rbf-caption", text: "Results appear here." });
+  const el = made("div", { class: "rbf-results" }, empty, sweep.results, runs.el);
   const show = () => { empty.hidden = !sweep.results.hidden || !runs.el.hidden; };
   const seen = new MutationObserver(show);
   for (const part of [sweep.results, runs.el]) seen.observe(part, { attributeFilter: ["hidden"] });
@@ -158,16 +145,16 @@ function formResults(sweep, runs) {
  * @param {any} link @param {string} name @param {{sweep: HTMLElement, said: HTMLElement, pressed: () => void}} parts
  */
 function formFoot(link, name, { sweep, said, pressed }) {
-  const why = dom("span", { class: "rbf-why", id: `${name}-why`, role: "status" });
-  const lines = dom("table", { class: "rbf-lines" });
-  const source = dom("summary", {});
-  const price = dom("details", { class: "rbf-price" }, source, lines);
-  const copy = dom("button", { type: "button", class: "rbf-quiet", text: "Copy code" });
-  const insert = dom("button", { type: "button", class: "rbf-quiet", text: "Insert cell", title: "A new cell below with this code", hidden: !canInsertCell(link.model) });
-  const copied = dom("span", { class: "rbf-caption", role: "status" });
-  const code = /** @type {HTMLTextAreaElement} */ (dom("textarea", { class: "rbf-code", readonly: true, rows: "3", "aria-label": "Code", hidden: true }));
+  const why = made("span", { class: "rbf-why", id: `${name}-why`, role: "status" });
+  const lines = made("table", { class: "rbf-lines" });
+  const source = made("summary", {});
+  const price = made("details", { class: "rbf-price" }, source, lines);
+  const copy = quietButton("Copy code", () => ask("copy"));
+  const insert = quietButton("Insert cell", () => ask("insert"), { title: "A new cell below with this code", hidden: !canInsertCell(link.model) });
+  const copied = made("span", { class: "rbf-caption", role: "status" });
+  const code = /** @type {HTMLTextAreaElement} */ (made("textarea", { class: "rbf-code", readonly: true, rows: "3", "aria-label": "Code", hidden: true }));
   const button = makeRunButton(link, why, press), run = button.el;
-  const el = dom("div", { class: "rbf-foot" }, dom("div", { class: "rbf-row" }, run, sweep, copy, insert, copied), dom("div", { class: "rbf-answer" }, why, said), price, code);
+  const el = made("div", { class: "rbf-foot" }, made("div", { class: "rbf-row" }, run, sweep, copy, insert, copied), made("div", { class: "rbf-answer" }, why, said), price, code);
   /** What the button said when it was pressed. */
   let seen = { change: 0, credits: /** @type {number | null} */ (null), again: {} };
   const foot = { el, update, dispose };
@@ -179,7 +166,7 @@ function formFoot(link, name, { sweep, said, pressed }) {
     const words = state.ready || link.hasEnded ? "" : [state.why, ...unplaced.map((one) => one.words).filter((one) => one !== state.why)].join(" ");
     if (why.textContent !== words) why.textContent = words;
     source.textContent = state.price.source || state.price.told;
-    lines.replaceChildren(...state.price.lines.map(([label, value]) => dom("tr", {}, dom("td", { text: label }), dom("td", { text: value }))));
+    lines.replaceChildren(...state.price.lines.map(([label, value]) => made("tr", {}, made("td", { text: label }), made("td", { text: value }))));
     price.title = state.price.lines.map((/** @type {string[]} */ line) => line.join(" ")).join(", ");
     if (button.isWaiting && link.isHeard) begin();
   }
@@ -216,8 +203,6 @@ function formFoot(link, name, { sweep, said, pressed }) {
     link.flush();
     link.ask({ do: "code" });
   };
-  copy.addEventListener("click", () => ask("copy"));
-  insert.addEventListener("click", () => ask("insert"));
   // The message about the code refers to earlier inputs.
   const offEdits = link.on("draft", () => { copied.textContent = ""; });
   const off = link.on("code", async (/** @type {any} */ said) => {
@@ -271,11 +256,3 @@ function formCatches(root) {
 
 // What cuts off an output may not be what the results stick to: they would scroll away with it.
 const FORM_OUTPUT = ".jp-CodeCell:not(.jp-mod-outputsScrolled) :is(.jp-OutputArea, .jp-OutputArea-child, .jp-OutputArea-output):has(.rbf-form) { overflow: clip visible !important; }";
-
-/** Hides the picture that stays in the notebook while the form itself is there, and lets its results stick. @param {string} mark */
-function formOutput(mark) {
-  const own = `[data-rb-twin="${CSS.escape(mark)}"]`;
-  const style = dom("style", { text: `${own}, .jp-OutputArea-child:has(${own}) { display: none !important; } ${FORM_OUTPUT}` });
-  document.head.append(style);
-  return () => style.remove();
-}

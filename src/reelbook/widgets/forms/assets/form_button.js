@@ -1,6 +1,6 @@
 // @ts-check
 /** The button that runs a form: what a run costs, how far the one under way is, and whether another press starts another. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { runsDuration, runsIsLive } from "./form_run.js";
 
 /** @typedef {import("./form_run.js").RunEntry} RunEntry */
@@ -12,9 +12,9 @@ const BUTTON_OFFER = 8000; // Milliseconds for which another press starts anothe
  * @param {() => void} pressed
  */
 export function makeRunButton(link, why, pressed) {
-  const label = dom("span", { class: "rbf-run-label" });
-  const fill = dom("span", { class: "rbf-run-fill", hidden: true });
-  const el = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-primary rbf-run-button", "aria-describedby": why.id }, label, fill));
+  const label = made("span", { class: "rbf-run-label" });
+  const fill = made("span", { class: "rbf-run-fill", hidden: true });
+  const el = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-primary rbf-run-button", "aria-describedby": why.id }, label, fill));
   let isWaiting = false, skew = 0, timer = 0;
   /** The number with which a press starts another run; 0 where none is offered. */
   let again = 0;

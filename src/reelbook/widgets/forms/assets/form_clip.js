@@ -1,7 +1,9 @@
 // @ts-check
 /** What a run has made, as one sees it: a poster with a play control in a box that is there before both, then the clip. */
 
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
+import { videoKeys } from "../../../display/assets/video_keys.js";
+import { whenSeen } from "./form_seen.js";
 
 /** @typedef {import("./form_link.js").FormLink} FormLink */
 /** @typedef {{kind: string, name: string, width: number, height: number, bytes?: number, rate?: number, frames?: number, caption?: string, words?: string}} ClipFile */
@@ -162,15 +164,13 @@ export function clipReserve(el, { width, height }) {
   el.style.aspectRatio = `${width} / ${height}`;
 }
 
-/** Does something once, when the element is first seen. @param {HTMLElement} el @param {() => void} action @returns {() => void} Forget it. */
-export function clipSeen(el, action) {
-  const observer = new IntersectionObserver((entries) => {
-    if (!entries.some((entry) => entry.isIntersecting)) return;
-    observer.disconnect();
-    action();
-  }, { rootMargin: "200px" });
-  observer.observe(el);
-  return () => observer.disconnect();
+/** Puts the smallest picture of a run into its box when that is seen. @param {ClipShelf} shelf @param {string} run @param {HTMLElement} box @param {string} [sign] What stands there if there is none. @returns {() => void} Forget it. */
+export function clipPoster(shelf, run, box, sign = "") {
+  return whenSeen(box, async () => {
+    const found = await shelf.poster(run, 0, 0);
+    if (!found.url) box.textContent = sign;
+    else if (box.isConnected) box.replaceChildren(made("img", { src: found.url, alt: "" }));
+  });
 }
 
 /** A file's size as one reads it. @param {number} count */
@@ -185,16 +185,16 @@ export function clipSize(count) {
 export function makeClip(shelf, run, place, file, { isAlone, isNewest, text }) {
   const isVideo = file.kind.startsWith("video/");
   const box = clipBox(file.width, file.height, { isVideo, isAlone });
-  const frame = dom("div", { class: "rbf-clip-frame" });
-  const words = dom("div", { class: "rbf-caption rbf-clip-words" });
-  const el = dom("div", { class: isAlone ? "rbf-clip" : "rbf-clip rbf-clip-one" }, frame, words);
+  const frame = made("div", { class: "rbf-clip-frame" });
+  const words = made("div", { class: "rbf-caption rbf-clip-words" });
+  const el = made("div", { class: isAlone ? "rbf-clip" : "rbf-clip rbf-clip-one" }, frame, words);
   clipReserve(frame, box);
   if (!isAlone) el.style.width = `${Math.max(box.width, 120)}px`;
   words.textContent = file.words ?? (isAlone ? "" : file.caption ?? "");
-  const still = /** @type {HTMLImageElement} */ (dom("img", { alt: text, class: "rbf-clip-still" }));
-  const triangle = dom("span", { class: "rbf-clip-triangle", "aria-hidden": "true" });
-  const label = dom("span", { text: file.bytes ? clipSize(file.bytes) : "" });
-  const play = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-clip-play", "aria-label": `Play ${text}` }, triangle, label));
+  const still = /** @type {HTMLImageElement} */ (made("img", { alt: text, class: "rbf-clip-still" }));
+  const triangle = made("span", { class: "rbf-clip-triangle", "aria-hidden": "true" });
+  const label = made("span", { text: file.bytes ? clipSize(file.bytes) : "" });
+  const play = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-clip-play", "aria-label": `Play ${text}` }, triangle, label));
   /** @type {HTMLVideoElement | null} */
   let video = null;
   let isOver = false, isWanted = false, holds = 0;
@@ -222,22 +222,22 @@ export function makeClip(shelf, run, place, file, { isAlone, isNewest, text }) {
   /** @param {string} url */
   const player = (url) => {
     const hadFocus = document.activeElement === play;
-    const made = /** @type {HTMLVideoElement} */ (dom("video", { controls: "", loop: "", playsinline: "", preload: "metadata", "aria-label": text, title: text }));
-    video = made;
-    made.muted = true;
-    made.defaultMuted = true;
-    if (poster) made.poster = poster;
-    made.src = url;
-    made.addEventListener("error", () => {
-      if (isOver || video !== made) return;
+    const media = /** @type {HTMLVideoElement} */ (made("video", { controls: "", loop: "", playsinline: "", preload: "metadata", "aria-label": text, title: text }));
+    video = media;
+    media.muted = true;
+    media.defaultMuted = true;
+    if (poster) media.poster = poster;
+    media.src = url;
+    media.addEventListener("error", () => {
+      if (isOver || video !== media) return;
       words.textContent = "This browser cannot play it. Save it to play it elsewhere.";
-      made.replaceWith(still);
+      media.replaceWith(still);
       video = null;
     });
-    clipKeys(made, file);
-    frame.replaceChildren(made);
-    if (hadFocus) made.focus();
-    if (isWanted) made.play().catch(() => null); // Rejected when interrupted by a click, or when the clip is broken, which the error event handles.
+    videoKeys(media, { rate: file.rate ?? 24, frames: file.frames ?? 1 });
+    frame.replaceChildren(media);
+    if (hadFocus) media.focus();
+    if (isWanted) media.play().catch(() => null); // Rejected when interrupted by a click, or when the clip is broken, which the error event handles.
   };
 
   play.addEventListener("click", () => {
@@ -246,7 +246,7 @@ export function makeClip(shelf, run, place, file, { isAlone, isNewest, text }) {
   });
   const canPlay = isVideo && !file.words && file.kind !== "";
   frame.append(still, ...(canPlay ? [play] : []));
-  const forget = clipSeen(frame, async () => {
+  const forget = whenSeen(frame, async () => {
     if (file.words) return;
     const found = await shelf.poster(run, place, isAlone ? 640 : 320);
     if (isOver) return;
@@ -264,7 +264,7 @@ export function makeClip(shelf, run, place, file, { isAlone, isNewest, text }) {
     save: async () => {
       const { url, words: why } = await hold();
       if (!url) words.textContent = why;
-      else if (!isOver) dom("a", { href: url, download: file.name }).click();
+      else if (!isOver) made("a", { href: url, download: file.name }).click();
     },
     dispose: () => {
       isOver = true;
@@ -275,30 +275,4 @@ export function makeClip(shelf, run, place, file, { isAlone, isNewest, text }) {
       for (; holds > 0; holds -= 1) shelf.leave(run, place);
     },
   };
-}
-
-/** The keys of all viewers, while the player has the focus. @param {HTMLVideoElement} video @param {ClipFile} file */
-function clipKeys(video, file) {
-  const rate = file.rate ?? 24, last = Math.max(0, (file.frames ?? 1) - 1);
-  const at = () => Math.min(Math.floor(video.currentTime * rate + 0.001), last);
-  /** @param {number} frame */
-  const go = (frame) => {
-    video.pause();
-    video.currentTime = (Math.min(Math.max(frame, 0), last) + 0.5) / rate;
-  };
-  video.addEventListener("keydown", (event) => {
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const step = event.shiftKey ? 10 : 1;
-    /** @type {Record<string, (() => void) | undefined>} */
-    const does = {
-      " ": () => { video.paused ? video.play().catch(() => null) : video.pause(); },
-      ArrowLeft: () => go(at() - step), ArrowRight: () => go(at() + step),
-      Home: () => go(0), End: () => go(last),
-      l: () => { video.loop = !video.loop; },
-    };
-    const act = does[event.key];
-    if (!act) return;
-    event.preventDefault();
-    act();
-  });
 }

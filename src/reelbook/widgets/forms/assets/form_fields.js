@@ -1,6 +1,6 @@
 // @ts-check
 /** One field: its name, its control, what helps, and what is wrong with it. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 
 /**
  * @typedef {{node: any, path: (string|number)[], link: any, id: string, labelledBy: string, change: (value: any) => void, nested?: boolean, apart?: boolean}} Place
@@ -20,21 +20,21 @@ export function makeField(place) {
   const { node, link } = place;
   const make = CONTROLS[node.special] ?? CONTROLS[node.kind] ?? CONTROLS.json;
   const control = make(place);
-  const label = dom(control.group ? "span" : "label", { for: control.group ? null : place.id, id: place.labelledBy, class: "rbf-name", text: node.label });
-  if (node.required) label.append(" ", dom("span", { class: "rbf-needed", text: "Required" }));
+  const label = made(control.group ? "span" : "label", { for: control.group ? null : place.id, id: place.labelledBy, class: "rbf-name", text: node.label });
+  if (node.required) label.append(" ", made("span", { class: "rbf-needed", text: "Required" }));
   // They occupy their space while hidden, so that nothing moves during typing.
   const hasReset = !node.required && !place.nested;
-  const mark = dom("span", { class: "rbf-changed", title: "changed", hidden: true }, dom("span", { class: "rb-hidden", text: "changed" }));
-  const reset = dom("button", { type: "button", class: "rbf-quiet rbf-reset", text: "Reset", hidden: true, onclick: () => {
+  const mark = made("span", { class: "rbf-changed", title: "changed", hidden: true }, made("span", { class: "rb-hidden", text: "changed" }));
+  const reset = made("button", { type: "button", class: "rbf-quiet rbf-reset", text: "Reset", hidden: true, onclick: () => {
     place.change(undefined);
     field.show(undefined);
     fieldFocus(control.el);
   } });
-  const row = dom("div", { class: "rbf-label" }, dom("span", { class: "rbf-label-name" }, label, hasReset ? mark : null, hasReset ? reset : null), dom("span", { class: "rbf-label-tools" }, control.lead));
-  const problem = dom("p", { class: "rbf-problem", id: `${place.id}-problem`, hidden: true });
-  const help = node.help ? dom("p", { class: "rbf-help rbf-caption", id: `${place.id}-help`, text: node.help }) : null;
+  const row = made("div", { class: "rbf-label" }, made("span", { class: "rbf-label-name" }, label, hasReset ? mark : null, hasReset ? reset : null), made("span", { class: "rbf-label-tools" }, control.lead));
+  const problem = made("p", { class: "rbf-problem", id: `${place.id}-problem`, hidden: true });
+  const help = node.help ? made("p", { class: "rbf-help rbf-caption", id: `${place.id}-help`, text: node.help }) : null;
   const isWide = node.long || FIELD_WIDE.includes(node.kind) || ["prompt", "timeline", "sizes", "loras", "frames", "aspect"].includes(node.special);
-  const el = dom("div", { class: `rbf-field${isWide ? " rbf-wide" : ""}`, "data-field": place.path.join(".") }, row, control.el, problem, help);
+  const el = made("div", { class: `rbf-field${isWide ? " rbf-wide" : ""}`, "data-field": place.path.join(".") }, row, control.el, problem, help);
   const input = () => /** @type {HTMLElement | null} */ (el.querySelector(`#${CSS.escape(place.id)}`));
   if (help && !control.group) input()?.setAttribute("aria-describedby", [input()?.getAttribute("aria-describedby"), help.id, problem.id].filter(Boolean).join(" "));
 
@@ -43,12 +43,15 @@ export function makeField(place) {
     /** @param {any} value */
     show(value) {
       const isOpen = node.default === undefined || node.default === null;
-      const isChanged = value !== undefined && JSON.stringify(value) !== JSON.stringify(node.default);
-      mark.hidden = !isChanged;
-      reset.hidden = value === undefined;
+      field.touch(value);
       reset.title = isOpen ? "Let the service choose" : `Reset to ${fieldShort(node.default)}`;
       reset.setAttribute("aria-label", `Reset: ${node.label}`);
       control.show(value);
+    },
+    /** Say that something was typed into it. @param {any} value */
+    touch(value) {
+      mark.hidden = value === undefined || JSON.stringify(value) === JSON.stringify(node.default);
+      reset.hidden = value === undefined;
     },
     /** @param {Problem[]} problems */
     mark(problems) {

@@ -1,6 +1,6 @@
 // @ts-check
 /** A picture: dropped, pasted, chosen, typed as an address or a path, or taken from an earlier output. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS } from "./form_fields.js";
 import { pictureEarlier } from "./form_image_earlier.js";
 import { PictureRefused, pictureFromData, pictureSources, pictureIsData, pictureName, pictureShelf, pictureTyped } from "./form_image_shelf.js";
@@ -39,13 +39,13 @@ class ImageField {
     this.shelf = pictureShelf(place.link);
     this.parts = imageParts(place);
     this.earlier = pictureEarlier(this.shelf, (picture, words) => this.#take(picture, words));
-    const { el, actions, clear, file, typed, still, stop } = this.parts;
+    const { el, actions, clear, file, typed, still, busy } = this.parts;
     actions.insertBefore(this.earlier.button, clear);
     el.append(this.earlier.el);
     typed.addEventListener("input", () => this.#typed());
     typed.addEventListener("keydown", (event) => event.key === "Enter" && event.preventDefault());
     clear.addEventListener("click", () => this.#clear());
-    stop.addEventListener("click", () => {
+    busy.stop.addEventListener("click", () => {
       this.#giveUp();
       file.focus();
     });
@@ -194,7 +194,7 @@ class ImageField {
   async #upload(name, taken, source) {
     this.#coming?.abort();
     const mine = (this.#coming = new AbortController());
-    const busy = (/** @type {string} */ words, share = 0) => this.#coming === mine && this.#busy(words, share);
+    const busy = (/** @type {string} */ words, share = 0) => this.#coming === mine && this.parts.busy.show(words, share);
     this.#complain("");
     busy(`Uploading ${name}`);
     const late = window.setTimeout(() => busy(`Uploading ${name}: the kernel is busy, it goes on when it is free`), PICTURE_LATE);
@@ -220,15 +220,7 @@ class ImageField {
   #giveUp() {
     this.#coming?.abort();
     this.#coming = null;
-    this.#busy("", 0);
-  }
-
-  /** @param {string} words @param {number} share */
-  #busy(words, share) {
-    const { busy, busyWords, progress } = this.parts;
-    busy.hidden = !words;
-    busyWords.textContent = words;
-    progress.value = share;
+    this.parts.busy.show("");
   }
 }
 
@@ -293,30 +285,39 @@ export function imageCatches(el, given) {
   return () => document.removeEventListener("paste", pasted, true);
 }
 
+/** How far something is on its way, and a button that stops it. @param {string} label */
+export function imageBusy(label) {
+  const progress = /** @type {HTMLProgressElement} */ (made("progress", { max: "1", value: "0", "aria-label": label }));
+  const said = made("span", { class: "rbf-caption" });
+  const stop = made("button", { type: "button", class: "rbf-quiet", text: "Cancel" });
+  const el = made("div", { class: "rbf-row rbf-image-busy", hidden: true }, progress, said, stop);
+  return { el, stop, show(/** @type {string} */ words, share = 0) {
+    el.hidden = !words;
+    said.textContent = words;
+    progress.value = share;
+  } };
+}
+
 /** @param {Place} place */
 function imageParts(place) {
-  const button = (/** @type {string} */ text) => /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text }));
+  const button = (/** @type {string} */ text) => /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text }));
   const thumb = pictureThumb("rbf-image-thumb");
-  const words = dom("p", { class: "rbf-image-words" });
-  const receives = dom("p", { class: "rbf-caption" });
-  const file = /** @type {HTMLInputElement} */ (dom("input", { type: "file", accept: PICTURE_KINDS, class: "rbf-file" }));
-  const choose = dom("span", { text: "Choose a file" });
+  const words = made("p", { class: "rbf-image-words" });
+  const receives = made("p", { class: "rbf-caption" });
+  const file = /** @type {HTMLInputElement} */ (made("input", { type: "file", accept: PICTURE_KINDS, class: "rbf-file" }));
+  const choose = made("span", { text: "Choose a file" });
   const clear = button("Clear");
-  const actions = dom("div", { class: "rbf-row rbf-image-actions" }, dom("label", { class: "rbf-choose" }, file, choose), clear);
-  const progress = /** @type {HTMLProgressElement} */ (dom("progress", { max: "1", value: "0" }));
-  const busyWords = dom("span", { class: "rbf-caption" });
-  const stop = button("Cancel");
-  const busy = dom("div", { class: "rbf-row rbf-image-busy" }, progress, busyWords, stop);
-  const typed = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: place.id, class: "rbf-image-typed", placeholder: "or an address or a path", "aria-label": "Address or path", autocomplete: "off", spellcheck: "false" }));
-  const problem = dom("p", { class: "rbf-problem", role: "status" });
+  const actions = made("div", { class: "rbf-row rbf-image-actions" }, made("label", { class: "rbf-choose" }, file, choose), clear);
+  const busy = imageBusy("Upload");
+  const typed = /** @type {HTMLInputElement} */ (made("input", { type: "text", id: place.id, class: "rbf-image-typed", placeholder: "or an address or a path", "aria-label": "Address or path", autocomplete: "off", spellcheck: "false" }));
+  const problem = made("p", { class: "rbf-problem", role: "status" });
   const still = button("Use its last frame");
-  const live = dom("span", { class: "rb-hidden", role: "status" });
-  busy.hidden = problem.hidden = still.hidden = true;
-  progress.setAttribute("aria-label", "Upload");
-  const side = dom("div", { class: "rbf-image-side" }, words, receives, actions, busy);
-  const well = dom("div", { class: "rbf-image-well", tabindex: "-1" }, thumb.el, side);
-  const el = dom("div", { class: "rbf-image", role: "group", "aria-labelledby": place.labelledBy }, well, typed, problem, still, live);
-  return { el, thumb, words, receives, file, choose, clear, actions, progress, busy, busyWords, stop, typed, problem, still, live };
+  const live = made("span", { class: "rb-hidden", role: "status" });
+  problem.hidden = still.hidden = true;
+  const side = made("div", { class: "rbf-image-side" }, words, receives, actions, busy.el);
+  const well = made("div", { class: "rbf-image-well", tabindex: "-1" }, thumb.el, side);
+  const el = made("div", { class: "rbf-image", role: "group", "aria-labelledby": place.labelledBy }, well, typed, problem, still, live);
+  return { el, thumb, words, receives, file, choose, clear, actions, busy, typed, problem, still, live };
 }
 
 CONTROLS.image = makeImage;

@@ -1,7 +1,8 @@
 // @ts-check
 /** A page of earlier outputs to choose from: pictures, and clips by their last frame. */
-import { dom } from "./form_dom.js";
-import { pictureSee } from "./form_image_thumb.js";
+import { made } from "../../../display/assets/table_element.js";
+import { whenSeen } from "./form_seen.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_image_shelf.js").PictureShelf} PictureShelf */
 
@@ -14,13 +15,13 @@ let pictureLists = 0;
  */
 export function pictureEarlier(shelf, choose) {
   const id = `rbf-earlier-${shelf.link.view}-${(pictureLists += 1)}`;
-  const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", "aria-expanded": "false", "aria-controls": id, text: "Earlier output" }));
-  const newer = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Newer" }));
-  const older = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Older" }));
-  const status = dom("p", { class: "rbf-caption", role: "status" });
-  const list = dom("ul", { class: "rbf-earlier-list" });
-  const foot = dom("div", { class: "rbf-row" }, newer, older, status);
-  const el = dom("div", { class: "rbf-earlier", id, role: "group", "aria-label": "Earlier output" }, list, foot);
+  const button = quietButton("Earlier output", () => turned(el.hidden), { "aria-expanded": "false", "aria-controls": id });
+  const newer = quietButton("Newer", () => open(Math.max(from - size, 0)));
+  const older = quietButton("Older", () => open(from + size));
+  const status = made("p", { class: "rbf-caption", role: "status" });
+  const list = made("ul", { class: "rbf-earlier-list" });
+  const foot = made("div", { class: "rbf-row" }, newer, older, status);
+  const el = made("div", { class: "rbf-earlier", id, role: "group", "aria-label": "Earlier output" }, list, foot);
   let from = 0;
   let size = 0;
   let turn = 0;
@@ -34,7 +35,7 @@ export function pictureEarlier(shelf, choose) {
     const hadFocus = list.matches(":focus-within");
     from = start;
     size = Math.max(size, page.earlier.length);
-    list.replaceChildren(...page.earlier.map(({ picture, words }) => dom("li", {}, entry(picture, words))));
+    list.replaceChildren(...page.earlier.map(({ picture, words }) => made("li", {}, entry(picture, words))));
     newer.hidden = from === 0;
     older.hidden = !page.more;
     const last = from + page.earlier.length;
@@ -43,11 +44,11 @@ export function pictureEarlier(shelf, choose) {
   };
 
   const entry = (/** @type {string} */ picture, /** @type {string} */ words) => {
-    const one = dom("button", { type: "button", class: "rbf-earlier-one", title: words, "aria-label": words });
-    const image = dom("img", { alt: "" });
+    const one = made("button", { type: "button", class: "rbf-earlier-one", title: words, "aria-label": words });
+    const image = made("img", { alt: "" });
     image.hidden = true;
     one.append(image);
-    pictureSee(one, async () => {
+    whenSeen(one, async () => {
       const preview = await shelf.preview(picture);
       if (preview.url) image.setAttribute("src", preview.url);
       image.hidden = !preview.url;
@@ -64,9 +65,6 @@ export function pictureEarlier(shelf, choose) {
     else turn += 1;
   };
 
-  button.addEventListener("click", () => turned(el.hidden));
-  newer.addEventListener("click", () => open(Math.max(from - size, 0)));
-  older.addEventListener("click", () => open(from + size));
   for (const part of [button, el]) part.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || el.hidden) return;
     event.stopPropagation();

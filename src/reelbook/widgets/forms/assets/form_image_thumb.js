@@ -1,6 +1,6 @@
 // @ts-check
 /** Small pictures in boxes that are there before them, so that nothing jumps. */
-import { dom } from "./form_dom.js";
+import { made, shaped } from "../../../display/assets/table_element.js";
 
 /** @typedef {import("./form_image_shelf.js").PicturePreview} PicturePreview */
 
@@ -13,18 +13,13 @@ const PICTURE_SIGNS = {
 
 /** @param {keyof typeof PICTURE_SIGNS} name */
 function pictureSign(name) {
-  const space = "http://www.w3.org/2000/svg";
-  const [sign, line] = [document.createElementNS(space, "svg"), document.createElementNS(space, "path")];
-  for (const [key, value] of Object.entries({ viewBox: "0 0 16 16", class: "rbf-sign", "aria-hidden": "true" })) sign.setAttribute(key, value);
-  line.setAttribute("d", PICTURE_SIGNS[name]);
-  sign.append(line);
-  return sign;
+  return shaped("svg", { viewBox: "0 0 16 16", class: "rbf-sign", "aria-hidden": "true" }, shaped("path", { d: PICTURE_SIGNS[name] }));
 }
 
 /** A box for one picture. @param {string} kind The class of the box. */
 export function pictureThumb(kind) {
-  const image = /** @type {HTMLImageElement} */ (dom("img", { alt: "", draggable: "false" }));
-  const el = dom("span", { class: `rbf-thumb ${kind}` }, image);
+  const image = /** @type {HTMLImageElement} */ (made("img", { alt: "", draggable: "false" }));
+  const el = made("span", { class: `rbf-thumb ${kind}` }, image);
   let drawn = "";
 
   /** @param {keyof typeof PICTURE_SIGNS} name */
@@ -51,26 +46,4 @@ export function pictureThumb(kind) {
       if (image.getAttribute("src") !== preview.url) image.src = preview.url;
     },
   };
-}
-
-/** @type {WeakMap<Element, () => void>} */
-const pictureWaiting = new WeakMap();
-/** @type {IntersectionObserver | null} */
-let pictureWatch = null;
-
-/** Calls back once, when an element comes into view. @param {Element} element @param {() => void} seen */
-export function pictureSee(element, seen) {
-  pictureWatch ??= new IntersectionObserver(
-    (entries, watch) => {
-      for (const { target, isIntersecting } of entries) {
-        if (!isIntersecting) continue;
-        watch.unobserve(target);
-        pictureWaiting.get(target)?.();
-        pictureWaiting.delete(target);
-      }
-    },
-    { rootMargin: "200px" },
-  );
-  pictureWaiting.set(element, seen);
-  pictureWatch.observe(element);
 }

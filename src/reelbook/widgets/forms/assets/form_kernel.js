@@ -3,6 +3,8 @@
 
 /** @typedef {(content: any, buffers: any[]) => void} Listener */
 
+export const KERNEL_ENDED = "The kernel has ended; run the cell again to go on.";
+
 export class KernelLink {
   /** Whether the kernel is known to be gone. */
   hasEnded = false;
@@ -26,6 +28,16 @@ export class KernelLink {
   /** @param {any} content @param {any[]} [buffers] @returns {Promise<void>} */
   async send(content, buffers) {
     await this.model.send(content, undefined, buffers);
+  }
+
+  /** Send, and say so where nobody is left to hear it. @param {any} content @param {any[]} [buffers] @returns {Promise<boolean>} Whether it was sent. */
+  async ask(content, buffers) {
+    const isSent = await this.send(content, buffers).then(() => true, () => false);
+    const isNews = isSent === this.hasEnded;
+    this.hasEnded = !isSent;
+    if (isNews) this._fire("ended", {}, []);
+    if (!isSent) this._fire("trouble", { trouble: KERNEL_ENDED }, []);
+    return isSent;
   }
 
   /** Messages with this key. @param {string} key @param {Listener} listener @returns {() => void} */

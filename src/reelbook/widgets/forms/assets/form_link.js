@@ -5,7 +5,6 @@ import { KernelLink } from "./form_kernel.js";
 
 // Long enough for a fast typist's next letter, short enough for a price that keeps up.
 const LINK_PAUSE = 50;
-const LINK_ENDED = "The kernel has ended; run the cell again to go on.";
 
 export class FormLink extends KernelLink {
   /** @param {any} model */
@@ -105,16 +104,6 @@ export class FormLink extends KernelLink {
   /** Display a message where answers to a press of Run appear. @param {string} words */
   announce(words) {
     this._fire("said", { said: words }, []);
-  }
-
-  /** Send a message; display an error if the kernel is gone. @param {any} content @param {any[]} [buffers] @returns {Promise<boolean>} Whether it was sent. */
-  async ask(content, buffers) {
-    const isSent = await this.send(content, buffers).then(() => true, () => false);
-    if (isSent !== this.hasEnded) return isSent;
-    this.hasEnded = !isSent;
-    this._fire("ended", { ended: this.hasEnded }, []);
-    this._fire("trouble", { trouble: isSent ? "" : LINK_ENDED }, []);
-    return isSent;
   }
 
   _heard() {

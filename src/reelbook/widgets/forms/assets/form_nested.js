@@ -1,9 +1,10 @@
 // @ts-check
 /** Controls for values inside values: lists, objects, one of several kinds, and kinds that hold themselves. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS, makeField } from "./form_fields.js";
 import { nestedFits, nestedFormName, nestedHollow, nestedIsObject, nestedNode, nestedStart, nestedWhole } from "./form_nested_kinds.js";
 import { plainSame, plainText } from "./form_plain.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
@@ -17,12 +18,8 @@ function nestedPlace(place, node, key, name, change) {
   return { node, path: [...place.path, key], link: place.link, id, labelledBy: `${id}-label`, nested: true, apart: place.apart, change };
 }
 
-/** A quiet button that keeps the focus while it cannot act. @param {string} words @param {string} says @param {() => void} act */
-function nestedButton(words, says, act) {
-  const button = dom("button", { type: "button", class: "rbf-quiet", text: words, title: says, "aria-label": says });
-  button.addEventListener("click", () => { if (button.getAttribute("aria-disabled") !== "true") act(); });
-  return button;
-}
+/** @param {string} words @param {string} says @param {() => void} act */
+const nestedButton = (words, says, act) => quietButton(words, act, { title: says, "aria-label": says });
 
 /** What takes the focus inside an element. @param {HTMLElement} element @returns {HTMLElement[]} */
 function nestedStops(element) {
@@ -44,10 +41,10 @@ function makeNestedList(place) {
   let values = [];
   /** @type {{el: HTMLElement, field: any, tools: Record<string, HTMLElement>}[]} */
   const rows = [];
-  const list = dom("ol", { class: "rbf-items", role: "list" });
+  const list = made("ol", { class: "rbf-items", role: "list" });
   const add = nestedButton("Add", `Add to ${node.label}`, () => insert(values.length, nestedStart(link, node.item)));
-  const amount = dom("span", { class: "rbf-caption", text: nestedAmount(least, most) });
-  const odd = dom("p", { class: "rbf-caption rbf-nested-odd" });
+  const amount = made("span", { class: "rbf-caption", text: nestedAmount(least, most) });
+  const odd = made("p", { class: "rbf-caption rbf-nested-odd" });
 
   const send = (/** @type {any[]} */ next) => {
     values = next;
@@ -91,7 +88,7 @@ function makeNestedList(place) {
       copy: nestedButton("Duplicate", `Duplicate ${label}`, () => insert(at + 1, structuredClone(values[at]))),
       remove: nestedButton("Remove", `Remove ${label}`, () => remove(at)),
     };
-    const el = dom("li", { class: "rbf-item" }, field.el, dom("div", { class: "rbf-item-tools" }, ...Object.values(tools)));
+    const el = made("li", { class: "rbf-item" }, field.el, made("div", { class: "rbf-item-tools" }, ...Object.values(tools)));
     el.addEventListener("focusout", ({ relatedTarget }) => {
       if (!el.contains(/** @type {Node | null} */ (relatedTarget))) link.leave();
     });
@@ -131,7 +128,7 @@ function makeNestedList(place) {
     odd.textContent = `Now: ${plainText(current)}`;
     settle();
   };
-  const el = dom("div", { class: "rbf-nested", role: "group", "aria-labelledby": place.labelledBy }, odd, list, dom("div", { class: "rbf-row" }, add, amount));
+  const el = made("div", { class: "rbf-nested", role: "group", "aria-labelledby": place.labelledBy }, odd, list, made("div", { class: "rbf-row" }, add, amount));
   return { el, show, dispose: () => rows.forEach((row) => row.field.dispose()), group: true };
 }
 
@@ -146,8 +143,8 @@ function makeNestedFolded(place) {
   let inner;
   /** @type {any} */
   let value;
-  const summary = dom("summary", {});
-  const el = /** @type {HTMLDetailsElement} */ (dom("details", { class: "rbf-nested-fold" }, summary));
+  const summary = made("summary", {});
+  const el = /** @type {HTMLDetailsElement} */ (made("details", { class: "rbf-nested-fold" }, summary));
   const summarise = () => {
     const current = value === undefined ? place.node.default : value;
     const text = nestedIsObject(current) ? Object.entries(current).map(([name, member]) => `${name} ${plainText(member)}`).join(", ") : plainText(current);
@@ -183,22 +180,22 @@ function makeNestedFields(place) {
       values = { ...values, [field.name]: value };
       send();
     });
-    return { name: field.name, made: makeField(inner) };
+    return { name: field.name, control: makeField(inner) };
   });
   const extras = node.open ? new NestedExtras(place, names, send) : null;
   const show = (/** @type {any} */ value) => {
     const current = value === undefined ? node.default : value;
     const whole = nestedIsObject(current) ? current : {};
     values = Object.fromEntries(Object.entries(whole).filter(([name]) => names.has(name)));
-    for (const { name, made } of fields) made.show(values[name]);
+    for (const { name, control } of fields) control.show(values[name]);
     extras?.show(Object.fromEntries(Object.entries(whole).filter(([name]) => !names.has(name))));
   };
   const dispose = () => {
-    for (const { made } of fields) made.dispose();
+    for (const { control } of fields) control.dispose();
     extras?.dispose();
   };
-  const children = [...fields.map((/** @type {any} */ field) => field.made.el), ...(extras ? [extras.el] : [])];
-  return { el: dom("div", { class: "rbf-nested", role: "group", "aria-labelledby": place.labelledBy }, ...children), show, dispose, group: true };
+  const children = [...fields.map((/** @type {any} */ field) => field.control.el), ...(extras ? [extras.el] : [])];
+  return { el: made("div", { class: "rbf-nested", role: "group", "aria-labelledby": place.labelledBy }, ...children), show, dispose, group: true };
 }
 
 /** Members under names that one types: rows of a name and its value. */
@@ -211,9 +208,9 @@ class NestedExtras {
     this._made = 0;
     /** @type {any[]} */
     this._rows = [];
-    this._list = dom("div", { class: "rbf-extras" });
+    this._list = made("div", { class: "rbf-extras" });
     const add = nestedButton("Add a value", `Add a named value to ${place.node.label}`, () => this._add("", undefined).input.focus());
-    this.el = dom("div", { class: "rbf-nested-open" }, this._list, dom("div", { class: "rbf-row" }, add));
+    this.el = made("div", { class: "rbf-nested-open" }, this._list, made("div", { class: "rbf-row" }, add));
     this._home = add;
   }
 
@@ -253,8 +250,8 @@ class NestedExtras {
     const { open } = this._place.node;
     this._made += 1;
     const id = `more-${this._made}`;
-    const input = /** @type {HTMLInputElement} */ (dom("input", { type: "text", class: "rbf-text", "aria-label": "Name", placeholder: "name", autocomplete: "off", spellcheck: "false" }));
-    const said = dom("p", { class: "rbf-caption" });
+    const input = /** @type {HTMLInputElement} */ (made("input", { type: "text", class: "rbf-text", "aria-label": "Name", placeholder: "name", autocomplete: "off", spellcheck: "false" }));
+    const said = made("p", { class: "rbf-caption" });
     const node = open === true ? { kind: "json" } : open;
     /** @type {any} */
     const row = { name, value: value ?? (name ? value : nestedFirst(this._place.link, node)), input, said };
@@ -283,7 +280,7 @@ class NestedExtras {
       this._home.focus();
       this._send();
     });
-    row.el = dom("div", { class: "rbf-extra" }, dom("div", { class: "rbf-extra-name" }, input, gone, said), row.field.el);
+    row.el = made("div", { class: "rbf-extra" }, made("div", { class: "rbf-extra-name" }, input, gone, said), row.field.el);
     this._rows.push(row);
     this._list.append(row.el);
     this._updateFaults();
@@ -311,10 +308,10 @@ function nestedFirst(link, node) {
 /** @param {Place} place @returns {Control} */
 function makeNestedEither(place) {
   const { node, link } = place;
-  const options = node.forms.map((/** @type {any} */ form, /** @type {number} */ index) => dom("option", { value: String(index), text: nestedFormName(link, form, node) }));
-  const select = /** @type {HTMLSelectElement} */ (dom("select", { class: "rbf-either-kind", "aria-label": `Kind of ${node.label}` }, ...options));
-  const slot = dom("div", { class: "rbf-either-slot" });
-  const lead = dom("span", { class: "rbf-either-lead" });
+  const options = node.forms.map((/** @type {any} */ form, /** @type {number} */ index) => made("option", { value: String(index), text: nestedFormName(link, form, node) }));
+  const select = /** @type {HTMLSelectElement} */ (made("select", { class: "rbf-either-kind", "aria-label": `Kind of ${node.label}` }, ...options));
+  const slot = made("div", { class: "rbf-either-slot" });
+  const lead = made("span", { class: "rbf-either-lead" });
   let chosen = -1;
   /** @type {any} */
   let inner;
@@ -350,7 +347,7 @@ function makeNestedEither(place) {
     if (!isUnchanged) choose(Math.max(found, 0));
     inner.show(value);
   };
-  const el = dom("div", { class: "rbf-either", role: "group", "aria-labelledby": place.labelledBy }, select, slot);
+  const el = made("div", { class: "rbf-either", role: "group", "aria-labelledby": place.labelledBy }, select, slot);
   return { el, show, dispose: () => inner?.dispose?.(), group: true, lead };
 }
 

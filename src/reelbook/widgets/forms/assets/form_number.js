@@ -10,3 +10,13 @@ export function numberPointed(typed) {
   const isFraction = /^[+-]?\d*,\d+$/.test(typed) && !/^[+-]?[1-9]\d{0,2},\d{3}$/.test(typed);
   return isFraction ? typed.replace(",", ".") : typed;
 }
+
+/** What a typed number is: a number, the digits where it is too long for one, what was typed where it is none. @param {string} text @returns {number | string | undefined} */
+export function numberRead(text) {
+  const typed = numberPointed(text.trim());
+  if (typed === "") return undefined;
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed)) return typed;
+  const number = Number(typed);
+  if (Number.isSafeInteger(number) || (Number.isFinite(number) && !Number.isInteger(number))) return number + 0;
+  return /^[+-]?\d+$/.test(typed) ? String(BigInt(typed.replace("+", ""))) : typed;
+}

@@ -1,7 +1,7 @@
 // @ts-check
 /** Controls for plain values: text, numbers, yes or no, JSON, and what cannot be changed. */
-import { dom } from "./form_dom.js";
-import { numberPointed } from "./form_number.js";
+import { made } from "../../../display/assets/table_element.js";
+import { numberRead } from "./form_number.js";
 import { CONTROLS } from "./form_fields.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
@@ -57,7 +57,7 @@ function plainTextShow(place, input, value) {
 
 /** @param {Place} place @returns {Control} */
 function makePlainLine(place) {
-  const el = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: place.id, class: "rbf-text", dir: "auto", autocomplete: "off", spellcheck: "false" }));
+  const el = /** @type {HTMLInputElement} */ (made("input", { type: "text", id: place.id, class: "rbf-text", dir: "auto", autocomplete: "off", spellcheck: "false" }));
   el.addEventListener("input", () => {
     el.placeholder = PLAIN_EMPTY;
     place.change(el.value);
@@ -67,8 +67,8 @@ function makePlainLine(place) {
 
 /** @param {Place} place @param {boolean} isCounted @param {number} rows @returns {Control} */
 export function makePlainLong(place, isCounted, rows) {
-  const el = /** @type {HTMLTextAreaElement} */ (dom("textarea", { id: place.id, class: "rbf-text rbf-long", dir: "auto", rows: String(rows) }));
-  const lead = dom("span", { class: "rbf-caption rbf-counter" });
+  const el = /** @type {HTMLTextAreaElement} */ (made("textarea", { id: place.id, class: "rbf-text rbf-long", dir: "auto", rows: String(rows) }));
+  const lead = made("span", { class: "rbf-caption rbf-counter" });
   const grow = plainGrowing(el);
   const count = () => {
     // Characters as the service counts them: an emoji is one, not two.
@@ -121,16 +121,6 @@ function plainNumberText(number) {
   return String(plainTidy(number));
 }
 
-/** What a typed number is: a number, or the text as typed where a number would not hold it. @param {string} text */
-function plainNumberRead(text) {
-  const typed = numberPointed(text.trim());
-  if (typed === "") return undefined;
-  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(typed)) return text;
-  const number = Number(typed);
-  if (!Number.isFinite(number) || (Number.isInteger(number) && !Number.isSafeInteger(number))) return typed;
-  return number + 0;
-}
-
 /**
  * Where a slider begins and ends and how far apart its values are; null where a slider would not help.
  * @param {any} node
@@ -153,24 +143,23 @@ export function plainTrack(node) {
 
 /** What a typed number is sent as: where a text may stand, too, one that is too long for a number must not be taken for one. @param {Place} place @param {number | string | undefined} value */
 function plainNumberSent(place, value) {
-  const isLong = place.apart && typeof value === "string" && /^[+-]?\d+$/.test(value);
-  return isLong ? { __text__: String(BigInt(value.replace("+", ""))) } : value;
+  return place.apart && typeof value === "string" && /^-?\d+$/.test(value) ? { __text__: value } : value;
 }
 
 /** @param {Place} place @returns {Control} */
 function makePlainNumber(place) {
   const { node } = place;
   const track = plainTrack(node);
-  const input = /** @type {HTMLInputElement} */ (dom("input", {
+  const input = /** @type {HTMLInputElement} */ (made("input", {
     type: "text", id: place.id, class: plainEmpty(node) === PLAIN_SERVICE ? "rbf-number rbf-number-open" : "rbf-number", autocomplete: "off", spellcheck: "false",
     inputmode: node.kind === "whole" ? "numeric" : "decimal", placeholder: plainEmpty(node),
   }));
-  const slider = track && /** @type {HTMLInputElement} */ (dom("input", {
+  const slider = track && /** @type {HTMLInputElement} */ (made("input", {
     type: "range", class: "rbf-slider", min: String(track.low), max: String(track.high), step: String(track.step), "aria-labelledby": place.labelledBy,
   }));
   const slide = () => {
     if (!slider || !track) return;
-    const value = plainNumberRead(input.value) ?? node.default;
+    const value = numberRead(input.value) ?? node.default;
     slider.value = String(typeof value === "number" ? value : track.low);
     slider.classList.toggle("rbf-slider-open", typeof value !== "number");
     slider.setAttribute("aria-valuetext", typeof value === "number" ? plainNumberText(value) : "not set");
@@ -182,18 +171,18 @@ function makePlainNumber(place) {
   };
   input.addEventListener("input", () => {
     slide();
-    place.change(plainNumberSent(place, plainNumberRead(input.value)));
+    place.change(plainNumberSent(place, numberRead(input.value)));
   });
   input.addEventListener("keydown", (event) => plainStepped(event, input, node, set));
   slider?.addEventListener("input", () => set(Number(slider.value)));
   const show = (/** @type {unknown} */ value) => {
     // Who is typing "1." or "1.50" keeps the spelling: the number is the same.
-    const typed = plainNumberRead(input.value);
+    const typed = numberRead(input.value);
     const now = value === "" || value === null ? undefined : plainIsTyped(value) ? plainText(value) : value;
     if (!plainSame(typed, now)) plainWrite(input, plainText(now));
     slide();
   };
-  const el = dom("div", { class: slider ? "rbf-number-row rbf-number-slid" : "rbf-number-row" }, ...(slider ? [slider] : []), input);
+  const el = made("div", { class: slider ? "rbf-number-row rbf-number-slid" : "rbf-number-row" }, ...(slider ? [slider] : []), input);
   return { el, show };
 }
 
@@ -202,7 +191,7 @@ function plainStepped(event, input, node, set) {
   const by = event.key === "ArrowUp" ? 1 : event.key === "ArrowDown" ? -1 : 0;
   if (!by || event.altKey || event.ctrlKey || event.metaKey) return;
   const track = plainTrack(node);
-  const value = plainNumberRead(input.value) ?? node.default ?? track?.low ?? 0;
+  const value = numberRead(input.value) ?? node.default ?? track?.low ?? 0;
   if (typeof value !== "number") return;
   event.preventDefault();
   const next = plainTidy(value + by * (track?.step ?? node.step ?? (node.kind === "whole" ? 1 : 0.1)));
@@ -214,10 +203,9 @@ function plainStepped(event, input, node, set) {
 /** @param {Place} place @returns {Control} */
 function makePlainCheck(place) {
   const { node } = place;
-  const box = /** @type {HTMLInputElement} */ (dom("input", { type: "checkbox", id: place.id, class: "rbf-check-box" }));
-  const said = dom("span", { class: "rbf-check-said", "aria-hidden": "true" });
+  const box = /** @type {HTMLInputElement} */ (made("input", { type: "checkbox", id: place.id, class: "rbf-check-box" }));
+  const said = made("span", { class: "rbf-check-said", "aria-hidden": "true", onclick: () => box.click() });
   const update = () => { said.textContent = box.indeterminate ? PLAIN_SERVICE : box.checked ? "On" : "Off"; };
-  said.addEventListener("click", () => box.click());
   box.addEventListener("change", () => { update(); place.change(box.checked); });
   const show = (/** @type {unknown} */ value) => {
     const current = (value === undefined ? node.default : value) ?? null;
@@ -225,12 +213,12 @@ function makePlainCheck(place) {
     box.indeterminate = current === null && plainIsOpen(node);
     update();
   };
-  return { el: dom("div", { class: "rbf-check" }, box, said), show };
+  return { el: made("div", { class: "rbf-check" }, box, said), show };
 }
 
 /** @param {Place} place @returns {Control} */
 function makePlainJson(place) {
-  const el = /** @type {HTMLTextAreaElement} */ (dom("textarea", { id: place.id, class: "rbf-text rbf-long rbf-json", rows: "2", spellcheck: "false", autocapitalize: "off" }));
+  const el = /** @type {HTMLTextAreaElement} */ (made("textarea", { id: place.id, class: "rbf-text rbf-long rbf-json", rows: "2", spellcheck: "false", autocapitalize: "off" }));
   const { node } = place;
   el.placeholder = node.default === undefined ? plainEmpty(node) : JSON.stringify(node.default);
   const grow = plainGrowing(el);
@@ -256,7 +244,7 @@ function plainJsonRead(text) {
 /** @param {Place} place @returns {Control} */
 function makePlainConstant(place) {
   const { node } = place;
-  const el = dom("span", { id: place.id, class: "rbf-constant", text: plainText(node.value) });
+  const el = made("span", { id: place.id, class: "rbf-constant", text: plainText(node.value) });
   const show = (/** @type {unknown} */ value) => {
     // Nobody can type it, so what must be there is put there; an object does so for its own members.
     if (value === undefined && node.required && node.default === undefined && !place.nested) queueMicrotask(() => place.change(node.value));

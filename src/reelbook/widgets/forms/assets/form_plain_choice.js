@@ -1,6 +1,6 @@
 // @ts-check
 /** Controls for one of several values: a few beside each other, or a list to search. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS } from "./form_fields.js";
 import { PLAIN_SERVICE, plainEmpty, plainIsOpen, plainSame, plainText, plainWrite } from "./form_plain.js";
 
@@ -22,9 +22,9 @@ function makePlainChoice(place) {
 /** @param {Place} place @returns {Control} */
 function makePlainSegments(place) {
   const { node } = place;
-  const odd = dom("span", { class: "rbf-caption rbf-choice-odd" });
+  const odd = made("span", { class: "rbf-caption rbf-choice-odd" });
   const radios = node.choices.map((/** @type {any} */ choice, /** @type {number} */ index) => {
-    const radio = /** @type {HTMLInputElement} */ (dom("input", { type: "radio", id: `${place.id}-${index}`, name: place.id, value: String(index) }));
+    const radio = /** @type {HTMLInputElement} */ (made("input", { type: "radio", id: `${place.id}-${index}`, name: place.id, value: String(index) }));
     radio.addEventListener("change", () => {
       odd.hidden = true;
       place.change(choice.value);
@@ -32,9 +32,9 @@ function makePlainSegments(place) {
     return radio;
   });
   const segments = radios.map((/** @type {HTMLInputElement} */ radio, /** @type {number} */ index) => (
-    dom("label", { class: "rbf-segment", for: radio.id }, radio, dom("span", { text: node.choices[index].label, "data-text": node.choices[index].label }))
+    made("label", { class: "rbf-segment", for: radio.id }, radio, made("span", { text: node.choices[index].label, "data-text": node.choices[index].label }))
   ));
-  const row = dom("div", { class: "rbf-segments", role: "radiogroup", "aria-labelledby": place.labelledBy }, ...segments);
+  const row = made("div", { class: "rbf-segments", role: "radiogroup", "aria-labelledby": place.labelledBy }, ...segments);
   const show = (/** @type {unknown} */ value) => {
     const current = value === undefined ? node.default : value;
     const found = node.choices.findIndex((/** @type {any} */ choice) => plainSame(choice.value, current));
@@ -42,19 +42,19 @@ function makePlainSegments(place) {
     odd.hidden = found >= 0 || current === null || (current === undefined && !plainIsOpen(node));
     odd.textContent = current === undefined ? PLAIN_SERVICE : `Now: ${plainText(current)}`;
   };
-  return { el: dom("div", { class: "rbf-choice" }, row, odd), show, group: true };
+  return { el: made("div", { class: "rbf-choice" }, row, odd), show, group: true };
 }
 
 /** A list to search, for more choices than one sees at once. @param {Place} place @returns {Control} */
 function makePlainList(place) {
   const { node } = place;
   const listId = `${place.id}-list`;
-  const input = /** @type {HTMLInputElement} */ (dom("input", {
+  const input = /** @type {HTMLInputElement} */ (made("input", {
     type: "text", id: place.id, class: "rbf-text rbf-combo-text", role: "combobox", autocomplete: "off", spellcheck: "false",
     "aria-expanded": "false", "aria-controls": listId, "aria-autocomplete": "list", placeholder: plainEmpty(node),
   }));
-  const list = dom("ul", { class: "rbf-combo-list", id: listId, role: "listbox", "aria-labelledby": place.labelledBy });
-  const none = dom("p", { class: "rbf-caption rbf-combo-none", role: "status", text: "No choice matches." });
+  const list = made("ul", { class: "rbf-combo-list", id: listId, role: "listbox", "aria-labelledby": place.labelledBy });
+  const none = made("p", { class: "rbf-caption rbf-combo-none", role: "status", text: "No choice matches." });
   list.hidden = none.hidden = true;
   let value = /** @type {unknown} */ (undefined);
   let active = -1;
@@ -89,7 +89,7 @@ function makePlainList(place) {
     options = [];
     node.choices.forEach((/** @type {any} */ choice, /** @type {number} */ index) => {
       if (!words.every((word) => choice.label.toLowerCase().includes(word))) return;
-      const option = dom("li", { id: `${listId}-${index}`, role: "option", class: "rbf-combo-option", text: choice.label, "aria-selected": String(plainSame(choice.value, current)) });
+      const option = made("li", { id: `${listId}-${index}`, role: "option", class: "rbf-combo-option", text: choice.label, "aria-selected": String(plainSame(choice.value, current)) });
       option.addEventListener("click", () => pick(choice.value));
       option.dataset.index = String(index);
       options.push(option);
@@ -132,7 +132,7 @@ function makePlainList(place) {
     value = next;
     if (!isTyping) plainWrite(input, currentText());
   };
-  return { el: dom("div", { class: "rbf-combo" }, input, list, none), show };
+  return { el: made("div", { class: "rbf-combo" }, input, list, none), show };
 }
 
 CONTROLS.choice = makePlainChoice;

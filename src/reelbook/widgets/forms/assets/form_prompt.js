@@ -1,8 +1,9 @@
 // @ts-check
 /** A prompt: a text with its length, and the prompts of earlier runs to begin from again. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS } from "./form_fields.js";
 import { makePlainLong } from "./form_plain.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
@@ -15,11 +16,11 @@ function makePrompt(place) {
   // Only whole fields are columns of the library.
   if (place.nested) return text;
   const id = `${place.id}-earlier`;
-  const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", "aria-expanded": "false", "aria-controls": id, text: "Earlier prompts" }));
-  const search = /** @type {HTMLInputElement} */ (dom("input", { type: "search", class: "rbf-text", placeholder: "Search", "aria-label": "Search in earlier prompts", hidden: true }));
-  const list = dom("ul", { class: "rbf-prompts" });
-  const status = dom("p", { class: "rbf-caption", role: "status" });
-  const shelf = dom("div", { id, role: "group", "aria-label": "Earlier prompts", hidden: true }, search, list, status);
+  const button = quietButton("Earlier prompts", () => turn(shelf.hidden), { "aria-expanded": "false", "aria-controls": id });
+  const search = /** @type {HTMLInputElement} */ (made("input", { type: "search", class: "rbf-text", placeholder: "Search", "aria-label": "Search in earlier prompts", hidden: true }));
+  const list = made("ul", { class: "rbf-prompts" });
+  const status = made("p", { class: "rbf-caption", role: "status" });
+  const shelf = made("div", { id, role: "group", "aria-label": "Earlier prompts", hidden: true }, search, list, status);
   const name = String(place.path[0]);
   /** @type {string[]} */
   let texts = [];
@@ -37,7 +38,7 @@ function makePrompt(place) {
   const draw = () => {
     const wanted = search.value.trim().toLowerCase();
     const found = texts.filter((one) => one.toLowerCase().includes(wanted));
-    list.replaceChildren(...found.map((one) => dom("li", {}, dom("button", { type: "button", class: "rbf-prompt", dir: "auto", title: one, text: one, onclick: () => choose(one) }))));
+    list.replaceChildren(...found.map((one) => made("li", {}, made("button", { type: "button", class: "rbf-prompt", dir: "auto", title: one, text: one, onclick: () => choose(one) }))));
     list.hidden = !found.length;
     const few = wanted ? "No prompt contains that." : "No earlier prompts yet.";
     status.textContent = found.length ? "" : few;
@@ -59,7 +60,6 @@ function makePrompt(place) {
     search.hidden = texts.length < PROMPT_SEARCHED;
     draw();
   });
-  button.addEventListener("click", () => turn(shelf.hidden));
   search.addEventListener("input", draw);
   const keyed = (/** @type {KeyboardEvent} */ event) => {
     if (shelf.hidden) return;
@@ -74,8 +74,8 @@ function makePrompt(place) {
   };
   // The text stands between the button and the list: an arrow leads past it.
   for (const part of [button, shelf]) part.addEventListener("keydown", keyed);
-  const el = dom("div", { class: "rbf-prompt-place" }, text.el, shelf);
-  const lead = dom("span", { class: "rbf-label-tools" }, button, text.lead);
+  const el = made("div", { class: "rbf-prompt-place" }, text.el, shelf);
+  const lead = made("span", { class: "rbf-label-tools" }, button, text.lead);
   return { el, lead, show: text.show, dispose: () => {
     off();
     text.dispose?.();

@@ -1,8 +1,10 @@
 // @ts-check
 /** One run of a form, large: its state, files, log and actions. */
 
-import { dom, domDotted } from "./form_dom.js";
+import { copyText } from "../../../display/assets/copied.js";
+import { dotted, made } from "../../../display/assets/table_element.js";
 import { clipBox, clipReserve, makeClip } from "./form_clip.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_link.js").FormLink} FormLink */
 /** @typedef {import("./form_clip.js").ClipFile} ClipFile */
@@ -13,7 +15,6 @@ import { clipBox, clipReserve, makeClip } from "./form_clip.js";
  *   error?: string, blamed?: string[][], advice?: string, code?: string, can: string[], older?: number}} RunEntry
  */
 
-const RUNS_COPIED = 1500;
 const RUNS_MOST_LINES = 2000;
 
 /** @param {{status: string}} entry */
@@ -34,30 +35,23 @@ export function runsDuration(seconds) {
   return minutes % 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${minutes / 60} h`;
 }
 
-/** A sign and its word, then the rest. @param {RunEntry} entry */
+/** A sign and its word. @param {{status: string, mark: string}} entry */
 export function runsState(entry) {
-  return [dom("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": entry.status, text: entry.mark }), dom("b", { text: entry.status })];
+  return [made("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": entry.status, text: entry.mark }), made("b", { text: entry.status })];
 }
 
 /** Prompt and facts of a run. @param {RunEntry} entry */
 function runsCaption(entry) {
   const facts = entry.facts ?? [];
   // A prompt may be written from right to left; <bdi> keeps that from turning the facts around.
-  const words = [...(entry.lead ? [dom("bdi", { text: entry.lead })] : []), ...facts];
-  return domDotted(words, { class: "rbf-caption rbf-run-caption", title: entry.whole ?? [entry.lead, ...facts].filter(Boolean).join(" · ") });
-}
-
-/** @param {string} text @param {string} title @param {() => void} action */
-function runsAction(text, title, action) {
-  const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text, ...(title ? { title } : {}) }));
-  button.addEventListener("click", action);
-  return button;
+  const words = [...(entry.lead ? [made("bdi", { text: entry.lead })] : []), ...facts];
+  return dotted(words, { class: "rbf-caption rbf-run-caption", title: entry.whole ?? [entry.lead, ...facts].filter(Boolean).join(" · ") });
 }
 
 /** Names and values. @param {string} caption @param {string[][]} facts */
 function runsTable(caption, facts) {
-  const rows = facts.map(([name, value]) => dom("tr", {}, dom("th", { scope: "row" }, dom("bdi", { text: name })), dom("td", {}, dom("bdi", { text: value }))));
-  return dom("table", { class: "rbf-run-facts" }, dom("caption", { text: caption }), dom("tbody", {}, ...rows));
+  const rows = facts.map(([name, value]) => made("tr", {}, made("th", { scope: "row" }, made("bdi", { text: name })), made("td", {}, made("bdi", { text: value }))));
+  return made("table", { class: "rbf-run-facts" }, made("caption", { text: caption }), made("tbody", {}, ...rows));
 }
 
 /**
@@ -65,13 +59,12 @@ function runsTable(caption, facts) {
  * @param {FormLink} link @param {string} key
  */
 function runsLog(link, key) {
-  const button = runsAction("Show log", "", () => (el.hidden ? open() : close()));
-  const el = dom("pre", { class: "rbf-run-log", tabindex: "0", role: "region", "aria-label": "Log" });
+  const button = quietButton("Show log", () => (el.hidden ? open() : close()), { "aria-expanded": "false" });
+  const el = made("pre", { class: "rbf-run-log", tabindex: "0", role: "region", "aria-label": "Log" });
   /** @type {string[]} */
   let lines = [];
   let had = 0, asked = 0;
   el.hidden = true;
-  button.setAttribute("aria-expanded", "false");
   const ask = () => link.ask({ do: "log", run: key, from: had });
   const open = () => {
     el.hidden = false;
@@ -106,8 +99,8 @@ function runsLog(link, key) {
 
 /** Inputs and outputs of a run, fetched when opened; and its code. @param {FormLink} link @param {string} key */
 function runsDetails(link, key) {
-  const body = dom("div", {});
-  const el = /** @type {HTMLDetailsElement} */ (dom("details", { class: "rbf-run-details" }, dom("summary", { text: "Details" }), body));
+  const body = made("div", {});
+  const el = /** @type {HTMLDetailsElement} */ (made("details", { class: "rbf-run-details" }, made("summary", { text: "Details" }), body));
   /** @type {((code: string) => void)[]} */
   let waiting = [];
   /** @type {string | null} */
@@ -122,29 +115,10 @@ function runsDetails(link, key) {
   });
   const ask = () => link.ask({ do: "facts", run: key });
   el.addEventListener("toggle", () => { if (el.open && code === null) ask(); });
-  const copy = runsAction("Copy code", "The call that asks for the same again", async () => {
-    const text = code ?? await new Promise((done) => { waiting.push(done); ask(); });
-    copy.textContent = (await runsCopied(text)) ? "Copied" : "Not copied";
-    setTimeout(() => { copy.textContent = "Copy code"; }, RUNS_COPIED);
-  });
+  const copy = quietButton("Copy code", async () => {
+    copyText(copy, code ?? await new Promise((done) => { waiting.push(done); ask(); }));
+  }, { title: "The call that asks for the same again" });
   return { el, copy, off };
-}
-
-/** @param {string} text */
-async function runsCopied(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    // Without TLS there is no `navigator.clipboard`.
-    const area = /** @type {HTMLTextAreaElement} */ (dom("textarea", { class: "rb-hidden" }));
-    area.value = text;
-    document.body.append(area);
-    area.select();
-    const isCopied = document.execCommand("copy");
-    area.remove();
-    return isCopied;
-  }
 }
 
 /**
@@ -154,16 +128,16 @@ async function runsCopied(text) {
  */
 export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" }) {
   const key = first.key;
-  const state = dom("div", { class: "rbf-run-state" });
-  const time = dom("span", {});
-  const media = dom("div", { class: "rbf-run-media" });
-  const last = dom("div", { class: "rbf-caption rbf-run-last" });
-  const words = dom("div", { class: "rbf-run-words" });
-  const actions = dom("div", { class: "rbf-row rbf-run-actions", role: "group", "aria-label": "this run" });
-  const status = dom("p", { class: "rbf-caption", role: "status" });
+  const state = made("div", { class: "rbf-run-state" });
+  const time = made("span", {});
+  const media = made("div", { class: "rbf-run-media" });
+  const last = made("div", { class: "rbf-caption rbf-run-last" });
+  const words = made("div", { class: "rbf-run-words" });
+  const actions = made("div", { class: "rbf-row rbf-run-actions", role: "group", "aria-label": "this run" });
+  const status = made("p", { class: "rbf-caption", role: "status" });
   const log = runsLog(link, key), details = runsDetails(link, key);
-  const bar = /** @type {HTMLProgressElement} */ (dom("progress", { max: "1", "aria-label": "progress", class: "rbf-run-bar" }));
-  const el = dom("section", { class: "rbf-run", "aria-label": `run ${key}` }, media, state, bar, last, words, actions, status, log.el, details.el);
+  const bar = /** @type {HTMLProgressElement} */ (made("progress", { max: "1", "aria-label": "progress", class: "rbf-run-bar" }));
+  const el = made("section", { class: "rbf-run", "aria-label": `run ${key}` }, media, state, bar, last, words, actions, status, log.el, details.el);
   /** @type {ReturnType<typeof makeClip>[]} */
   let clips = [];
   let entry = first, drawn = "", buttons = "";
@@ -173,10 +147,10 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" 
   const place = () => {
     const shapes = entry.shapes?.length ? entry.shapes : [shape];
     const frames = shapes.map(([width, height]) => {
-      const frame = dom("div", { class: "rbf-clip-frame rbf-run-empty" });
+      const frame = made("div", { class: "rbf-clip-frame rbf-run-empty" });
       const isAlone = shapes.length === 1;
       clipReserve(frame, clipBox(width, height, { isVideo: true, isAlone }));
-      return isAlone ? frame : dom("div", { class: "rbf-clip" }, frame, dom("div", { class: "rbf-caption rbf-clip-words", text: `${width}×${height}` }));
+      return isAlone ? frame : made("div", { class: "rbf-clip" }, frame, made("div", { class: "rbf-caption rbf-clip-words", text: `${width}×${height}` }));
     });
     media.replaceChildren(...frames);
   };
@@ -193,13 +167,13 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" 
   const say = () => {
     /** @type {HTMLElement[]} */
     const parts = [];
-    if (entry.error) parts.push(dom("p", { class: "rbf-problem rbf-run-error", text: entry.error }));
-    for (const [name, value] of entry.blamed ?? []) parts.push(dom("p", { class: "rbf-caption" }, dom("code", { text: name }), " was ", dom("bdi", { text: value })));
-    if (entry.advice) parts.push(dom("p", { text: entry.advice }));
-    if (entry.code) parts.push(dom("pre", {}, dom("code", { text: entry.code })));
+    if (entry.error) parts.push(made("p", { class: "rbf-problem rbf-run-error", text: entry.error }));
+    for (const [name, value] of entry.blamed ?? []) parts.push(made("p", { class: "rbf-caption" }, made("code", { text: name }), " was ", made("bdi", { text: value })));
+    if (entry.advice) parts.push(made("p", { text: entry.advice }));
+    if (entry.code) parts.push(made("pre", {}, made("code", { text: entry.code })));
     if (entry.facts?.length || entry.lead) parts.push(runsCaption(entry));
-    if (entry.expanded) parts.push(dom("p", { class: "rbf-caption rbf-run-expanded", title: entry.expanded }, "Expanded prompt: ", dom("bdi", { text: entry.expanded })));
-    if (entry.said) parts.push(dom("p", { class: "rbf-caption", text: entry.said }));
+    if (entry.expanded) parts.push(made("p", { class: "rbf-caption rbf-run-expanded", title: entry.expanded }, "Expanded prompt: ", made("bdi", { text: entry.expanded })));
+    if (entry.said) parts.push(made("p", { class: "rbf-caption", text: entry.said }));
     words.replaceChildren(...parts);
   };
 
@@ -212,13 +186,13 @@ export function runsLarge(link, shelf, first, { isNewest, shape, now, used = "" 
 
   const act = () => {
     const can = new Set(entry.can), found = [];
-    if (can.has("cancel")) found.push(runsAction("Cancel", "Ask the service to stop it", () => link.ask({ do: "cancel", run: key })));
+    if (can.has("cancel")) found.push(quietButton("Cancel", () => link.ask({ do: "cancel", run: key }), { title: "Ask the service to stop it" }));
     if (can.has("log")) found.push(log.button);
-    if (can.has("use")) found.push(runsAction("Use these inputs", "Put the inputs of this run into the form", use));
+    if (can.has("use")) found.push(quietButton("Use these inputs", use, { title: "Put the inputs of this run into the form" }));
     if (can.has("code")) found.push(details.copy);
     const sweep = /** @type {any} */ (link).openSweep;
-    if (sweep && entry.files && can.has("use")) found.push(runsAction("Sweep a field…", "Put the inputs of this run into the form, and vary one field", async () => { if (await use()) sweep.call(link); }));
-    if (clips.length) found.push(runsAction(clips.length > 1 ? "Save all" : "Save", "Save to this computer", () => clips.forEach((clip) => clip.save())));
+    if (sweep && entry.files && can.has("use")) found.push(quietButton("Sweep a field…", async () => { if (await use()) sweep.call(link); }, { title: "Put the inputs of this run into the form, and vary one field" }));
+    if (clips.length) found.push(quietButton(clips.length > 1 ? "Save all" : "Save", () => clips.forEach((clip) => clip.save()), { title: "Save to this computer" }));
     // Restore the focus to the same button, or to the next if it was removed.
     const focused = actions.contains(document.activeElement) ? document.activeElement : null;
     actions.replaceChildren(...found);

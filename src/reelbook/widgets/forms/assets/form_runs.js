@@ -1,35 +1,36 @@
 // @ts-check
 /** The runs of a form: the newest large, the others as a strip of small pictures. */
 
-import { dom } from "./form_dom.js";
-import { ClipShelf, clipSeen } from "./form_clip.js";
+import { made } from "../../../display/assets/table_element.js";
+import { ClipShelf, clipPoster } from "./form_clip.js";
+import { drawKeyed } from "./form_keyed.js";
 import { runsIsLive, runsLarge, runsLost, runsState } from "./form_run.js";
+import { makeSpeaker } from "./form_speaker.js";
 
 /** @typedef {import("./form_link.js").FormLink} FormLink */
 /** @typedef {import("./form_run.js").RunEntry} RunEntry */
+/** @typedef {{el: HTMLElement, drawn: string, forget: () => void}} Cell */
 
-const RUNS_SPEAK_AFTER = 1000; // Milliseconds from one thing that is read aloud to the next.
 const RUNS_USED = "The form has the inputs of this run now.";
 const RUNS_IN_VIEW = 0.7; // So much of a result is enough to be seen.
 const RUNS_SAID = 4000; // What Run was answered stands so long at least.
 
 /** The runs of this form, one small picture for each. @param {ClipShelf} shelf @param {(key: string) => void} choose */
 function runsStrip(shelf, choose) {
-  const row = dom("div", { class: "rbf-run-strip", role: "toolbar", "aria-label": "runs of this form, newest first" });
-  const older = dom("span", { class: "rbf-caption rbf-run-older" });
-  const el = dom("div", { class: "rbf-run-history" }, row, older);
-  /** @type {Map<string, {el: HTMLElement, drawn: string, forget: () => void}>} */
+  const row = made("div", { class: "rbf-run-strip", role: "toolbar", "aria-label": "runs of this form, newest first" });
+  const older = made("span", { class: "rbf-caption rbf-run-older" });
+  const el = made("div", { class: "rbf-run-history" }, row, older);
+  /** @type {Map<string, Cell>} */
   const cells = new Map();
   const buttons = () => /** @type {HTMLButtonElement[]} */ ([...row.children]);
 
   /** @param {RunEntry} entry */
   const cell = (entry) => {
-    const button = dom("button", { type: "button", class: "rbf-run-cell", "data-run": entry.key, tabindex: "-1" });
-    button.addEventListener("click", () => choose(entry.key));
+    const button = made("button", { type: "button", class: "rbf-run-cell", "data-run": entry.key, tabindex: "-1", onclick: () => choose(entry.key) });
     return { el: button, drawn: "", forget: () => {} };
   };
 
-  /** @param {{el: HTMLElement, drawn: string, forget: () => void}} one @param {RunEntry} entry */
+  /** @param {Cell} one @param {RunEntry} entry */
   const draw = (one, entry) => {
     const percent = entry.status === "running" && entry.fraction ? `${Math.round(100 * entry.fraction)}%` : "";
     const now = JSON.stringify([entry.status, percent, entry.files?.length, entry.lead]);
@@ -37,19 +38,15 @@ function runsStrip(shelf, choose) {
     one.drawn = now;
     one.forget();
     const text = [entry.lead, ...(entry.facts ?? [])].filter(Boolean).join(" · ");
-    const box = dom("span", { class: "rbf-run-thumb", "aria-hidden": "true" });
-    const state = dom("span", { class: "rbf-run-cell-state" }, runsState(entry)[0], entry.status);
-    one.el.replaceChildren(box, state, dom("span", { class: "rb-hidden", text: `, ${text || `run ${entry.key}`}` }));
+    const box = made("span", { class: "rbf-run-thumb", "aria-hidden": "true" });
+    const state = made("span", { class: "rbf-run-cell-state" }, runsState(entry)[0], entry.status);
+    one.el.replaceChildren(box, state, made("span", { class: "rb-hidden", text: `, ${text || `run ${entry.key}`}` }));
     one.el.title = text;
     if (!entry.files?.length) {
       box.textContent = percent || entry.mark;
       return;
     }
-    one.forget = clipSeen(one.el, async () => {
-      const found = await shelf.poster(entry.key, 0, 0);
-      if (found.url && box.isConnected) box.replaceChildren(dom("img", { src: found.url, alt: "" }));
-      else if (!found.url) box.textContent = entry.mark;
-    });
+    one.forget = clipPoster(shelf, entry.key, box, entry.mark);
   };
 
   row.addEventListener("keydown", (event) => {
@@ -68,21 +65,11 @@ function runsStrip(shelf, choose) {
     /** @param {RunEntry[]} entries @param {string} selected */
     update: (entries, selected) => {
       el.hidden = entries.length < 2;
-      const keys = new Set(entries.map((entry) => entry.key));
-      for (const [key, one] of cells) {
-        if (keys.has(key)) continue;
-        one.forget();
-        one.el.remove();
-        cells.delete(key);
-      }
-      entries.forEach((entry, place) => {
-        const one = cells.get(entry.key) ?? cell(entry);
-        cells.set(entry.key, one);
+      const drawn = (/** @type {Cell} */ one, /** @type {RunEntry} */ entry) => {
         draw(one, entry);
         one.el.setAttribute("aria-pressed", String(entry.key === selected));
-        // Moved only where it is not in its place: a move takes the focus away.
-        if (row.children[place] !== one.el) row.insertBefore(one.el, row.children[place] ?? null);
-      });
+      };
+      drawKeyed(row, cells, entries, { key: (entry) => entry.key, make: cell, draw: drawn, gone: (one) => one.forget() });
       if (!buttons().some((one) => one.matches(":focus"))) {
         for (const one of buttons()) one.tabIndex = one.dataset.run === selected ? 0 : -1;
       }
@@ -90,30 +77,6 @@ function runsStrip(shelf, choose) {
       older.textContent = count ? `${count.toLocaleString("en")} older in rb.library()` : "";
     },
     dispose: () => cells.forEach((one) => one.forget()),
-  };
-}
-
-/** Reads changes of state aloud, one after the other and not too many. */
-function runsSpeaker() {
-  const el = dom("div", { class: "rb-hidden", role: "status", "aria-live": "polite" });
-  /** @type {Map<string, string>} */
-  const news = new Map();
-  let timer = 0, spoken = -Infinity;
-  const speak = () => {
-    timer = 0;
-    spoken = performance.now();
-    el.textContent = [...news.values()].join(". ");
-    news.clear();
-  };
-  return {
-    el,
-    /** @param {string} about @param {string} words Of several about one run the last counts. */
-    say: (about, words) => {
-      news.delete(about);
-      news.set(about, words);
-      if (!timer) timer = window.setTimeout(speak, Math.max(0, spoken + RUNS_SPEAK_AFTER - performance.now()));
-    },
-    dispose: () => clearTimeout(timer),
   };
 }
 
@@ -157,9 +120,9 @@ export function runsWaited() {
  */
 export function makeRuns(link) {
   const model = link.model;
-  const shelf = new ClipShelf(link), speaker = runsSpeaker();
-  const said = dom("p", { class: "rbf-caption rbf-run-said" });
-  const slot = dom("div", {});
+  const shelf = new ClipShelf(link), speaker = makeSpeaker();
+  const said = made("p", { class: "rbf-caption rbf-run-said" });
+  const slot = made("div", {});
   /** What was chosen to be seen; null is the newest. @type {string | null} */
   let chosen = null;
   let newest = "", skew = 0, answered = 0;
@@ -171,7 +134,7 @@ export function makeRuns(link) {
     chosen = key === newest ? null : key;
     draw();
   });
-  const el = dom("div", { class: "rbf-runs" }, slot, strip.el, speaker.el);
+  const el = made("div", { class: "rbf-runs" }, slot, strip.el, speaker.el);
   const waited = runsWaited();
   /** @type {() => void} */
   let onNew = () => {};

@@ -1,6 +1,6 @@
 // @ts-check
 /** Target sizes: typed, pasted or picked, in order, with the canvas that each takes drawn before it is paid for. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS } from "./form_fields.js";
 import { specialFollow, specialOther, specialSay, specialText } from "./form_special_parts.js";
 import { SpecialRows } from "./form_special_rows.js";
@@ -23,8 +23,8 @@ class SizesControl {
     this._most = place.node.most ?? Infinity;
     /** What is drawn now, so that nothing is drawn twice. */
     this._state = "";
-    this._said = dom("div", { class: "rbf-caption rbf-size-said", role: "status", text: SIZES_HINT });
-    this.lead = dom("span", { class: "rbf-caption", "aria-hidden": "true" });
+    this._said = made("div", { class: "rbf-caption rbf-size-said", role: "status", text: SIZES_HINT });
+    this.lead = made("span", { class: "rbf-caption", "aria-hidden": "true" });
     this._picker = new SizesPicker(place, this._facts, {
       add: (texts) => this._add(texts),
       remove: (text) => this._removeAll(text),
@@ -34,10 +34,10 @@ class SizesControl {
     });
     /** @type {SpecialRows<SizesRow>} */
     this._rows = new SpecialRows(`${place.node.label}, in order`, { changed: (words) => this._changed(words), fallbackFocus: () => this._picker.input });
-    this._strip = dom("div", { class: "rbf-sizes-strip", role: "group", "aria-label": "All sizes, drawn to scale" });
-    this._drawn = dom("div", { class: "rbf-sizes-drawn" }, this._strip, sizesLegend(this._facts));
+    this._strip = made("div", { class: "rbf-sizes-strip", role: "group", "aria-label": "All sizes, drawn to scale" });
+    this._drawn = made("div", { class: "rbf-sizes-drawn" }, this._strip, sizesLegend(this._facts));
     this._drawn.hidden = true;
-    this.el = dom("div", { class: "rbf-sizes", role: "group", "aria-labelledby": place.labelledBy }, this._picker.el, this._said, this._rows.el, this._drawn);
+    this.el = made("div", { class: "rbf-sizes", role: "group", "aria-labelledby": place.labelledBy }, this._picker.el, this._said, this._rows.el, this._drawn);
     this._off = specialFollow(place.link, () => this._refresh());
     this._sight = new ResizeObserver(() => this._reach());
     this._sight.observe(this._strip);
@@ -76,12 +76,12 @@ class SizesControl {
 
   /** @param {string} text @returns {SizesRow} */
   _row(text) {
-    const input = /** @type {HTMLInputElement} */ (dom("input", { type: "text", class: "rbf-size-text", autocomplete: "off", spellcheck: "false" }));
+    const input = /** @type {HTMLInputElement} */ (made("input", { type: "text", class: "rbf-size-text", autocomplete: "off", spellcheck: "false" }));
     input.value = text;
-    const words = dom("span", { class: "rbf-caption rbf-size-words" });
-    const fix = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet rbf-size-fix" }));
+    const words = made("span", { class: "rbf-caption rbf-size-words" });
+    const fix = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet rbf-size-fix" }));
     fix.hidden = true;
-    const el = dom("li", { class: "rbf-special-entry" }, input, dom("span", { class: "rbf-size-about" }, words, fix));
+    const el = made("li", { class: "rbf-special-entry" }, input, made("span", { class: "rbf-size-about" }, words, fix));
     /** @type {SizesRow} */
     const row = { el, input, words, fix, focus: input, describe: () => sizesPlain(input.value) || "an empty size" };
     input.addEventListener("input", () => this._changed());

@@ -1,7 +1,6 @@
 // @ts-check
 /** All targets side by side to one scale: what comes out, what is composed for it, and the canvas that this takes. */
-import { dom } from "./form_dom.js";
-import { specialShape } from "./form_special_parts.js";
+import { made, shaped } from "../../../display/assets/table_element.js";
 import { sizesComposed, sizesPreset, sizesRead } from "./form_sizes_rule.js";
 
 /** @typedef {import("./form_sizes_rule.js").SizesFacts} SizesFacts */
@@ -38,10 +37,9 @@ export function sizesDrawings(texts, facts, least, chosen) {
     const label = target.canvas ? `${name}, composed on ${sizesCanvasText(target.canvas)}` : target.size ? name : "no size yet";
     drawing.setAttribute("role", "img");
     drawing.setAttribute("aria-label", `${place + 1}: ${label}`);
-    const figure = dom("figure", { class: "rbf-size", title: label }, /** @type {any} */ (drawing));
-    const caption = dom("figcaption", { "aria-hidden": "true" }, dom("span", { text: name }), dom("span", { class: "rbf-caption", text: canvas }));
+    const figure = made("figure", { class: "rbf-size", title: label, onclick: () => chosen(place) }, drawing);
+    const caption = made("figcaption", { "aria-hidden": "true" }, made("span", { text: name }), made("span", { class: "rbf-caption", text: canvas }));
     figure.append(caption);
-    figure.addEventListener("click", () => chosen(place));
     return figure;
   });
 }
@@ -60,17 +58,17 @@ function sizesDrawn(size, canvas, scale) {
   const [width, height] = [sizesLength(outer.width, scale), sizesLength(outer.height, scale)];
   const middle = (/** @type {Pixels} */ inner, /** @type {string} */ part) => {
     const [wide, tall] = [sizesLength(inner.width, scale), sizesLength(inner.height, scale)];
-    return specialShape("rect", { class: part, x: 1 + (width - wide) / 2, y: 1 + (height - tall) / 2, width: wide, height: tall });
+    return shaped("rect", { class: part, x: 1 + (width - wide) / 2, y: 1 + (height - tall) / 2, width: wide, height: tall });
   };
   const parts = [middle(size, "rbf-size-target")];
   if (canvas) parts.unshift(middle(outer, "rbf-size-canvas"), middle(sizesComposed(canvas, size), "rbf-size-composed"));
   const box = { width: width + 2, height: height + 2 };
-  return specialShape("svg", { ...box, viewBox: `0 0 ${box.width} ${box.height}`, focusable: "false" }, ...parts);
+  return shaped("svg", { ...box, viewBox: `0 0 ${box.width} ${box.height}`, focusable: "false" }, ...parts);
 }
 
 function sizesUnknown() {
-  const rect = specialShape("rect", { class: "rbf-size-canvas", x: 1, y: 1, width: 30, height: 30 });
-  return specialShape("svg", { width: 32, height: 32, viewBox: "0 0 32 32", focusable: "false" }, rect);
+  const rect = shaped("rect", { class: "rbf-size-canvas", x: 1, y: 1, width: 30, height: 30 });
+  return shaped("svg", { width: 32, height: 32, viewBox: "0 0 32 32", focusable: "false" }, rect);
 }
 
 /** @param {number} pixels @param {number} scale */
@@ -81,11 +79,11 @@ function sizesLength(pixels, scale) {
 /** What the lines mean. @param {SizesFacts} facts */
 export function sizesLegend(facts) {
   const one = (/** @type {string} */ part, /** @type {string} */ words) => {
-    const swatch = specialShape("svg", { width: 14, height: 12, viewBox: "0 0 14 12", "aria-hidden": "true", focusable: "false" },
-      specialShape("rect", { class: part, x: 1, y: 1, width: 12, height: 10 }));
-    return dom("span", {}, /** @type {any} */ (swatch), ` ${words}`);
+    const swatch = shaped("svg", { width: 14, height: 12, viewBox: "0 0 14 12", "aria-hidden": "true", focusable: "false" },
+      shaped("rect", { class: part, x: 1, y: 1, width: 12, height: 10 }));
+    return made("span", {}, swatch, ` ${words}`);
   };
   const parts = [one("rbf-size-target", "what you get")];
   if (facts.presets) parts.push(one("rbf-size-composed", "what is composed for it"), one("rbf-size-canvas", "the canvas used"));
-  return dom("div", { class: "rbf-caption rbf-size-legend" }, ...parts);
+  return made("div", { class: "rbf-caption rbf-size-legend" }, ...parts);
 }

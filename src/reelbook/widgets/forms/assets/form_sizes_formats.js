@@ -1,7 +1,7 @@
 // @ts-check
 /** Where sizes are added: typed, pasted, or picked from the common formats by their names. */
-import { dom } from "./form_dom.js";
-import { specialId, specialSign } from "./form_special_parts.js";
+import { made } from "../../../display/assets/table_element.js";
+import { specialSign } from "./form_special_parts.js";
 import { sizesCanvasText } from "./form_sizes_drawing.js";
 import { sizesPlain, sizesPreset, sizesRead, sizesSplit } from "./form_sizes_rule.js";
 
@@ -23,20 +23,20 @@ export class SizesPicker {
   constructor(place, facts, ways) {
     this._facts = facts;
     this._ways = ways;
-    this._id = specialId(place, "format");
+    this._id = `${place.id}-format`;
     /** @type {HTMLElement[]} */
     this._options = [];
     this._active = -1;
-    this._listId = specialId(place, "formats");
-    this.input = /** @type {HTMLInputElement} */ (dom("input", {
+    this._listId = `${place.id}-formats`;
+    this.input = /** @type {HTMLInputElement} */ (made("input", {
       type: "text", id: place.id, class: "rbf-size-add", role: "combobox", autocomplete: "off", spellcheck: "false",
       "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": this._listId,
       placeholder: "1080x1920, or a name: story", enterkeyhint: "done",
     }));
-    this._list = dom("div", { id: this._listId, class: "rbf-formats", role: "listbox", "aria-label": "Common formats", "aria-multiselectable": "true", popover: "manual" });
-    this._button = dom("button", { type: "button", class: "rbf-special-sign-button", tabindex: "-1", title: "Common formats", "aria-label": "Common formats" });
+    this._list = made("div", { id: this._listId, class: "rbf-formats", role: "listbox", "aria-label": "Common formats", "aria-multiselectable": "true", popover: "manual" });
+    this._button = made("button", { type: "button", class: "rbf-special-sign-button", tabindex: "-1", title: "Common formats", "aria-label": "Common formats" });
     this._button.append(specialSign("list"));
-    this.el = dom("div", { class: "rbf-size-adding" }, this.input, this._button, this._list);
+    this.el = made("div", { class: "rbf-size-adding" }, this.input, this._button, this._list);
     this._follow = () => this._put();
     this._listen();
   }
@@ -118,9 +118,9 @@ export class SizesPicker {
     (this._facts.formats ?? []).forEach(([group, formats], number) => {
       const fits = size ? [] : formats.filter(([name, of]) => sizesFits(words, `${group} ${name} ${of} ${of.replace("x", "×")}`));
       if (!fits.length) return;
-      const head = dom("div", { id: `${this._id}-group-${number}`, class: "rbf-caption rbf-formats-head", role: "presentation", text: group });
+      const head = made("div", { id: `${this._id}-group-${number}`, class: "rbf-caption rbf-formats-head", role: "presentation", text: group });
       const options = fits.map(([name, of]) => this._option(name, of, chosen));
-      this._list.append(dom("div", { role: "group", "aria-labelledby": head.id }, head, ...options));
+      this._list.append(made("div", { role: "group", "aria-labelledby": head.id }, head, ...options));
     });
     if (!this._options.length) this._list.append(this._nothing());
     this._point(words.length && !size && !/\d\s*[x×*]/i.test(this.input.value) && this._options.length ? 0 : -1);
@@ -128,20 +128,20 @@ export class SizesPicker {
 
   _nothing() {
     const words = /^\s*\d/.test(this.input.value) ? "Write a size as width x height, such as 1080x1920." : "No format has this name. Write a size such as 1080x1920.";
-    return dom("div", { class: "rbf-caption rbf-formats-head", role: "option", "aria-disabled": "true", "aria-selected": "false", text: words });
+    return made("div", { class: "rbf-caption rbf-formats-head", role: "option", "aria-disabled": "true", "aria-selected": "false", text: words });
   }
 
   /** @param {string} name @param {string} of @param {Set<string>} chosen */
   _option(name, of, chosen) {
     const size = sizesRead(of) ?? { width: 1, height: 1 };
     const canvas = sizesPreset(size, this._facts, this._ways.least());
-    const box = dom("span", { class: "rbf-format-box", "aria-hidden": "true" });
+    const box = made("span", { class: "rbf-format-box", "aria-hidden": "true" });
     const longest = Math.max(size.width, size.height);
     box.style.width = `${Math.max(2, (16 * size.width) / longest)}px`;
     box.style.height = `${Math.max(2, (16 * size.height) / longest)}px`;
-    const option = dom("div", { id: `${this._id}-${this._options.length}`, class: "rbf-format", role: "option", "aria-selected": String(chosen.has(of)) },
-      dom("span", { class: "rbf-format-shape", "aria-hidden": "true" }, box), dom("span", { class: "rbf-format-name", text: name }),
-      dom("span", { class: "rbf-format-size", text: of.replace("x", "×") }), dom("span", { class: "rbf-format-mark", "aria-hidden": "true", text: "✓" }));
+    const option = made("div", { id: `${this._id}-${this._options.length}`, class: "rbf-format", role: "option", "aria-selected": String(chosen.has(of)) },
+      made("span", { class: "rbf-format-shape", "aria-hidden": "true" }, box), made("span", { class: "rbf-format-name", text: name }),
+      made("span", { class: "rbf-format-size", text: of.replace("x", "×") }), made("span", { class: "rbf-format-mark", "aria-hidden": "true", text: "✓" }));
     if (canvas) option.title = `Composed on ${sizesCanvasText(canvas)}`;
     option.dataset.size = of;
     option.addEventListener("click", () => this._pick(option));
@@ -230,11 +230,7 @@ export class SizesPicker {
   }
 }
 
-/**
- * Whether every word is one of a text, begins one, or, from three letters on, stands anywhere in it.
- * @param {string[]} words
- * @param {string} text
- */
+/** Whether every word is one of a text, begins one, or, from three letters on, stands anywhere in it. @param {string[]} words @param {string} text */
 function sizesFits(words, text) {
   const about = text.toLowerCase();
   const parts = about.split(/[\s,()]+/);

@@ -79,12 +79,7 @@ function sizesStretch([, , width, height], size) {
   return wide > tall ? [wide, tall] : [tall, wide];
 }
 
-/**
- * The part of a canvas that has the shape of the target, which is what is composed.
- * @param {Canvas} canvas
- * @param {Pixels} size
- * @returns {Pixels}
- */
+/** The part of a canvas that has the shape of the target, which is what is composed. @param {Canvas} canvas @param {Pixels} size @returns {Pixels} */
 export function sizesComposed([, , width, height], size) {
   const factor = Math.min(width / size.width, height / size.height);
   return { width: size.width * factor, height: size.height * factor };
@@ -115,11 +110,7 @@ function sizesGuessed(text, facts) {
   return sides.length === 2 ? sizesNearest({ width: Number(sides[0]), height: Number(sides[1]) }, facts) : "";
 }
 
-/**
- * The largest size of about the same shape that is within bounds and has a canvas.
- * @param {Pixels} size
- * @param {SizesFacts} facts
- */
+/** The largest size of about the same shape that is within bounds and has a canvas. @param {Pixels} size @param {SizesFacts} facts */
 function sizesNearest(size, facts) {
   const [shortest, longest] = facts.sides ?? [1, 99999];
   const clamped = (/** @type {number} */ side) => Math.min(Math.max(side, shortest), longest);

@@ -1,8 +1,9 @@
 // @ts-check
 /** Controls for seeds, durations, aspect ratios and frame counts. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS } from "./form_fields.js";
-import { specialButton, specialFollow, specialId, specialNumber, specialOther, specialSay, specialShow, specialSign, specialText, specialTurn, specialWhole } from "./form_special_parts.js";
+import { numberRead } from "./form_number.js";
+import { specialButton, specialFollow, specialOther, specialSay, specialShow, specialSign, specialText, specialTurn, specialWhole } from "./form_special_parts.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
@@ -14,8 +15,8 @@ const SEED_NEXT = 4;
 /** @param {Place} place @returns {Control} */
 function makeSeed(place) {
   const fallback = place.node.default ?? null;
-  const input = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: place.id, class: "rbf-seed-text", inputmode: "numeric", autocomplete: "off", spellcheck: "false" }));
-  const said = dom("span", { class: "rbf-caption rbf-seed-said", id: specialId(place, "said"), role: "status" });
+  const input = /** @type {HTMLInputElement} */ (made("input", { type: "text", id: place.id, class: "rbf-seed-text", inputmode: "numeric", autocomplete: "off", spellcheck: "false" }));
+  const said = made("span", { class: "rbf-caption rbf-seed-said", id: `${place.id}-said`, role: "status" });
   input.placeholder = fallback === null ? "random" : specialText(fallback);
   input.setAttribute("aria-describedby", said.id);
   /** What was unlocked last, to come back to. @type {unknown} */
@@ -27,17 +28,17 @@ function makeSeed(place) {
     update();
   };
   const turn = () => {
-    const value = specialNumber(input.value);
+    const value = numberRead(input.value);
     if (value !== undefined) last = value;
     set(value === undefined ? (last ?? seedDrawn(place.node)) : undefined);
   };
   const dice = specialButton("dice", "Draw a random seed", () => set(seedDrawn(place.node)));
   const lock = specialButton("unlocked", "", turn);
   lock.hidden = !!place.node.required;
-  const next = seedsButton(place, () => specialNumber(input.value), (words) => specialSay(said, words));
+  const next = seedsButton(place, () => numberRead(input.value), (words) => specialSay(said, words));
 
   const update = () => {
-    const isLocked = specialNumber(input.value) !== undefined;
+    const isLocked = numberRead(input.value) !== undefined;
     lock.replaceChildren(specialSign(isLocked ? "locked" : "unlocked"));
     lock.setAttribute("aria-pressed", String(isLocked));
     lock.title = isLocked ? "Locked: every run has this seed. Unlock to let the service choose." : "Lock a seed, so that every run has the same";
@@ -46,21 +47,21 @@ function makeSeed(place) {
   };
   lock.setAttribute("aria-label", "Lock the seed");
   input.addEventListener("input", () => {
-    place.change(specialNumber(input.value));
+    place.change(numberRead(input.value));
     update();
   });
   input.addEventListener("keydown", (event) => seedStepped(event, input, set));
   const show = (/** @type {unknown} */ value) => {
-    specialShow(input, value, specialNumber);
+    specialShow(input, value, numberRead);
     update();
   };
-  const el = dom("div", { class: "rbf-seed" }, dom("div", { class: "rbf-special-row" }, input, dice, lock, next.el), said);
+  const el = made("div", { class: "rbf-seed" }, made("div", { class: "rbf-special-row" }, input, dice, lock, next.el), said);
   return { el, show, dispose: specialFollow(place.link, update) };
 }
 
 /** A button that begins a sweep of four seeds, in forms with sweeps. @param {Place} place @param {() => unknown} read @param {(words: string) => void} say */
 function seedsButton(place, read, say) {
-  const el = dom("button", { type: "button", class: "rbf-quiet", text: "Try four seeds" });
+  const el = made("button", { type: "button", class: "rbf-quiet", text: "Try four seeds" });
   el.addEventListener("click", () => {
     const seeds = seedsNext(read(), place.node);
     if (seeds.length) place.link.sweep?.(String(place.path[0]), seeds);
@@ -77,11 +78,11 @@ function seedsButton(place, read, say) {
 
 /** One up or down with the arrow keys. @param {KeyboardEvent} event @param {HTMLInputElement} input @param {(value: unknown) => void} set */
 function seedStepped(event, input, set) {
-  const whole = specialWhole(specialNumber(input.value));
+  const whole = specialWhole(numberRead(input.value));
   const by = event.key === "ArrowUp" ? 1n : event.key === "ArrowDown" ? -1n : 0n;
   if (!by || whole === null || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  set(specialNumber(String(whole + by)));
+  set(numberRead(String(whole + by)));
 }
 
 /** A seed by chance, within the bounds of the field. @param {any} node */
@@ -97,7 +98,7 @@ function seedsNext(value, node) {
   const first = specialWhole(value);
   if (first === null) return [];
   const seeds = Array.from({ length: SEED_NEXT }, (_, place) => first + BigInt(place));
-  return seeds.filter((seed) => node.max === undefined || seed <= BigInt(Math.floor(Number(node.max)))).map((seed) => specialNumber(String(seed)));
+  return seeds.filter((seed) => node.max === undefined || seed <= BigInt(Math.floor(Number(node.max)))).map((seed) => numberRead(String(seed)));
 }
 
 /**
@@ -110,11 +111,10 @@ function seedsNext(value, node) {
 function specialChoices(place, drawn, kind) {
   const choices = /** @type {Array<{value: unknown, label: string}>} */ (place.node.choices ?? []);
   const buttons = choices.map((choice, number) => {
-    const radio = /** @type {HTMLInputElement} */ (dom("input", { type: "radio", name: place.id, value: String(number) }));
-    radio.addEventListener("change", () => place.change(choice.value));
-    return { radio, label: dom("label", { class: "rbf-special-choice" }, radio, ...drawn(choice)), value: JSON.stringify(choice.value) };
+    const radio = /** @type {HTMLInputElement} */ (made("input", { type: "radio", name: place.id, value: String(number), onchange: () => place.change(choice.value) }));
+    return { radio, label: made("label", { class: "rbf-special-choice" }, radio, ...drawn(choice)), value: JSON.stringify(choice.value) };
   });
-  const el = dom("div", { class: `rbf-special-choices rbf-${kind}`, role: "radiogroup", "aria-labelledby": place.labelledBy }, ...buttons.map(({ label }) => label));
+  const el = made("div", { class: `rbf-special-choices rbf-${kind}`, role: "radiogroup", "aria-labelledby": place.labelledBy }, ...buttons.map(({ label }) => label));
   const show = (/** @type {unknown} */ value) => {
     const current = JSON.stringify(value === undefined ? place.node.default : value);
     for (const button of buttons) button.radio.checked = button.value === current;
@@ -129,10 +129,10 @@ function makeDuration(place) {
   const longest = Math.max(...(place.node.choices ?? []).map(seconds).filter((/** @type {number} */ length) => length > 0));
   return specialChoices(place, (choice) => {
     const length = seconds(choice);
-    if (!(length >= 0)) return [dom("span", { text: choice.label })];
-    const bar = dom("span", { class: "rbf-length-bar" });
+    if (!(length >= 0)) return [made("span", { text: choice.label })];
+    const bar = made("span", { class: "rbf-length-bar" });
     bar.style.width = `${(100 * length) / longest}%`;
-    return [dom("span", { text: `${length} s` }), dom("span", { class: "rbf-length", "aria-hidden": "true" }, bar)];
+    return [made("span", { text: `${length} s` }), made("span", { class: "rbf-length", "aria-hidden": "true" }, bar)];
   }, "duration");
 }
 
@@ -149,8 +149,8 @@ function makeAspect(place) {
   /** @type {Array<() => void>} */
   const drawings = [];
   const control = specialChoices(place, (choice) => {
-    const box = dom("span", { class: "rbf-shape-box" });
-    const pixels = dom("span", { class: "rbf-caption rbf-shape-pixels" });
+    const box = made("span", { class: "rbf-shape-box" });
+    const pixels = made("span", { class: "rbf-caption rbf-shape-pixels" });
     const draw = () => {
       const known = sizes[specialOther(place.link, facts.by)]?.[String(choice.value)];
       const [width, height] = known ?? aspectRead(choice.value);
@@ -160,13 +160,13 @@ function makeAspect(place) {
       specialSay(pixels, known ? `${width}×${height}` : "");
     };
     drawings.push(draw);
-    return [dom("span", { class: "rbf-shape", "aria-hidden": "true" }, box), dom("span", { class: "rbf-shape-words" }, dom("span", { text: choice.label }), pixels)];
+    return [made("span", { class: "rbf-shape", "aria-hidden": "true" }, box), made("span", { class: "rbf-shape-words" }, made("span", { text: choice.label }), pixels)];
   }, "aspect");
   const redraw = () => drawings.forEach((draw) => draw());
   redraw();
   return {
     group: true,
-    el: dom("div", { class: "rbf-aspect-frame" }, control.el),
+    el: made("div", { class: "rbf-aspect-frame" }, control.el),
     show: (value) => {
       control.show(value);
       redraw();

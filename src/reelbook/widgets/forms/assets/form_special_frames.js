@@ -1,8 +1,9 @@
 // @ts-check
 /** A number of frames, dragged or typed, and the seconds that it lasts, which can be typed as well. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS } from "./form_fields.js";
-import { specialFollow, specialId, specialNumber, specialOther, specialSay, specialShow } from "./form_special_parts.js";
+import { numberRead } from "./form_number.js";
+import { specialFollow, specialOther, specialSay, specialShow } from "./form_special_parts.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
@@ -16,14 +17,14 @@ class FramesControl {
     const { least, most, step } = this._bounds;
     const label = place.node.label;
     this._input = framesInput(place.id, "", "numeric");
-    this._seconds = framesInput(specialId(place, "seconds"), `${label}, in seconds`, "decimal");
-    this._slider = /** @type {HTMLInputElement} */ (dom("input", { type: "range", class: "rbf-special-slider", "aria-label": `${label}, slider` }));
+    this._seconds = framesInput(`${place.id}-seconds`, `${label}, in seconds`, "decimal");
+    this._slider = /** @type {HTMLInputElement} */ (made("input", { type: "range", class: "rbf-slider", "aria-label": `${label}, slider` }));
     Object.assign(this._slider, { min: String(least), max: String(most), step: String(step) });
     this._slider.hidden = !Number.isFinite(most);
-    this._rateWords = dom("span", { class: "rbf-caption rbf-frames-rate" });
-    const seconds = dom("span", { class: "rbf-frames-part" }, dom("span", { "aria-hidden": "true", text: "=" }), this._seconds, dom("span", { text: "s" }), this._rateWords);
+    this._rateWords = made("span", { class: "rbf-caption rbf-frames-rate" });
+    const seconds = made("span", { class: "rbf-frames-part" }, made("span", { "aria-hidden": "true", text: "=" }), this._seconds, made("span", { text: "s" }), this._rateWords);
     seconds.hidden = !this._rateName;
-    this.el = dom("div", { class: "rbf-frames" }, this._slider, dom("span", { class: "rbf-frames-part" }, this._input, dom("span", { text: "frames" })), seconds);
+    this.el = made("div", { class: "rbf-frames" }, this._slider, made("span", { class: "rbf-frames-part" }, this._input, made("span", { text: "frames" })), seconds);
     this._listen();
     this._off = specialFollow(place.link, () => this._updateRate());
     this._updateRate();
@@ -32,7 +33,7 @@ class FramesControl {
   _listen() {
     this._slider.addEventListener("input", () => this._set(Number(this._slider.value)));
     this._input.addEventListener("input", () => {
-      this._place.change(specialNumber(this._input.value));
+      this._place.change(numberRead(this._input.value));
       this._update();
     });
     this._input.addEventListener("blur", () => { if (this._input.value.trim() === "") this.show(undefined); });
@@ -44,7 +45,7 @@ class FramesControl {
 
   /** The frames as they stand there, or by default; null while they cannot be read. @returns {number | null} */
   get frames() {
-    const typed = specialNumber(this._input.value) ?? this._place.node.default;
+    const typed = numberRead(this._input.value) ?? this._place.node.default;
     return typeof typed === "number" && typed > 0 ? typed : null;
   }
 
@@ -57,9 +58,9 @@ class FramesControl {
   /** @param {unknown} value */
   show(value) {
     const current = value ?? this._place.node.default;
-    const isDefault = value === undefined && specialNumber(this._input.value) === undefined && document.activeElement === this._input;
+    const isDefault = value === undefined && numberRead(this._input.value) === undefined && document.activeElement === this._input;
     // Who has just emptied it to type another number does not want the default back under the caret.
-    if (!isDefault) specialShow(this._input, current, specialNumber);
+    if (!isDefault) specialShow(this._input, current, numberRead);
     this._update();
   }
 
@@ -92,7 +93,7 @@ class FramesControl {
   }
 
   _typedSeconds() {
-    const seconds = specialNumber(this._seconds.value);
+    const seconds = numberRead(this._seconds.value);
     const isRead = typeof seconds === "number" && seconds >= 0;
     if (isRead && this.rate !== null) this._set(framesAllowed(seconds * this.rate, this._bounds));
     this._seconds.setAttribute("aria-invalid", String(!isRead && this._seconds.value.trim() !== ""));
@@ -117,7 +118,7 @@ class FramesControl {
 /** @param {string} id @param {string} label @param {string} mode */
 function framesInput(id, label, mode) {
   const named = label ? { "aria-label": label } : {};
-  return /** @type {HTMLInputElement} */ (dom("input", { type: "text", id, class: "rbf-special-number", inputmode: mode, autocomplete: "off", spellcheck: "false", ...named }));
+  return /** @type {HTMLInputElement} */ (made("input", { type: "text", id, class: "rbf-special-number", inputmode: mode, autocomplete: "off", spellcheck: "false", ...named }));
 }
 
 /** @typedef {{least: number, most: number, step: number}} FramesBounds */

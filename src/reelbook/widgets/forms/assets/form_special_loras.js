@@ -1,9 +1,11 @@
 // @ts-check
 /** Weights to mix in: one compact line each, with where they are and how strongly they act; the rest is folded. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS, makeField } from "./form_fields.js";
-import { specialFollow, specialId, specialNumber, specialSay, specialShow, specialText } from "./form_special_parts.js";
+import { numberRead } from "./form_number.js";
+import { specialFollow, specialSay, specialShow, specialText } from "./form_special_parts.js";
 import { SpecialRows } from "./form_special_rows.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
@@ -22,9 +24,8 @@ class LorasControl {
     this._path = fields.find(({ name }) => name === "path") ?? fields.find(({ kind }) => kind === "text");
     this._scale = fields.find(({ name, kind }) => name === "scale" && kind === "real");
     this._others = fields.filter((node) => node !== this._path && node !== this._scale);
-    this._said = dom("span", { class: "rb-hidden", role: "status" });
-    this._adding = dom("button", { type: "button", class: "rbf-quiet", text: "Add weights" });
-    this._adding.addEventListener("click", () => this._add());
+    this._said = made("span", { class: "rb-hidden", role: "status" });
+    this._adding = quietButton("Add weights", () => this._add());
     /** @type {SpecialRows<LoraRow>} */
     this._rows = new SpecialRows(`${place.node.label}, in order`, {
       changed: (words) => {
@@ -36,7 +37,7 @@ class LorasControl {
       gone: (row) => this._fold(row),
       most: place.node.most,
     });
-    this.el = dom("div", { class: "rbf-loras", role: "group", "aria-labelledby": place.labelledBy }, this._rows.el, this._adding, this._said);
+    this.el = made("div", { class: "rbf-loras", role: "group", "aria-labelledby": place.labelledBy }, this._rows.el, this._adding, this._said);
     this._off = specialFollow(place.link, () => this._mark());
   }
 
@@ -60,15 +61,15 @@ class LorasControl {
 
   /** @param {Lora} value @returns {LoraRow} */
   _row(value) {
-    const text = (/** @type {string} */ name) => /** @type {HTMLInputElement} */ (dom("input", { type: "text", class: name, autocomplete: "off", spellcheck: "false" }));
+    const text = (/** @type {string} */ name) => /** @type {HTMLInputElement} */ (made("input", { type: "text", class: name, autocomplete: "off", spellcheck: "false" }));
     const path = text("rbf-lora-path");
     const scale = text("rbf-special-number");
-    const slider = /** @type {HTMLInputElement} */ (dom("input", { type: "range", class: "rbf-special-slider" }));
-    const strength = dom("span", { class: "rbf-lora-strength" }, slider, scale);
-    const more = dom("button", { type: "button", class: "rbf-quiet rbf-lora-more", "aria-expanded": "false" });
-    const rest = dom("div", { class: "rbf-lora-rest" });
-    const words = dom("div", { class: "rbf-caption rbf-special-bad rbf-lora-words" });
-    const el = dom("li", { class: "rbf-special-entry" }, path, strength, more, rest, words);
+    const slider = /** @type {HTMLInputElement} */ (made("input", { type: "range", class: "rbf-slider" }));
+    const strength = made("span", { class: "rbf-lora-strength" }, slider, scale);
+    const more = made("button", { type: "button", class: "rbf-quiet rbf-lora-more", "aria-expanded": "false" });
+    const rest = made("div", { class: "rbf-lora-rest" });
+    const words = made("div", { class: "rbf-caption rbf-special-bad rbf-lora-words" });
+    const el = made("li", { class: "rbf-special-entry" }, path, strength, more, rest, words);
     /** @type {LoraRow} */
     const row = { el, value, path, slider, scale, strength, more, rest, words, focus: path, fields: [], at: -1, describe: () => row.path.value || "the new entry" };
     this._dress(row);
@@ -92,7 +93,7 @@ class LorasControl {
   /** @param {LoraRow} row */
   _listen(row) {
     row.path.addEventListener("input", () => this._set(row, this._path.name, row.path.value.trim() === "" ? undefined : row.path.value));
-    row.scale.addEventListener("input", () => this._set(row, "scale", specialNumber(row.scale.value)));
+    row.scale.addEventListener("input", () => this._set(row, "scale", numberRead(row.scale.value)));
     row.scale.addEventListener("blur", () => this._fill(row, row.value));
     row.slider.addEventListener("input", () => {
       this._set(row, "scale", Number(row.slider.value));
@@ -109,7 +110,7 @@ class LorasControl {
     row.value = value;
     specialShow(row.path, value[this._path.name], (text) => (text.trim() === "" ? undefined : text));
     const scale = value.scale ?? this._scale?.default;
-    if (document.activeElement !== row.scale || row.scale.value !== "") specialShow(row.scale, scale, specialNumber);
+    if (document.activeElement !== row.scale || row.scale.value !== "") specialShow(row.scale, scale, numberRead);
     this._slide(row);
     for (const { field, node } of row.fields) field.show(value[node.name]);
     this._updateMore(row);
@@ -169,7 +170,7 @@ class LorasControl {
 
   /** The place of a field of one entry. @param {LoraRow} row @param {any} node @returns {Place} */
   _within(row, node) {
-    const id = specialId(this._place, `${row.at}-${node.name}`);
+    const id = `${this._place.id}-${row.at}-${node.name}`;
     const path = [...this._place.path, row.at, node.name];
     return { ...this._place, node, path, id, labelledBy: `${id}-label`, nested: true, change: (value) => this._set(row, node.name, value) };
   }
@@ -189,7 +190,7 @@ class LorasControl {
       row.path.setAttribute("aria-label", `${name}: ${this._path.label}`);
       row.scale.setAttribute("aria-label", `${name}: ${this._scale?.label}`);
       row.slider.setAttribute("aria-label", `${name}: ${this._scale?.label}, slider`);
-      row.words.id = specialId(this._place, `words-${place}`);
+      row.words.id = `${this._place.id}-words-${place}`;
       row.path.setAttribute("aria-describedby", row.words.id);
       row.scale.setAttribute("aria-describedby", row.words.id);
       // Fields find their problems by their place, which is another one now.
@@ -197,7 +198,7 @@ class LorasControl {
     });
     this._rows.number();
     const count = this._rows.rows.length;
-    /** @type {HTMLButtonElement} */ (this._adding).disabled = count >= (this._place.node.most ?? Infinity);
+    this._adding.disabled = count >= (this._place.node.most ?? Infinity);
     this._mark();
   }
 

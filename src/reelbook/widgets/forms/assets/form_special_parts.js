@@ -1,7 +1,7 @@
 // @ts-check
 /** What the special controls share: small drawings, quiet buttons with a sign, numbers as typed, rows in order. */
-import { dom } from "./form_dom.js";
-import { numberPointed } from "./form_number.js";
+import { shaped } from "../../../display/assets/table_element.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 
@@ -16,49 +16,20 @@ const SPECIAL_SIGNS = {
   dice: "M3.5 3h9a.5.5 0 0 1 .5.5v9a.5.5 0 0 1-.5.5h-9a.5.5 0 0 1-.5-.5v-9a.5.5 0 0 1 .5-.5zM5.8 5.8h.01M10.2 5.8h.01M8 8h.01M5.8 10.2h.01M10.2 10.2h.01",
 };
 
-/**
- * A part of a drawing, which HTML's own way of making elements does not know.
- * @param {string} tag
- * @param {Record<string, string | number>} attributes
- * @param {...Element} children
- * @returns {SVGElement}
- */
-export function specialShape(tag, attributes, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
-  element.append(...children);
-  return element;
-}
-
-/**
- * A sign drawn in the colour of the words around it; nothing for those who hear the page.
- * @param {keyof typeof SPECIAL_SIGNS} name
- */
+/** A sign drawn in the colour of the words around it; nothing for those who hear the page. @param {keyof typeof SPECIAL_SIGNS} name */
 export function specialSign(name) {
   const frame = { viewBox: "0 0 16 16", width: 16, height: 16, class: "rbf-special-sign", "aria-hidden": "true", focusable: "false" };
-  return specialShape("svg", frame, specialShape("path", { d: SPECIAL_SIGNS[name] }));
+  return shaped("svg", frame, shaped("path", { d: SPECIAL_SIGNS[name] }));
 }
 
-/**
- * A small button that shows a sign and says what it does.
- * @param {keyof typeof SPECIAL_SIGNS} sign
- * @param {string} says
- * @param {() => void} act
- */
+/** A small button that shows a sign and says what it does. @param {keyof typeof SPECIAL_SIGNS} sign @param {string} says @param {() => void} act */
 export function specialButton(sign, says, act) {
-  const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-special-sign-button", title: says, "aria-label": says }));
+  const button = quietButton("", act, { class: "rbf-special-sign-button", title: says, "aria-label": says });
   button.append(specialSign(sign));
-  // A button that cannot act keeps the focus, which a disabled one would lose to nowhere.
-  button.addEventListener("click", () => { if (button.getAttribute("aria-disabled") !== "true") act(); });
   return button;
 }
 
-/**
- * Set the label of a button and whether it is enabled.
- * @param {HTMLButtonElement} button
- * @param {string} says
- * @param {boolean} can
- */
+/** Set the label of a button and whether it is enabled. @param {HTMLButtonElement} button @param {string} says @param {boolean} can */
 export function specialTurn(button, says, can) {
   button.title = says;
   button.setAttribute("aria-label", says);
@@ -74,36 +45,13 @@ export function specialSay(element, words) {
   if (element.textContent !== words) element.textContent = words;
 }
 
-/**
- * What a typed number is: a number, the digits where it is too long for one, what was typed where it is none.
- * @param {string} text
- * @returns {number | string | undefined}
- */
-export function specialNumber(text) {
-  const typed = numberPointed(text.trim());
-  if (typed === "") return undefined;
-  if (/^[+-]?\d+$/.test(typed)) {
-    const number = Number(typed);
-    return Number.isSafeInteger(number) ? number + 0 : String(BigInt(typed.replace("+", "")));
-  }
-  if (/^[+-]?(\d+\.?\d*|\.\d+)$/.test(typed)) return Number(typed);
-  return typed;
-}
-
-/**
- * The whole number that a value is, of any length; null where it is none.
- * @param {unknown} value
- * @returns {bigint | null}
- */
+/** The whole number that a value is, of any length; null where it is none. @param {unknown} value @returns {bigint | null} */
 export function specialWhole(value) {
   if (typeof value === "number") return Number.isInteger(value) ? BigInt(value) : null;
   return typeof value === "string" && /^[+-]?\d+$/.test(value.trim()) ? BigInt(value.trim().replace("+", "")) : null;
 }
 
-/**
- * A value as one types it.
- * @param {unknown} value
- */
+/** A value as one types it. @param {unknown} value */
 export function specialText(value) {
   if (value === undefined || value === null) return "";
   if (typeof value === "number" && Number.isInteger(value)) return String(BigInt(value));
@@ -122,12 +70,7 @@ export function specialShow(input, value, read) {
   if (!isSame) input.value = specialText(value);
 }
 
-/**
- * What another field is drafted as, or its default.
- * @param {Place["link"]} link
- * @param {string | undefined} name
- * @returns {any}
- */
+/** What another field is drafted as, or its default. @param {Place["link"]} link @param {string | undefined} name @returns {any} */
 export function specialOther(link, name) {
   if (name === undefined) return undefined;
   const value = link.draft[name];
@@ -143,13 +86,4 @@ export function specialOther(link, name) {
 export function specialFollow(link, listener) {
   const offs = ["state", "draft"].map((key) => link.on(key, listener));
   return () => offs.forEach((off) => off());
-}
-
-/**
- * A name for an element of this control that no other on the page has.
- * @param {Place} place
- * @param {string} part
- */
-export function specialId(place, part) {
-  return `${place.id}-${part}`;
 }

@@ -1,6 +1,6 @@
 // @ts-check
 /** Entries in order, each with buttons that move, copy and remove it. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { specialButton, specialTurn } from "./form_special_parts.js";
 
 /**
@@ -23,7 +23,7 @@ export class SpecialRows {
     this._options = options;
     /** @type {R[]} */
     this.rows = [];
-    this.el = dom("ol", { class: "rbf-special-rows", role: "list", "aria-label": name });
+    this.el = made("ol", { class: "rbf-special-rows", role: "list", "aria-label": name });
     this.el.hidden = true;
   }
 
@@ -61,14 +61,14 @@ export class SpecialRows {
   _equip(row) {
     const copy = this._options.copy && specialButton("copy", "", () => this._copy(row));
     row.tools = {
-      number: dom("span", { class: "rbf-special-row-number", "aria-hidden": "true" }),
+      number: made("span", { class: "rbf-special-row-number", "aria-hidden": "true" }),
       up: specialButton("up", "", () => this._move(row, -1)),
       down: specialButton("down", "", () => this._move(row, 1)),
       remove: specialButton("remove", "", () => this._remove(row)),
       ...(copy ? { copy } : {}),
     };
     row.el.prepend(row.tools.number);
-    row.el.append(dom("span", { class: "rbf-special-row-tools" }, row.tools.up, row.tools.down, ...(copy ? [copy] : []), row.tools.remove));
+    row.el.append(made("span", { class: "rbf-special-row-tools" }, row.tools.up, row.tools.down, ...(copy ? [copy] : []), row.tools.remove));
     row.el.addEventListener("keydown", (event) => {
       if (!event.altKey || event.ctrlKey || event.metaKey || !["ArrowUp", "ArrowDown"].includes(event.key)) return;
       event.preventDefault();
@@ -113,10 +113,10 @@ export class SpecialRows {
 
   /** @param {R} row */
   _copy(row) {
-    const made = this._options.copy?.(row);
-    if (!made) return;
-    this.add(made, this.rows.indexOf(row) + 1);
-    made.focus.focus();
+    const twin = this._options.copy?.(row);
+    if (!twin) return;
+    this.add(twin, this.rows.indexOf(row) + 1);
+    twin.focus.focus();
     this._options.changed(`Duplicated ${row.describe()}; ${this.rows.length} now.`);
   }
 }

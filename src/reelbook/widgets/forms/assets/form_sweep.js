@@ -1,34 +1,13 @@
 // @ts-check
 /** The sweep of a form: which fields vary, what all combinations cost, and what comes of them. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
+import { makeSpeaker } from "./form_speaker.js";
 import { makeSweepAxes } from "./form_sweep_axes.js";
 import { makeSweepJobs, sweepLost } from "./form_sweep_jobs.js";
 import { makeSweepPlan } from "./form_sweep_plan.js";
 
 // Long enough for the next letter of a number; a plan takes longer than a price.
 const SWEEP_PAUSE = 150;
-const SWEEP_SPEAK_AFTER = 1000;
-
-/** Reads aloud what has changed, at most once a second. */
-function sweepSpeaker() {
-  const el = dom("div", { class: "rb-hidden", role: "status" });
-  let words = "", timer = 0, spoken = -Infinity;
-  const speak = () => {
-    timer = 0;
-    spoken = performance.now();
-    if (el.textContent !== words) el.textContent = words;
-  };
-  return {
-    el,
-    /** @param {string} text */
-    say: (text) => {
-      if (!text || text === words) return;
-      words = text;
-      if (!timer) timer = window.setTimeout(speak, Math.max(0, spoken + SWEEP_SPEAK_AFTER - performance.now()));
-    },
-    dispose: () => clearTimeout(timer),
-  };
-}
 
 /**
  * The section, the button that opens it, what came of its sweeps, and two functions on the link by which others open it.
@@ -36,7 +15,7 @@ function sweepSpeaker() {
  */
 export function makeSweep(link, name) {
   const model = link.model;
-  const speaker = sweepSpeaker();
+  const speaker = makeSpeaker();
   let number = 0, awaited = 0, timer = 0, isOpen = false;
   /** Whether the kernel has answered to all that was typed here. */
   const isSettled = () => !timer && !awaited;
@@ -52,17 +31,21 @@ export function makeSweep(link, name) {
     plan.changed();
   };
   const axes = makeSweepAxes(link, name, changed);
-  const jobs = makeSweepJobs(link, speaker.say);
-  const plan = makeSweepPlan(link, name, { isSettled, say: speaker.say, pressed: jobs.awaited });
+  let heard = "";
+  const say = (/** @type {string} */ words) => {
+    if (words && words !== heard) speaker.say("", (heard = words));
+  };
+  const jobs = makeSweepJobs(link, say);
+  const plan = makeSweepPlan(link, name, { isSettled, say, pressed: jobs.awaited });
 
-  const close = dom("button", { type: "button", class: "rbf-quiet", text: "Close", "aria-label": "Close the sweep", onclick: () => {
+  const close = made("button", { type: "button", class: "rbf-quiet", text: "Close", "aria-label": "Close the sweep", onclick: () => {
     toggle(false);
     button.focus();
   } });
-  const el = dom("section", { class: "rbf-sweep", id: `${name}-sweep`, "aria-label": "Sweep", hidden: true },
-    dom("div", { class: "rbf-sweep-head" }, dom("b", { text: "Sweep" }), dom("span", { class: "rbf-caption", text: "One run for every combination of the values." }), close),
+  const el = made("section", { class: "rbf-sweep", id: `${name}-sweep`, "aria-label": "Sweep", hidden: true },
+    made("div", { class: "rbf-sweep-head" }, made("b", { text: "Sweep" }), made("span", { class: "rbf-caption", text: "One run for every combination of the values." }), close),
     axes.el, plan.el, speaker.el);
-  const button = dom("button", { type: "button", class: "rbf-quiet", text: "Sweep…", title: "Run many variations of this form", "aria-expanded": "false", "aria-controls": el.id, onclick: () => {
+  const button = made("button", { type: "button", class: "rbf-quiet", text: "Sweep…", title: "Run many variations of this form", "aria-expanded": "false", "aria-controls": el.id, onclick: () => {
     if (isOpen) toggle(false);
     else link.openSweep();
   } });

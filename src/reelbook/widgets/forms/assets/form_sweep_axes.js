@@ -1,6 +1,7 @@
 // @ts-check
 /** The axes of a sweep: one row for each field that varies, with its values as one types them. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {{name: string, typed: any, count: number, told: string, words: string, empty: boolean}} SweepAxis */
 /** @typedef {{el: HTMLElement, show: (typed: any) => void, wrong: (is: boolean) => void, focus: () => void}} SweepControl */
@@ -31,11 +32,11 @@ function sweepTyped(node, values) {
 function sweepChips(node, id, label, change) {
   const choices = node.kind === "check" ? [{ value: false, label: "no" }, { value: true, label: "yes" }] : node.choices;
   const boxes = choices.map((/** @type {any} */ choice, /** @type {number} */ place) => {
-    const input = /** @type {HTMLInputElement} */ (dom("input", { type: "checkbox", id: place ? null : id }));
+    const input = /** @type {HTMLInputElement} */ (made("input", { type: "checkbox", id: place ? null : id }));
     input.addEventListener("change", () => change(boxes.filter((/** @type {any} */ one) => one.input.checked).map((/** @type {any} */ one) => one.value)));
-    return { input, value: choice.value, el: dom("label", { class: "rbf-segment rbf-sweep-chip" }, input, dom("span", { text: choice.label })) };
+    return { input, value: choice.value, el: made("label", { class: "rbf-segment rbf-sweep-chip" }, input, made("span", { text: choice.label })) };
   });
-  const el = dom("div", { class: "rbf-segments", role: "group", "aria-label": label }, ...boxes.map((/** @type {any} */ one) => one.el));
+  const el = made("div", { class: "rbf-segments", role: "group", "aria-label": label }, ...boxes.map((/** @type {any} */ one) => one.el));
   return {
     el,
     show: (typed) => {
@@ -51,7 +52,7 @@ function sweepChips(node, id, label, change) {
 function sweepText(node, id, label, change) {
   const isLine = sweepWay(node) === "numbers";
   const hint = isLine ? SWEEP_HINTS.numbers : SWEEP_HINTS[/** @type {"text"} */ (node.kind)] ?? (node.kind === "choice" ? SWEEP_HINTS.text : SWEEP_HINTS.json);
-  const el = /** @type {HTMLTextAreaElement} */ (dom(isLine ? "input" : "textarea", {
+  const el = /** @type {HTMLTextAreaElement} */ (made(isLine ? "input" : "textarea", {
     id, class: `rbf-text${isLine ? "" : " rbf-sweep-lines"}`, "aria-label": label, dir: isLine ? null : "auto", placeholder: hint, autocomplete: "off", spellcheck: node.kind === "text" ? "true" : "false",
     "aria-describedby": `${id}-told ${id}-problem`,
   }));
@@ -77,12 +78,12 @@ function sweepText(node, id, label, change) {
  */
 function sweepRow(link, id, to) {
   const nodes = link.model.get("sheet").fields.filter(sweepCanVary);
-  const select = /** @type {HTMLSelectElement} */ (dom("select", { class: "rbf-sweep-field", "aria-label": "Field to vary" }));
-  const body = dom("div", { class: "rbf-sweep-values" });
-  const summary = dom("p", { class: "rbf-caption rbf-sweep-told", id: `${id}-told` });
-  const problem = dom("p", { class: "rbf-problem", id: `${id}-problem`, hidden: true });
-  const remove = dom("button", { type: "button", class: "rbf-quiet", text: "Remove", onclick: () => to.removed(row) });
-  const el = dom("div", { class: "rbf-sweep-axis", role: "group" }, select, body, remove, dom("div", { class: "rbf-sweep-words" }, summary, problem));
+  const select = /** @type {HTMLSelectElement} */ (made("select", { class: "rbf-sweep-field", "aria-label": "Field to vary" }));
+  const body = made("div", { class: "rbf-sweep-values" });
+  const summary = made("p", { class: "rbf-caption rbf-sweep-told", id: `${id}-told` });
+  const problem = made("p", { class: "rbf-problem", id: `${id}-problem`, hidden: true });
+  const remove = quietButton("Remove", () => to.removed(row));
+  const el = made("div", { class: "rbf-sweep-axis", role: "group" }, select, body, remove, made("div", { class: "rbf-sweep-words" }, summary, problem));
   /** @type {SweepControl | null} */
   let control = null;
   let offered = "?";
@@ -115,7 +116,7 @@ function sweepRow(link, id, to) {
       // Not without need: whoever finds a field by its first letters is still typing.
       if (now !== offered) {
         offered = now;
-        select.replaceChildren(dom("option", { value: "", text: "Choose a field …" }), ...free.map((/** @type {any} */ node) => dom("option", { value: node.name, text: node.label })));
+        select.replaceChildren(made("option", { value: "", text: "Choose a field …" }), ...free.map((/** @type {any} */ node) => made("option", { value: node.name, text: node.label })));
       }
       if (select.value !== row.name) select.value = row.name;
     },
@@ -158,9 +159,9 @@ export function makeSweepAxes(link, name, changed) {
   /** @type {ReturnType<typeof sweepRow>[]} */
   let rows = [];
   let count = 0;
-  const listed = dom("div", { class: "rbf-sweep-axes" });
-  const more = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Add a field", onclick: () => add().focus() }));
-  const el = dom("div", {}, listed, more);
+  const listed = made("div", { class: "rbf-sweep-axes" });
+  const more = quietButton("Add a field", () => add().focus());
+  const el = made("div", {}, listed, more);
   const offer = () => {
     rows.forEach((row) => row.offer());
     more.hidden = rows.length >= link.model.get("sheet").fields.filter(sweepCanVary).length;

@@ -1,7 +1,8 @@
 // @ts-check
 /** What a sweep has made: a small picture for each run, labelled by what varies, and one of them large. */
-import { dom } from "./form_dom.js";
-import { ClipShelf, clipSeen, makeClip } from "./form_clip.js";
+import { made } from "../../../display/assets/table_element.js";
+import { ClipShelf, clipPoster, makeClip } from "./form_clip.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {{key: string, label: string, count: number, file: import("./form_clip.js").ClipFile}} SweepShot */
 
@@ -10,11 +11,11 @@ const SWEEP_FIRST = 12; // Results displayed at first; a button displays the res
 /** @param {any} link @param {string} job */
 export function sweepFilm(link, job) {
   const shelf = new ClipShelf(link);
-  const large = dom("div", { class: "rbf-sweep-large" });
-  const row = dom("div", { class: "rbf-sweep-film", role: "group", "aria-label": "results of this sweep" });
-  const count = dom("span", {});
-  const all = dom("button", { type: "button", class: "rbf-quiet", text: "Show all", onclick: () => show(shots.length) });
-  const el = dom("div", { hidden: true }, row, dom("p", { class: "rbf-caption" }, count, " ", all), large);
+  const large = made("div", { class: "rbf-sweep-large" });
+  const row = made("div", { class: "rbf-sweep-film", role: "group", "aria-label": "results of this sweep" });
+  const count = made("span", {});
+  const all = quietButton("Show all", () => show(shots.length));
+  const el = made("div", { hidden: true }, row, made("p", { class: "rbf-caption" }, count, " ", all), large);
   /** @type {SweepShot[]} */
   let shots = [];
   let total = 0, opened = "";
@@ -36,7 +37,7 @@ export function sweepFilm(link, job) {
     if (was !== shot.key) {
       opened = shot.key;
       clip = makeClip(shelf, shot.key, 0, shot.file, { isAlone: true, isNewest: false, text: shot.label });
-      large.append(clip.el, dom("p", { class: "rbf-caption", text: [shot.label, shot.file.caption].filter(Boolean).join(" · ") }));
+      large.append(clip.el, made("p", { class: "rbf-caption", text: [shot.label, shot.file.caption].filter(Boolean).join(" · ") }));
       // Whoever opens a clip wants to see it move.
       /** @type {HTMLElement | null} */ (clip.el.querySelector(".rbf-clip-play"))?.click();
     }
@@ -45,13 +46,10 @@ export function sweepFilm(link, job) {
 
   /** @param {SweepShot} shot */
   const cell = (shot) => {
-    const box = dom("span", { class: "rbf-run-thumb", "aria-hidden": "true" });
-    const button = dom("button", { type: "button", class: "rbf-run-cell", "data-run": shot.key, title: shot.label, "aria-pressed": "false", onclick: () => open(shot) },
-      box, dom("span", { class: "rbf-run-cell-state", text: shot.label }));
-    forgets.push(clipSeen(button, async () => {
-      const found = await shelf.poster(shot.key, 0, 0);
-      if (found.url && box.isConnected) box.replaceChildren(dom("img", { src: found.url, alt: "" }));
-    }));
+    const box = made("span", { class: "rbf-run-thumb", "aria-hidden": "true" });
+    const button = made("button", { type: "button", class: "rbf-run-cell", "data-run": shot.key, title: shot.label, "aria-pressed": "false", onclick: () => open(shot) },
+      box, made("span", { class: "rbf-run-cell-state", text: shot.label }));
+    forgets.push(clipPoster(shelf, shot.key, box));
     return button;
   };
 

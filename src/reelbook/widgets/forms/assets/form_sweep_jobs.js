@@ -1,8 +1,11 @@
 // @ts-check
 /** The sweeps that were started: the panel of one, what can be done with it, its contact sheet and code; the others a line each. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
+import { runsState } from "./form_run.js";
 import { runsReveal, runsWaited } from "./form_runs.js";
+import { whenSeen } from "./form_seen.js";
 import { sweepFilm } from "./form_sweep_film.js";
+import { quietButton } from "./form_quiet.js";
 
 /**
  * @typedef {{key: string, state: string, mark: string, over: boolean, runs: number, error: string, code: string, table: string, can: string[], line: string,
@@ -27,9 +30,9 @@ export function sweepLost(job) {
 
 /** A box that displays code, copied to the clipboard where there is one. */
 export function sweepCodeBox() {
-  const area = /** @type {HTMLTextAreaElement} */ (dom("textarea", { class: "rbf-code", readonly: true, "aria-label": "Code" }));
-  const said = dom("span", { class: "rbf-caption", role: "status" });
-  const el = dom("div", { class: "rbf-sweep-code", hidden: true }, area, said);
+  const area = /** @type {HTMLTextAreaElement} */ (made("textarea", { class: "rbf-code", readonly: true, "aria-label": "Code" }));
+  const said = made("span", { class: "rbf-caption", role: "status" });
+  const el = made("div", { class: "rbf-sweep-code", hidden: true }, area, said);
   return {
     el,
     /** @param {string} text */
@@ -51,11 +54,11 @@ export function sweepCodeBox() {
 
 /** The contact sheet of a sweep, requested when it scrolls into view. @param {any} link @param {SweepJob} job */
 function sweepSheet(link, job) {
-  const caption = dom("p", { class: "rbf-caption", text: "Drawing the contact sheet …" });
-  const image = /** @type {HTMLImageElement} */ (dom("img", { class: "rbf-sweep-picture", alt: `Contact sheet of ${job.sheet} runs`, hidden: true }));
-  const save = dom("a", { class: "rbf-sweep-save", download: "contact-sheet.jpg", text: "Save the sheet", hidden: true });
-  const dark = /** @type {HTMLImageElement} */ (dom("img", { class: "rbf-sweep-picture rbf-in-dark", alt: image.alt }));
-  const el = dom("div", { class: "rbf-sweep-sheet" }, image, caption, save);
+  const caption = made("p", { class: "rbf-caption", text: "Drawing the contact sheet …" });
+  const image = /** @type {HTMLImageElement} */ (made("img", { class: "rbf-sweep-picture", alt: `Contact sheet of ${job.sheet} runs`, hidden: true }));
+  const save = made("a", { class: "rbf-sweep-save", download: "contact-sheet.jpg", text: "Save the sheet", hidden: true });
+  const dark = /** @type {HTMLImageElement} */ (made("img", { class: "rbf-sweep-picture rbf-in-dark", alt: image.alt }));
+  const el = made("div", { class: "rbf-sweep-sheet" }, image, caption, save);
   let address = "", darkAddress = "";
   const off = link.on("sweep_sheet", (/** @type {any} */ content, /** @type {any[]} */ buffers) => {
     if (content.sweep_sheet !== job.key || address) return;
@@ -72,14 +75,11 @@ function sweepSheet(link, job) {
     save.setAttribute("href", address);
     image.hidden = save.hidden = false;
   });
-  const seen = new IntersectionObserver((entries) => {
-    if (!entries.some((entry) => entry.isIntersecting)) return;
-    seen.disconnect();
+  const forget = whenSeen(el, () => {
     link.ask({ do: "sweep_sheet", job: job.key }).then((/** @type {boolean} */ isSent) => { caption.hidden = !isSent; });
   });
-  seen.observe(el);
   return { el, dispose: () => {
-    seen.disconnect();
+    forget();
     off();
     for (const one of [address, darkAddress]) if (one) URL.revokeObjectURL(one);
   } };
@@ -87,14 +87,14 @@ function sweepSheet(link, job) {
 
 /** One sweep, large; what changes is changed in place, so that the focus stays. @param {any} link @param {SweepJob} first */
 function sweepLarge(link, first) {
-  const state = dom("p", { class: "rbf-sweep-state" });
-  const panel = dom("div", { class: "rbf-sweep-panel" });
-  const problem = dom("p", { class: "rbf-problem", hidden: true });
-  const actions = dom("div", { class: "rbf-row", role: "group", "aria-label": "this sweep" });
-  const place = dom("div", {});
+  const state = made("p", { class: "rbf-sweep-state" });
+  const panel = made("div", { class: "rbf-sweep-panel" });
+  const problem = made("p", { class: "rbf-problem", hidden: true });
+  const actions = made("div", { class: "rbf-row", role: "group", "aria-label": "this sweep" });
+  const place = made("div", {});
   const code = sweepCodeBox();
-  const where = dom("p", { class: "rbf-caption", hidden: true });
-  const el = dom("section", { class: "rbf-sweep-job", "aria-label": `sweep ${first.key}` }, state, panel, problem, actions, place, where, code.el);
+  const where = made("p", { class: "rbf-caption", hidden: true });
+  const el = made("section", { class: "rbf-sweep-job", "aria-label": `sweep ${first.key}` }, state, panel, problem, actions, place, where, code.el);
   /** @type {ReturnType<typeof sweepSheet> | null} */
   let sheet = null;
   /** @type {ReturnType<typeof sweepFilm> | null} */
@@ -109,7 +109,7 @@ function sweepLarge(link, first) {
 
   /** @param {string} what */
   const action = (what) => {
-    const button = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", text: SWEEP_DO[what], title: SWEEP_DO_TITLES[what], "data-do": what }));
+    const button = /** @type {HTMLButtonElement} */ (made("button", { type: "button", text: SWEEP_DO[what], title: SWEEP_DO_TITLES[what], "data-do": what }));
     button.addEventListener("click", () => {
       // Once: it is drawn anew when the kernel has done it.
       for (const one of actions.querySelectorAll("[data-do]")) one.setAttribute("aria-disabled", "true");
@@ -119,16 +119,16 @@ function sweepLarge(link, first) {
     });
     return button;
   };
-  const copy = dom("button", { type: "button", class: "rbf-quiet", text: "Copy code", title: "Python that plans and runs the same", onclick: () => code.show(job.code) });
+  const copy = quietButton("Copy code", () => code.show(job.code), { title: "Python that plans and runs the same" });
 
   /** @param {SweepJob} next */
   const update = (next) => {
     job = next;
-    state.replaceChildren(dom("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": next.state, text: next.mark }), dom("b", { text: next.state }), ` · ${next.runs.toLocaleString("en")} run${next.runs === 1 ? "" : "s"}`);
+    state.replaceChildren(...runsState({ status: next.state, mark: next.mark }), ` · ${next.runs.toLocaleString("en")} run${next.runs === 1 ? "" : "s"}`);
     problem.textContent = next.error;
     problem.hidden = !next.error;
     where.hidden = !next.over || !!next.error;
-    where.replaceChildren("The table is ", dom("code", { text: next.table }), ".");
+    where.replaceChildren("The table is ", made("code", { text: next.table }), ".");
     const wanted = JSON.stringify([next.can, next.state]);
     if (wanted !== buttons) {
       buttons = wanted;
@@ -156,9 +156,9 @@ function sweepLarge(link, first) {
 
 /** All sweeps of the form. @param {any} link @param {(words: string) => void} say */
 export function makeSweepJobs(link, say) {
-  const slot = dom("div", {});
-  const older = dom("ul", { class: "rbf-sweep-older", "aria-label": "Earlier sweeps" });
-  const el = dom("div", { class: "rbf-sweep-jobs", hidden: true }, slot, older);
+  const slot = made("div", {});
+  const older = made("ul", { class: "rbf-sweep-older", "aria-label": "Earlier sweeps" });
+  const el = made("div", { class: "rbf-sweep-jobs", hidden: true }, slot, older);
   /** @type {ReturnType<typeof sweepLarge> | null} */
   let large = null;
   let states = "", lines = "", newest = "";
@@ -190,9 +190,9 @@ export function makeSweepJobs(link, say) {
       if (now !== lines) {
         lines = now;
         const focused = document.activeElement?.closest(".rbf-sweep-older") === older ? /** @type {HTMLElement} */ (document.activeElement).dataset.job : null;
-        older.replaceChildren(...others.map((one) => dom("li", { class: "rbf-caption" },
-          dom("span", { text: `${one.mark} ${one.runs.toLocaleString("en")} run${one.runs === 1 ? "" : "s"} · ${one.state} · ${one.error || one.line} ` }),
-          dom("button", { type: "button", class: "rbf-quiet", text: "Show", "data-job": one.key, "aria-label": `Show sweep ${one.key}`, onclick: () => link.ask({ do: "sweep_show", job: one.key }) }))));
+        older.replaceChildren(...others.map((one) => made("li", { class: "rbf-caption" },
+          made("span", { text: `${one.mark} ${one.runs.toLocaleString("en")} run${one.runs === 1 ? "" : "s"} · ${one.state} · ${one.error || one.line} ` }),
+          made("button", { type: "button", class: "rbf-quiet", text: "Show", "data-job": one.key, "aria-label": `Show sweep ${one.key}`, onclick: () => link.ask({ do: "sweep_show", job: one.key }) }))));
         older.hidden = !others.length;
         /** @type {HTMLElement | null} */ (focused ? older.querySelector(`[data-job="${CSS.escape(focused)}"]`) : null)?.focus();
       }

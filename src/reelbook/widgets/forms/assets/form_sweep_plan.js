@@ -1,6 +1,6 @@
 // @ts-check
 /** The plan of a sweep: how many runs, what they cost, what cannot run; what it may spend now, and the button that runs it. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { sweepCodeBox } from "./form_sweep_jobs.js";
 
 /**
@@ -19,12 +19,12 @@ const sweepCredits = (amount) => `${amount.toLocaleString("en")} credit${amount 
 function sweepTable(link, plan) {
   const labels = plan.head.map((name) => link.node(name)?.label ?? name);
   const side = (/** @type {number} */ place) => (plan.numbers[place] ? "rbf-sweep-number" : null);
-  const head = dom("tr", {}, dom("th", { scope: "col", class: "rbf-sweep-number", text: "run" }), ...labels.map((text, place) => dom("th", { scope: "col", class: side(place), text })), dom("th", { scope: "col", class: "rbf-sweep-number", text: "credits" }));
-  const rows = plan.rows.map((row, place) => dom("tr", {},
-    dom("td", { class: "rbf-sweep-number", text: String(place) }),
-    ...row.cells.map((text, at) => dom("td", { class: side(at) }, dom("bdi", { text }))),
-    dom("td", { class: "rbf-sweep-number", text: row.credits, title: row.why ?? null })));
-  return dom("table", { class: "rbf-sweep-table" }, dom("thead", {}, head), dom("tbody", {}, ...rows));
+  const head = made("tr", {}, made("th", { scope: "col", class: "rbf-sweep-number", text: "run" }), ...labels.map((text, place) => made("th", { scope: "col", class: side(place), text })), made("th", { scope: "col", class: "rbf-sweep-number", text: "credits" }));
+  const rows = plan.rows.map((row, place) => made("tr", {},
+    made("td", { class: "rbf-sweep-number", text: String(place) }),
+    ...row.cells.map((text, at) => made("td", { class: side(at) }, made("bdi", { text }))),
+    made("td", { class: "rbf-sweep-number", text: row.credits, title: row.why ?? null })));
+  return made("table", { class: "rbf-sweep-table" }, made("thead", {}, head), made("tbody", {}, ...rows));
 }
 
 /** A whole number of at least 0 in an input; null where there is none. @param {HTMLInputElement} input */
@@ -39,20 +39,20 @@ function sweepWhole(input) {
  */
 export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) {
   const model = link.model;
-  const line = dom("p", { class: "rbf-sweep-line" });
-  const notes = dom("ul", { class: "rbf-sweep-notes" });
-  const summary = dom("summary", {});
-  const table = dom("div", { class: "rbf-sweep-scroll", tabindex: "0", role: "region", "aria-label": "First runs" });
-  const first = dom("details", { class: "rbf-sweep-first" }, summary, table);
-  const spend = /** @type {HTMLInputElement} */ (dom("input", { type: "number", min: "0", step: "1", id: `${name}-spend`, class: "rbf-sweep-budget", "aria-describedby": `${name}-sweep-why` }));
-  const price = /** @type {HTMLInputElement} */ (dom("input", { type: "number", min: "0", step: "1", id: `${name}-price`, class: "rbf-sweep-budget" }));
-  const priced = dom("span", { class: "rbf-sweep-pair" }, dom("label", { for: price.id, text: "At most per run" }), price);
-  const run = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-primary", "aria-describedby": `${name}-sweep-why` }));
-  const copy = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Copy code", title: "Python that plans and runs the same" }));
-  const why = dom("p", { class: "rbf-caption rbf-sweep-why", id: `${name}-sweep-why` });
+  const line = made("p", { class: "rbf-sweep-line" });
+  const notes = made("ul", { class: "rbf-sweep-notes" });
+  const summary = made("summary", {});
+  const table = made("div", { class: "rbf-sweep-scroll", tabindex: "0", role: "region", "aria-label": "First runs" });
+  const first = made("details", { class: "rbf-sweep-first" }, summary, table);
+  const spend = /** @type {HTMLInputElement} */ (made("input", { type: "number", min: "0", step: "1", id: `${name}-spend`, class: "rbf-sweep-budget", "aria-describedby": `${name}-sweep-why` }));
+  const price = /** @type {HTMLInputElement} */ (made("input", { type: "number", min: "0", step: "1", id: `${name}-price`, class: "rbf-sweep-budget" }));
+  const priced = made("span", { class: "rbf-sweep-pair" }, made("label", { for: price.id, text: "At most per run" }), price);
+  const run = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-primary", "aria-describedby": `${name}-sweep-why` }));
+  const copy = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text: "Copy code", title: "Python that plans and runs the same" }));
+  const why = made("p", { class: "rbf-caption rbf-sweep-why", id: `${name}-sweep-why` });
   const code = sweepCodeBox();
-  const pay = dom("div", { class: "rbf-row" }, priced, dom("span", { class: "rbf-sweep-pair" }, dom("label", { for: spend.id, text: "Spend at most" }), spend, dom("span", { class: "rbf-caption", text: "credits now" })), run, copy);
-  const el = dom("div", { class: "rbf-sweep-plan" }, line, notes, first, pay, why, code.el);
+  const pay = made("div", { class: "rbf-row" }, priced, made("span", { class: "rbf-sweep-pair" }, made("label", { for: spend.id, text: "Spend at most" }), spend, made("span", { class: "rbf-caption", text: "credits now" })), run, copy);
+  const el = made("div", { class: "rbf-sweep-plan" }, line, notes, first, pay, why, code.el);
   let isOwn = false, drawn = "", said = "", pressed = 0;
   line.hidden = notes.hidden = first.hidden = pay.hidden = true;
 
@@ -136,8 +136,8 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
   const draw = (plan) => {
     line.textContent = plan.line;
     notes.replaceChildren(
-      ...plan.impossible.map((text) => dom("li", { class: "rbf-problem", text })),
-      ...plan.notes.map((text) => dom("li", { class: "rbf-caption", text: `Note: ${text}` })));
+      ...plan.impossible.map((text) => made("li", { class: "rbf-problem", text })),
+      ...plan.notes.map((text) => made("li", { class: "rbf-caption", text: `Note: ${text}` })));
     summary.textContent = plan.more ? `First ${plan.rows.length} runs, ${plan.more.toLocaleString("en")} more` : plan.rows.length === 1 ? "The run" : `All ${plan.rows.length} runs`;
     table.replaceChildren(sweepTable(link, plan));
     priced.hidden = !plan.unpriced;

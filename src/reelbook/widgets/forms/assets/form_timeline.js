@@ -1,8 +1,8 @@
 // @ts-check
 /** Pictures in a row, each held for its own number of frames: added, ordered, timed and played before the video is paid for. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS } from "./form_fields.js";
-import { imageCatches } from "./form_image.js";
+import { imageBusy, imageCatches } from "./form_image.js";
 import { pictureEarlier } from "./form_image_earlier.js";
 import { PictureRefused, pictureFromData, pictureIsData, pictureName, pictureShelf, pictureTyped } from "./form_image_shelf.js";
 import { timelineHold } from "./form_timeline_hold.js";
@@ -53,13 +53,13 @@ class Timeline {
     this.earlier = pictureEarlier(shelf, (picture, words) => this.#add([picture], reel.items.length, words));
     parts.actions.insertBefore(this.earlier.button, parts.preview);
     parts.well.prepend(this.strip.el);
-    parts.el.append(parts.addressBox, this.earlier.el, parts.busy, parts.problem, this.hold.el, hint, this.player.el, live);
+    parts.el.append(parts.addressBox, this.earlier.el, parts.busy.el, parts.problem, this.hold.el, hint, this.player.el, live);
     this.#listen();
     this.draw();
   }
 
   #listen() {
-    const { el, file, addresses, typed, addTyped, stop, preview, addressBox } = this.parts;
+    const { el, file, addresses, typed, addTyped, busy, preview, addressBox } = this.parts;
     const { reel, strip, place } = this;
     file.addEventListener("change", () => {
       this.#add(timelineSorted([...(file.files ?? [])]), reel.items.length);
@@ -71,7 +71,7 @@ class Timeline {
       addTyped.textContent = count > 1 ? `Add ${count} pictures` : "Add";
     });
     addTyped.addEventListener("click", () => this.#addTyped());
-    stop.addEventListener("click", () => this.#stop());
+    busy.stop.addEventListener("click", () => this.#stop());
     preview.addEventListener("click", () => this.#turnPreview(this.player.el.hidden));
     const caught = imageCatches(el, (sources, event) => {
       const isOnStrip = event instanceof DragEvent && strip.el.contains(/** @type {Node} */ (event.target));
@@ -135,7 +135,7 @@ class Timeline {
     // Where it was stopped, the next ones may be on their way already.
     if (this.#coming !== mine) return;
     this.#coming = null;
-    this.#busy("", 0);
+    this.parts.busy.show("");
     this.#complain(troubles);
   }
 
@@ -151,9 +151,9 @@ class Timeline {
       }
       const name = words ?? timelineSourceName(source);
       const said = sources.length > 1 ? `Adding ${number + 1} of ${sources.length}: ${name}` : `Adding ${name}`;
-      this.#busy(said, number / sources.length);
+      this.parts.busy.show(said, number / sources.length);
       try {
-        const url = await this.#brought(source, name, signal, (share) => this.#busy(said, (number + share) / sources.length));
+        const url = await this.#brought(source, name, signal, (share) => this.parts.busy.show(said, (number + share) / sources.length));
         if (signal.aborted) break;
         reel.add(url, Math.min(at + added, reel.items.length));
         added += 1;
@@ -178,16 +178,8 @@ class Timeline {
     this.#coming?.abort();
     this.#coming = null;
     this.#queue = [];
-    this.#busy("", 0);
+    this.parts.busy.show("");
     this.parts.file.focus();
-  }
-
-  /** @param {string} words @param {number} share */
-  #busy(words, share) {
-    const { busy, busyWords, progress } = this.parts;
-    busy.hidden = !words;
-    busyWords.textContent = words;
-    progress.value = share;
   }
 
   /** @param {string[]} troubles */
@@ -195,7 +187,7 @@ class Timeline {
     const { problem } = this.parts;
     const visible = troubles.slice(0, TIMELINE_TROUBLES);
     if (troubles.length > visible.length) visible.push(`${troubles.length - visible.length} more could not be added.`);
-    problem.replaceChildren(...visible.map((words) => dom("span", { text: words })));
+    problem.replaceChildren(...visible.map((words) => made("span", { text: words })));
     problem.hidden = !visible.length;
   }
 
@@ -258,30 +250,27 @@ function timelineMarks(problems, path) {
 
 /** @param {Place} place */
 function timelineParts(place) {
-  const button = (/** @type {string} */ text) => /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text }));
-  const file = /** @type {HTMLInputElement} */ (dom("input", { type: "file", multiple: "", accept: "image/*", class: "rbf-file" }));
+  const button = (/** @type {string} */ text) => /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text }));
+  const file = /** @type {HTMLInputElement} */ (made("input", { type: "file", multiple: "", accept: "image/*", class: "rbf-file" }));
   const addresses = button("Addresses");
   const preview = button("Preview");
-  const actions = dom("div", { class: "rbf-row" }, dom("label", { class: "rbf-choose" }, file, dom("span", { text: "Add files" })), addresses, preview);
-  const empty = dom("p", { class: "rbf-tl-empty", text: "Drop or paste pictures here, in their order" });
-  const well = dom("div", { class: "rbf-tl-well", tabindex: "-1" }, empty, actions);
-  const typed = /** @type {HTMLTextAreaElement} */ (dom("textarea", { rows: "3", class: "rbf-tl-typed", "aria-label": "Addresses or paths, one on each line", placeholder: "One address or path on each line", spellcheck: "false" }));
+  const actions = made("div", { class: "rbf-row" }, made("label", { class: "rbf-choose" }, file, made("span", { text: "Add files" })), addresses, preview);
+  const empty = made("p", { class: "rbf-tl-empty", text: "Drop or paste pictures here, in their order" });
+  const well = made("div", { class: "rbf-tl-well", tabindex: "-1" }, empty, actions);
+  const typed = /** @type {HTMLTextAreaElement} */ (made("textarea", { rows: "3", class: "rbf-tl-typed", "aria-label": "Addresses or paths, one on each line", placeholder: "One address or path on each line", spellcheck: "false" }));
   const addTyped = button("Add");
-  const addressBox = dom("div", { class: "rbf-tl-addresses" }, typed, addTyped);
-  const progress = /** @type {HTMLProgressElement} */ (dom("progress", { max: "1", value: "0", "aria-label": "Adding pictures" }));
-  const busyWords = dom("span", { class: "rbf-caption" });
-  const stop = button("Cancel");
-  const busy = dom("div", { class: "rbf-row" }, progress, busyWords, stop);
-  const problem = dom("p", { class: "rbf-problem rbf-tl-troubles", role: "status" });
-  const hint = dom("p", { class: "rbf-caption", id: `${place.id}-hint`, text: TIMELINE_HINT });
-  const live = dom("span", { class: "rb-hidden", role: "status" });
-  const spoken = dom("span", { class: "rb-hidden", role: "status" });
-  const total = dom("span", { class: "rbf-caption rbf-tl-total" });
-  addressBox.hidden = busy.hidden = problem.hidden = true;
+  const addressBox = made("div", { class: "rbf-tl-addresses" }, typed, addTyped);
+  const busy = imageBusy("Adding pictures");
+  const problem = made("p", { class: "rbf-problem rbf-tl-troubles", role: "status" });
+  const hint = made("p", { class: "rbf-caption", id: `${place.id}-hint`, text: TIMELINE_HINT });
+  const live = made("span", { class: "rb-hidden", role: "status" });
+  const spoken = made("span", { class: "rb-hidden", role: "status" });
+  const total = made("span", { class: "rbf-caption rbf-tl-total" });
+  addressBox.hidden = problem.hidden = true;
   addresses.setAttribute("aria-expanded", "false");
   preview.setAttribute("aria-expanded", "false");
-  const el = dom("div", { class: "rbf-tl", role: "group", "aria-labelledby": place.labelledBy }, well, spoken);
-  return { el, file, well, actions, addresses, preview, empty, typed, addTyped, addressBox, progress, busyWords, stop, busy, problem, hint, live, spoken, total };
+  const el = made("div", { class: "rbf-tl", role: "group", "aria-labelledby": place.labelledBy }, well, spoken);
+  return { el, file, well, actions, addresses, preview, empty, typed, addTyped, addressBox, busy, problem, hint, live, spoken, total };
 }
 
 CONTROLS.timeline = makeTimeline;

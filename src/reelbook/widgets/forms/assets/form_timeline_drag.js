@@ -1,6 +1,6 @@
 // @ts-check
 /** Dragging one of several elements to another place among them. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 
 // Pixels that a pointer may move before it drags, and from the border where dragging scrolls; pixels of one such step.
 const TIMELINE_SLACK = 4;
@@ -16,7 +16,7 @@ const TIMELINE_SCROLL = 8;
  * @param {(before: number) => void} dropped
  */
 export function timelineDrag(strip, dragged, start, places, dropped) {
-  const mark = dom("span", { class: "rbf-tl-mark" });
+  const mark = made("span", { class: "rbf-tl-mark" });
   const end = new AbortController();
   let [x, y] = [start.clientX, start.clientY];
   let to = -1;

@@ -1,7 +1,8 @@
 // @ts-check
 /** The chosen picture of a timeline: how long it is held, in frames or seconds, and what else can be done with it. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { numberPointed } from "./form_number.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_timeline_reel.js").TimelineReel} TimelineReel */
 /** @typedef {import("./form_timeline_strip.js").TimelineStrip} TimelineStrip */
@@ -15,25 +16,21 @@ export function timelineTyped(text, isWhole) {
 
 /** @param {string} label @param {string} mode @param {string} unit */
 function timelineNumber(label, mode, unit) {
-  const input = /** @type {HTMLInputElement} */ (dom("input", { type: "text", inputmode: mode, class: "rbf-tl-figure", "aria-label": label, autocomplete: "off" }));
-  return { input, el: dom("label", { class: "rbf-tl-unit" }, input, dom("span", { text: unit })) };
+  const input = /** @type {HTMLInputElement} */ (made("input", { type: "text", inputmode: mode, class: "rbf-tl-figure", "aria-label": label, autocomplete: "off" }));
+  return { input, el: made("label", { class: "rbf-tl-unit" }, input, made("span", { text: unit })) };
 }
 
 /** @param {TimelineReel} reel @param {TimelineStrip} strip */
 export function timelineHold(reel, strip) {
-  const button = (/** @type {string} */ text, /** @type {string} */ says, /** @type {() => void} */ act) => {
-    const made = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text, title: says, "aria-label": says }));
-    made.addEventListener("click", () => made.getAttribute("aria-disabled") !== "true" && act());
-    return made;
-  };
+  const button = (/** @type {string} */ text, /** @type {string} */ says, /** @type {() => void} */ act) => quietButton(text, act, { title: says, "aria-label": says });
   /** Whether what was typed is a length, and where it is none, what is. @param {HTMLInputElement} input @param {HTMLElement} said @param {string} words */
   const judge = (input, said, words) => {
     input.setAttribute("aria-invalid", String(!!words));
     said.textContent = words;
     said.hidden = !words;
   };
-  const title = dom("p", { class: "rbf-tl-title" });
-  const wrong = dom("p", { class: "rbf-tl-wrong-words" });
+  const title = made("p", { class: "rbf-tl-title" });
+  const wrong = made("p", { class: "rbf-tl-wrong-words" });
   const frames = timelineNumber("Hold this picture, in frames", "numeric", "frames");
   const seconds = timelineNumber("Hold this picture, in seconds", "decimal", "s");
   const earlier = button("←", "Move earlier (Alt+Left)", () => strip.move(reel.selected - 1));
@@ -41,13 +38,13 @@ export function timelineHold(reel, strip) {
   const double = button("Duplicate", "Duplicate this picture", () => strip.double());
   const remove = button("Remove", "Remove this picture (Delete)", () => strip.remove());
   const all = timelineNumber("Hold all pictures for", "decimal", "");
-  const unit = /** @type {HTMLSelectElement} */ (dom("select", { "aria-label": "Unit" }, dom("option", { value: "s", text: "seconds" }), dom("option", { value: "f", text: "frames" })));
+  const unit = /** @type {HTMLSelectElement} */ (made("select", { "aria-label": "Unit" }, made("option", { value: "s", text: "seconds" }), made("option", { value: "f", text: "frames" })));
   const apply = button("Hold all", "Hold all pictures for so long", () => holdAll());
-  const one = dom("div", { class: "rbf-row rbf-tl-one" }, dom("span", { text: "Hold" }), frames.el, dom("span", { text: "=", "aria-hidden": "true" }), seconds.el, dom("span", { class: "rbf-tl-acts" }, earlier, later, double, remove));
-  const whole = dom("div", { class: "rbf-row rbf-tl-all" }, dom("span", { text: "All for" }), all.input, unit, apply);
-  const oneWrong = dom("p", { class: "rbf-tl-wrong-words", role: "status", hidden: true });
-  const allWrong = dom("p", { class: "rbf-tl-wrong-words", role: "status", hidden: true });
-  const el = dom("div", { class: "rbf-tl-hold-panel" }, title, wrong, one, oneWrong, whole, allWrong);
+  const one = made("div", { class: "rbf-row rbf-tl-one" }, made("span", { text: "Hold" }), frames.el, made("span", { text: "=", "aria-hidden": "true" }), seconds.el, made("span", { class: "rbf-tl-acts" }, earlier, later, double, remove));
+  const whole = made("div", { class: "rbf-row rbf-tl-all" }, made("span", { text: "All for" }), all.input, unit, apply);
+  const oneWrong = made("p", { class: "rbf-tl-wrong-words", role: "status", hidden: true });
+  const allWrong = made("p", { class: "rbf-tl-wrong-words", role: "status", hidden: true });
+  const el = made("div", { class: "rbf-tl-hold-panel" }, title, wrong, one, oneWrong, whole, allWrong);
   all.input.value = "1";
 
   const same = (/** @type {HTMLInputElement} */ input, /** @type {any} */ value, /** @type {boolean} */ isWhole) => timelineTyped(input.value, isWhole) === value;

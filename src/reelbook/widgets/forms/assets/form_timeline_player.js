@@ -3,7 +3,7 @@
 import { Clock, watchPage } from "../../../display/assets/clock.js";
 import { buttons, keys } from "../../../display/assets/clock_controls.js";
 import { frameAt } from "../../../display/assets/clock_time.js";
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { pictureName } from "./form_image_shelf.js";
 import { timelineAt, timelineStarts } from "./form_timeline_reel.js";
 
@@ -22,10 +22,10 @@ const TIMELINE_AHEAD = 48;
 
 /** @param {TimelineReel} reel @param {PictureShelf} shelf @param {(place: number) => void} shows Hears which picture is on. */
 export function timelinePlayer(reel, shelf, shows) {
-  const canvas = /** @type {HTMLCanvasElement} */ (dom("canvas", { class: "rbf-tl-canvas", "aria-hidden": "true" }));
-  const away = dom("span", { class: "rbf-tl-away" });
-  const stage = dom("div", { class: "rbf-tl-stage" }, canvas, away);
-  const el = dom("div", { class: "rb-clock rbf-tl-player", role: "group", "aria-label": "Preview" }, stage);
+  const canvas = /** @type {HTMLCanvasElement} */ (made("canvas", { class: "rbf-tl-canvas", "aria-hidden": "true" }));
+  const away = made("span", { class: "rbf-tl-away" });
+  const stage = made("div", { class: "rbf-tl-stage" }, canvas, away);
+  const el = made("div", { class: "rb-clock rbf-tl-player", role: "group", "aria-label": "Preview" }, stage);
   // A text of ours with nothing in it that comes from elsewhere.
   el.insertAdjacentHTML("beforeend", FORM_TRANSPORT);
   const acts = /** @type {NodeListOf<HTMLButtonElement>} */ (el.querySelectorAll("button, input, select"));

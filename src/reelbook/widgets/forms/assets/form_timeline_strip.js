@@ -1,6 +1,6 @@
 // @ts-check
 /** The pictures of a timeline in a row that wraps: chosen, moved and removed with the pointer, a finger or keys. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { timelineDrag, timelineDrop } from "./form_timeline_drag.js";
 import { timelineCount, timelineSeconds } from "./form_timeline_reel.js";
 import { TimelineTile } from "./form_timeline_tile.js";
@@ -32,7 +32,7 @@ export class TimelineStrip {
     this.shelf = shelf;
     this.listeners = listeners;
     const facts = { role: "listbox", "aria-labelledby": listeners.labelledBy, "aria-describedby": listeners.describedBy, "aria-orientation": "horizontal" };
-    this.el = dom("div", { class: "rbf-tl-strip", ...facts });
+    this.el = made("div", { class: "rbf-tl-strip", ...facts });
     this.el.addEventListener("keydown", (event) => this.#key(event));
   }
 

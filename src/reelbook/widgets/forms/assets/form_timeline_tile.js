@@ -1,8 +1,9 @@
 // @ts-check
 /** One picture of a timeline's strip. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { pictureName } from "./form_image_shelf.js";
-import { pictureSee, pictureThumb } from "./form_image_thumb.js";
+import { pictureThumb } from "./form_image_thumb.js";
+import { whenSeen } from "./form_seen.js";
 
 /** @typedef {import("./form_image_shelf.js").PictureShelf} PictureShelf */
 
@@ -23,10 +24,10 @@ export class TimelineTile {
     this.shelf = shelf;
     this.known = known;
     this.thumb = pictureThumb("rbf-tl-thumb");
-    this.number = dom("span", { class: "rbf-tl-number" });
-    this.hold = dom("span", { class: "rbf-tl-hold" });
-    this.grip = dom("span", { class: "rbf-tl-grip", "aria-hidden": "true", text: "⠿" });
-    this.el = dom("div", { class: "rbf-tl-tile", role: "option", id }, this.thumb.el, this.number, this.grip, this.hold);
+    this.number = made("span", { class: "rbf-tl-number" });
+    this.hold = made("span", { class: "rbf-tl-hold" });
+    this.grip = made("span", { class: "rbf-tl-grip", "aria-hidden": "true", text: "⠿" });
+    this.el = made("div", { class: "rbf-tl-tile", role: "option", id }, this.thumb.el, this.number, this.grip, this.hold);
   }
 
   /** @param {any} url */
@@ -36,7 +37,7 @@ export class TimelineTile {
     this.name = pictureName(url);
     this.problem = "";
     this.thumb.clear();
-    if (typeof url === "string" && url && url.length <= TIMELINE_MOST_LETTERS) pictureSee(this.el, () => this.#loadPreview(url));
+    if (typeof url === "string" && url && url.length <= TIMELINE_MOST_LETTERS) whenSeen(this.el, () => this.#loadPreview(url));
   }
 
   /** @param {string} url */

@@ -1,19 +1,16 @@
 // @ts-check
 /** The head and the gallery of a studio; the form between them draws itself. */
-import { dom } from "./form_dom.js";
+import { widgetRoot } from "./form_root.js";
 import { studioGallery } from "./studio_gallery.js";
 import { studioHead } from "./studio_head.js";
 import { StudioLink } from "./studio_link.js";
 
-/** @param {{model: any, el: HTMLElement}} view @param {any} Viewer That of `rb.compare`. */
-export function renderStudio({ model, el }, Viewer) {
+/** @param {{model: any, el: HTMLElement}} view */
+function renderStudio({ model, el }) {
   const link = new StudioLink(model);
   const isHead = model.get("part") === "head";
-  const part = isHead ? studioHead(link) : studioGallery(link, Viewer);
-  const root = dom("div", { class: "rb rbf rbs mathjax_ignore tex2jax_ignore", role: "region", "aria-label": isHead ? "Studio" : "Gallery", "data-lm-suppress-shortcuts": "true" },
-    dom("style", { text: STUDIO_STYLE }), part.el);
-  // What is typed here is no command for the notebook around it.
-  for (const kind of ["keydown", "keyup", "keypress", "paste", "copy", "cut", "dragstart"]) root.addEventListener(kind, (event) => event.stopPropagation());
+  const part = isHead ? studioHead(link) : studioGallery(link);
+  const root = widgetRoot(STUDIO_STYLE, { class: "rbs", role: "region", "aria-label": isHead ? "Studio" : "Gallery" }, part.el);
   el.append(root);
   return () => {
     part.dispose();

@@ -1,7 +1,8 @@
 // @ts-check
 /** Small cards of runs: a poster in a box that is there before it, how the run stands, what it was and what it cost. */
-import { dom, domDotted } from "./form_dom.js";
-import { runsIsLive } from "./form_run.js";
+import { dotted, made } from "../../../display/assets/table_element.js";
+import { drawKeyed } from "./form_keyed.js";
+import { runsIsLive, runsState } from "./form_run.js";
 
 /** @typedef {import("./form_clip.js").ClipShelf} ClipShelf */
 /** @typedef {{kind: string, width: number, height: number, frames?: number, rate?: number, bytes?: number, name: string}} StudioFile */
@@ -17,9 +18,9 @@ const STUDIO_FAR = "1500px"; // and so far they are let go.
  * @param {{open: (card: StudioCard) => void, pick: (card: StudioCard, isPicked: boolean) => void}} does
  */
 export function studioCards(shelf, label, { open, pick }) {
-  const list = dom("ul", { class: "rbs-cards", "aria-label": label });
-  let common = domDotted([], { class: "rbf-caption rbs-common" });
-  const el = dom("div", { class: "rbs-listed" }, common, list);
+  const list = made("ul", { class: "rbs-cards", "aria-label": label });
+  let common = dotted([], { class: "rbf-caption rbs-common" });
+  const el = made("div", { class: "rbs-listed" }, common, list);
   /** @type {Map<string, StudioOne>} */
   const ones = new Map();
   /** @type {WeakMap<Element, StudioOne>} */
@@ -34,7 +35,7 @@ export function studioCards(shelf, label, { open, pick }) {
     const { key } = one.card;
     const found = await shelf.poster(key, 0, fine());
     if (!one.el.isConnected || one.box.querySelector("img")) return;
-    if (found.url) one.box.replaceChildren(dom("img", { src: found.url, alt: "" }), ...studioBadge(one.card));
+    if (found.url) one.box.replaceChildren(made("img", { src: found.url, alt: "" }), ...studioBadge(one.card));
     else one.box.textContent = one.card.mark;
   };
 
@@ -43,14 +44,14 @@ export function studioCards(shelf, label, { open, pick }) {
 
   /** @param {StudioCard} card @returns {StudioOne} */
   const make = (card) => {
-    const box = dom("span", { class: "rbs-box", "aria-hidden": "true" });
-    const state = dom("span", { class: "rbs-state" });
-    const words = dom("span", { class: "rbs-words" });
-    const button = dom("button", { type: "button", class: "rbs-card", "data-run": card.key }, box, state, words);
-    const tick = /** @type {HTMLInputElement} */ (dom("input", { type: "checkbox" }));
-    const tickLabel = dom("label", { class: "rbs-tick" }, tick, dom("span", { text: "Compare" }));
+    const box = made("span", { class: "rbs-box", "aria-hidden": "true" });
+    const state = made("span", { class: "rbs-state" });
+    const words = made("span", { class: "rbs-words" });
+    const button = made("button", { type: "button", class: "rbs-card", "data-run": card.key }, box, state, words);
+    const tick = /** @type {HTMLInputElement} */ (made("input", { type: "checkbox" }));
+    const tickLabel = made("label", { class: "rbs-tick" }, tick, made("span", { text: "Compare" }));
     /** @type {StudioOne} */
-    const one = { el: dom("li", {}, button, tickLabel), button, box, state, words, tick, label: tickLabel, card, drawn: "" };
+    const one = { el: made("li", {}, button, tickLabel), button, box, state, words, tick, label: tickLabel, card, drawn: "" };
     button.addEventListener("click", () => open(one.card));
     tick.addEventListener("change", () => pick(one.card, tick.checked));
     byBox.set(box, one);
@@ -68,12 +69,12 @@ export function studioCards(shelf, label, { open, pick }) {
     one.drawn = text;
     const all = studioFacts(card), own = all.filter((fact) => !equal.has(fact));
     one.state.replaceChildren(
-      dom("span", {}, dom("span", { class: "rbf-run-mark", "aria-hidden": "true", "data-state": card.status, text: card.mark }), dom("b", { text: card.status }), card.percent ? ` ${card.percent}` : ""),
-      dom("span", { class: "rbs-paid", text: card.paid ?? "" }));
+      made("span", {}, ...runsState(card), card.percent ? ` ${card.percent}` : ""),
+      made("span", { class: "rbs-paid", text: card.paid ?? "" }));
     one.words.replaceChildren(
-      ...(card.error ? [dom("span", { class: "rbs-error", text: card.error })] : []),
-      ...(own.length ? [dom("bdi", { class: "rbs-lead", text: own[0] })] : []),
-      ...(own.length > 1 ? [domDotted(own.slice(1))] : []));
+      ...(card.error ? [made("span", { class: "rbs-error", text: card.error })] : []),
+      ...(own.length ? [made("bdi", { class: "rbs-lead", text: own[0] })] : []),
+      ...(own.length > 1 ? [dotted(own.slice(1))] : []));
     one.button.title = [card.error, card.whole || all.join(" · "), card.name].filter(Boolean).join("\n");
     one.tick.setAttribute("aria-label", `Compare ${card.lead || card.name}`);
     one.label.hidden = !card.file;
@@ -91,24 +92,18 @@ export function studioCards(shelf, label, { open, pick }) {
     get cards() { return [...ones.values()].map((one) => one.card); },
     /** @param {StudioCard[]} cards @param {string} opened @param {Set<string>} picked */
     update: (cards, opened, picked) => {
-      const keys = new Set(cards.map((card) => card.key)), equal = studioEqual(cards);
-      common.replaceWith(common = domDotted([...equal], { class: "rbf-caption rbs-common", hidden: !equal.size }));
-      for (const [key, one] of ones) {
-        if (keys.has(key)) continue;
+      const equal = studioEqual(cards);
+      common.replaceWith(common = dotted([...equal], { class: "rbf-caption rbs-common", hidden: !equal.size }));
+      const gone = (/** @type {StudioOne} */ one) => {
         near.unobserve(one.box);
         far.unobserve(one.box);
-        one.el.remove();
-        ones.delete(key);
-      }
-      cards.forEach((card, place) => {
-        const one = ones.get(card.key) ?? make(card);
-        ones.set(card.key, one);
+      };
+      const drawn = (/** @type {StudioOne} */ one, /** @type {StudioCard} */ card) => {
         draw(one, card, equal);
         one.button.setAttribute("aria-pressed", String(card.key === opened));
         one.tick.checked = picked.has(card.key);
-        // Moved only where it is not in its place: a move takes the focus away.
-        if (list.children[place] !== one.el) list.insertBefore(one.el, list.children[place] ?? null);
-      });
+      };
+      drawKeyed(list, ones, cards, { key: (card) => card.key, make, draw: drawn, gone });
       el.hidden = !cards.length;
     },
     /** @param {string} key */
@@ -141,5 +136,5 @@ export function studioLost(card) {
 function studioBadge(card) {
   const words = (card.count ?? 0) > 1 ? `${card.count} files` : "";
   const isVideo = card.file?.kind.startsWith("video/");
-  return words || isVideo ? [dom("span", { class: "rbs-badge" }, ...(isVideo ? [dom("span", { class: "rbf-clip-triangle" })] : []), words)] : [];
+  return words || isVideo ? [made("span", { class: "rbs-badge" }, ...(isVideo ? [made("span", { class: "rbf-clip-triangle" })] : []), words)] : [];
 }

@@ -1,22 +1,23 @@
 // @ts-check
 /** Runs in the viewer of `rb.compare`: its markup comes from the kernel, and its files from the shelf. */
-import { dom } from "./form_dom.js";
+import { CompareViewer } from "../../../display/assets/compare.js";
+import { made } from "../../../display/assets/table_element.js";
+import { quietButton } from "./form_quiet.js";
 
 export const STUDIO_MOST = 12;
 
 /**
  * @param {import("./studio_link.js").StudioLink} link @param {import("./form_clip.js").ClipShelf} shelf
- * @param {string[]} runs @param {any} Viewer @param {() => void} close
+ * @param {string[]} runs @param {() => void} close
  */
-export function studioCompare(link, shelf, runs, Viewer, close) {
-  const done = dom("button", { type: "button", class: "rbf-quiet", text: "Close" });
-  const said = dom("span", { class: "rbf-caption", role: "status", text: "Loading" });
-  const el = dom("section", { class: "rbs-compare", tabindex: "-1", "aria-label": `${runs.length} runs compared` },
-    dom("div", { class: "rbs-bar" }, dom("b", { text: "Comparison" }), said, done));
-  done.addEventListener("click", close);
+export function studioCompare(link, shelf, runs, close) {
+  const done = quietButton("Close", close);
+  const said = made("span", { class: "rbf-caption", role: "status", text: "Loading" });
+  const el = made("section", { class: "rbs-compare", tabindex: "-1", "aria-label": `${runs.length} runs compared` },
+    made("div", { class: "rbs-bar" }, made("b", { text: "Comparison" }), said, done));
   el.addEventListener("keydown", (event) => { if (event.key === "Escape") close(); });
   let isOver = false;
-  /** @type {any} */
+  /** @type {CompareViewer | null} */
   let viewer = null;
   /** What is held on the shelf. @type {[string, number][]} */
   const held = [];
@@ -40,7 +41,7 @@ export function studioCompare(link, shelf, runs, Viewer, close) {
     el.append(content);
     said.textContent = "";
     if (el.querySelectorAll("[data-rb-item]").length < 2) return;
-    viewer = new Viewer(el.querySelector("[data-rb-compare]"), bring);
+    viewer = new CompareViewer(/** @type {HTMLElement} */ (el.querySelector("[data-rb-compare]")), bring);
     if (runs.length > 2) viewer.controls.choose("side");
   });
   link.ask({ do: "compare", runs });

@@ -1,17 +1,17 @@
 // @ts-check
 /** Runs of the library that were made before: fetched when somebody wants them, some at a time. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 
 /** @typedef {import("./studio_link.js").StudioLink} StudioLink */
 /** @typedef {import("./studio_cards.js").StudioCard} StudioCard */
 
 /** @param {StudioLink} link @param {ReturnType<typeof import("./studio_cards.js").studioCards>} list @param {() => void} changed */
 export function studioEarlier(link, list, changed) {
-  const button = dom("button", { type: "button", text: "Earlier runs", "aria-expanded": "false" });
-  const status = dom("span", { class: "rbf-caption", role: "status" });
-  const more = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", text: "Show more", hidden: true }));
-  const el = dom("section", { class: "rbs-earlier", "aria-label": "Earlier runs", hidden: true },
-    dom("div", { class: "rbs-bar" }, dom("b", { text: "Earlier" }), status), list.el, dom("div", { class: "rbf-row" }, more));
+  const button = made("button", { type: "button", text: "Earlier runs", "aria-expanded": "false" });
+  const status = made("span", { class: "rbf-caption", role: "status" });
+  const more = /** @type {HTMLButtonElement} */ (made("button", { type: "button", text: "Show more", hidden: true }));
+  const el = made("section", { class: "rbs-earlier", "aria-label": "Earlier runs", hidden: true },
+    made("div", { class: "rbs-bar" }, made("b", { text: "Earlier" }), status), list.el, made("div", { class: "rbf-row" }, more));
   /** @type {StudioCard[]} */
   let cards = [];
   /** @type {string[]} */

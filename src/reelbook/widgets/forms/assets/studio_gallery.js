@@ -1,24 +1,25 @@
 // @ts-check
 /** The gallery of a studio: cards of all runs, one of them large, some of them compared. */
 import { ClipShelf } from "./form_clip.js";
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
 import { runsIsLive, runsLarge, runsLost } from "./form_run.js";
 import { studioCards, studioLost } from "./studio_cards.js";
 import { STUDIO_MOST, studioCompare } from "./studio_compare.js";
 import { studioEarlier } from "./studio_earlier.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./studio_link.js").StudioLink} StudioLink */
 /** @typedef {import("./studio_cards.js").StudioCard} StudioCard */
 
-/** @param {StudioLink} link @param {any} Viewer That of `rb.compare`. */
-export function studioGallery(link, Viewer) {
+/** @param {StudioLink} link */
+export function studioGallery(link) {
   const shelf = new ClipShelf(/** @type {any} */ (link));
-  const count = dom("span", { class: "rbf-caption", role: "status" });
-  const search = /** @type {HTMLInputElement} */ (dom("input", { type: "search", placeholder: "Search", "aria-label": "Search in prompts, models and errors" }));
-  const models = /** @type {HTMLSelectElement} */ (dom("select", { "aria-label": "Model" }));
+  const count = made("span", { class: "rbf-caption", role: "status" });
+  const search = /** @type {HTMLInputElement} */ (made("input", { type: "search", placeholder: "Search", "aria-label": "Search in prompts, models and errors" }));
+  const models = /** @type {HTMLSelectElement} */ (made("select", { "aria-label": "Model" }));
   const bar = studioPicked(() => compare(), () => { picked.clear(); draw(); });
-  const slot = dom("div", {});
-  const empty = dom("p", { class: "rbf-caption", text: "Your runs appear here." });
+  const slot = made("div", {});
+  const empty = made("p", { class: "rbf-caption", text: "Your runs appear here." });
   /** What was chosen to be compared, by key. @type {Map<string, StudioCard>} */
   const picked = new Map();
   const does = {
@@ -31,9 +32,9 @@ export function studioGallery(link, Viewer) {
   };
   const own = studioCards(shelf, "runs of this studio, newest first", does);
   const earlier = studioEarlier(link, studioCards(shelf, "earlier runs from the library, newest first", does), () => draw());
-  const tools = dom("div", { class: "rbs-tools" }, search, models, earlier.button);
-  const el = dom("div", { class: "rbs-gallery" },
-    dom("div", { class: "rbs-bar" }, dom("b", { text: "Gallery" }), count), tools, bar.el, slot, empty, own.el, earlier.el);
+  const tools = made("div", { class: "rbs-tools" }, search, models, earlier.button);
+  const el = made("div", { class: "rbs-gallery" },
+    made("div", { class: "rbs-bar" }, made("b", { text: "Gallery" }), count), tools, bar.el, slot, empty, own.el, earlier.el);
   let opened = "", skew = 0;
   /** @type {ReturnType<typeof studioLarge> | null} */
   let large = null;
@@ -92,7 +93,7 @@ export function studioGallery(link, Viewer) {
 
   const compare = () => {
     close();
-    beside = studioCompare(link, shelf, [...picked.keys()], Viewer, () => {
+    beside = studioCompare(link, shelf, [...picked.keys()], () => {
       close();
       bar.focus();
     });
@@ -145,12 +146,10 @@ export function studioGallery(link, Viewer) {
 
 /** What was chosen to be compared. @param {() => void} compare @param {() => void} clear */
 function studioPicked(compare, clear) {
-  const status = dom("span", { class: "rbf-caption", role: "status" });
-  const go = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", text: "Compare" }));
-  const none = dom("button", { type: "button", class: "rbf-quiet", text: "Clear" });
-  const el = dom("div", { class: "rbf-row rbs-picked", hidden: true }, go, none, status);
-  go.addEventListener("click", compare);
-  none.addEventListener("click", clear);
+  const status = made("span", { class: "rbf-caption", role: "status" });
+  const go = /** @type {HTMLButtonElement} */ (made("button", { type: "button", text: "Compare", onclick: () => compare() }));
+  const none = quietButton("Clear", clear);
+  const el = made("div", { class: "rbf-row rbs-picked", hidden: true }, go, none, status);
   return {
     el,
     focus: () => go.focus(),
@@ -170,20 +169,18 @@ function studioPicked(compare, clear) {
  * @param {{now: () => number, close: () => void, pick: () => void}} does
  */
 function studioLarge(link, shelf, card, { now, close, pick }) {
-  const done = dom("button", { type: "button", class: "rbf-quiet", text: "Close" });
-  const compare = dom("button", { type: "button", class: "rbf-quiet", text: "Compare", title: "Choose this run and another to compare them", "aria-pressed": "false", hidden: !card.file });
-  const said = dom("span", { class: "rbf-caption", role: "status" });
-  const body = dom("div", {});
-  const el = dom("section", { class: "rbf-runs rbs-large", tabindex: "-1", "aria-label": card.lead || card.name },
-    dom("div", { class: "rbs-bar" }, dom("span", { class: "rbf-caption", text: card.name }), said, compare, done), body);
+  const done = quietButton("Close", close);
+  const compare = quietButton("Compare", () => pick(), { title: "Choose this run and another to compare them", "aria-pressed": "false", hidden: !card.file });
+  const said = made("span", { class: "rbf-caption", role: "status" });
+  const body = made("div", {});
+  const el = made("section", { class: "rbf-runs rbs-large", tabindex: "-1", "aria-label": card.lead || card.name },
+    made("div", { class: "rbs-bar" }, made("span", { class: "rbf-caption", text: card.name }), said, compare, done), body);
   /** @type {ReturnType<typeof runsLarge> | null} */
   let run = null;
   /** What the kernel said of it last. @type {any} */
   let latest = null;
   let drawn = JSON.stringify(card);
   const ask = () => link.send({ do: "show", run: card.key }).catch(() => { said.textContent = "The kernel has ended; run the cell again to see it here."; });
-  done.addEventListener("click", close);
-  compare.addEventListener("click", pick);
   el.addEventListener("keydown", (event) => { if (event.key === "Escape") close(); });
   ask();
   return {
@@ -229,7 +226,7 @@ function studioModels(select, cards, more) {
   if (JSON.stringify(names) === select.dataset.names) return;
   select.dataset.names = JSON.stringify(names);
   const was = select.value;
-  select.replaceChildren(dom("option", { value: "", text: "All models" }), ...names.map((name) => dom("option", { value: name, text: name.split("/").pop() || name, title: name })));
+  select.replaceChildren(made("option", { value: "", text: "All models" }), ...names.map((name) => made("option", { value: name, text: name.split("/").pop() || name, title: name })));
   select.value = names.includes(was) ? was : "";
 }
 

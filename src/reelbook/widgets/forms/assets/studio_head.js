@@ -1,6 +1,8 @@
 // @ts-check
 /** The head of a studio: the choice of a model, the account, and what was spent. */
-import { dom } from "./form_dom.js";
+import { made } from "../../../display/assets/table_element.js";
+import { hideTwin } from "./form_root.js";
+import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./studio_link.js").StudioLink} StudioLink */
 
@@ -11,18 +13,18 @@ let studioHeads = 0;
 export function studioHead(link) {
   const { model } = link;
   const name = `rbs-head-${(studioHeads += 1)}`;
-  const words = dom("p", { class: "rbf-problem", role: "alert", hidden: true });
-  const about = dom("p", { class: "rbf-caption" });
-  const said = dom("p", { class: "rbf-caption", role: "status" });
+  const words = made("p", { class: "rbf-problem", role: "alert", hidden: true });
+  const about = made("p", { class: "rbf-caption" });
+  const said = made("p", { class: "rbf-caption", role: "status" });
   const account = studioAccount(link);
-  const select = /** @type {HTMLSelectElement} */ (dom("select", { class: "rbs-model", id: `${name}-model` }));
-  const id = /** @type {HTMLInputElement} */ (dom("input", { type: "text", id: `${name}-id`, spellcheck: "false", autocomplete: "off", autocapitalize: "off", placeholder: "svc/some-model" }));
-  const open = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", text: "Open" }));
-  const cancel = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Cancel" }));
-  const another = dom("div", { class: "rbs-another", hidden: true },
-    dom("label", { for: id.id, text: "Model id" }), dom("div", { class: "rbf-row" }, id, open, cancel));
-  const el = dom("div", { class: "rbs-head" },
-    dom("div", { class: "rbs-choice" }, dom("label", { for: select.id, class: "rbf-name", text: "Model" }), select, about),
+  const select = /** @type {HTMLSelectElement} */ (made("select", { class: "rbs-model", id: `${name}-model` }));
+  const id = /** @type {HTMLInputElement} */ (made("input", { type: "text", id: `${name}-id`, spellcheck: "false", autocomplete: "off", autocapitalize: "off", placeholder: "svc/some-model" }));
+  const open = /** @type {HTMLButtonElement} */ (made("button", { type: "button", text: "Open" }));
+  const cancel = quietButton("Cancel", () => leave());
+  const another = made("div", { class: "rbs-another", hidden: true },
+    made("label", { for: id.id, text: "Model id" }), made("div", { class: "rbf-row" }, id, open, cancel));
+  const el = made("div", { class: "rbs-head" },
+    made("div", { class: "rbs-choice" }, made("label", { for: select.id, class: "rbf-name", text: "Model" }), select, about),
     another, words, said, account.el);
   let wanted = "", drawn = "";
 
@@ -31,8 +33,8 @@ export function studioHead(link) {
     const text = JSON.stringify(models);
     if (text !== drawn) {
       drawn = text;
-      const options = models.map((/** @type {any} */ one) => dom("option", { value: one.id, text: studioModelWords(one) }));
-      select.replaceChildren(...options, dom("option", { value: STUDIO_ANOTHER, text: "Another model…" }));
+      const options = models.map((/** @type {any} */ one) => made("option", { value: one.id, text: studioModelWords(one) }));
+      select.replaceChildren(...options, made("option", { value: STUDIO_ANOTHER, text: "Another model…" }));
     }
     if (another.hidden) select.value = wanted || model.get("chosen");
     const chosen = models.find((/** @type {any} */ one) => one.id === model.get("chosen"));
@@ -94,7 +96,6 @@ export function studioHead(link) {
     show();
     select.focus();
   };
-  cancel.addEventListener("click", leave);
 
   const offs = [
     link.on("opened", (content) => {
@@ -113,7 +114,7 @@ export function studioHead(link) {
   ];
   link.follow(["models", "chosen", "carried"], show);
   link.follow(["account", "cost"], account.show);
-  const unhide = studioTwinHidden(model.get("twin"));
+  const unhide = hideTwin(model.get("twin"));
   link.send({ do: "here" }).catch(() => {});
   return { el, dispose: () => {
     offs.forEach((off) => off());
@@ -129,13 +130,13 @@ function studioModelWords(one) {
 
 /** Whose account it is, what is left of it, and what was spent here. @param {StudioLink} link */
 function studioAccount(link) {
-  const service = dom("span", {});
-  const left = dom("span", { class: "rbs-left" });
-  const refresh = /** @type {HTMLButtonElement} */ (dom("button", { type: "button", class: "rbf-quiet", text: "Refresh", "aria-label": "Refresh the account" }));
-  const cost = dom("div", { class: "rbs-cost" });
-  const trouble = dom("p", { class: "rbf-problem", hidden: true });
-  const el = dom("div", { class: "rbs-account" },
-    dom("div", { class: "rbs-service" }, service, left, refresh), cost, trouble);
+  const service = made("span", {});
+  const left = made("span", { class: "rbs-left" });
+  const refresh = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text: "Refresh", "aria-label": "Refresh the account" }));
+  const cost = made("div", { class: "rbs-cost" });
+  const trouble = made("p", { class: "rbf-problem", hidden: true });
+  const el = made("div", { class: "rbs-account" },
+    made("div", { class: "rbs-service" }, service, left, refresh), cost, trouble);
   refresh.addEventListener("click", () => {
     refresh.setAttribute("aria-busy", "true");
     refresh.textContent = "Asking …";
@@ -160,12 +161,4 @@ function studioAccount(link) {
     },
     dispose: off,
   };
-}
-
-/** Hides the picture that stays in the notebook while the studio itself is there. @param {string} mark */
-function studioTwinHidden(mark) {
-  const own = `[data-rb-twin="${CSS.escape(mark)}"]`;
-  const style = dom("style", { text: `${own}, .jp-OutputArea-child:has(${own}) { display: none !important; }` });
-  document.head.append(style);
-  return () => style.remove();
 }

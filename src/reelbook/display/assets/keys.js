@@ -1,0 +1,14 @@
+// @ts-check
+/** Answers to keys. */
+
+/**
+ * Do what a key stands for, if it is known and pressed without Ctrl, Alt and Meta; nobody else hears of it then.
+ * @param {KeyboardEvent} event @param {Record<string, (() => unknown) | undefined>} known
+ */
+export function answerKey(event, known) {
+  const act = event.ctrlKey || event.altKey || event.metaKey ? undefined : known[event.key];
+  if (!act) return;
+  event.preventDefault(); // The page would scroll.
+  event.stopPropagation(); // Jupyter would run or add a cell.
+  act();
+}
