@@ -25,7 +25,7 @@ _RATER = Markup(
     'spellcheck="false" placeholder="your name"></label>'
 )
 _LIVE = Markup(
-    '<div class="rb-judge-live" data-rb-judge-live hidden><p class="rb-judge-prompt" data-rb-judge-prompt dir="auto"></p>'
+    '<div class="rb-judge-live rb-clock" data-rb-judge-live hidden><p class="rb-judge-prompt" data-rb-judge-prompt dir="auto"></p>'
     '<div class="rb-judge-stage">{slots}</div>{transport}<div class="rb-judge-answers" role="group" aria-label="Answer">{answers}</div>'
     '<div class="rb-judge-foot"><p class="rb-judge-words" role="status"></p><span class="rb-judge-tools">{tools}</span></div>'
     '<p class="rb-judge-help" data-rb-judge-help hidden>{help}</p></div>'

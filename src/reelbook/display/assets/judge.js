@@ -16,7 +16,7 @@ import { askKernel, onKernel } from "./kernel_files.js";
 /** @typedef {{asked: Asked[], progress: string, rater: string | null, isEnded?: boolean, error?: string, gone?: string}} Reply The next ones come first. */
 /** @typedef {{asked: Asked, sides: JudgeSide[]}} Round */
 
-const WAITING = 400; // Milliseconds after which it is said that the kernel is busy.
+const BUSY_AFTER = 400; // Milliseconds after which it is said that the kernel is busy.
 const REST = 250; // Milliseconds in which a second press of a key or a button is one of the answer before.
 const KEYS = {
   pairs: { a: "left", b: "right", t: "tie", x: "bad", s: "skip" },
@@ -135,7 +135,7 @@ export class Judge {
 
   /** @param {Record<string, any>} message @param {string} busy @returns {Promise<Reply | null>} */
   async #ask(message, busy) {
-    const timer = setTimeout(() => this.#say(busy), WAITING);
+    const timer = setTimeout(() => this.#say(busy), BUSY_AFTER);
     const found = await askKernel(this.key, message);
     clearTimeout(timer);
     if (!found) return null;
@@ -218,19 +218,20 @@ export class Judge {
     return this.start();
   }
 
-  /** Judge on from the ranking. */
+  /** A button that leads from the ranking back to the clips. */
   #offer() {
+    const ranking = this.root.querySelector("[data-rb-judge-ranking]");
     if (this.root.querySelector("[data-rb-judge-on]")) return;
     const button = document.createElement("button");
-    Object.assign(button, { type: "button", textContent: "Judge on" });
+    Object.assign(button, { type: "button", textContent: "Go on judging" });
     button.dataset.rbJudgeOn = "";
     button.addEventListener("click", () => {
       button.remove();
-      this.root.querySelector("[data-rb-judge-ranking]")?.remove();
+      ranking?.remove();
       this.root.focus({ preventScroll: true });
       this.start();
     });
-    this.note.after(button);
+    ranking?.after(button);
   }
 
   async #rename() {
