@@ -1,0 +1,1 @@
+"""Which setting or clip is best, by judgement or by measure."""
