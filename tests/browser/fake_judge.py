@@ -57,5 +57,3 @@ def connect(page: Page, key: str) -> None:
 
     script = (table_clips.HERE / "table_clips.js").read_bytes()
     page.evaluate(CONNECT, [base64.b64encode(script).decode(), key])
-
-

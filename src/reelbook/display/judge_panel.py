@@ -12,7 +12,9 @@ from .theme import render_script, render_style
 
 STYLES, SCRIPT = ("clock.css", "judge.css"), "judge.js"
 PAIRS, STARS, KEEP = "pairs", "stars", "keep"
-RUN_AGAIN = "Run the cell to judge. The ranking is not in this output while clips are judged, so that it influences nobody."
+RUN_AGAIN = (
+    "Run the cell to judge. The ranking is not in this output while clips are judged, so that it influences nobody."
+)
 
 _ROOT = Markup(
     '<div class="rb rb-judge mathjax_ignore tex2jax_ignore" data-rb-judge="{kind}" data-key="{key}" data-group="{group}" '
@@ -100,7 +102,9 @@ def render_judge(
         tools=_TOOL.format("undo", "Take the last answer back (U)", "Undo", _KEY.format("U"))
         + _TOOL.format("rank", "End judging for now, and show which settings lead", "Show ranking", "")
         + _TOOL.format("help", "Keys (?)", "Keys", _KEY.format("?")),
-        help=" · ".join([*(f"{answer.key} {answer.name.lower()}" for answer in answers), "U or Backspace undo", _PLAYER_HELP])
+        help=" · ".join(
+            [*(f"{answer.key} {answer.name.lower()}" for answer in answers), "U or Backspace undo", _PLAYER_HELP]
+        )
         if kind != PAIRS
         else f"A or B the better one · T tie · X both bad · S skip · U or Backspace undo · {_PLAYER_HELP}",
     )

@@ -155,7 +155,9 @@ def render_ratings(ratings: Ratings) -> Markup:
 
 def ratings_card(ratings: Ratings) -> str:
     """The same under its question, as an output of its own."""
-    return render_card(render_heading(Markup("<bdi>{}</bdi>").format(ratings.question)), render_ratings(ratings), width=WIDTH)
+    return render_card(
+        render_heading(Markup("<bdi>{}</bdi>").format(ratings.question)), render_ratings(ratings), width=WIDTH
+    )
 
 
 def format_progress(ratings: Ratings) -> str:
@@ -186,7 +188,9 @@ def _list_single(ratings: Ratings) -> list[tuple[int, tuple[float, float, float]
     """The mean of the stars of each row, or the share of those who keep it, from the least to the most."""
     frame = ratings.frame
     frame = frame[(frame["kind"] == str(ratings.kind)) & ~frame["answer"].isin(["none", "skip"])]
-    values = {"keep": 1.0, "reject": 0.0} if ratings.kind == "keep" else {str(stars): float(stars) for stars in range(1, 6)}
+    values = (
+        {"keep": 1.0, "reject": 0.0} if ratings.kind == "keep" else {str(stars): float(stars) for stars in range(1, 6)}
+    )
     latest = frame.groupby(["left", "rater"], observed=True)["answer"].last().map(values)
     found = [
         (int(row), (float(one.mean()), float(one.min()), float(one.max())), f"{len(one):,}")

@@ -62,7 +62,9 @@ class JudgeLink(TableFileSender):
     @property
     def group(self) -> str:
         """A name for what is judged and by whom, the same in another kernel."""
-        return _hash(self._ratings.question, self._ratings.kind, str(self._ratings.rater), *map(str, self._numbers.values()))
+        return _hash(
+            self._ratings.question, self._ratings.kind, str(self._ratings.rater), *map(str, self._numbers.values())
+        )
 
     def refresh(self) -> None:
         """Have the page ask for what comes next, for a table that has grown."""
@@ -108,7 +110,11 @@ class JudgeLink(TableFileSender):
         if len(rows) != (2 if self._ratings.kind == PAIRS else 1) or None in rows:
             raise ReelbookError(GONE)
         found = tuple(row for row in rows if row is not None)
-        value, seconds, mark = content.get("value"), _read_seconds(content.get("seconds")), str(content.get("token", ""))
+        value, seconds, mark = (
+            content.get("value"),
+            _read_seconds(content.get("seconds")),
+            str(content.get("token", "")),
+        )
         if self._ratings.kind == PAIRS:
             self._ratings.judge(found[0], found[1], str(value), seconds, mark=mark)
         elif self._ratings.kind == KEEP:
@@ -153,7 +159,10 @@ class JudgeLink(TableFileSender):
         if len(clips) == len(self._numbers):
             return
         files = dict(zip(table.index.tolist(), find_files(table), strict=True))
-        self._numbers = {row: int(_hash(self._ratings.question, key)[:12], 16) for row, key in zip(clips.rows, clips.keys, strict=True)}
+        self._numbers = {
+            row: int(_hash(self._ratings.question, key)[:12], 16)
+            for row, key in zip(clips.rows, clips.keys, strict=True)
+        }
         self._rows = {number: row for row, number in self._numbers.items()}
         self._paths = {row: files[row] for row in clips.rows}
 

@@ -118,8 +118,12 @@ class TableFileSender(anywidget.AnyWidget):
                 return
         except (OSError, ReelbookError) as error:
             name = self._get_name(str(path))
-            reason = f"{name} is not there any more." if isinstance(error, OSError) else str(error).replace(str(path), name)
-        self.send({"clip": want, "words": reason or f"{self._get_name(str(path))} cannot be read as a clip or a picture."})
+            reason = (
+                f"{name} is not there any more." if isinstance(error, OSError) else str(error).replace(str(path), name)
+            )
+        self.send(
+            {"clip": want, "words": reason or f"{self._get_name(str(path))} cannot be read as a clip or a picture."}
+        )
 
     def _get_name(self, path: str) -> str:
         """What a file is called in messages to the page."""
