@@ -78,6 +78,11 @@ class Ratings(NameHints):
         return self._clips.rows
 
     @property
+    def given_table(self) -> pd.DataFrame:
+        """The table as it was given, without columns of judgements."""
+        return self._table
+
+    @property
     def clips(self) -> Clips:
         """The distinct clips of the table, with the request id of each and its row."""
         return self._clips

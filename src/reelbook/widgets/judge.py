@@ -46,7 +46,7 @@ class JudgeLink(TableFileSender):
         """The rows that the page has, those on the screen first."""
         self._history: list[tuple[int, ...]] = []
         """The rows that were answered here."""
-        self._numbers: dict[int, int] = {}
+        self.numbers: dict[int, int] = {}
         """The number by which the page knows the clip of a row."""
         self._rows: dict[int, int] = {}
         self._paths: dict[int, list[str]] = {}
@@ -63,7 +63,7 @@ class JudgeLink(TableFileSender):
     def group(self) -> str:
         """A name for what is judged and by whom, the same in another kernel."""
         return _hash(
-            self._ratings.question, self._ratings.kind, str(self._ratings.rater), *map(str, self._numbers.values())
+            self._ratings.question, self._ratings.kind, str(self._ratings.rater), *map(str, self.numbers.values())
         )
 
     def refresh(self) -> None:
@@ -155,15 +155,15 @@ class JudgeLink(TableFileSender):
 
     def _number_rows(self) -> None:
         """Number the clips of the table: the same in every kernel, and nothing to read from it."""
-        clips, table = self._ratings.clips, self._ratings.table
-        if len(clips) == len(self._numbers):
+        clips, table = self._ratings.clips, self._ratings.given_table
+        if len(clips) == len(self.numbers):
             return
         files = dict(zip(table.index.tolist(), find_files(table), strict=True))
-        self._numbers = {
+        self.numbers = {
             row: int(_hash(self._ratings.question, key)[:12], 16)
             for row, key in zip(clips.rows, clips.keys, strict=True)
         }
-        self._rows = {number: row for row, number in self._numbers.items()}
+        self._rows = {number: row for row, number in self.numbers.items()}
         self._paths = {row: files[row] for row in clips.rows}
 
     def _find_path(self, row: int, place: int) -> str | None:
@@ -181,12 +181,12 @@ class JudgeLink(TableFileSender):
     def _describe_row(self, row: int) -> dict[str, Any]:
         """What the page has to know before the file is there: no more than one sees of it."""
         if row not in self._facts:
-            self._facts[row] = {"number": self._numbers[row], **_read_facts(self._paths[row])}
+            self._facts[row] = {"number": self.numbers[row], **_read_facts(self._paths[row])}
         return self._facts[row]
 
     def _find_prompt(self, rows: tuple[int, ...]) -> str:
         """The prompt, where it is the same for all that it could tell apart."""
-        table = self._ratings.table
+        table = self._ratings.given_table
         if "prompt" not in table.columns:
             return ""
         prompts = table["prompt"].loc[list(rows)] if len(rows) > 1 else table["prompt"]

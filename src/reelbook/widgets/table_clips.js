@@ -94,12 +94,20 @@ function initialize({ model }) {
     if (theirs === key) send({ [to]: rows }, () => {});
   };
 
+  /** A connection that is gone answers nothing more; a message would say so. */
+  const lived = () => send({ here: true }, () => {
+    for (const name of [...awaited.keys()]) settle(name, null, GONE);
+    for (const id of [...doing.keys()]) done(id, { gone: GONE });
+    dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key } }));
+  });
+
   window.addEventListener("reelbook:want", asked);
   window.addEventListener("reelbook:do", acted);
   window.addEventListener("reelbook:built", built);
   window.addEventListener("reelbook:selected", selected);
   model.on("change:selected", listens);
   model.on("msg:custom", onMessage);
+  model.on("comm_live_update", lived);
   send({ here: true }, () => {});
   window.dispatchEvent(new CustomEvent("reelbook:here", { detail: { key } }));
   listens();
@@ -110,6 +118,7 @@ function initialize({ model }) {
     window.removeEventListener("reelbook:selected", selected);
     model.off("change:selected", listens);
     model.off("msg:custom", onMessage);
+    model.off("comm_live_update", lived);
     for (const name of [...awaited.keys()]) settle(name, null, GONE);
     for (const id of [...doing.keys()]) done(id, { gone: GONE });
     window.dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key } }));

@@ -39,6 +39,8 @@ export class Judge {
   next = null;
   /** Whether an answer is on its way. */
   isSaving = false;
+  /** Answers of this panel that are on disk. */
+  saved = 0;
   #shownAt = 0;
   #turn = 0;
   #isStarted = false;
@@ -90,6 +92,11 @@ export class Judge {
     };
   }
 
+  /** Whether an answer is expected: what is judged is on the screen. */
+  get isAsking() {
+    return this.#shownAt > 0 && !this.isSaving;
+  }
+
   get held() {
     return readHeld(this.group);
   }
@@ -108,7 +115,7 @@ export class Judge {
   /** @param {string} value */
   async answer(value) {
     const now = this.now;
-    if (!now || this.isSaving || !this.#shownAt || performance.now() - this.#shownAt < this.rest) return;
+    if (!now || !this.isAsking || performance.now() - this.#shownAt < this.rest) return;
     const isPlaying = this.clock.playing;
     this.isSaving = true;
     this.root.dataset.saving = value;
@@ -157,6 +164,7 @@ export class Judge {
     delete this.root.dataset.gone;
     delete this.root.dataset.saving;
     this.isSaving = false;
+    if (this.held.unsaved) this.saved += 1;
     writeHeld(this.group, { unsaved: null });
     if (document.activeElement !== this.rater) this.rater.value = reply.rater ?? "";
     /** @type {HTMLElement} */ (this.rater.parentElement).hidden = false;
