@@ -168,7 +168,7 @@ def format_progress(ratings: Ratings) -> str:
 
 
 def _list_ranked(ratings: Ratings) -> list[RankedRow]:
-    table = ratings.given_table
+    table = ratings.source
     paths = dict(zip(table.index.tolist(), find_files(table), strict=True))
     names = _name_rows(table)
     if ratings.kind == "pairs":

@@ -155,7 +155,7 @@ class JudgeLink(TableFileSender):
 
     def _number_rows(self) -> None:
         """Number the clips of the table: the same in every kernel, and nothing to read from it."""
-        clips, table = self._ratings.clips, self._ratings.given_table
+        clips, table = self._ratings.clips, self._ratings.source
         if len(clips) == len(self.numbers):
             return
         files = dict(zip(table.index.tolist(), find_files(table), strict=True))
@@ -186,7 +186,7 @@ class JudgeLink(TableFileSender):
 
     def _find_prompt(self, rows: tuple[int, ...]) -> str:
         """The prompt, where it is the same for all that it could tell apart."""
-        table = self._ratings.given_table
+        table = self._ratings.source
         if "prompt" not in table.columns:
             return ""
         prompts = table["prompt"].loc[list(rows)] if len(rows) > 1 else table["prompt"]
