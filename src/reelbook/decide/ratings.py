@@ -16,7 +16,7 @@ from .agreement import Agreement, measure_agreement
 from .judged_clips import Clips, find_axes, number_levels, usage_error
 from .pairs import Comparison, Pair, PairChooser, choose_row
 from .ranking import Pairs, make_pairs, make_ranking
-from .rating_advice import Advice, advise
+from .rating_advice import Advice, advise, describe_outlook
 from .rating_columns import add_rating_columns
 
 if TYPE_CHECKING:
@@ -140,6 +140,11 @@ class Ratings(NameHints):
     def verdict(self) -> Advice:
         """Sentences: whether the first place is decided, and about how many judgements more would settle it."""
         return advise(self._clips, self._make_pairs(self._read()))
+
+    @property
+    def outlook(self) -> str:
+        """About how many judgements more would settle the first place, for one who judges: it names no clip."""
+        return describe_outlook(self._clips, self._make_pairs(self._read())) if self.kind == Kind.PAIRS else ""
 
     @property
     def advice(self) -> Advice:

@@ -164,7 +164,7 @@ def format_progress(ratings: Ratings) -> str:
     """The line below the clips while somebody judges; it names no clip and no setting."""
     counts = ratings.counts
     others = f"{counts.judged:,} by {format_count(counts.raters, 'rater')}" if counts.judged > counts.mine else ""
-    return join_with_dots(f"{counts.mine:,} judged here", others)
+    return join_with_dots(f"{counts.mine:,} judged here", others, ratings.outlook)
 
 
 def _list_ranked(ratings: Ratings) -> list[RankedRow]:
