@@ -15,22 +15,19 @@ from playwright.sync_api import Browser, Error, Page, expect
 
 from tests.browser.judge_kernel import KernelProcess, LinkInTest, connect, make_ratings, open_page, show
 from tests.clips import film
+from tests.support import png
 
 pytestmark = pytest.mark.browser
 
 JUDGE = "document.querySelector('[data-rb-judge]').judge"
 SEEN = f"{JUDGE}.now.asked.of.map(one => one.number)"
 
-# Waits until something new is asked and on the screen, or nothing is, and returns the numbers of its clips.
-NEXT = """before => new Promise(resolve => {
+# What is asked, if it is something else than before, and on the screen: how many answers are saved, and the numbers of its clips.
+NEXT = """before => {
   const judge = document.querySelector('[data-rb-judge]').judge;
-  const check = () => {
-    const seen = JSON.stringify([judge.count, judge.now?.asked.of.map(one => one.number)]);
-    if (judge.isAsking && seen !== before) resolve(seen);
-    else setTimeout(check, 2);
-  };
-  check();
-})"""
+  const seen = JSON.stringify([judge.saved, judge.now?.asked.of.map(one => one.number)]);
+  return judge.isAsking && seen !== before && seen;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -73,14 +70,14 @@ class Bench:
 
     def next(self, before: str = "") -> tuple[str, list[int]]:
         """Wait for something else than before, and return the numbers of its clips."""
-        found: str = self.page.evaluate(NEXT, before)
+        found: str = self.page.wait_for_function(NEXT, arg=before, polling=5, timeout=8000).json_value()
         return found, json.loads(found)[1]
 
     def press(self, key: str) -> None:
         """Press a key, and wait until its answer is saved."""
         before, _ = self.next()
         self.page.keyboard.press(key)
-        self.page.evaluate(NEXT, before)
+        self.next(before)
 
     @property
     def words(self) -> str:
@@ -154,3 +151,226 @@ def test_two_hundred_answers_outlive_two_kernels(bench: Bench, films: list[str])
         wins[right, left] += {"right": 1, "tie": 0.5}.get(answer, 0)
     expected = choix.ilsr_pairwise_dense(wins, alpha=0, max_iter=10_000)
     assert np.abs(ranking["score"].sort_index().to_numpy() - (expected - expected.mean())).max() < 1e-3
+
+
+def test_two_raters_judge_at_once_on_one_library(bench: Bench, films: list[str], chromium: Browser) -> None:
+    """Two kernels and two pages: each rater has an own order and takes back only his own, and all of it counts."""
+    rows = make_rows(films, 8)
+    kernels = [
+        LinkInTest(make_ratings(bench.folder / "library", rows, rater=rater), "a key") for rater in ("ana", "ben")
+    ]
+    context = chromium.new_context(offline=True)
+    other = Bench(context.new_page(), bench.folder)
+    open_page(other.page, bench.folder)
+    bench.open(kernels[0])
+    other.open(kernels[1])
+    seen: dict[str, list[list[int]]] = {"ana": [], "ben": []}
+
+    for _ in range(6):
+        for name, one in (("ana", bench), ("ben", other)):
+            seen[name].append(one.next()[1])
+            one.press("a")
+    bench.press("u")
+
+    counts = Counter(make_ratings(bench.folder / "library", rows).frame["rater"])
+    assert counts == {"ana": 5, "ben": 6}
+    assert seen["ana"] != seen["ben"]
+    assert "6 judged here · 11 by 2 raters" in other.words or "6 judged here · 12 by 2 raters" in other.words
+    context.close()
+
+
+def test_nothing_on_the_page_tells_the_setting(bench: Bench, films: list[str]) -> None:
+    """Neither markup, names, addresses and messages, nor the reason why a file does not come."""
+    rows = make_rows(films, 6)
+    rows[3]["output_video"] = rows[3]["output_video"].replace(".mp4", "-gone.mp4")
+    kernel = bench.make(rows)
+    bench.open(kernel)
+
+    for key in "abtxsab":
+        bench.press(key)
+
+    expect(bench.page.locator(".rb-judge-prompt")).to_have_text("a paper boat")
+    tree = bench.page.locator("body").aria_snapshot()
+    messages = bench.page.evaluate("JSON.stringify(fromKernel.map(one => ({...one, index: 0, times: 0})))")
+    everything = (
+        kernel.html
+        + bench.page.content()
+        + tree
+        + messages
+        + bench.page.evaluate("JSON.stringify({...sessionStorage})")
+    )
+    assert "is not there any more" in messages
+    for secret in ("guidance", "7.25", "8.25", "5001", "5002", "request-", ".mp4", str(bench.folder), 'run"'):
+        assert secret not in everything, secret
+
+
+def test_a_double_press_judges_once(bench: Bench, films: list[str]) -> None:
+    """A key that is pressed twice or held, and a button clicked twice, answer one pair."""
+    bench.open(bench.make(make_rows(films, 6)), rest=250)
+    bench.page.wait_for_timeout(260)
+
+    before, _ = bench.next()
+    bench.page.keyboard.press("a")
+    bench.page.keyboard.press("a")
+    after, pair = bench.next(before)
+    bench.page.keyboard.press("a")
+    bench.page.evaluate(
+        "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'b', repeat: true, bubbles: true}))"
+    )
+    assert bench.words.startswith("1 judged here")
+    assert bench.next() == (after, pair)
+    bench.page.wait_for_timeout(260)
+    bench.page.get_by_role("button", name="B is the answer").dblclick()
+    bench.next(after)
+
+    assert list(make_ratings(bench.folder / "library", make_rows(films, 6)).frame["answer"]) == ["left", "right"]
+
+
+def test_an_answer_waits_for_a_busy_kernel(bench: Bench, films: list[str]) -> None:
+    """The page says so, asks nothing new before the answer is on disk, and saves it once after the page was loaded again."""
+    rows = make_rows(films, 6)
+    kernel = bench.make(rows)
+    bench.open(kernel)
+    before, pair = bench.next()
+
+    bench.page.evaluate("() => { window.busy = new Promise(resolve => { window.free = resolve; }); }")
+    bench.page.keyboard.press("b")
+    expect(bench.page.locator(".rb-judge-words")).to_contain_text(
+        "kept in this page, and saved when the kernel has time"
+    )
+    bench.page.keyboard.press("a")
+    bench.page.keyboard.press("u")
+    assert bench.page.evaluate(SEEN) == pair
+    bench.page.evaluate("free()")
+    bench.next(before)
+    assert bench.words.startswith("1 judged here")
+    # The kernel takes the next one and dies before it answers; then the page is loaded again.
+    before, pair = bench.next()
+    bench.page.evaluate("window.busy = undefined")
+    bench.kernel = None
+    bench.page.keyboard.press("t")
+    bench.page.wait_for_function("Object.values(sessionStorage).some(text => text.includes('tie'))")
+    bench.page.evaluate("disconnect()")
+    expect(bench.page.locator(".rb-judge-words")).to_contain_text("run the cell again to save it")
+    bench.page.reload()
+    bench.open(bench.make(rows))
+
+    frame = make_ratings(bench.folder / "library", rows).frame
+    assert list(frame["answer"]) == ["right", "tie"]
+    assert bench.words.startswith("2 judged here")
+
+
+def test_undo_asks_the_same_pair_again(bench: Bench, films: list[str]) -> None:
+    """By U and by Backspace, on the same sides; and what was next comes after it."""
+    rows = make_rows(films, 6)
+    bench.open(bench.make(rows))
+    _, first = bench.next()
+    bench.press("a")
+    _, second = bench.next()
+
+    bench.press("Backspace")
+    _, again = bench.next()
+    bench.press("x")
+    _, then = bench.next()
+
+    assert (again, then) == (first, second)
+    assert list(make_ratings(bench.folder / "library", rows).frame["answer"]) == ["bad"]
+    assert "no answer" not in bench.words
+    bench.press("u")
+    bench.page.keyboard.press("u")
+    expect(bench.page.locator(".rb-judge-words")).to_have_text("There is no answer of yours to take back.")
+
+
+def test_the_player_keeps_its_keys_and_the_next_pair_is_there(bench: Bench, films: list[str]) -> None:
+    """Space plays and goes on with the next pair, arrows step, ? lists the keys; none of them reaches the notebook."""
+    bench.open(bench.make(make_rows(films, 6)))
+    page = bench.page
+    page.evaluate("window.leaked = []; document.addEventListener('keydown', event => leaked.push(event.key))")
+    page.wait_for_function(f"{JUDGE}.next.sides.every(side => side.isReady && side.clip.isLoaded)")
+
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"{JUDGE}.clock.clips.every(clip => clip.shown === 2)")
+    page.keyboard.press("?")
+    expect(page.locator("[data-rb-judge-help]")).to_contain_text("X both bad")
+    page.keyboard.press(" ")
+    page.wait_for_function(f"{JUDGE}.clock.playing")
+    bench.press("a")
+
+    page.wait_for_function(f"{JUDGE}.clock.playing")
+    # The space bar plays also after a click, and does not press the button again.
+    before, _ = bench.next()
+    page.get_by_role("button", name="Tie").click()
+    bench.next(before)
+    page.keyboard.press(" ")
+    page.wait_for_function(f"!{JUDGE}.clock.playing")
+    assert bench.words.startswith("2 judged here")
+    assert page.evaluate("leaked") == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "answers"),
+    [("stars", "35s1", ["3", "5", "none", "1"]), ("keep", "krsk", ["keep", "reject", "none", "keep"])],
+)
+def test_stars_and_keep_are_given_by_keys(
+    bench: Bench, films: list[str], kind: str, keys: str, answers: list[str]
+) -> None:
+    """One clip at a time; and then all clips with their stars or shares as a ranking."""
+    rows = make_rows(films, 4)
+    kernel = bench.make(rows, kind=kind)
+    bench.open(kernel)
+
+    for key in keys:
+        bench.press(key)
+    bench.page.get_by_role("button", name="Show ranking").click()
+    bench.page.wait_for_function("() => true")
+
+    assert list(make_ratings(bench.folder / "library", rows, kind=kind).frame["answer"]) == answers
+    assert len(kernel.updates) == 1
+    show(bench.page, kernel.updates[0])
+    expect(bench.page.locator("[data-rb-judge-ranking] tbody tr")).to_have_count(3)
+
+
+def test_pictures_of_a_run_are_judged_together(bench: Bench, tmp_path: Path) -> None:
+    """Runs with several pictures, as resizing gives them: no player, all pictures of each side."""
+    paths = [tmp_path / f"{number}.png" for number in range(6)]
+    for number, path in enumerate(paths):
+        path.write_bytes(png(64, 48 + number))
+    rows = [
+        {
+            "size": place,
+            "output_images": [str(path) for path in paths[2 * place : 2 * place + 2]],
+            "request_id": f"r{place}",
+        }
+        for place in range(3)
+    ]
+    bench.open(bench.make(rows))
+
+    expect(bench.page.locator(".rb-judge-slot img")).to_have_count(4)
+    expect(bench.page.locator("[data-rb-transport]")).to_be_hidden()
+    bench.press("b")
+    expect(bench.page.locator(".rb-judge-slot img")).to_have_count(4)
+
+
+def test_the_end_is_a_ranking_that_leads_back(bench: Bench, films: list[str]) -> None:
+    """When nothing is left to ask, the output has the ranking with posters and intervals, and judging may go on."""
+    rows = make_rows(films, 2)
+    kernel = bench.make(rows)
+    bench.open(kernel)
+    bench.press("a")
+
+    bench.page.keyboard.press("a")
+    bench.page.wait_for_function(f"{JUDGE}.now === null")
+    for _ in range(50):
+        if kernel.updates:
+            break
+        bench.page.wait_for_timeout(20)
+    show(bench.page, kernel.updates[0])
+
+    ranking = bench.page.locator("[data-rb-judge-ranking]")
+    expect(ranking.locator("tbody img[src^='data:image/jpeg']")).to_have_count(2)
+    expect(ranking.get_by_role("img", name="between")).to_have_count(2)
+    expect(ranking).to_contain_text("num_frames 500")
+    bench.page.get_by_role("button", name="Go on judging").click()
+    expect(bench.page.locator(".rb-judge-words")).to_contain_text("nothing more to judge")
+    expect(ranking).to_have_count(0)

@@ -128,7 +128,9 @@ def test_chosen_pairs_tell_more_than_random_ones() -> None:
             belief = learn_strengths(Prior(make_prior(clips)), left, right, share)
             missed[name].append(float(strengths.max() - strengths[np.argmax(belief.mean)]))
 
-    print({name: f"{np.mean(each):.2f}" for name, each in missed.items()}, "worse than the best of 64 clips, on average")
+    print(
+        {name: f"{np.mean(each):.2f}" for name, each in missed.items()}, "worse than the best of 64 clips, on average"
+    )
     assert np.mean(missed["chosen"]) < np.mean(missed["random"])
 
 

@@ -22,7 +22,7 @@ from .tables.table_cells import format_cell
 from .tables.table_media import find_files
 
 if TYPE_CHECKING:
-    from ..decide.ratings import Ratings
+    from ..decide.ratings import Counts, Ratings
 
 WIDTH = 960
 MAX_ROWS, MAX_POSTER_BYTES = 24, 400_000
@@ -160,11 +160,10 @@ def ratings_card(ratings: Ratings) -> str:
     )
 
 
-def format_progress(ratings: Ratings) -> str:
+def format_progress(counts: Counts, outlook: str) -> str:
     """The line below the clips while somebody judges; it names no clip and no setting."""
-    counts = ratings.counts
     others = f"{counts.judged:,} by {format_count(counts.raters, 'rater')}" if counts.judged > counts.mine else ""
-    return join_with_dots(f"{counts.mine:,} judged here", others, ratings.outlook)
+    return join_with_dots(f"{counts.mine:,} judged here", others, outlook)
 
 
 def _list_ranked(ratings: Ratings) -> list[RankedRow]:

@@ -30,6 +30,8 @@ MAX_LINKS = 32
 """Panels of a session that are connected."""
 AHEAD = 2
 """The clips on the screen, and those that the page loads meanwhile."""
+OUTLOOK_EVERY = 5
+"""Answers after which it is estimated anew how many more are of use: of many clips that takes a moment."""
 MAX_SECONDS = 86_400.0
 GONE = "These clips are not in the table any more, so the answer was not saved."
 
@@ -50,6 +52,7 @@ class JudgeLink(TableFileSender):
         """The number by which the page knows the clip of a row."""
         self._rows: dict[int, int] = {}
         self._paths: dict[int, list[str]] = {}
+        self._outlook: str | None = None
         self._facts: dict[int, dict[str, Any]] = {}
         self._actions: Mapping[str, Callable[[dict[str, Any]], None]] = {
             "next": self._set_rater,
@@ -87,10 +90,16 @@ class JudgeLink(TableFileSender):
         self._fill()
         return {
             "asked": [self._describe(rows) for rows in self._queue],
-            "progress": format_progress(self._ratings),
+            "progress": self._format_progress(),
             "rater": self._ratings.rater or "",
             "isEnded": not self._queue,
         }
+
+    def _format_progress(self) -> str:
+        counts = self._ratings.counts
+        if self._outlook is None or counts.judged % OUTLOOK_EVERY == 0:
+            self._outlook = self._ratings.outlook
+        return format_progress(counts, self._outlook)
 
     def _set_rater(self, content: dict[str, Any]) -> None:
         rater = content.get("rater")
