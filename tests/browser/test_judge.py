@@ -13,8 +13,12 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Error, Page, expect
 
+from reelbook.widgets.judge import make_bundle
+from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.judge_kernel import KernelProcess, LinkInTest, connect, make_ratings, open_page, show
+from tests.browser.looks import shot
 from tests.clips import film
+from tests.hostile import TEXTS as HOSTILE
 from tests.support import png
 
 pytestmark = pytest.mark.browser
@@ -374,3 +378,76 @@ def test_the_end_is_a_ranking_that_leads_back(bench: Bench, films: list[str]) ->
     bench.page.get_by_role("button", name="Go on judging").click()
     expect(bench.page.locator(".rb-judge-words")).to_contain_text("nothing more to judge")
     expect(ranking).to_have_count(0)
+
+
+@pytest.mark.parametrize("color_scheme", ["light", "dark"])
+def test_everybody_can_use_the_panel(bench: Bench, films: list[str], color_scheme: Any) -> None:
+    """No grave finding of axe, no faint words, nothing beyond the edge at 320 pixels, all by keyboard; hostile texts stay texts."""
+    rows = make_rows(films, 3)
+    for place, row in enumerate(rows):
+        row |= {"prompt": HOSTILE[0], "guidance": HOSTILE[place]}
+    ratings = make_ratings(bench.folder / "library", rows)
+    ratings.question = HOSTILE[1]
+    page = bench.page
+    page.emulate_media(color_scheme=color_scheme)
+    kernel = LinkInTest(ratings, "a key")
+    bench.open(kernel)
+    bench.press("a")
+    page.keyboard.press("?")
+
+    _check_access(page, f"judge_{color_scheme}")
+    page.get_by_role("button", name="Show ranking").click()
+    while not kernel.updates:
+        page.wait_for_timeout(20)
+    show(page, kernel.updates[0])
+    expect(page.get_by_role("button", name="Go on judging")).to_be_visible()
+    _check_access(page, f"judge_ranking_{color_scheme}")
+
+    assert page.evaluate("top.__pwned ?? null") is None
+
+
+def _check_access(page: Page, name: str) -> None:
+    for width in (1280, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.wait_for_function("width => innerWidth === width", arg=width)
+        shot(page, f"{name}_{width}")
+        assert beyond(page, "[data-rb-judge]") == []
+    assert findings(page, "[data-rb-judge]", colours=False) == []
+    assert faint(page, "[data-rb-judge]") == []
+    reached = tabbed(page, "[data-rb-judge]")
+    assert (reached.missed, reached.unseen) == ([], [])
+
+
+def test_a_finger_can_judge(chromium: Browser, films: list[str], tmp_path: Path) -> None:
+    """Buttons are large enough, and a tap on a clip plays both."""
+    context = chromium.new_context(offline=True, has_touch=True, is_mobile=True, viewport={"width": 360, "height": 740})
+    bench = Bench(context.new_page(), tmp_path)
+    open_page(bench.page, tmp_path)
+    bench.open(bench.make(make_rows(films, 4)))
+
+    heights = bench.page.evaluate(
+        "[...document.querySelectorAll('[data-rb-answer]')].map(one => one.getBoundingClientRect().height)"
+    )
+    bench.page.locator(".rb-judge-slot").first.tap()
+    bench.page.wait_for_function(f"{JUDGE}.clock.playing")
+    before, _ = bench.next()
+    bench.page.get_by_role("button", name="B is the answer").tap()
+    bench.next(before)
+
+    assert min(heights) >= 44
+    assert bench.words.startswith("1 judged here")
+    context.close()
+
+
+def test_a_page_without_a_kernel_can_be_read(offline_page: Page, films: list[str], tmp_path: Path) -> None:
+    """A saved notebook has the question and the counts while clips are judged, and no controls that do nothing."""
+    ratings = make_ratings(tmp_path / "library", make_rows(films, 4))
+    ratings.judge(0, 1, "left")
+    open_page(offline_page, tmp_path)
+
+    show(offline_page, make_bundle(ratings, key="gone", group="g")["text/html"])
+
+    text = offline_page.locator("[data-rb-judge]").inner_text()
+    assert text.splitlines()[0] == "Which moves more naturally?"
+    assert "1 judgement of 4 clips by 1 person. Run the cell to judge." in text
+    expect(offline_page.get_by_role("button")).to_have_count(0)

@@ -82,7 +82,7 @@ class JudgeLink(TableFileSender):
         error = ""
         try:
             self._actions[action](content)
-        except ReelbookError as problem:
+        except (ReelbookError, OSError) as problem:
             error = str(problem)
         self.send({"did": str(content.get("id")), "error": error, **({} if action == "rank" else self._make_reply())})
 

@@ -164,7 +164,7 @@ export class Judge {
     delete this.root.dataset.gone;
     delete this.root.dataset.saving;
     this.isSaving = false;
-    if (this.held.unsaved) this.saved += 1;
+    if (this.held.unsaved && !reply.error) this.saved += 1;
     writeHeld(this.group, { unsaved: null });
     if (document.activeElement !== this.rater) this.rater.value = reply.rater ?? "";
     /** @type {HTMLElement} */ (this.rater.parentElement).hidden = false;
@@ -191,6 +191,7 @@ export class Judge {
 
   /** @param {Round | null} round */
   async #show(round) {
+    const { isPlaying } = this.held;
     this.now = round;
     this.#shownAt = 0;
     this.clock.pause();
@@ -203,7 +204,6 @@ export class Judge {
     this.stage.toggleAttribute("data-wide", round.asked.of.every(({ shape: [width, height] }) => width >= height));
     const clips = round.sides.flatMap(({ clip }) => clip ?? []);
     this.transport.hidden = !clips.length;
-    const isPlaying = this.held.isPlaying;
     this.clock.clips = clips;
     this.clock.range = null;
     this.clock.measure();

@@ -12,6 +12,8 @@ export class JudgeSide {
   isReady = false;
   /** @type {Clip | null} */
   clip = null;
+  /** @type {Promise<void> | null} */
+  #loading = null;
   #addresses = new Set();
 
   /** @param {string} key @param {Judged} judged @param {string} name */
@@ -33,14 +35,17 @@ export class JudgeSide {
   }
 
   /** Load it, and have its first frame decoded. */
-  async load() {
+  load() {
+    return (this.#loading ??= this.#load());
+  }
+
+  async #load() {
     if (this.clip) await this.clip.show(0.5 / this.clip.rate);
     else await this.#loadPictures();
     this.isReady = true;
   }
 
   async #loadPictures() {
-    if (this.box.childElementCount) return;
     const { pictures, number } = this.judged;
     const found = await Promise.all(Array.from({ length: pictures }, (_, place) => bringFile({ key: this.key, row: number, place }, () => this.#wait())));
     this.#wait(false);
@@ -54,15 +59,6 @@ export class JudgeSide {
     this.box.style.setProperty("--across", String(Math.ceil(Math.sqrt(images.length))));
     this.box.toggleAttribute("data-many", images.length > 1);
     this.box.append(...images);
-  }
-
-  /** Ask again for what did not come. */
-  retry() {
-    if (this.clip) return this.clip.retry();
-    if (!("broken" in this.box.dataset)) return undefined;
-    delete this.box.dataset.broken;
-    this.box.replaceChildren();
-    return this.#loadPictures();
   }
 
   close() {
