@@ -35,7 +35,7 @@ HEAD = Markup('<th scope="col" style="{};font-weight:normal;color:var(--rb-soft,
 ROW = Markup(
     '<tr style="background:none"><td style="{right}">{place}</td><td style="{left}">{poster}</td>'
     '<th scope="row" title="{title}" style="{wrapped};width:100%;font-weight:{weight}"><div style="display:flex;flex-wrap:wrap;align-items:center;gap:2px 16px">'
-    '<bdi style="flex:1 1 176px;min-width:0;overflow-wrap:break-word">{name}</bdi>{bar}</div></th><td style="{right}">{score}</td>'
+    '<bdi style="flex:1 1 176px;min-width:0;overflow-wrap:anywhere">{name}</bdi>{bar}</div></th><td style="{right}">{score}</td>'
     '<td style="{right};padding-right:0">{count}</td></tr>'
 )
 POSTER = Markup(
@@ -203,8 +203,7 @@ def _name_rows(table: pd.DataFrame) -> dict[int, str]:
     columns = [name for name in (*find_axes(table), "seed", "take", "prompt") if name in table.columns]
     varying = [name for name in dict.fromkeys(columns) if table[name].astype(str).nunique() > 1]
     return {
-        int(row): join_with_dots(*map(_format_setting, varying, (table[name].loc[row] for name in varying)))
-        or f"row {row}"
+        int(row): join_with_dots(f"row {row}", *map(_format_setting, varying, (table[name].loc[row] for name in varying)))
         for row in table.index
     }
 
