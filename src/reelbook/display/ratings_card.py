@@ -203,7 +203,9 @@ def _name_rows(table: pd.DataFrame) -> dict[int, str]:
     columns = [name for name in (*find_axes(table), "seed", "take", "prompt") if name in table.columns]
     varying = [name for name in dict.fromkeys(columns) if table[name].astype(str).nunique() > 1]
     return {
-        int(row): join_with_dots(f"row {row}", *map(_format_setting, varying, (table[name].loc[row] for name in varying)))
+        int(row): join_with_dots(
+            f"row {row}", *map(_format_setting, varying, (table[name].loc[row] for name in varying))
+        )
         for row in table.index
     }
 
