@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import choix
+import nbformat
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, Error, Page, expect
 
+import reelbook as rb
 from reelbook.widgets.judge import make_bundle
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.judge_kernel import KernelProcess, LinkInTest, connect, make_ratings, open_page, show
+from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import shot
 from tests.clips import film
 from tests.hostile import TEXTS as HOSTILE
@@ -451,3 +456,74 @@ def test_a_page_without_a_kernel_can_be_read(offline_page: Page, films: list[str
     assert text.splitlines()[0] == "Which moves more naturally?"
     assert "1 judgement of 4 clips by 1 person. Run the cell to judge." in text
     expect(offline_page.get_by_role("button")).to_have_count(0)
+
+
+CELLS = (
+    """\
+import os, reelbook as rb
+client = rb.connect(library={library!r})
+table = rb.sweep(rb.TextToVideo(prompt="a paper boat", resolution="480p"), seed=range({seeds}), num_frames=[9, 17]).run(progress=False)
+print("kernel", os.getpid())""",
+    "ratings = rb.judge(table, question='Which is calmer?', rater='ana')\nratings",
+)
+
+
+@pytest.mark.parametrize(("seeds", "count"), [(3, 12), pytest.param(8, 200, marks=pytest.mark.deep)])
+def test_judging_goes_on_in_another_kernel(lab: Lab, chromium: Browser, tmp_path: Path, seeds: int, count: int) -> None:
+    """In JupyterLab: killed while an answer waits, the kernel starts anew, the cells run again, and the answer is there, once."""
+    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    sources = [
+        text.replace("{library!r}", repr(str(tmp_path / "library"))).replace("{seeds}", str(seeds)) for text in CELLS
+    ]
+    book.cells = [nbformat.v4.new_code_cell(text) for text in sources]  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = lab.root / f"judged-{count}.ipynb"
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    with OpenNotebook(lab, chromium, path, height=1000, sort="own") as notebook:
+        page = notebook.open().page
+        first, second = count // 2, count - count // 2
+
+        notebook.run_cell(0)
+        notebook.run_cell(1)
+        _answer(page, first - 1)
+        pid = int(page.locator(".jp-OutputArea-output", has_text="kernel ").inner_text().split()[-1])
+        os.kill(pid, signal.SIGSTOP)  # A busy kernel may answer from another thread.
+        page.locator("[data-rb-judge]").focus()
+        page.keyboard.press("b")
+        words = page.locator(".rb-judge-words")
+        expect(words).to_contain_text("kept in this page, and saved when the kernel has time")
+        os.kill(pid, signal.SIGKILL)
+        expect(words).to_contain_text("kept in this page; run the cell again", timeout=30_000)
+        page.locator(".jp-Dialog button").first.click(timeout=30_000)
+        while not notebook.lab.has_idle_kernel(path):
+            page.wait_for_timeout(50)
+        notebook.run_cell(0)
+        notebook.run_cell(1)
+        expect(words).to_contain_text(f"{first} judged here", timeout=30_000)
+        _answer(page, second)
+        page.get_by_role("button", name="Show ranking").click()
+        expect(page.locator("[data-rb-judge-ranking] tbody tr")).to_have_count(2 * seeds, timeout=30_000)
+        shot(page, "judge-lab")
+        notebook.save()
+        page.get_by_role("button", name="Go on judging").click()
+        page.wait_for_function(f"{JUDGE}.isAsking")
+        errors = notebook.cell_errors()
+
+    answers = [one.answer for one in rb.library(tmp_path / "library").judgements.read("Which is calmer?")]
+    saved = path.read_text(encoding="utf-8")
+    assert answers == ["left"] * (first - 1) + ["right"] + ["left"] * second
+    assert not any("reelbook" in error.lower() for error in errors)
+    assert "widget-view" not in saved
+    assert "seed 1" in saved
+
+
+def _answer(page: Page, count: int) -> None:
+    """Press A for so many pairs."""
+    page.wait_for_function(f"{JUDGE}?.isAsking")
+    page.evaluate(f"() => {{ {JUDGE}.rest = 0; }}")
+    page.locator("[data-rb-judge]").focus()
+    seen = ""
+    for _ in range(count):
+        seen = page.wait_for_function(NEXT, arg=seen, polling=5).json_value()
+        page.keyboard.press("a")
+    page.wait_for_function(NEXT, arg=seen, polling=5)

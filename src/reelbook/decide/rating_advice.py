@@ -24,7 +24,7 @@ MIN_RIVAL = 0.01
 """The least chance to be the best of a clip that more judgements would have to rule out."""
 MAX_MORE = 1_000
 ALL_BAD = "Both clips were bad in every pair so far, so nothing is ranked."
-SETTLED = "The first place is settled."
+SETTLED = "the first place is settled"
 MIN_ANSWERS = 20
 """Answers of a rater from which it can be said whether they are random, or depend on the side."""
 
@@ -34,8 +34,8 @@ class First(NamedTuple):
 
     named: str
     """Who has it, or may have it."""
-    more: str = ""
-    """How many judgements more would settle it, without the name of any clip."""
+    more: tuple[float, float] | None = None
+    """About how many judgements more would settle it: at best, and at the rate so far."""
     is_settled: bool = False
 
 
@@ -57,7 +57,7 @@ def advise(clips: Clips, pairs: Pairs, raters: Sequence[str] | None = None) -> A
         return Advice((ALL_BAD if len(pairs.left) else NOTHING,))
     strengths, first = _learn_first(clips, decided)
     about = () if raters is None else _describe_raters(decided, strengths, np.array(raters, dtype=object))
-    return Advice((*filter(None, (first.named, first.more)), *about))
+    return Advice((*[first.named, *([_format_more(*first.more)] if first.more else [])], *about))
 
 
 def describe_outlook(clips: Clips, pairs: Pairs) -> str:
@@ -66,7 +66,13 @@ def describe_outlook(clips: Clips, pairs: Pairs) -> str:
     if len(clips) < 2 or not len(decided.left):
         return ""
     _, first = _learn_first(clips, decided)
-    return SETTLED if first.is_settled else first.more
+    if first.more is None:
+        return SETTLED if first.is_settled else ""
+    best, slow = map(_round, first.more)
+    if best > MAX_MORE:
+        return "the first ones are as good as equal"
+    span = f"at least {best:,}" if slow > MAX_MORE else f"about {best:,}" + (f" to {slow:,}" if slow > best else "")
+    return f"{span} more would settle the first place"
 
 
 def _learn_first(clips: Clips, decided: Pairs) -> tuple[Strengths, First]:
@@ -161,7 +167,7 @@ def _describe_first(
         f"Undecided: {names[leader]} is the best with a chance of {_percent(chances[leader])}, "
         f"{names[second]} with {_percent(chances[second])}."
     )
-    return First(named, _format_more(*estimate_more(strengths, prior, chances, judged)))
+    return First(named, estimate_more(strengths, prior, chances, judged))
 
 
 def _format_more(best: float, slow: float) -> str:
