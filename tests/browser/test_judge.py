@@ -479,7 +479,7 @@ def test_judging_goes_on_in_another_kernel(lab: Lab, chromium: Browser, tmp_path
     book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     path = lab.root / f"judged-{count}.ipynb"
     nbformat.write(book, path)  # type: ignore[no-untyped-call]
-    with OpenNotebook(lab, chromium, path, height=1000, sort="own") as notebook:
+    with OpenNotebook(lab, chromium, path, height=1000) as notebook:
         page = notebook.open().page
         first, second = count // 2, count - count // 2
 

@@ -51,7 +51,7 @@ BAR = Markup(
 COLOUR = "var(--rb-accent,currentColor)"
 TABLE = Markup(
     '<div style="overflow-x:auto;margin:8px 0" role="region" tabindex="0" aria-label="Ranking">'
-    '<table class="rb-facts" style="border-collapse:collapse;margin:0;width:100%"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
+    '<table class="rb-facts" style="table-layout:auto;border-collapse:collapse;margin:0;width:100%;font-size:13px;line-height:1.4"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
 )
 COLUMNS = {
     "pairs": ("score", "won"),
