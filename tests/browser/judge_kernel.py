@@ -79,7 +79,7 @@ class LinkInTest:
         self.updates: list[str] = []
         self.link.update = lambda bundle: self.updates.append(bundle["text/html"])
         self._sent: list[Any] = []
-        self.link.send = self._collect  # type: ignore[method-assign]
+        self.link.send = self._collect
         self.html = make_bundle(ratings, key=key, group=self.link.group)["text/html"]
 
     def handle(self, message: dict[str, Any]) -> Answers:

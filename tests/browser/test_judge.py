@@ -6,7 +6,8 @@ import json
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -111,12 +112,12 @@ def bench(chromium: Browser, tmp_path: Path) -> Iterator[Bench]:
 
 
 def judge_many(
-    bench: Bench, start: KernelProcess, count: int, kills: dict[int, str], rng: np.random.Generator
+    bench: Bench, start: Callable[[str], KernelProcess], count: int, kills: dict[int, str], rng: np.random.Generator
 ) -> list[Any]:
     """Answer so many pairs by keyboard as a person of stable but noisy taste; the kernel dies of some answers."""
     worth: dict[int, float] = {}
     given: list[Any] = []
-    kernel = start
+    kernel = start("a key")
     bench.open(kernel)
     before = ""
     while len(given) < count:
@@ -132,7 +133,7 @@ def judge_many(
             bench.page.wait_for_function("window.kernel && sessionStorage.length")
             bench.page.evaluate("disconnect()")
             expect(bench.page.locator(".rb-judge-words")).to_contain_text("kept in this page")
-            kernel = KernelProcess(bench.folder, "ana", f"key {len(given)}")
+            kernel = start(f"key {len(given)}")
             bench.open(kernel, f"key {len(given)}")
             before = ""
     bench.next(before)
@@ -144,8 +145,12 @@ def test_two_hundred_answers_outlive_two_kernels(bench: Bench, films: list[str])
     rows = make_rows(films)
     (bench.folder / "rows.json").write_text(json.dumps(rows))
 
-    with KernelProcess(bench.folder, "ana", "a key") as kernel:
-        given = judge_many(bench, kernel, 200, {70: "before", 130: "after"}, np.random.default_rng(3))
+    with ExitStack() as stack:
+
+        def start(key: str) -> KernelProcess:
+            return stack.enter_context(KernelProcess(bench.folder, "ana", key))
+
+        given = judge_many(bench, start, 200, {70: "before", 130: "after"}, np.random.default_rng(3))
 
     ratings = make_ratings(bench.folder, rows)
     stored = list(ratings.frame[["left", "right", "answer"]].itertuples(index=False, name=None))

@@ -237,7 +237,10 @@ class Ratings(NameHints):
 
         `without` are pairs that are asked already, as they stand there, and not answered yet.
         """
-        asked = [Comparison(*map(self._clips.get_clip, pair), None, is_skipped=True, is_mine=True) for pair in without]
+        asked = [
+            Comparison(self._clips.get_clip(left), self._clips.get_clip(right), None, is_skipped=True, is_mine=True)
+            for left, right in without
+        ]
         compared = [
             Comparison(
                 self._clips.by_key[one.first], self._clips.by_key[str(one.second)], SHARES.get(one.answer),

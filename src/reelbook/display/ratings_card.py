@@ -192,7 +192,7 @@ def _list_single(ratings: Ratings) -> list[tuple[int, tuple[float, float, float]
     )
     latest = frame.groupby(["left", "rater"], observed=True)["answer"].last().map(values)
     found = [
-        (int(row), (float(one.mean()), float(one.min()), float(one.max())), f"{len(one):,}")
+        (int(str(row)), (float(one.mean()), float(one.min()), float(one.max())), f"{len(one):,}")
         for row, one in latest.groupby(level="left", observed=True)
     ]
     return sorted(found, key=lambda one: -one[1][0])

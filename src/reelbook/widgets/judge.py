@@ -33,6 +33,9 @@ AHEAD = 2
 OUTLOOK_EVERY = 5
 """Answers after which it is estimated anew how many more are of use: of many clips that takes a moment."""
 MAX_SECONDS = 86_400.0
+MAX_NAME, MAX_MARK = 200, 64
+"""Letters of a rater's name, and of the mark of an answer."""
+STARS = {str(count): count for count in range(1, 6)}
 GONE = "These clips are not in the table any more, so the answer was not saved."
 
 
@@ -69,13 +72,9 @@ class JudgeLink(TableFileSender):
             self._ratings.question, self._ratings.kind, str(self._ratings.rater), *map(str, self.numbers.values())
         )
 
-    def refresh(self) -> None:
-        """Have the page ask for what comes next, for a table that has grown."""
-        self.send({"told": {"judge": True}})
-
     def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:
         action = content.get("do") if isinstance(content, dict) else None
-        if action not in self._actions:
+        if not isinstance(action, str) or action not in self._actions:
             super()._on_message(widget, content, buffers)
             return
         # In the kernel's thread, one after the other: each is short, and an answer is saved before the next clips go out.
@@ -102,10 +101,10 @@ class JudgeLink(TableFileSender):
         return format_progress(counts, self._outlook)
 
     def _set_rater(self, content: dict[str, Any]) -> None:
-        rater = content.get("rater")
-        if not isinstance(rater, str) or not rater.strip() or rater.strip() == self._ratings.rater:
+        rater = str(content.get("rater") or "").strip()[:MAX_NAME]
+        if not rater or rater == self._ratings.rater:
             return
-        self._ratings.rater = rater.strip()
+        self._ratings.rater = rater
         # Each rater has an own order, and takes back only what is his.
         self._queue.clear()
         self._history.clear()
@@ -119,18 +118,15 @@ class JudgeLink(TableFileSender):
         if len(rows) != (2 if self._ratings.kind == PAIRS else 1) or None in rows:
             raise ReelbookError(GONE)
         found = tuple(row for row in rows if row is not None)
-        value, seconds, mark = (
-            content.get("value"),
-            _read_seconds(content.get("seconds")),
-            str(content.get("token", "")),
-        )
+        value, mark = str(content.get("value")), str(content.get("token", ""))[:MAX_MARK]
+        seconds = _read_seconds(content.get("seconds"))
         if self._ratings.kind == PAIRS:
-            self._ratings.judge(found[0], found[1], str(value), seconds, mark=mark)
+            self._ratings.judge(found[0], found[1], value, seconds, mark=mark)
         elif self._ratings.kind == KEEP:
-            kept = {"keep": True, "reject": False}.get(str(value))
-            self._ratings.keep(found[0], kept, seconds, mark=mark)
+            wanted = {"keep": True, "reject": False}.get(value)
+            self._ratings.keep(found[0], wanted, seconds, mark=mark)
         else:
-            self._ratings.rate(found[0], int(value) if str(value).isdigit() else None, seconds, mark=mark)
+            self._ratings.rate(found[0], STARS.get(value), seconds, mark=mark)
         if found in self._queue:
             self._queue.remove(found)
         self._history.append(found)
@@ -151,6 +147,7 @@ class JudgeLink(TableFileSender):
     def _fill(self) -> None:
         """Choose what the page loads while somebody judges."""
         while len(self._queue) < AHEAD:
+            rows: tuple[int, ...] | None
             if self._ratings.kind == PAIRS:
                 pair = self._ratings.next_pair(without=[(rows[0], rows[1]) for rows in self._queue])
                 rows = None if pair is None else (pair.left, pair.right)

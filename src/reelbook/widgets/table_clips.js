@@ -94,12 +94,13 @@ function initialize({ model }) {
     if (theirs === key) send({ [to]: rows }, () => {});
   };
 
-  /** A connection that is gone answers nothing more; a message would say so. */
-  const lived = () => send({ here: true }, () => {
+  const lose = () => {
     for (const name of [...awaited.keys()]) settle(name, null, GONE);
     for (const id of [...doing.keys()]) done(id, { gone: GONE });
-    dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key } }));
-  });
+    window.dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key } }));
+  };
+  /** Whether the kernel is the same: a message to another one fails. */
+  const lived = () => send({ here: true }, lose);
 
   window.addEventListener("reelbook:want", asked);
   window.addEventListener("reelbook:do", acted);
@@ -119,9 +120,7 @@ function initialize({ model }) {
     model.off("change:selected", listens);
     model.off("msg:custom", onMessage);
     model.off("comm_live_update", lived);
-    for (const name of [...awaited.keys()]) settle(name, null, GONE);
-    for (const id of [...doing.keys()]) done(id, { gone: GONE });
-    window.dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key } }));
+    lose();
     arrived.forEach(({ url }) => URL.revokeObjectURL(url));
   };
 }
