@@ -21,6 +21,7 @@ from reelbook.display.cost_chart import render_costs
 from reelbook.display.explorer_card import explorer_bundle
 from reelbook.display.figure import file_figure
 from reelbook.display.input_card import input_card
+from reelbook.display.judge_panel import judge_bundle
 from reelbook.display.library_card import summary_card, uncertain_table
 from reelbook.display.models_table import models_table
 from reelbook.display.options_table import options_table
@@ -30,6 +31,7 @@ from reelbook.display.plots.plot_html import plot_bundle
 from reelbook.display.plots.plot_value import Plot
 from reelbook.display.price_table import estimate_table
 from reelbook.display.provenance_table import provenance_table
+from reelbook.display.ratings_card import RankedRow, render_ranking
 from reelbook.display.run_progress import final_bundle, interrupted_bundle, progress_bundle
 from reelbook.display.run_text import format_file as local_line
 from reelbook.display.sweep_panel import HINT, panel_bundle
@@ -291,6 +293,12 @@ def _explorer(media: Media, text: str) -> Iterator[Bundle]:
         yield explorer_bundle(LocalFile(file.path, File(url=""), facts).explore(), key=text)
 
 
+def _judge(media: Media, text: str) -> Iterator[Bundle]:
+    row = RankedRow(text, 1.0, 0.5, 1.5, text, str(media.clip.path))
+    for ranking in (None, render_ranking([row, row], columns=(text, text))):
+        yield judge_bundle(text, "pairs", key=text, group=text, summary=text, ranking=ranking)
+
+
 def _options(_: Media, text: str) -> Iterator[Bundle]:
     chosen = SimpleNamespace(embed=text, theme=text, max_width=text)
     yield {"text/html": options_table(cast(Any, chosen))}
@@ -299,9 +307,9 @@ def _options(_: Media, text: str) -> Iterator[Bundle]:
 _BY_TEXT: Mapping[str, Callable[[Media, str], Iterable[Bundle]]] = {
     "client": _client, "estimate": _estimate, "provenance": _provenance, "library": _library, "uncertain": _uncertain,
     "plan": _plan, "panel": _panel, "input": _input, "models": _models, "answer": _answer, "file": _file, "run": _run,
-    "run otherwise": _run_otherwise, "options": _options, "explorer": _explorer,
+    "run otherwise": _run_otherwise, "options": _options, "explorer": _explorer, "judge": _judge,
 }  # fmt: skip
-SELDOM = {"run otherwise": 6, "options": 6, "explorer": 6}
+SELDOM = {"run otherwise": 6, "options": 6, "explorer": 6, "judge": 6}
 """Where every sixth text does, because the same functions have had them all."""
 NAMES = (*_BY_TEXT, "table", "costs", "plot")
 """The displays."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,19 @@ MIN_RIVAL = 0.01
 """The least chance to be the best of a clip that more judgements would have to rule out."""
 MAX_MORE = 1_000
 ALL_BAD = "Both clips were bad in every pair so far, so nothing is ranked."
+SETTLED = "the first place is settled"
 MIN_ANSWERS = 20
 """Answers of a rater from which it can be said whether they are random, or depend on the side."""
+
+
+class First(NamedTuple):
+    """What is said of the first place."""
+
+    named: str
+    """Who has it, or may have it."""
+    more: tuple[float, float] | None = None
+    """About how many judgements more would settle it: at best, and at the rate so far."""
+    is_settled: bool = False
 
 
 class Advice(tuple[str, ...]):
@@ -44,17 +55,33 @@ def advise(clips: Clips, pairs: Pairs, raters: Sequence[str] | None = None) -> A
     decided = pairs.decided
     if not len(decided.left):
         return Advice((ALL_BAD if len(pairs.left) else NOTHING,))
+    strengths, first = _learn_first(clips, decided)
+    about = () if raters is None else _describe_raters(decided, strengths, np.array(raters, dtype=object))
+    return Advice((*[first.named, *([_format_more(*first.more)] if first.more else [])], *about))
+
+
+def describe_outlook(clips: Clips, pairs: Pairs) -> str:
+    """About how many judgements more would settle the first place, in words that name no clip; empty before the first."""
+    decided = pairs.decided
+    if len(clips) < 2 or not len(decided.left):
+        return ""
+    _, first = _learn_first(clips, decided)
+    if first.more is None:
+        return SETTLED if first.is_settled else ""
+    best, slow = map(_round, first.more)
+    if best > MAX_MORE:
+        return "the first ones are as good as equal"
+    span = f"at least {best:,}" if slow > MAX_MORE else f"about {best:,}" + (f" to {slow:,}" if slow > best else "")
+    return f"{span} more would settle the first place"
+
+
+def _learn_first(clips: Clips, decided: Pairs) -> tuple[Strengths, First]:
+    """The strengths of the clips, and what is said of the first place."""
     prior = Prior(make_prior(clips))
     strengths = learn_strengths(prior, decided.left, decided.right, decided.share)
     names, share = _combine_settings(clips)
-    first = _describe_first(
-        names,
-        Strengths(share @ strengths.mean, share @ strengths.covariance @ share.T),
-        share @ prior.covariance @ share.T,
-        len(decided.left),
-    )
-    about = () if raters is None else _describe_raters(decided, strengths, np.array(raters, dtype=object))
-    return Advice((*first, *about))
+    combined = Strengths(share @ strengths.mean, share @ strengths.covariance @ share.T)
+    return strengths, _describe_first(names, combined, share @ prior.covariance @ share.T, len(decided.left))
 
 
 def describe_stars(clips: Clips, stars: Mapping[str, Sequence[int]]) -> Advice:
@@ -122,11 +149,10 @@ def _combine_settings(clips: Clips) -> tuple[list[str], FloatArray]:
 
 def _describe_first(
     names: Sequence[str], strengths: Strengths, prior: FloatArray, judged: int
-) -> Iterator[str]:  # fmt: skip
+) -> First:  # fmt: skip
     """Whether the first place is decided, and if not, how many judgements more that may take."""
     if len(names) == 1:
-        yield f"{names[0]} is the only setting, so there is no first place to decide."
-        return
+        return First(f"{names[0]} is the only setting, so there is no first place to decide.")
     rng = np.random.default_rng(0)
     root = np.linalg.cholesky(strengths.covariance + 1e-9 * np.eye(len(names)))
     draws = strengths.mean[:, None] + root @ rng.standard_normal((len(names), DRAWS))
@@ -134,25 +160,27 @@ def _describe_first(
     order = np.argsort(-chances, kind="stable")
     leader = int(order[0])
     if chances[leader] >= SURE:
-        yield f"Settled: {names[leader]} is the best, with a chance of {_percent(chances[leader])}."
-        return
+        named = f"Settled: {names[leader]} is the best, with a chance of {_percent(chances[leader])}."
+        return First(named, is_settled=True)
     second = int(order[1])
-    yield (
+    named = (
         f"Undecided: {names[leader]} is the best with a chance of {_percent(chances[leader])}, "
         f"{names[second]} with {_percent(chances[second])}."
     )
-    best, slow = estimate_more(strengths, prior, chances, judged)
+    return First(named, estimate_more(strengths, prior, chances, judged))
+
+
+def _format_more(best: float, slow: float) -> str:
     if best > MAX_MORE:
-        yield (
+        return (
             f"More than {MAX_MORE:,} further judgements would be required to settle the first place (an estimate): the first ones "
             "are as good as equal. Take any of them, or ask another question."
         )
-    elif slow > MAX_MORE:
-        yield f"At least {_round(best):,} further judgements, and perhaps many more, would settle the first place (an estimate)."
-    else:
-        low, high = _round(best), _round(slow)
-        span = f"{low:,} to {high:,}" if high > low else f"{low:,}"
-        yield f"About {span} further judgements would settle the first place (an estimate)."
+    if slow > MAX_MORE:
+        return f"At least {_round(best):,} further judgements, and perhaps many more, would settle the first place (an estimate)."
+    low, high = _round(best), _round(slow)
+    span = f"{low:,} to {high:,}" if high > low else f"{low:,}"
+    return f"About {span} further judgements would settle the first place (an estimate)."
 
 
 def _describe_raters(pairs: Pairs, strengths: Strengths, raters: Any) -> Iterator[str]:

@@ -16,7 +16,7 @@ from .agreement import Agreement, measure_agreement
 from .judged_clips import Clips, find_axes, number_levels, usage_error
 from .pairs import Comparison, Pair, PairChooser, choose_row
 from .ranking import Pairs, make_pairs, make_ranking
-from .rating_advice import Advice, advise, describe_stars, describe_votes
+from .rating_advice import Advice, advise, describe_outlook, describe_stars, describe_votes
 from .rating_columns import add_rating_columns, collect_stars, count_votes
 
 if TYPE_CHECKING:
@@ -81,6 +81,11 @@ class Ratings(NameHints):
         return self._clips.rows
 
     @property
+    def clips(self) -> Clips:
+        """The distinct clips of the table, with the request id of each and its row."""
+        return self._clips
+
+    @property
     def axes(self) -> tuple[str, ...]:
         """The columns of the settings that vary among the clips."""
         return self._clips.axes
@@ -141,6 +146,11 @@ class Ratings(NameHints):
         return self._advise(self._read())
 
     @property
+    def outlook(self) -> str:
+        """About how many judgements more would settle the first place, for one who judges: it names no clip."""
+        return describe_outlook(self._clips, self._make_pairs(self._read())) if self.kind == Kind.PAIRS else ""
+
+    @property
     def advice(self) -> Advice:
         """The sentences of the verdict, and those about raters who answer at random or by the side."""
         found = self._read()
@@ -183,39 +193,54 @@ class Ratings(NameHints):
             answers.setdefault(one.first, {})[one.rater] = value
         return measure_agreement(answers, MAX_STARS, level="ordinal" if is_stars else "nominal", noun="clip")
 
-    def judge(self, left: int, right: int, answer: str, seconds: float | None = None) -> None:
-        """Store the answer to a pair: "left", "right", "tie", "bad" (both are) or "skip"; rows by their numbers."""
+    def judge(self, left: int, right: int, answer: str, seconds: float | None = None, *, mark: str = "") -> None:
+        """Store the answer to a pair: "left", "right", "tie", "bad" (both are) or "skip"; rows by their numbers.
+
+        An answer with the `mark` of an earlier one is the same, sent again, and is not stored again.
+        """
         first, second = self._clips.get_clip(left), self._clips.get_clip(right)
         if first == second:
             raise usage_error(f"Rows {left} and {right} are the same clip. A pair is of two different ones.")
         if answer not in PAIR_ANSWERS:
             raise usage_error(f"The answer to a pair is one of {', '.join(PAIR_ANSWERS)}, not {answer!r:.40}.")
-        self._add(Kind.PAIRS, first, second, str(answer), seconds)
+        self._add(Kind.PAIRS, first, second, str(answer), seconds, mark)
 
-    def rate(self, row: int, stars: int | None, seconds: float | None = None) -> None:
+    def rate(self, row: int, stars: int | None, seconds: float | None = None, *, mark: str = "") -> None:
         """Store 1 to 5 stars for a row, in place of earlier ones of this rater; None withdraws them."""
         clip = self._clips.get_clip(row)
         number = stars.item() if isinstance(stars, np.generic) else stars
         if number is not None and (isinstance(number, bool) or number not in range(1, MAX_STARS + 1)):
             raise usage_error(f"A rating is a number of stars from 1 to {MAX_STARS}, or None, not {stars!r:.40}.")
-        self._add(Kind.STARS, clip, None, Answer.NONE if number is None else str(int(number)), seconds)
+        self._add(Kind.STARS, clip, None, Answer.NONE if number is None else str(int(number)), seconds, mark)
 
-    def keep(self, row: int, wanted: bool | None, seconds: float | None = None) -> None:
+    def keep(self, row: int, wanted: bool | None, seconds: float | None = None, *, mark: str = "") -> None:
         """Store whether a row is to be kept, in place of an earlier answer of this rater; None withdraws it."""
         clip = self._clips.get_clip(row)
         value = wanted.item() if isinstance(wanted, np.generic) else wanted
         if value is not None and not isinstance(value, bool):
             raise usage_error(f"Whether to keep a row is True, False or None, not {wanted!r:.40}.")
         self._add(
-            Kind.KEEP, clip, None, Answer.NONE if value is None else Answer.KEEP if value else Answer.REJECT, seconds
+            Kind.KEEP,
+            clip,
+            None,
+            Answer.NONE if value is None else Answer.KEEP if value else Answer.REJECT,
+            seconds,
+            mark,
         )
 
     def undo(self) -> bool:
         """Take back the last answer of this rater, of any kind; false if there is none. The row is stored as undone."""
         return self._store.undo(self.rater, self.question, tuple(Kind), self._clips.keys) is not None
 
-    def next_pair(self) -> Pair | None:
-        """The rows to compare next, whose answer would tell most, with their sides; None if nothing is left to ask."""
+    def next_pair(self, *, without: Iterable[tuple[int, int]] = ()) -> Pair | None:
+        """The rows to compare next, whose answer would tell most, with their sides; None if nothing is left to ask.
+
+        `without` are pairs that are asked already, as they stand there, and not answered yet.
+        """
+        asked = [
+            Comparison(self._clips.get_clip(left), self._clips.get_clip(right), None, is_skipped=True, is_mine=True)
+            for left, right in without
+        ]
         compared = [
             Comparison(
                 self._clips.by_key[one.first], self._clips.by_key[str(one.second)], SHARES.get(one.answer),
@@ -224,16 +249,17 @@ class Ratings(NameHints):
             for one in self._read()
             if one.kind == Kind.PAIRS
         ]  # fmt: skip
-        return self._chooser.choose(compared, name=f"{self.rater}\0{self.question}")
+        return self._chooser.choose([*compared, *asked], name=f"{self.rater}\0{self.question}")
 
-    def next_row(self) -> int | None:
-        """The row to give stars next, or to keep or reject; None if this rater has judged all."""
+    def next_row(self, *, without: Iterable[int] = ()) -> int | None:
+        """The row to give stars next, or to keep or reject; None if this rater has judged all; none of the rows `without`."""
         kind = Kind.KEEP if self.kind == Kind.KEEP else Kind.STARS
         mine = [one for one in self._read() if one.kind == kind and one.rater == self.rater]
-        latest = _find_latest(mine)
+        asked = list(map(self._clips.get_clip, without))
+        latest = [one for one in _find_latest(mine) if self._clips.by_key[one.first] not in asked]
         return choose_row(
             self._clips,
-            [self._clips.by_key[one.first] for one in latest if _is_given(one)],
+            [self._clips.by_key[one.first] for one in latest if _is_given(one)] + asked,
             later=[self._clips.by_key[one.first] for one in latest if not _is_given(one)],
             name=f"{self.rater}\0{self.question}\0{kind}",
         )
@@ -248,7 +274,7 @@ class Ratings(NameHints):
     def _read(self) -> list[Judgement]:
         return self._store.read(self.question, self._clips.keys)
 
-    def _add(self, kind: Kind, first: int, second: int | None, answer: str, seconds: float | None) -> None:
+    def _add(self, kind: Kind, first: int, second: int | None, answer: str, seconds: float | None, mark: str) -> None:
         took = None if seconds is None else _parse_seconds(seconds)
         keys = self._clips.keys
         self._store.add(
@@ -260,6 +286,7 @@ class Ratings(NameHints):
                 None if second is None else keys[second],
                 str(answer),
                 took,
+                mark=mark,
             )
         )
 

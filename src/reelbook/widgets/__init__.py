@@ -16,6 +16,7 @@ def register(shell: Any) -> None:
         formatter.for_type_by_name("reelbook.api.table_accessor", "Reel", _show_table)
         formatter.for_type_by_name("reelbook.display.plots.plot_value", "Plot", _show_plot)
         formatter.for_type_by_name("reelbook.media.explorer", "Explorer", _show_explorer)
+        formatter.for_type_by_name("reelbook.decide.ratings", "Ratings", _show_ratings)
         set_link_provider(_register_file)
 
 
@@ -29,6 +30,12 @@ def _show_explorer(explorer: Any) -> None:
     from .explorer_link import show_explorer
 
     show_explorer(explorer)
+
+
+def _show_ratings(ratings: Any) -> None:
+    from .judge import show_judge
+
+    show_judge(ratings)
 
 
 def _register_file(path: Path | None) -> str:

@@ -29,7 +29,7 @@ def find_refusal(path: Path, name: str, *, as_preview: bool = False) -> str:
     if path.suffix.lower() not in MIME_TYPES:
         return f"{name} cannot be read as a clip or a picture."
     return (
-        f"{path} has {format_size(count)}, too much to play here."
+        f"{name} has {format_size(count)}, too much to play here."
         if count > MAX_BYTES and not (as_preview and is_video(path))
         else ""
     )

@@ -94,12 +94,21 @@ function initialize({ model }) {
     if (theirs === key) send({ [to]: rows }, () => {});
   };
 
+  const lose = () => {
+    for (const name of [...awaited.keys()]) settle(name, null, GONE);
+    for (const id of [...doing.keys()]) done(id, { gone: GONE });
+    window.dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key } }));
+  };
+  /** Whether the kernel is the same: a message to another one fails. */
+  const lived = () => send({ here: true }, lose);
+
   window.addEventListener("reelbook:want", asked);
   window.addEventListener("reelbook:do", acted);
   window.addEventListener("reelbook:built", built);
   window.addEventListener("reelbook:selected", selected);
   model.on("change:selected", listens);
   model.on("msg:custom", onMessage);
+  model.on("comm_live_update", lived);
   send({ here: true }, () => {});
   window.dispatchEvent(new CustomEvent("reelbook:here", { detail: { key } }));
   listens();
@@ -110,9 +119,8 @@ function initialize({ model }) {
     window.removeEventListener("reelbook:selected", selected);
     model.off("change:selected", listens);
     model.off("msg:custom", onMessage);
-    for (const name of [...awaited.keys()]) settle(name, null, GONE);
-    for (const id of [...doing.keys()]) done(id, { gone: GONE });
-    window.dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key } }));
+    model.off("comm_live_update", lived);
+    lose();
     arrived.forEach(({ url }) => URL.revokeObjectURL(url));
   };
 }

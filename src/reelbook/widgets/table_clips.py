@@ -109,7 +109,7 @@ class TableFileSender(anywidget.AnyWidget):
         as_preview = PREVIEW in want
         reason = "There is no such file in this table."
         if path is not None:
-            reason = find_refusal(Path(path), path, as_preview=as_preview)
+            reason = find_refusal(Path(path), self._get_name(path), as_preview=as_preview)
         try:
             # A table may be untrusted, and name any file.
             if path is not None and not reason and is_media(path):
@@ -117,8 +117,17 @@ class TableFileSender(anywidget.AnyWidget):
                     self.send(message, buffers=[part])
                 return
         except (OSError, ReelbookError) as error:
-            reason = f"{path} is not there any more." if isinstance(error, OSError) else str(error)
-        self.send({"clip": want, "words": reason or f"{path} cannot be read as a clip or a picture."})
+            name = self._get_name(str(path))
+            reason = (
+                f"{name} is not there any more." if isinstance(error, OSError) else str(error).replace(str(path), name)
+            )
+        self.send(
+            {"clip": want, "words": reason or f"{self._get_name(str(path))} cannot be read as a clip or a picture."}
+        )
+
+    def _get_name(self, path: str) -> str:
+        """What a file is called in messages to the page."""
+        return path
 
     def _find_path(self, row: int, place: int) -> str | None:
         if 0 <= row < len(self._files) and 0 <= place < len(self._files[row]):

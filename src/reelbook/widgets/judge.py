@@ -1,0 +1,254 @@
+"""The panel of `rb.judge` in a notebook: which clips come next, their files, and the answers of the person before it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import secrets
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from IPython.display import display
+
+from ..display.judge_panel import KEEP, PAIRS, judge_bundle
+from ..display.ratings_card import format_progress, ratings_card, render_ratings
+from ..display.run_progress import get_kernel_shell
+from ..display.tables.table_media import find_files
+from ..errors import ReelbookError
+from ..media.frame_index import read_frame_index
+from ..media.local_file import LocalFile, is_video
+from ..models.service_file import File
+from .table_clips import TableFileSender, is_jupyter_server, is_page_attached
+
+if TYPE_CHECKING:
+    from ..decide.ratings import Ratings
+
+MAX_LINKS = 32
+"""Panels of a session that are connected."""
+AHEAD = 2
+"""The clips on the screen, and those that the page loads meanwhile."""
+OUTLOOK_EVERY = 5
+"""Answers after which it is estimated anew how many more are of use: of many clips that takes a moment."""
+MAX_SECONDS = 86_400.0
+MAX_NAME, MAX_MARK = 200, 64
+"""Letters of a rater's name, and of the mark of an answer."""
+STARS = {str(count): count for count in range(1, 6)}
+GONE = "These clips are not in the table any more, so the answer was not saved."
+
+
+class JudgeLink(TableFileSender):
+    """Answers one panel. The page knows clips by numbers that say nothing about them, and their files have no other name."""
+
+    def __init__(self, key: str, ratings: Ratings) -> None:
+        super().__init__(key, ())
+        self._ratings = ratings
+        self.update: Callable[[dict[str, Any]], None] = lambda _: None
+        """Replaces the output of the panel."""
+        self._queue: deque[tuple[int, ...]] = deque()
+        """The rows that the page has, those on the screen first."""
+        self._history: list[tuple[int, ...]] = []
+        """The rows that were answered here."""
+        self.numbers: dict[int, int] = {}
+        """The number by which the page knows the clip of a row."""
+        self._rows: dict[int, int] = {}
+        self._paths: dict[int, list[str]] = {}
+        self._outlook: str | None = None
+        self._facts: dict[int, dict[str, Any]] = {}
+        self._actions: Mapping[str, Callable[[dict[str, Any]], None]] = {
+            "next": self._set_rater,
+            "answer": self._answer,
+            "undo": self._undo,
+            "rank": self._rank,
+        }
+        self._number_rows()
+
+    @property
+    def group(self) -> str:
+        """A name for what is judged and by whom, the same in another kernel."""
+        return _hash(
+            self._ratings.question, self._ratings.kind, str(self._ratings.rater), *map(str, self.numbers.values())
+        )
+
+    def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:
+        action = content.get("do") if isinstance(content, dict) else None
+        if not isinstance(action, str) or action not in self._actions:
+            super()._on_message(widget, content, buffers)
+            return
+        # In the kernel's thread, one after the other: each is short, and an answer is saved before the next clips go out.
+        error = ""
+        try:
+            self._actions[action](content)
+        except (ReelbookError, OSError) as problem:
+            error = str(problem)
+        self.send({"did": str(content.get("id")), "error": error, **({} if action == "rank" else self._make_reply())})
+
+    def _make_reply(self) -> dict[str, Any]:
+        self._fill()
+        return {
+            "asked": [self._describe(rows) for rows in self._queue],
+            "progress": self._format_progress(),
+            "rater": self._ratings.rater or "",
+            "isEnded": not self._queue,
+        }
+
+    def _format_progress(self) -> str:
+        counts = self._ratings.counts
+        if self._outlook is None or counts.judged % OUTLOOK_EVERY == 0:
+            self._outlook = self._ratings.outlook
+        return format_progress(counts, self._outlook)
+
+    def _set_rater(self, content: dict[str, Any]) -> None:
+        rater = str(content.get("rater") or "").strip()[:MAX_NAME]
+        if not rater or rater == self._ratings.rater:
+            return
+        self._ratings.rater = rater
+        # Each rater has an own order, and takes back only what is his.
+        self._queue.clear()
+        self._history.clear()
+
+    def _answer(self, content: dict[str, Any]) -> None:
+        """Save an answer; one that was sent twice is saved once."""
+        self._set_rater(content)
+        self._number_rows()
+        of = content.get("of")
+        rows = tuple(self._rows.get(number) for number in of) if isinstance(of, list) else ()
+        if len(rows) != (2 if self._ratings.kind == PAIRS else 1) or None in rows:
+            raise ReelbookError(GONE)
+        found = tuple(row for row in rows if row is not None)
+        value, mark = str(content.get("value")), str(content.get("token", ""))[:MAX_MARK]
+        seconds = _read_seconds(content.get("seconds"))
+        if self._ratings.kind == PAIRS:
+            self._ratings.judge(found[0], found[1], value, seconds, mark=mark)
+        elif self._ratings.kind == KEEP:
+            wanted = {"keep": True, "reject": False}.get(value)
+            self._ratings.keep(found[0], wanted, seconds, mark=mark)
+        else:
+            self._ratings.rate(found[0], STARS.get(value), seconds, mark=mark)
+        if found in self._queue:
+            self._queue.remove(found)
+        self._history.append(found)
+
+    def _undo(self, _: dict[str, Any]) -> None:
+        """Take the rater's last answer back; what was answered here is asked again."""
+        if not self._ratings.undo():
+            raise ReelbookError("There is no answer of yours to take back.")
+        if self._history:
+            self._queue.appendleft(self._history.pop())
+            while len(self._queue) > AHEAD:
+                self._queue.pop()
+
+    def _rank(self, _: dict[str, Any]) -> None:
+        """Replace the output by the ranking, which stays in the saved notebook."""
+        self.update(make_bundle(self._ratings, key=self.key, group=self.group, with_ranking=True))
+
+    def _fill(self) -> None:
+        """Choose what the page loads while somebody judges."""
+        while len(self._queue) < AHEAD:
+            rows: tuple[int, ...] | None
+            if self._ratings.kind == PAIRS:
+                pair = self._ratings.next_pair(without=[(rows[0], rows[1]) for rows in self._queue])
+                rows = None if pair is None else (pair.left, pair.right)
+            else:
+                row = self._ratings.next_row(without=[row for rows in self._queue for row in rows])
+                rows = None if row is None else (row,)
+            # Of very few clips, the same may be all that is left to ask.
+            if rows is None or any(set(rows) == set(one) for one in self._queue):
+                return
+            self._queue.append(rows)
+
+    def _number_rows(self) -> None:
+        """Number the clips of the table: the same in every kernel, and nothing to read from it."""
+        clips, table = self._ratings.clips, self._ratings.source
+        if len(clips) == len(self.numbers):
+            return
+        files = dict(zip(table.index.tolist(), find_files(table), strict=True))
+        self.numbers = {
+            row: int(_hash(self._ratings.question, key)[:12], 16)
+            for row, key in zip(clips.rows, clips.keys, strict=True)
+        }
+        self._rows = {number: row for row, number in self.numbers.items()}
+        self._paths = {row: files[row] for row in clips.rows}
+
+    def _find_path(self, row: int, place: int) -> str | None:
+        found = self._paths.get(self._rows.get(row, -1), [])
+        return found[place] if 0 <= place < len(found) else None
+
+    def _get_name(self, path: str) -> str:
+        """What a file is called in messages to the page, which must not tell its settings."""
+        return "The file"
+
+    def _describe(self, rows: tuple[int, ...]) -> dict[str, Any]:
+        self._number_rows()
+        return {"of": [self._describe_row(row) for row in rows], "prompt": self._find_prompt(rows)}
+
+    def _describe_row(self, row: int) -> dict[str, Any]:
+        """What the page has to know before the file is there: no more than one sees of it."""
+        if row not in self._facts:
+            self._facts[row] = {"number": self.numbers[row], **_read_facts(self._paths[row])}
+        return self._facts[row]
+
+    def _find_prompt(self, rows: tuple[int, ...]) -> str:
+        """The prompt, where it is the same for all that it could tell apart."""
+        table = self._ratings.source
+        if "prompt" not in table.columns:
+            return ""
+        prompts = table["prompt"].loc[list(rows)] if len(rows) > 1 else table["prompt"]
+        first = prompts.iloc[0]
+        return first if isinstance(first, str) and bool((prompts == first).all()) else ""
+
+
+def show_judge(ratings: Ratings) -> None:
+    """Display ratings as the value of a cell: a panel where there is a page, else the ranking."""
+    if get_kernel_shell() is None or not is_page_attached():
+        display({"text/plain": repr(ratings), "text/html": ratings_card(ratings)}, raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
+        return
+    key = secrets.token_urlsafe(16)
+    link = JudgeLink(key, ratings)
+    output = display(make_bundle(ratings, key=key, group=link.group), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+    link.update = lambda bundle: output.update(bundle, raw=True)
+    _open_links.append(link)
+    if len(_open_links) > MAX_LINKS:
+        _open_links.popleft().close()
+    if not is_jupyter_server():
+        link.show()
+
+
+def make_bundle(ratings: Ratings, *, key: str, group: str, with_ranking: bool = False) -> dict[str, Any]:
+    """The MIME bundle of a panel, blind or with the ranking."""
+    ranking = render_ratings(ratings) if with_ranking else None
+    summary = "" if with_ranking else f"{ratings.counts}."
+    return judge_bundle(ratings.question, ratings.kind, key=key, group=group, summary=summary, ranking=ranking)
+
+
+def _read_facts(files: Sequence[str]) -> dict[str, Any]:
+    """Shape, frames and rate of a clip, or the number of pictures."""
+    facts: dict[str, Any] = {"pictures": len(files), "frames": 1, "rate": "1/1", "shape": [16, 9]}
+    if not files:
+        return facts
+    path = Path(files[0])
+    try:
+        probe = LocalFile(path, File(url=path.name)).probe
+        index = read_frame_index(path) if is_video(path) else None
+    except (ReelbookError, OSError):
+        return facts  # The page asks for the file, and shows why there is none.
+    divisor = math.gcd(probe.width, probe.height) or 1
+    facts["shape"] = [probe.width // divisor, probe.height // divisor]
+    if is_video(path):
+        rate = (index.rate if index else probe.rate) or Fraction(24)
+        frames = index.frames if index else probe.frames
+        facts |= {"pictures": 0, "frames": frames, "rate": f"{rate.numerator}/{rate.denominator}"}
+    return facts
+
+
+def _read_seconds(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and 0 <= value < MAX_SECONDS else None
+
+
+def _hash(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_open_links: deque[JudgeLink] = deque()
