@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -36,6 +36,7 @@ from .row_selection import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...decide.race import Race
     from ...session import Session
     from ..execute.executor import Client
     from ..execute.job import SweepJob
@@ -343,17 +344,31 @@ class Plan(NameHints):
         job.begin()
         return job
 
+    @with_usage('plan.race(by="sharpness", budget=0.4)')
+    def race(
+        self, *, by: Any, budget: float | None = None, keep: int = 1, over: Sequence[str] = ("seed", "prompt"), seed: int = 0,
+        sure: float = 0.95, concurrency: int | None = None, price: int | None = None, draft: Mapping[str, Any] | bool | None = None,
+        retry_failed: bool = False, question: str = "Which is better?", rater: str | None = None, client: Client | None = None,
+    ) -> Race:  # fmt: skip
+        """Find the best setting for fewer credits than all runs cost: see `Session.make_race`. Returns without waiting."""
+        session = self._get_session()
+        return session.make_race(
+            self, by=by, budget=budget, keep=keep, over=over, seed=seed, sure=sure, concurrency=concurrency, price=price,
+            draft=draft, retry_failed=retry_failed, question=question, rater=rater, client=client,
+        )  # fmt: skip
+
     def _make_job(self, client: Client | None, **choices: Any) -> SweepJob:
         """Create a job that is not started yet."""
         from ..execute.job import make_job
         from ..execute.run_options import make_options
 
         checked = make_options(**choices)
-        if client is None:
-            if self.session is None:
-                raise usage_error("This plan was made without a client; run it with client=rb.connect().", "client")
-            client = self.session.client()
-        return make_job(self, client, checked)
+        return make_job(self, self._get_session().client() if client is None else client, checked)
+
+    def _get_session(self) -> Session:
+        if self.session is None:
+            raise usage_error("This plan was made without a client; run it with client=rb.connect().", "client")
+        return self.session
 
     def _known(self) -> Known | None:
         """The lookup of results in the library at this moment; None without a library."""

@@ -1,0 +1,1 @@
+"""What is best: races of settings by a measure or by judgement."""
