@@ -4,6 +4,7 @@ from .api.comparisons import compare as compare
 from .api.forms import controls as controls
 from .api.forms import form as form
 from .api.forms import studio as studio
+from .api.judging import judge as judge
 from .api.library import library as library
 from .api.library import provenance as provenance
 from .api.runs import attach as attach

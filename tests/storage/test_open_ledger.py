@@ -114,7 +114,9 @@ def test_a_damaged_file_is_kept_and_what_can_be_read_of_it_too(folder: Path, dam
     assert [file.read_bytes() for file in aside] == [content]
     assert PAID.items() <= found.items()
     assert least <= kept <= RUNS
-    assert all(request == f"request of {name}" for name, request in found.items())
+    # A cut may go through a row, which then has no request rather than a wrong one.
+    assert sum(request is None for request in found.values()) <= (1 if "cut" in damage else 0)
+    assert all(request in (None, f"request of {name}") for name, request in found.items())
     assert open_ledger.check(folder) is None
     assert requests(folder) == found
 

@@ -1,1 +1,1 @@
-"""What is best: races of settings by a measure or by judgement."""
+"""Which setting or clip is best, by judgement or by measure."""

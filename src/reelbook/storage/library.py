@@ -19,6 +19,7 @@ from ..errors import ReelbookError
 from ..util.name_hints import NameHints, with_usage
 from .byte_count import Bytes
 from .export import Write, export_runs, parse_folder
+from .judgements import Judgements
 from .ledger import connection, transitions
 from .ledger.reads import read_pages, read_runs
 from .ledger.schema import SCHEMA
@@ -148,6 +149,11 @@ class Library(NameHints):
             target, self._get_entries(frame.index), frame, self._get_local_paths(frame), self._write, progress
         )
 
+    @property
+    def judgements(self) -> Judgements:
+        """The judgements of clips in this library, as `rb.judge` stores and reads them."""
+        return Judgements(lambda: self._ledger, lambda: self._is_there)
+
     def runs_with(self, sha256: str) -> list[Entry]:
         """The runs that produced a file with this hash, newest last."""
         # In foreign text the quotes are escaped; and a hash contains no wildcards.
@@ -182,6 +188,14 @@ class Library(NameHints):
         entries = [entry for entry in self._get_entries(dict.fromkeys(each)) if entry.request_id is not None]
         built = dict(zip((entry.id for entry in entries), self._build_runs(entries), strict=True))
         return [built[run] for run in each if run in built]
+
+    def entries(self, where: Which) -> list[Entry | None]:
+        """The ledger row of each selected run, as for `export`; None for each row never sent."""
+        each = self._find(where).each
+        found = {
+            entry.id: entry for entry in self._get_entries([run for run in dict.fromkeys(each) if run is not None])
+        }
+        return [None if run is None else found.get(run) for run in each]
 
     def adopt(self, other: str | Path | Library, *, progress: Progress | None = None) -> Adopted:
         """Copy the runs and files of another library into this one. The other is unchanged; repeats have no effect."""

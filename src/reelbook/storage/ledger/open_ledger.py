@@ -127,7 +127,8 @@ def _prepare(db: sqlite3.Connection, folder: Path) -> Reconciled:
             raise _corrupt_error("nobody can tell which version made it")
         if int(row[0]) > VERSION:
             raise LibraryError(str(folder), "a newer Reelbook made it; update this one to use it")
-        if {"runs", "floors"} <= tables:  # `floors` was introduced later, and is added to an older file.
+        # `floors` and `judgements` were introduced later, and are added to an older file.
+        if {"runs", "floors", "judgements"} <= tables:
             return NOTHING
     db.execute("BEGIN IMMEDIATE")
     for statement in SCHEMA.split(";"):

@@ -39,7 +39,7 @@ _IMPOSSIBLE = " OR ".join(
 
 
 class Damaged(str):
-    """Damaged text, which was not valid UTF-8, decoded with replacement characters."""
+    """Damaged text: not valid UTF-8, and decoded with replacement characters; or zeros, as after the end of a cut file."""
 
     __slots__ = ()
 
@@ -69,7 +69,8 @@ class AcceptedLog:
 def decode_text(content: bytes) -> str:
     """Decode a text of a damaged file, for `text_factory`."""
     try:
-        return content.decode()
+        text = content.decode()
+        return Damaged(text) if "\0" in text else text
     except UnicodeDecodeError:
         return Damaged(content.decode(errors="replace"))
 

@@ -31,7 +31,7 @@ _MAX_ROWS = 1 << 48
 """Upper bound of valid row numbers; a damaged page may contain larger ones."""
 _STEPS = 10_000
 """SQLite steps between two checks of the time: about a millisecond."""
-_NUMBERED = ("runs", "events")
+_NUMBERED = ("runs", "events", "judgements")
 _BY_KEY = {"scopes": "scope, service, identity, take", "floors": "run", "meta": "name"}
 
 

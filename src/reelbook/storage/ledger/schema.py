@@ -25,4 +25,10 @@ CREATE TABLE IF NOT EXISTS scopes (
     PRIMARY KEY (scope, service, identity, take)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS floors (run INTEGER PRIMARY KEY, credits INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS judgements (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, mark TEXT NOT NULL UNIQUE, at REAL NOT NULL, rater TEXT NOT NULL,
+    question TEXT NOT NULL, kind TEXT NOT NULL, first TEXT NOT NULL, second TEXT, answer TEXT NOT NULL,
+    seconds REAL, undone INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX IF NOT EXISTS judgements_by_question ON judgements (question);
 """

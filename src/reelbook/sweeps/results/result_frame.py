@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from ...errors import InvalidInput
 from ...models.catalog import CATALOG
 from ...models.service_file import File
 from ...storage.ledger.transitions import State, get_credits
@@ -16,8 +17,10 @@ from ...storage.table.library_table import FileColumns, ObjectColumns, get_credi
 from ...storage.table.output_columns import build_output_columns
 from ...storage.table.typed_columns import ColumnBuilder, build_column, order_columns
 from ...storage.verify import get_paths
-from ..execute.ledger_lookup import LedgerRow, RunKey, find_rows, find_rows_by_id
+from ...util.background_loop import background
+from ..execute.ledger_lookup import CALL_SECONDS, LedgerRow, RunKey, RunName, find_rows, find_rows_by_id, name_runs
 from ..execute.progress import Standing, Tally, cut_data_uris
+from ..execute.standings import make_standings
 from ..execute.sweep_status import STATUSES, SweepStatus
 from ..plan.field_paths import Schema
 from ..plan.plan_frame import get_columns, make_input_columns
@@ -45,6 +48,24 @@ def make_result_table(plan: Plan, tally: Tally, context: ClientContext, service:
         "library": str(context.ledger.folder),
     }  # fmt: skip
     return frame
+
+
+def make_stored_table(plan: Plan, context: ClientContext) -> pd.DataFrame:
+    """The table of a plan with the results that the library has; nothing is sent."""
+    possible = [(row, row.input) for row in plan if row.input is not None]
+
+    async def named() -> tuple[str, list[RunName | InvalidInput]]:
+        return await context.name(), await name_runs(
+            [(request, row.take) for row, request in possible], context.shelf.find
+        )
+
+    service, names = background.wait(named(), CALL_SECONDS)
+    rows = find_rows(context.ledger, service, [name.key for name in names if isinstance(name, RunName)])
+    by_number = dict(zip((row.number for row, _ in possible), names, strict=True))
+    tally = Tally()
+    for standing, numbers in make_standings(plan, by_number, rows, get_paths(context.shelf)):
+        tally.add(standing, numbers)
+    return make_result_table(plan, tally, context, service)
 
 
 def build_frame(

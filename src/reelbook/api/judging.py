@@ -1,0 +1,98 @@
+"""`rb.judge`: people judge the clips of a table, and every answer is stored in the library."""
+
+from __future__ import annotations
+
+import getpass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..decide.judged_clips import find_clips, usage_error
+from ..decide.ratings import Ratings
+from ..session import session
+from ..storage.judgements import MAX_LETTERS, Kind
+from ..storage.ledger.transitions import Entry, State
+from ..storage.library import Library
+from ..storage.select_runs import find_table
+from ..sweeps.plan.plan import Plan
+from ..sweeps.results.table_files import find_paths
+from ..util.name_hints import with_usage
+from .stored_runs import find_library_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+QUESTION = "Which is better?"
+NOBODY = "somebody"
+"""The rater where the system has no name of its user."""
+
+
+@with_usage("rb.judge(table, question='Which moves more naturally?')")
+def judge(
+    table_or_plan: pd.DataFrame | Plan | Any,
+    *,
+    question: str = QUESTION,
+    rater: str | None = None,
+    kind: str = "pairs",
+    library: Library | str | Path | None = None,
+) -> Ratings:
+    """Judge the clips of a table of runs by eye: blind pairs, `kind="stars"`, or `kind="keep"` to keep or reject.
+
+    Accepts any table of runs, a job, or a plan, of which the clips in the library are judged. Every answer is a row in
+    the library, so that nothing is lost with the kernel, and several raters judge at once; all answers to this
+    question about clips of this table belong to it. `rater` is the user's name by default.
+    """
+    asked, name = _check_text(question, "question"), _check_text(_find_user() if rater is None else rater, "rater")
+    if kind not in tuple(Kind):
+        raise usage_error(f"`kind` is one of {', '.join(Kind)}, not {kind!r:.40}.")
+    session.register_table_accessor()
+    table = _find_table(table_or_plan)
+    source = _find_library(table, library)
+    clips = find_clips(table, [_get_key(entry) for entry in source.entries(table)] if len(table) else [])
+    if not len(clips):
+        raise usage_error(
+            "No row of this table has a clip in the library, so there is nothing to judge. Run the sweep first, or filter less."
+        )
+    return Ratings(table, clips, source.judgements, question=asked, rater=name, kind=kind)
+
+
+def _find_table(given: Any) -> pd.DataFrame:
+    if isinstance(given, Plan):
+        from ..sweeps.results.result_frame import make_stored_table
+
+        return make_stored_table(given, session.client().context)
+    table = find_table(given)
+    if table is None:
+        raise usage_error(f"rb.judge takes a table of runs, a job or a plan, not {type(given).__name__}.")
+    return table
+
+
+def _find_library(table: pd.DataFrame, given: Library | str | Path | None) -> Library:
+    if isinstance(given, Library):
+        return given
+    if given is not None:
+        return session.library(given)
+    if not len(table):
+        return session.library()
+    columns = {"output_video", "output_images"} & set(table.columns)
+    return find_library_of(
+        table, session.library, [found[0] for found in find_paths(table) if found] if columns else []
+    )
+
+
+def _get_key(entry: Entry | None) -> str | None:
+    """The request id of a run with a result; None for any other."""
+    return entry.request_id if entry is not None and entry.state in (State.STORED, State.COMPLETED) else None
+
+
+def _find_user() -> str:
+    try:
+        return getpass.getuser() or NOBODY
+    except (OSError, KeyError, ImportError):
+        return NOBODY
+
+
+def _check_text(value: Any, name: str) -> str:
+    text = value.strip() if isinstance(value, str) else ""
+    if not text or len(text) > MAX_LETTERS:
+        raise usage_error(f"`{name}` is a text of 1 to {MAX_LETTERS:,} letters, not {value!r:.60}.")
+    return text

@@ -1,0 +1,174 @@
+"""The clips of a table as judging needs them: which rows are one clip, what each shows, and the levels of its settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidInput, Problem
+from ..storage.table import INPUT_JSON
+from ..sweeps.results.table_files import find_column
+from ..util.missing_values import is_missing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+IntArray = npt.NDArray[np.int64]
+
+CONTENT = frozenset({"prompt", "image", "image_url", "images"})
+"""Inputs that say what a clip shows; clips are compared within the same content as far as possible."""
+REPEATS = frozenset({"seed", "take"})
+"""Inputs that only repeat a setting."""
+PREFIXES = ("input_", "label_")
+
+
+@dataclass(frozen=True)
+class Clips:
+    """The distinct clips of a table, numbered from 0."""
+
+    keys: tuple[str, ...]
+    """The request id of each clip."""
+    rows: tuple[int, ...]
+    """The row number of each clip; the first, if several rows have the same clip."""
+    by_row: dict[int, int]
+    """The clip of each row that has one."""
+    content: IntArray
+    """The number of what each clip shows."""
+    levels: IntArray
+    """The levels of its settings, one column for each axis."""
+    axes: tuple[str, ...]
+    """The names of those axes."""
+    by_key: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_key", {key: clip for clip, key in enumerate(self.keys)})
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def get_clip(self, row: Any) -> int:
+        """The clip of a row, by its number; an `InvalidInput` if the row has none."""
+        number = row.item() if isinstance(row, np.generic) else row
+        if isinstance(number, bool) or not isinstance(number, int) or number not in self.by_row:
+            few = ", ".join(map(str, list(self.by_row)[:4])) + (", …" if len(self.by_row) > 4 else "")
+            raise usage_error(f"The table has no clip in row {row!r:.40}. The rows with a clip are {few or 'none'}.")
+        return self.by_row[number]
+
+
+def usage_error(sentence: str) -> InvalidInput:
+    """The error for a judgement that cannot be stored, or a table that cannot be judged."""
+    return InvalidInput("judge", [Problem((), sentence, "judge")])
+
+
+def find_clips(table: pd.DataFrame, keys: Sequence[str | None]) -> Clips:
+    """The distinct clips of a table; `keys` are the request ids of its rows, None for a row without a clip."""
+    labels = list(table.index)
+    if not all(isinstance(label, (int, np.integer)) and not isinstance(label, bool) for label in labels) or (
+        len(set(labels)) < len(labels)
+    ):
+        raise usage_error(
+            "The rows of this table have no numbers of their own: its index has texts or repeats itself. "
+            "Pass table.reset_index(drop=True)."
+        )
+    places = [place for place, key in enumerate(keys) if key is not None]
+    firsts: dict[str, int] = {}
+    for place in places:
+        firsts.setdefault(str(keys[place]), place)
+    numbers = {key: clip for clip, key in enumerate(firsts)}
+    axes = find_axes(table)
+    chosen = list(firsts.values())
+    return Clips(
+        tuple(firsts),
+        tuple(int(labels[place]) for place in chosen),
+        {int(labels[place]): numbers[str(keys[place])] for place in places},
+        _number_rows([_get_values(table, name, chosen) for name in _find_content(table)], len(chosen)),
+        np.array([_number(_get_values(table, name, chosen)) for name in axes], dtype=np.int64).reshape(len(axes), -1).T,
+        tuple(axes),
+    )
+
+
+def find_axes(table: pd.DataFrame) -> list[str]:
+    """The columns of the settings that vary: neither what is shown, nor what only repeats a setting."""
+    return [
+        name
+        for name in _find_varying(table)
+        if not ({name, *(name.removeprefix(prefix) for prefix in PREFIXES)} & (CONTENT | REPEATS))
+    ]
+
+
+def number_levels(table: pd.DataFrame, name: str) -> tuple[list[Any], list[int]]:
+    """The distinct values of a column, in order if they can be sorted, and the level of each row."""
+    column = find_column(table, name)
+    if column is None:
+        raise usage_error(f"The table has no column {name!r:.60}. It has {', '.join(map(str, table.columns[:12]))}, ….")
+    values = [_plain(value) for value in column]
+    originals = dict(zip(map(_hashable, values), values, strict=True))
+    try:
+        distinct = sorted(originals, key=lambda key: (originals[key] is None, originals[key]))
+    except TypeError:
+        distinct = list(originals)
+    places = {key: place for place, key in enumerate(distinct)}
+    return [originals[key] for key in distinct], [places[_hashable(value)] for value in values]
+
+
+def _find_varying(table: pd.DataFrame) -> list[str]:
+    source = table.attrs.get("reelbook")
+    named = [str(name) for name in source.get("axes", ())] if isinstance(source, dict) else []
+    if not named:
+        named = _find_input_names(table)
+    columns = [
+        name for axis in named for name in (axis, *(prefix + axis for prefix in PREFIXES)) if name in table.columns
+    ]
+    return [name for name in dict.fromkeys(columns) if len(set(map(_hashable, table[name].tolist()))) > 1]
+
+
+def _find_input_names(table: pd.DataFrame) -> list[str]:
+    """The fields of the inputs, of a table that does not say what its axes were."""
+    names: dict[str, None] = {}
+    column = find_column(table, INPUT_JSON)
+    for text in [] if column is None else column.dropna().unique():
+        try:
+            names |= dict.fromkeys(json.loads(text))
+        except (TypeError, ValueError):
+            continue
+    return list(names)
+
+
+def _find_content(table: pd.DataFrame) -> list[str]:
+    return [name for base in sorted(CONTENT) for name in (base, f"input_{base}") if name in table.columns]
+
+
+def _get_values(table: pd.DataFrame, name: str, places: Iterable[int]) -> list[Any]:
+    column = find_column(table, name)
+    assert column is not None
+    values = column.tolist()
+    return [_hashable(values[place]) for place in places]
+
+
+def _number(values: Sequence[Hashable]) -> list[int]:
+    places: dict[Hashable, int] = {}
+    return [places.setdefault(value, len(places)) for value in values]
+
+
+def _number_rows(columns: Sequence[Sequence[Hashable]], count: int) -> IntArray:
+    rows: list[Hashable] = list(zip(*columns, strict=True)) if columns else [()] * count
+    return np.array(_number(rows), dtype=np.int64)
+
+
+def _plain(value: Any) -> Any:
+    return None if is_missing(value) else value.item() if isinstance(value, np.generic) else value
+
+
+def _hashable(value: Any) -> Hashable:
+    if is_missing(value):
+        return None
+    try:
+        hash(value)
+    except TypeError:
+        return repr(value)
+    return value  # type: ignore[no-any-return]  # It has a hash.

@@ -1,0 +1,244 @@
+"""Which pair is asked next: the one whose answer would tell most about the best clips, and which clip is on which side.
+
+Every clip has a strength, the left one wins with the chance `logistic(left - right)`, and a tie is half a win of each.
+Strengths are normally distributed before any answer: those of one content and equal settings resemble each other
+(main effects of the axes, their pairs, and a rest of the clip's own). The posterior is Laplace's approximation. A pair
+is worth the information that its answer has about the strengths (as in Houlsby et al., Bayesian active learning for
+classification and preference learning, 2011), times the chance that one of the two is among the best.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .judged_clips import Clips
+
+FloatArray = npt.NDArray[np.float64]
+
+AXIS_SD, PAIR_SD, CLIP_SD, ALONE_SD = 0.8, 0.4, 0.6, 1.2
+"""Standard deviations of strengths before any answer: of an axis, of two together, of a clip; of a clip without axes."""
+NEWTON_STEPS, NEWTON_ENOUGH = 12, 1e-4
+DRAWS = 64
+MIN_INTEREST = 0.15
+"""The interest in a clip that is never among the best, beside 1 for one that always is."""
+SKIPPED_FOR = 8
+"""A skipped pair is not asked again within so many answers, if there is another."""
+MAX_TIMES = 2
+"""A rater is asked each pair at most so often; a second time only after all others."""
+MAX_CLIPS = 320
+"""Clips among which the next pair is chosen; of more, those judged most and some at random."""
+
+
+class Pair(NamedTuple):
+    """Two rows of the table, by their numbers, as they stand on the left and on the right."""
+
+    left: int
+    right: int
+
+
+class Comparison(NamedTuple):
+    """One judged pair of clips."""
+
+    left: int
+    right: int
+    share: float | None
+    """1 if the left one won, 0 if the right one, 0.5 for a tie; None if it was skipped or both are bad."""
+    is_skipped: bool
+    is_mine: bool
+    """Whether it is of the rater who is asked next."""
+
+
+@dataclass(frozen=True)
+class Strengths:
+    """What is known of the clips' strengths: a normal distribution."""
+
+    mean: FloatArray
+    covariance: FloatArray
+
+
+def make_prior(clips: Clips) -> FloatArray:
+    """The covariance of the strengths before any answer."""
+    count, axes = clips.levels.shape
+    if not axes:
+        return np.eye(len(clips)) * ALONE_SD**2
+    same = [clips.levels[:, axis, None] == clips.levels[None, :, axis] for axis in range(axes)]
+    total = np.eye(count) * CLIP_SD**2
+    for place, one in enumerate(same):
+        total += AXIS_SD**2 * one
+        for other in same[:place]:
+            total += PAIR_SD**2 * (one & other) / max(1, axes - 1)
+    return total
+
+
+def learn_strengths(
+    prior: FloatArray, left: npt.NDArray[np.int64], right: npt.NDArray[np.int64], share: FloatArray
+) -> Strengths:
+    """The posterior of the strengths after these answers, by Newton's method."""
+    count = len(prior)
+    mean = np.zeros(count)
+    if not len(left):
+        return Strengths(mean, prior)
+    precision = np.linalg.inv(prior)
+    for _ in range(NEWTON_STEPS):
+        chance = _logistic(mean[left] - mean[right])
+        slope = np.bincount(left, share - chance, count) - np.bincount(right, share - chance, count) - precision @ mean
+        step = np.linalg.solve(precision + _laplacian(left, right, chance * (1 - chance), count), slope)
+        mean = mean + step * min(1.0, 3.0 / max(np.abs(step).max(), 1e-12))
+        if np.abs(step).max() < NEWTON_ENOUGH:
+            break
+    chance = _logistic(mean[left] - mean[right])
+    covariance = np.linalg.inv(precision + _laplacian(left, right, chance * (1 - chance), count))
+    return Strengths(np.asarray(mean, dtype=np.float64), covariance)
+
+
+def choose_pair(clips: Clips, compared: Sequence[Comparison], *, name: str) -> Pair | None:
+    """The next pair of a rater; None if nothing is left to ask. `name` is of the rater and the question, and seeds it."""
+    if len(clips) < 2:
+        return None
+    mine = [one for one in compared if one.is_mine]
+    rng = np.random.default_rng(_make_seed(name, len(mine)))
+    chosen = _choose_clips(clips, compared, rng)
+    allowed = _find_allowed(clips, chosen, mine)
+    if allowed is None:
+        return None
+    worth = _compute_worth(clips, chosen, compared, rng)
+    # Also decides between pairs of equal worth, so that every rater has an own order.
+    worth *= 1 + 0.05 * rng.random(worth.shape)
+    first, second = divmod(int(np.argmax(np.where(allowed, worth, -1.0))), len(chosen))
+    return _place_sides(clips, int(chosen[first]), int(chosen[second]), compared, rng)
+
+
+def choose_row(clips: Clips, judged: Sequence[int], *, later: Sequence[int] = (), name: str) -> int | None:
+    """The next clip of a rater for stars or keep, in an order of the rater's own; None if all are judged.
+
+    `later` are clips that the rater has passed over, the earliest first: they come after all others, in that order.
+    """
+    order = np.random.default_rng(_make_seed(name, 0)).permutation(len(clips))
+    done = {*judged, *later}
+    waiting = [*(int(clip) for clip in order if clip not in done), *later]
+    return clips.rows[waiting[0]] if waiting else None
+
+
+def _compute_worth(
+    clips: Clips, chosen: npt.NDArray[np.int64], compared: Sequence[Comparison], rng: np.random.Generator
+) -> FloatArray:  # fmt: skip
+    """The worth of asking each pair of the chosen clips."""
+    places = {int(clip): place for place, clip in enumerate(chosen)}
+    known = [
+        (places[one.left], places[one.right], one.share)
+        for one in compared
+        if one.share is not None and one.left in places and one.right in places
+    ]
+    prior = make_prior(clips)[np.ix_(chosen, chosen)]
+    left, right = (np.array([one[side] for one in known], dtype=np.int64) for side in (0, 1))
+    strengths = learn_strengths(prior, left, right, np.array([one[2] for one in known], dtype=np.float64))
+    interest = MIN_INTEREST + _compute_interest(clips.content[chosen], strengths, rng)
+    return _compute_information(strengths) * (interest[:, None] + interest[None, :])
+
+
+def _compute_information(strengths: Strengths) -> FloatArray:
+    """The information of the answer to each pair about the strengths, in bits."""
+    variance = np.diag(strengths.covariance)
+    # The logistic curve as a normal one of the same slope.
+    spread = np.maximum(variance[:, None] + variance[None, :] - 2 * strengths.covariance, 0) * (math.pi / 8)
+    gap = (strengths.mean[:, None] - strengths.mean[None, :]) * math.sqrt(math.pi / 8)
+    chance = _logistic(gap / np.sqrt(1 + spread) / math.sqrt(math.pi / 8))
+    width = math.pi * math.log(2) / 2
+    expected = math.sqrt(width) * np.exp(-(gap**2) / (2 * (spread + width))) / np.sqrt(spread + width)
+    return np.maximum(_entropy(chance) - expected, 0)
+
+
+def _compute_interest(content: npt.NDArray[np.int64], strengths: Strengths, rng: np.random.Generator) -> FloatArray:
+    """The chance of each clip to be the best of its content, scaled so that the likeliest is 1."""
+    root = np.linalg.cholesky(strengths.covariance + 1e-9 * np.eye(len(content)))
+    draws = strengths.mean[:, None] + root @ rng.standard_normal((len(content), DRAWS))
+    chances = np.zeros(len(content))
+    for one in np.unique(content):
+        members = np.flatnonzero(content == one)
+        chances[members] = np.bincount(draws[members].argmax(axis=0), minlength=len(members)) / DRAWS
+    return np.asarray(np.sqrt(chances / chances.max()))
+
+
+def _find_allowed(
+    clips: Clips, chosen: npt.NDArray[np.int64], mine: Sequence[Comparison]
+) -> npt.NDArray[np.bool_] | None:  # fmt: skip
+    """The pairs that may be asked: new ones of the same content, else new ones, else once more; None if all are done."""
+    count = len(chosen)
+    places = {int(clip): place for place, clip in enumerate(chosen)}
+    times, skipped = np.zeros((count, count), dtype=np.int64), np.zeros((count, count), dtype=bool)
+    for age, one in enumerate(reversed(mine)):
+        if one.left in places and one.right in places:
+            pair = tuple(sorted((places[one.left], places[one.right])))
+            times[pair] += not one.is_skipped
+            skipped[pair] |= one.is_skipped and age < SKIPPED_FOR
+    upper = np.triu(np.ones((count, count), dtype=bool), 1)
+    content = clips.content[chosen]
+    same = upper & (content[:, None] == content[None, :])
+    again = same if same.any() else upper
+    choices = [part & (times == 0) for part in (same, upper)] + [
+        again & (times < time) for time in range(2, MAX_TIMES + 1)
+    ]
+    for choice in choices:
+        if choice.any():
+            return np.asarray(choice & ~skipped if (choice & ~skipped).any() else choice)
+    return None
+
+
+def _choose_clips(clips: Clips, compared: Sequence[Comparison], rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """All clips; of very many, those judged most often and others at random."""
+    if len(clips) <= MAX_CLIPS:
+        return np.arange(len(clips))
+    counts = (
+        np.bincount([clip for one in compared for clip in one[:2]], minlength=len(clips))
+        if compared
+        else np.zeros(len(clips))
+    )
+    order = np.lexsort((rng.random(len(clips)), -counts))
+    often, others = order[: MAX_CLIPS // 2], order[MAX_CLIPS // 2 :]
+    return np.sort(np.concatenate([often, rng.choice(others, MAX_CLIPS - len(often), replace=False)]))
+
+
+def _place_sides(
+    clips: Clips, first: int, second: int, compared: Sequence[Comparison], rng: np.random.Generator
+) -> Pair:  # fmt: skip
+    """The pair with its sides: a clip that was more often on the left goes to the right, of this rater before all."""
+    for only_mine in (True, False):
+        lean: Counter[int] = Counter()
+        for one in compared:
+            if one.is_mine or not only_mine:
+                lean[one.left] += 1
+                lean[one.right] -= 1
+        if lean[first] != lean[second]:
+            left, right = (first, second) if lean[first] < lean[second] else (second, first)
+            return Pair(clips.rows[left], clips.rows[right])
+    left, right = (first, second) if rng.random() < 0.5 else (second, first)
+    return Pair(clips.rows[left], clips.rows[right])
+
+
+def _make_seed(name: str, asked: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{asked} {name}".encode(errors="backslashreplace")).digest()[:8])
+
+
+def _laplacian(
+    left: npt.NDArray[np.int64], right: npt.NDArray[np.int64], weight: FloatArray, count: int
+) -> FloatArray:  # fmt: skip
+    flat = np.bincount(left * count + right, weight, count * count).reshape(count, count)
+    flat += flat.T
+    return np.asarray(np.diag(flat.sum(axis=1)) - flat)
+
+
+def _logistic(value: FloatArray) -> FloatArray:
+    return np.asarray(0.5 * (1 + np.tanh(0.5 * value)))
+
+
+def _entropy(chance: FloatArray) -> FloatArray:
+    inside = np.clip(chance, 1e-12, 1 - 1e-12)
+    return np.asarray(-(inside * np.log2(inside) + (1 - inside) * np.log2(1 - inside)))

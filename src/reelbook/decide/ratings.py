@@ -1,0 +1,298 @@
+"""`Ratings`: the judgements of a table's clips, what they say, and what is asked next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..storage.judgements import Answer, Judgement, Judgements, Kind
+from ..util.name_hints import NameHints
+from .agreement import Agreement, measure_agreement
+from .judged_clips import Clips, find_axes, number_levels, usage_error
+from .pairs import Comparison, Pair, choose_pair, choose_row
+from .ranking import Pairs, make_pairs, make_ranking
+from .rating_advice import Advice, advise
+from .rating_columns import add_rating_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHARES: Mapping[str, float] = {Answer.LEFT: 1.0, Answer.RIGHT: 0.0, Answer.TIE: 0.5}
+"""The share of the left clip in a decided pair."""
+PAIR_ANSWERS = (Answer.LEFT, Answer.RIGHT, Answer.TIE, Answer.BAD, Answer.SKIP)
+MAX_STARS = 5
+RUN = "run"
+"""The name of the index of a ranking of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How much has been judged, of the kind that these ratings ask for."""
+
+    judged: int
+    """Answers that count: without skipped and withdrawn ones."""
+    mine: int
+    """Those of this rater."""
+    raters: int
+    skipped: int
+    clips: int
+    """Clips that can be judged."""
+
+    def __str__(self) -> str:
+        people = "nobody yet" if not self.raters else "1 person" if self.raters == 1 else f"{self.raters} people"
+        return (
+            f"{self.judged:,} {'judgement' if self.judged == 1 else 'judgements'} of {self.clips:,} clips by {people}"
+        )
+
+
+class Ratings(NameHints):
+    """The judgements of the clips of a table in answer to one question, returned by `rb.judge`.
+
+    They are rows in the library of the clips: every answer is stored before the call returns, and seen by all who judge
+    the same clips with the same question, in whatever process. One who goes on later goes on where he was.
+    """
+
+    def __init__(
+        self, table: pd.DataFrame, clips: Clips, store: Judgements, *, question: str, rater: str, kind: str
+    ) -> None:
+        self.question, self.rater, self.kind = question, rater, Kind(kind)
+        self._table, self._clips, self._store = table, clips, store
+
+    def __repr__(self) -> str:
+        lines = [f"<ratings: {self.question!r}, {self.counts}>", *self.advice]
+        return "\n".join(lines)
+
+    @property
+    def source(self) -> pd.DataFrame:
+        """The table whose clips are judged, as it was given."""
+        return self._table
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The numbers of the rows that can be judged; rows with the same clip are judged as one, by the first."""
+        return self._clips.rows
+
+    @property
+    def counts(self) -> Counts:
+        """How much has been judged."""
+        found = [one for one in self._read() if one.kind == self.kind]
+        given = [one for one in (found if self.kind == Kind.PAIRS else _find_latest(found)) if _is_given(one)]
+        return Counts(
+            len(given),
+            sum(one.rater == self.rater for one in given),
+            len({one.rater for one in given}),
+            sum(one.answer == Answer.SKIP for one in found),
+            len(self._clips),
+        )
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per judgement that counts, oldest first; `left` and `right` are rows of the table.
+
+        Of stars, and of what to keep, the row is in `left`.
+        """
+        import pandas as pd
+
+        found = self._read()
+        rows = [(self._row(one.first), self._row(one.second)) for one in found]
+        return pd.DataFrame(
+            {
+                "at": pd.to_datetime([datetime.fromtimestamp(one.at, UTC) for one in found], utc=True),
+                "rater": pd.array([one.rater for one in found], dtype="string"),
+                "question": pd.array([one.question for one in found], dtype="string"),
+                "kind": pd.Categorical([str(one.kind) for one in found], categories=[str(kind) for kind in Kind]),
+                "left": pd.array([left for left, _ in rows], dtype="Int64"),
+                "right": pd.array([right for _, right in rows], dtype="Int64"),
+                "answer": pd.array([one.answer for one in found], dtype="string"),
+                "seconds": pd.array([one.seconds for one in found], dtype="Float64"),
+            }
+        )
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """The table with the columns rating, rating_low, rating_high, wins, judgements, stars and keep.
+
+        `rating` is the score of the ranking, `stars` the mean of all raters, `keep` what most of them want; a judgement
+        "both bad" counts against both.
+        """
+        found = self._read()
+        ranking = self._rank_rows(found) if any(one.answer in SHARES for one in found) else None
+        return add_rating_columns(self._table, self._clips, ranking, _find_latest(found), _count_bad(found))
+
+    @property
+    def advice(self) -> Advice:
+        """Sentences: whether the first place is decided, and about how many judgements more would settle it."""
+        found = self._read()
+        return advise(self._clips, self._make_pairs(found), [one for one in found if one.answer in SHARES])
+
+    def ranking(self, by: str | None = None) -> pd.DataFrame:
+        """The rows of the table, best first, by Bradley-Terry with ties: score, low, high, and counts.
+
+        Scores are natural logarithms around 0: one that is 1.1 higher wins three times of four. `low` and `high` bound
+        the middle 90% of 200 bootstrap resamples of the judgements. With `by`, such as "num_frames", the values of a
+        column are ranked instead: a judgement then counts for the values of its clips, if these differ.
+        """
+        found = self._read()
+        if by is None:
+            return self._rank_rows(found)
+        values, levels = self._find_levels(by)
+        level_by_clip = {clip: levels[place] for place, clip in self._clip_places()}
+        judged = [
+            (level_by_clip[left], level_by_clip[right], share)
+            for left, right, share in self._judged(found)
+            if level_by_clip[left] != level_by_clip[right]
+        ]
+        return make_ranking(make_pairs(len(values), judged), values, name=by)
+
+    def agreement(self) -> Agreement:
+        """Krippendorff's alpha between raters: nominal for pairs and for what to keep, ordinal for stars."""
+        found = [one for one in self._read() if one.kind == self.kind and _is_given(one)]
+        answers: dict[object, dict[str, int]] = {}
+        if self.kind == Kind.PAIRS:
+            for one in found:
+                first, second = sorted((one.first, str(one.second)))
+                flipped = {Answer.LEFT: Answer.RIGHT, Answer.RIGHT: Answer.LEFT}.get(Answer(one.answer), one.answer)
+                answer = one.answer if first == one.first else flipped
+                answers.setdefault((first, second), {})[one.rater] = PAIR_ANSWERS.index(Answer(answer))
+            return measure_agreement(answers, 4, level="nominal", mirror=(1, 0, 2, 3))
+        is_stars = self.kind == Kind.STARS
+        for one in _find_latest(found):
+            value = int(one.answer) - 1 if is_stars else int(one.answer == Answer.KEEP)
+            answers.setdefault(one.first, {})[one.rater] = value
+        return measure_agreement(answers, MAX_STARS, level="ordinal" if is_stars else "nominal", noun="clip")
+
+    def judge(self, left: int, right: int, answer: str, seconds: float | None = None) -> None:
+        """Store the answer to a pair: "left", "right", "tie", "bad" (both are) or "skip"; rows by their numbers."""
+        first, second = self._clips.get_clip(left), self._clips.get_clip(right)
+        if first == second:
+            raise usage_error(f"Rows {left} and {right} are the same clip. A pair is of two different ones.")
+        if answer not in PAIR_ANSWERS:
+            raise usage_error(f"The answer to a pair is one of {', '.join(PAIR_ANSWERS)}, not {answer!r:.40}.")
+        self._add(Kind.PAIRS, first, second, str(answer), seconds)
+
+    def rate(self, row: int, stars: int | None, seconds: float | None = None) -> None:
+        """Store 1 to 5 stars for a row, in place of earlier ones of this rater; None withdraws them."""
+        clip = self._clips.get_clip(row)
+        number = stars.item() if isinstance(stars, np.generic) else stars
+        if number is not None and (isinstance(number, bool) or number not in range(1, MAX_STARS + 1)):
+            raise usage_error(f"A rating is a number of stars from 1 to {MAX_STARS}, or None, not {stars!r:.40}.")
+        self._add(Kind.STARS, clip, None, Answer.NONE if number is None else str(int(number)), seconds)
+
+    def keep(self, row: int, wanted: bool | None, seconds: float | None = None) -> None:
+        """Store whether a row is to be kept, in place of an earlier answer of this rater; None withdraws it."""
+        clip = self._clips.get_clip(row)
+        value = wanted.item() if isinstance(wanted, np.generic) else wanted
+        if value is not None and not isinstance(value, bool):
+            raise usage_error(f"Whether to keep a row is True, False or None, not {wanted!r:.40}.")
+        self._add(
+            Kind.KEEP, clip, None, Answer.NONE if value is None else Answer.KEEP if value else Answer.REJECT, seconds
+        )
+
+    def undo(self) -> bool:
+        """Take back the last answer of this rater, of any kind; false if there is none. The row is stored as undone."""
+        return self._store.undo(self.rater, self.question, tuple(Kind), self._clips.keys) is not None
+
+    def next_pair(self) -> Pair | None:
+        """The rows to compare next, whose answer would tell most, with their sides; None if nothing is left to ask."""
+        compared = [
+            Comparison(
+                self._clips.by_key[one.first], self._clips.by_key[str(one.second)], SHARES.get(one.answer),
+                one.answer == Answer.SKIP, one.rater == self.rater,
+            )
+            for one in self._read()
+            if one.kind == Kind.PAIRS
+        ]  # fmt: skip
+        return choose_pair(self._clips, compared, name=f"{self.rater}\0{self.question}")
+
+    def next_row(self) -> int | None:
+        """The row to give stars next, or to keep or reject; None if this rater has judged all."""
+        kind = Kind.KEEP if self.kind == Kind.KEEP else Kind.STARS
+        mine = [one for one in self._read() if one.kind == kind and one.rater == self.rater]
+        latest = _find_latest(mine)
+        return choose_row(
+            self._clips,
+            [self._clips.by_key[one.first] for one in latest if _is_given(one)],
+            later=[self._clips.by_key[one.first] for one in latest if not _is_given(one)],
+            name=f"{self.rater}\0{self.question}\0{kind}",
+        )
+
+    def _read(self) -> list[Judgement]:
+        return self._store.read(self.question, self._clips.keys)
+
+    def _add(self, kind: Kind, first: int, second: int | None, answer: str, seconds: float | None) -> None:
+        took = None if seconds is None else float(seconds)
+        if took is not None and not 0 <= took < 1e9:
+            raise usage_error(f"The seconds of a judgement are a number from 0, not {seconds!r:.40}.")
+        keys = self._clips.keys
+        self._store.add(
+            Judgement(
+                self.rater,
+                self.question,
+                kind,
+                keys[first],
+                None if second is None else keys[second],
+                str(answer),
+                took,
+            )
+        )
+
+    def _row(self, key: str | None) -> int | None:
+        return None if key is None else self._clips.rows[self._clips.by_key[key]]
+
+    def _judged(self, found: Iterable[Judgement]) -> list[tuple[int, int, float | None]]:
+        """The pairs as numbers of clips, with the share of the left one; None where both are bad."""
+        by_key = self._clips.by_key
+        return [
+            (by_key[one.first], by_key[str(one.second)], SHARES.get(one.answer))
+            for one in found
+            if one.kind == Kind.PAIRS and one.answer != Answer.SKIP
+        ]
+
+    def _make_pairs(self, found: Iterable[Judgement]) -> Pairs:
+        return make_pairs(len(self._clips), self._judged(found))
+
+    def _rank_rows(self, found: Iterable[Judgement]) -> pd.DataFrame:
+        return make_ranking(self._make_pairs(found), self._clips.rows, name=RUN)
+
+    def _clip_places(self) -> Iterable[tuple[int, int]]:
+        """The position of each clip's row in the table, with the clip."""
+        places = {int(label): place for place, label in enumerate(self._table.index)}
+        return [(places[row], clip) for clip, row in enumerate(self._clips.rows)]
+
+    def _find_levels(self, by: Any) -> tuple[list[Any], list[int]]:
+        """The values of a column, and the level of each row; an error for one that does not vary among the clips."""
+        axes = ", ".join(find_axes(self._table)) or "none"
+        if not isinstance(by, str) or by not in self._table.columns:
+            hint = (
+                "a ranking of the raters does not exist; ratings.agreement() compares them. " if by == "rater" else ""
+            )
+            raise usage_error(
+                f"There is no column {by!r:.60} to rank by: {hint}`by` is the name of a column of the table; those that vary are {axes}."
+            )
+        values, levels = number_levels(self._table, by)
+        count = len({levels[place] for place, _ in self._clip_places()})
+        if count < 2:
+            raise usage_error(
+                f"{by} has the same value in all clips, so there is nothing to rank. What varies: {axes}."
+            )
+        return values, levels
+
+
+def _find_latest(found: Iterable[Judgement]) -> list[Judgement]:
+    """The last answer of each rater about each clip, of stars and of what to keep."""
+    latest = {(one.kind, one.rater, one.first): one for one in found if one.kind != Kind.PAIRS}
+    return list(latest.values())
+
+
+def _count_bad(found: Iterable[Judgement]) -> Counter[str]:
+    """How often each clip was one of two that are both bad."""
+    return Counter(key for one in found if one.answer == Answer.BAD for key in (one.first, str(one.second)))
+
+
+def _is_given(judgement: Judgement) -> bool:
+    return judgement.answer not in (Answer.SKIP, Answer.NONE)
