@@ -237,7 +237,7 @@ class Session:
 def _find_judge(by: object) -> Callable[..., object] | None:
     """`rb.judge` itself, if that is what a race is to be judged by."""
     module, name = getattr(by, "__module__", ""), getattr(by, "__name__", "")
-    return by if callable(by) and (module, name) == ("reelbook.api.ratings", "judge") else None
+    return by if callable(by) and (module, name) == ("reelbook.api.judging", "judge") else None
 
 
 session = Session()

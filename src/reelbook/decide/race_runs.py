@@ -20,12 +20,10 @@ from ..sweeps.execute.ledger_lookup import (
     make_budget_scope,
     name_runs,
 )
-from ..sweeps.execute.progress import Tally
 from ..sweeps.execute.run_options import Options
-from ..sweeps.execute.standings import make_standings
 from ..sweeps.plan.plan import Plan
 from ..sweeps.plan.plan_rows import Row
-from ..sweeps.results.result_frame import make_result_table
+from ..sweeps.results.result_frame import make_stored_table
 from ..util.background_loop import background
 
 if TYPE_CHECKING:
@@ -92,13 +90,7 @@ class RaceRuns:
         plan = self._make_plan(rows)
         if plan.session is not None:
             plan.session.register_table_accessor()
-        names = {row.number: self._names[row.key] for row in plan.rows if row.key in self._names}
-        keys = [name.key for name in names.values() if isinstance(name, RunName)]
-        seen = find_rows(self._context.ledger, self._service, keys, unknown=self._options.price or 0)
-        tally = Tally()
-        for standing, numbers in make_standings(plan.rows, names, seen, get_paths(self._context.shelf)):
-            tally.add(standing, numbers)
-        return make_result_table(plan, tally, self._context, self._service)
+        return make_stored_table(plan, self._context)
 
     def _make_plan(self, rows: Sequence[Row]) -> Plan:
         numbered = tuple(replace(row, number=number) for number, row in enumerate(rows))

@@ -59,6 +59,17 @@ def format_setting(values: Mapping[str, Any]) -> str:
     )
 
 
+def format_chance(chance: float) -> str:
+    """A chance in percent, never rounded to certainty.
+
+    >>> format_chance(0.574), format_chance(0.998), format_chance(0.001)
+    ('57%', '>99%', '<1%')
+    """
+    if 0 < chance < 0.005:
+        return "<1%"
+    return ">99%" if chance >= 0.995 else f"{chance:.0%}"
+
+
 def make_findings(progress: RaceProgress, facts: Facts) -> tuple[str, ...]:
     """The outcome first, then the reason of the end, then what limits it."""
     is_done = progress.state == RaceState.DONE
@@ -115,7 +126,7 @@ def _format_outcome(progress: RaceProgress, facts: Facts, *, is_done: bool) -> s
         return ""
     names = "; ".join(format_setting(one.values) for one in leaders)
     what = "the best" if progress.keep == 1 else f"among the best {progress.keep}"
-    chance = f"{progress.chance:.2f}"
+    chance = format_chance(progress.chance)
     if facts.is_constant:
         return "Undecided: all runs have the same score." if is_done else "All runs have the same score so far."
     if progress.is_decided:
@@ -123,8 +134,8 @@ def _format_outcome(progress: RaceProgress, facts: Facts, *, is_done: bool) -> s
     least = "" if progress.keep == 1 else "each at least "
     if is_done:
         lead = "leads" if progress.keep == 1 else "lead"
-        return f"Undecided: {names} {lead}, {least}with a chance of {chance} to be {what}; {progress.sure:g} was asked for."
-    return f"In front: {names}; the chance to be {what} is {chance}, and {progress.sure:g} ends the race."
+        return f"Undecided: {names} {lead}, {least}with a chance of {chance} to be {what}; {progress.sure:.0%} was asked for."
+    return f"In front: {names}; the chance to be {what} is {chance}, and {progress.sure:.0%} ends the race."
 
 
 def _format_end(progress: RaceProgress, facts: Facts) -> str:

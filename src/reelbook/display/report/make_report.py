@@ -38,7 +38,9 @@ class LinkedPath(type(Path())):  # type: ignore[misc]  # The class of paths on t
         return str(LINK.format(quote(f"./{page.as_posix()}"), str(self)))
 
 
-def write_report(table: pd.DataFrame, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:
+def write_report(
+    table: pd.DataFrame, path: str | Path, *, title: str | None = None, folder: bool = False, standings: Markup | None = None
+) -> Path:  # fmt: skip
     """Write the page as one file with previews, or with `folder` beside the original files; returns its path."""
     target = find_folder_path(path) if folder else find_page_path(path)
     table = with_unique_index(table)
@@ -48,11 +50,13 @@ def write_report(table: pd.DataFrame, path: str | Path, *, title: str | None = N
     shared = make_shareable(table)
     if not folder:
         media, set_text = prepare_media(entries, InlineMedia())
-        write_page(target, Report(shared, groups, media, title, service, is_folder=False).html)
+        write_page(target, Report(shared, groups, media, title, service, is_folder=False, standings=standings).html)
     else:
         with replacing_folder(target) as part:
             media, set_text = prepare_media(entries, FolderMedia(part, service))
-            write_page(part / INDEX, Report(shared, groups, media, title, service, is_folder=True).html)
+            write_page(
+                part / INDEX, Report(shared, groups, media, title, service, is_folder=True, standings=standings).html
+            )
     set_text(join_with_dots(f"{target.name}/" if folder else target.name, format_size(_count_bytes(target))))
     return LinkedPath(target)
 

@@ -68,6 +68,8 @@ class Report:
     title: str | None
     service: str | None
     is_folder: bool
+    standings: Markup | None = None
+    """What a race says of the settings; None for a table alone."""
 
     @property
     def entries(self) -> list[Entry]:
@@ -81,6 +83,7 @@ class Report:
         body = Markup("").join(
             [
                 HEAD.format(title, _render_about(self), _render_totals(self)),
+                _render_section("standings", "Standings", self.standings or Markup("")),
                 _render_section(
                     "plan",
                     "Plan",

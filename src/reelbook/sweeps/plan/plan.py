@@ -19,9 +19,9 @@ from ...util.interrupts import raise_once
 from ...util.name_hints import NameHints, with_usage
 from ..sweep_errors import MAX_RUNS, too_many, usage_error
 from .advice import find_warnings
-from .axes import SweepPart
 from .axis_values import coerce_value
 from .plan_rows import Known, Row, make_row_maker
+from .recipe import Recipe, Step
 from .row_selection import (
     call_on_row,
     check_price,
@@ -41,18 +41,6 @@ if TYPE_CHECKING:
     from ..execute.executor import Client
     from ..execute.job import SweepJob
     from .plan_summary import PlanFacts
-
-
-Step = tuple[str, Mapping[str, Any]]
-"""The name of a method that was called on a plan, and its arguments."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How a plan was constructed, as a plan file can store it."""
-
-    parts: tuple[SweepPart, ...]
-    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -350,7 +338,16 @@ class Plan(NameHints):
         sure: float = 0.95, concurrency: int | None = None, price: int | None = None, draft: Mapping[str, Any] | bool | None = None,
         retry_failed: bool = False, question: str = "Which is better?", rater: str | None = None, client: Client | None = None,
     ) -> Race:  # fmt: skip
-        """Find the best setting for fewer credits than all runs cost: see `Session.make_race`. Returns without waiting."""
+        """Find the best setting for fewer credits than all runs cost. Returns at once; the race goes on in the background.
+
+        Rows that differ only in `over` repeat one setting. They run in rounds of `concurrency`, each chosen by the earlier
+        ones, until the `keep` best are known with the chance `sure`, the budget ends, or nothing is left. `by` is a column
+        or a metric, a function of a run, a mix such as {"sharpness": 1, "motion": -2}, each in standard deviations, or
+        `rb.judge` for a person, who answers `question` as `rater`. `budget` is in credits, or a share of the plan's price
+        up to 1.0, and limits the total cost of this plan's runs, as in `run`. Run the cell again to go on: it repeats its
+        rounds from the library. `draft` holds cheaper values to decide by, or is True for those of the model, after
+        which the best run with their own; `price` is the maximum price of a run whose price is unknown.
+        """
         session = self._get_session()
         return session.make_race(
             self, by=by, budget=budget, keep=keep, over=over, seed=seed, sure=sure, concurrency=concurrency, price=price,
