@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .runs.run import Run
     from .shutdown import ProcessEnd
     from .storage.library import Library
+    from .sweeps.execute.executor import Client as SweepClient
     from .sweeps.execute.job import SweepJob
     from .sweeps.plan.plan import Plan
     from .sweeps.plan.plan_rows import Known
@@ -170,7 +171,7 @@ class Session:
         due = [row for row in plan.distinct if known is None or not known(row)]
         return forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
 
-    def make_race(self, plan: Plan, *, by: object, client: Client | None = None, **choices: object) -> Race:
+    def make_race(self, plan: Plan, *, by: object, client: SweepClient | None = None, **choices: object) -> Race:
         """Start a race of a plan's settings; `by` is `rb.judge` for a person."""
         from .decide.make_race import make_race
         from .decide.race_options import make_race_options

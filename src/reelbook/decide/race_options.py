@@ -84,7 +84,7 @@ def _parse_budget(value: Any) -> int | float | None:
         return None
     if not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(float(value)):
         try:
-            number = operator.index(value)
+            number = operator.index(value)  # type: ignore[arg-type]  # A real number that is none raises.
         except TypeError:
             share = float(value)
             if 0 < share <= 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -91,12 +91,7 @@ def group_settings(plan: Plan, over: Sequence[str], seed: int, *, is_paired: boo
 
 def _check_over(plan: Plan, over: Sequence[str]) -> tuple[str, ...]:
     """The columns that repeat a setting; raises for a name that is neither a column nor a field."""
-    if isinstance(over, str):
-        over = (over,)
-    try:
-        names = tuple(over)
-    except TypeError:
-        names = (over,)
+    names = (over,) if isinstance(over, str) or not isinstance(over, Iterable) else tuple(over)
     for name in names:
         if (
             name not in plan.columns

@@ -38,7 +38,7 @@ class Score:
     @property
     def text(self) -> str:
         """The score in words, such as `sharpness − 2 × temporal_flickering`."""
-        parts = []
+        parts: list[str] = []
         for measure, weight in self.weights.items():
             name = measure if isinstance(measure, str) else getattr(measure, "__name__", "a function")
             name = "a function" if name == "<lambda>" else name
@@ -57,7 +57,7 @@ class Score:
         places = [number for number, wanted in zip(numbers, done, strict=True) if wanted]
         if wanted_metrics := [name for name in self.weights if isinstance(name, str) and _is_measured(name, fresh)]:
             # All at once, because each file is decoded once for all of them.
-            fresh = fresh.reel.measure(wanted_metrics, progress=None)  # type: ignore[operator]
+            fresh = fresh.reel.measure(wanted_metrics, progress=None)
         for measure in self.weights:
             found = _call(measure, fresh) if callable(measure) else _read_column(measure, fresh)
             self.values.setdefault(measure, {}).update(zip(places, found, strict=True))
@@ -163,7 +163,7 @@ def _check_weight(measure: Any, weight: Any) -> float:
 def _call(function: Callable[[Run], Any], table: pd.DataFrame) -> list[float | None]:
     found = []
     for label in table.index:
-        run = table.reel.run(label)  # type: ignore[operator]  # The accessor that the session has registered.
+        run = table.reel.run(label)
         try:
             value = function(run)
         except Exception as error:
