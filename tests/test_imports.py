@@ -28,8 +28,9 @@ MAY_IMPORT = {
     "storage": BASE,
     "runs": BASE | {"media", "transport", "storage"},
     "sweeps": BASE | {"media", "transport", "storage", "runs"},
-    "display": BASE | {"media", "storage", "runs", "sweeps"},
-    "widgets": BASE | {"media", "storage", "runs", "sweeps", "display"},
+    "decide": BASE | {"media", "storage", "runs", "sweeps"},
+    "display": BASE | {"media", "storage", "runs", "sweeps", "decide"},
+    "widgets": BASE | {"media", "storage", "runs", "sweeps", "decide", "display"},
 }
 """What each package may import, from the bottom up."""
 
