@@ -36,6 +36,7 @@ from .stored_runs import find_library_of
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from ..decide.ratings import Ratings
     from ..display.compare.comparison import Comparison
     from ..display.plots.plot_value import Plot
     from ..runs.run import Run
@@ -225,15 +226,17 @@ class Reel(NameHints):
 
         return Plot(self._table, x, y, color)
 
-    def report(self, path: str | Path, *, title: str | None = None, folder: bool = False) -> Path:
+    def report(
+        self, path: str | Path, *, title: str | None = None, folder: bool = False, ratings: Ratings | Sequence[Ratings] = ()
+    ) -> Path:  # fmt: skip
         """Write a standalone HTML page to share: synchronised clips, table, costs, provenance; return its path.
 
         The page is a single file with small copies of the clips. With `folder=True` it is a folder with the page and
-        the full clips, for large sweeps.
+        the full clips, for large sweeps. `ratings` are those of `rb.judge(table)`, whose ranking is then in it.
         """
         from ..display.report.make_report import write_report
 
-        return write_report(self._table, path, title=title, folder=folder)
+        return write_report(self._table, path, title=title, folder=folder, ratings=ratings)
 
     def _rows(self, which: Any) -> pd.DataFrame:
         """The selected rows of this table, given by labels of its index, a mask, a run or request id, or as rows."""

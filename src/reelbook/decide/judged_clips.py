@@ -8,17 +8,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import InvalidInput, Problem
 from ..storage.table import INPUT_JSON
 from ..sweeps.results.table_files import find_column
 from ..util.missing_values import is_missing
+from .logistic import IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
-
-IntArray = npt.NDArray[np.int64]
 
 CONTENT = frozenset({"prompt", "image", "image_url", "images"})
 """Inputs that say what a clip shows; clips are compared within the same content as far as possible."""
@@ -43,6 +41,8 @@ class Clips:
     """The levels of its settings, one column for each axis."""
     axes: tuple[str, ...]
     """The names of those axes."""
+    values: tuple[tuple[Any, ...], ...] = ()
+    """The value of each level of each axis."""
     by_key: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -82,13 +82,15 @@ def find_clips(table: pd.DataFrame, keys: Sequence[str | None]) -> Clips:
     numbers = {key: clip for clip, key in enumerate(firsts)}
     axes = find_axes(table)
     chosen = list(firsts.values())
+    settings = [_get_values(table, name, chosen) for name in axes]
     return Clips(
         tuple(firsts),
         tuple(int(labels[place]) for place in chosen),
         {int(labels[place]): numbers[str(keys[place])] for place in places},
         _number_rows([_get_values(table, name, chosen) for name in _find_content(table)], len(chosen)),
-        np.array([_number(_get_values(table, name, chosen)) for name in axes], dtype=np.int64).reshape(len(axes), -1).T,
+        np.array([_number(values) for values in settings], dtype=np.int64).reshape(len(axes), -1).T,
         tuple(axes),
+        tuple(tuple(dict.fromkeys(values)) for values in settings),
     )
 
 

@@ -17,11 +17,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .judged_clips import Clips
-
-FloatArray = npt.NDArray[np.float64]
+from .logistic import FloatArray, IntArray, compute_information, logistic
 
 AXIS_SD, PAIR_SD, CLIP_SD, ALONE_SD = 0.8, 0.4, 0.6, 1.2
 """Standard deviations of strengths before any answer: of an axis, of two together, of a clip; of a clip without axes."""
@@ -64,12 +62,21 @@ class Strengths:
     covariance: FloatArray
 
 
-def make_prior(clips: Clips) -> FloatArray:
-    """The covariance of the strengths before any answer."""
-    count, axes = clips.levels.shape
+class Prior:
+    """The covariance of the strengths before any answer, and its inverse."""
+
+    def __init__(self, covariance: FloatArray) -> None:
+        self.covariance = covariance
+        self.precision: FloatArray = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
+
+
+def make_prior(clips: Clips, chosen: IntArray | None = None) -> FloatArray:
+    """The covariance of the strengths of all clips before any answer, or of the chosen ones."""
+    levels = clips.levels if chosen is None else clips.levels[chosen]
+    count, axes = levels.shape
     if not axes:
-        return np.eye(len(clips)) * ALONE_SD**2
-    same = [clips.levels[:, axis, None] == clips.levels[None, :, axis] for axis in range(axes)]
+        return np.eye(count) * ALONE_SD**2
+    same = [levels[:, axis, None] == levels[None, :, axis] for axis in range(axes)]
     total = np.eye(count) * CLIP_SD**2
     for place, one in enumerate(same):
         total += AXIS_SD**2 * one
@@ -78,42 +85,60 @@ def make_prior(clips: Clips) -> FloatArray:
     return total
 
 
-def learn_strengths(
-    prior: FloatArray, left: npt.NDArray[np.int64], right: npt.NDArray[np.int64], share: FloatArray
-) -> Strengths:
+def learn_strengths(prior: Prior, left: IntArray, right: IntArray, share: FloatArray) -> Strengths:
     """The posterior of the strengths after these answers, by Newton's method."""
-    count = len(prior)
+    count = len(prior.covariance)
     mean = np.zeros(count)
     if not len(left):
-        return Strengths(mean, prior)
-    precision = np.linalg.inv(prior)
+        return Strengths(mean, prior.covariance)
+    precision = prior.precision
     for _ in range(NEWTON_STEPS):
-        chance = _logistic(mean[left] - mean[right])
+        chance = logistic(mean[left] - mean[right])
         slope = np.bincount(left, share - chance, count) - np.bincount(right, share - chance, count) - precision @ mean
-        step = np.linalg.solve(precision + _laplacian(left, right, chance * (1 - chance), count), slope)
+        step = np.linalg.solve(precision + compute_information(left, right, mean), slope)
         mean = mean + step * min(1.0, 3.0 / max(np.abs(step).max(), 1e-12))
         if np.abs(step).max() < NEWTON_ENOUGH:
             break
-    chance = _logistic(mean[left] - mean[right])
-    covariance = np.linalg.inv(precision + _laplacian(left, right, chance * (1 - chance), count))
-    return Strengths(np.asarray(mean, dtype=np.float64), covariance)
+    covariance = np.linalg.inv(precision + compute_information(left, right, mean))
+    return Strengths(np.asarray(mean, dtype=np.float64), np.asarray(covariance, dtype=np.float64))
 
 
-def choose_pair(clips: Clips, compared: Sequence[Comparison], *, name: str) -> Pair | None:
-    """The next pair of a rater; None if nothing is left to ask. `name` is of the rater and the question, and seeds it."""
-    if len(clips) < 2:
-        return None
-    mine = [one for one in compared if one.is_mine]
-    rng = np.random.default_rng(_make_seed(name, len(mine)))
-    chosen = _choose_clips(clips, compared, rng)
-    allowed = _find_allowed(clips, chosen, mine)
-    if allowed is None:
-        return None
-    worth = _compute_worth(clips, chosen, compared, rng)
-    # Also decides between pairs of equal worth, so that every rater has an own order.
-    worth *= 1 + 0.05 * rng.random(worth.shape)
-    first, second = divmod(int(np.argmax(np.where(allowed, worth, -1.0))), len(chosen))
-    return _place_sides(clips, int(chosen[first]), int(chosen[second]), compared, rng)
+class PairChooser:
+    """Chooses pairs of the clips of one table; what does not depend on the answers is computed once."""
+
+    def __init__(self, clips: Clips) -> None:
+        self._clips = clips
+        self._prior: Prior | None = None
+
+    def choose(self, compared: Sequence[Comparison], *, name: str) -> Pair | None:
+        """The next pair of a rater; None if nothing is left to ask. `name` is of rater and question, and seeds it."""
+        clips = self._clips
+        if len(clips) < 2:
+            return None
+        mine = [one for one in compared if one.is_mine]
+        rng = np.random.default_rng(_make_seed(name, len(mine)))
+        chosen = _choose_clips(clips, compared, rng)
+        allowed = _find_allowed(clips, chosen, mine)
+        if allowed is None:
+            return None
+        worth = _compute_worth(clips.content[chosen], allowed, self._learn(chosen, compared), rng)
+        first, second = (int(chosen[side[worth.argmax()]]) for side in allowed)
+        return _place_sides(clips, first, second, compared, rng)
+
+    def _learn(self, chosen: IntArray, compared: Sequence[Comparison]) -> Strengths:
+        """What the answers tell about the strengths of the chosen clips."""
+        if len(chosen) == len(self._clips):
+            self._prior = prior = self._prior or Prior(make_prior(self._clips))
+        else:
+            prior = Prior(make_prior(self._clips, chosen))
+        places = {int(clip): place for place, clip in enumerate(chosen)}
+        known = [
+            (places[one.left], places[one.right], one.share)
+            for one in compared
+            if one.share is not None and one.left in places and one.right in places
+        ]
+        left, right = (np.array([one[side] for one in known], dtype=np.int64) for side in (0, 1))
+        return learn_strengths(prior, left, right, np.array([one[2] for one in known], dtype=np.float64))
 
 
 def choose_row(clips: Clips, judged: Sequence[int], *, later: Sequence[int] = (), name: str) -> int | None:
@@ -128,35 +153,28 @@ def choose_row(clips: Clips, judged: Sequence[int], *, later: Sequence[int] = ()
 
 
 def _compute_worth(
-    clips: Clips, chosen: npt.NDArray[np.int64], compared: Sequence[Comparison], rng: np.random.Generator
+    content: IntArray, allowed: tuple[IntArray, IntArray], strengths: Strengths, rng: np.random.Generator
 ) -> FloatArray:  # fmt: skip
-    """The worth of asking each pair of the chosen clips."""
-    places = {int(clip): place for place, clip in enumerate(chosen)}
-    known = [
-        (places[one.left], places[one.right], one.share)
-        for one in compared
-        if one.share is not None and one.left in places and one.right in places
-    ]
-    prior = make_prior(clips)[np.ix_(chosen, chosen)]
-    left, right = (np.array([one[side] for one in known], dtype=np.int64) for side in (0, 1))
-    strengths = learn_strengths(prior, left, right, np.array([one[2] for one in known], dtype=np.float64))
-    interest = MIN_INTEREST + _compute_interest(clips.content[chosen], strengths, rng)
-    return _compute_information(strengths) * (interest[:, None] + interest[None, :])
+    """The worth of asking each of the allowed pairs, with a little chance, so that every rater has an own order."""
+    interest = MIN_INTEREST + _compute_interest(content, strengths, rng)
+    first, second = allowed
+    worth = _measure_information(strengths, first, second) * (interest[first] + interest[second])
+    return np.asarray(worth * (1 + 0.05 * rng.random(len(worth))))
 
 
-def _compute_information(strengths: Strengths) -> FloatArray:
+def _measure_information(strengths: Strengths, first: IntArray, second: IntArray) -> FloatArray:
     """The information of the answer to each pair about the strengths, in bits."""
-    variance = np.diag(strengths.covariance)
     # The logistic curve as a normal one of the same slope.
-    spread = np.maximum(variance[:, None] + variance[None, :] - 2 * strengths.covariance, 0) * (math.pi / 8)
-    gap = (strengths.mean[:, None] - strengths.mean[None, :]) * math.sqrt(math.pi / 8)
-    chance = _logistic(gap / np.sqrt(1 + spread) / math.sqrt(math.pi / 8))
+    scale = math.pi / 8
+    variance = np.diag(strengths.covariance)
+    spread = np.maximum(variance[first] + variance[second] - 2 * strengths.covariance[first, second], 0) * scale
+    gap = strengths.mean[first] - strengths.mean[second]
     width = math.pi * math.log(2) / 2
-    expected = math.sqrt(width) * np.exp(-(gap**2) / (2 * (spread + width))) / np.sqrt(spread + width)
-    return np.maximum(_entropy(chance) - expected, 0)
+    expected = math.sqrt(width) * np.exp(-scale * gap**2 / (2 * (spread + width))) / np.sqrt(spread + width)
+    return np.maximum(_entropy(logistic(gap / np.sqrt(1 + spread))) - expected, 0)
 
 
-def _compute_interest(content: npt.NDArray[np.int64], strengths: Strengths, rng: np.random.Generator) -> FloatArray:
+def _compute_interest(content: IntArray, strengths: Strengths, rng: np.random.Generator) -> FloatArray:
     """The chance of each clip to be the best of its content, scaled so that the likeliest is 1."""
     root = np.linalg.cholesky(strengths.covariance + 1e-9 * np.eye(len(content)))
     draws = strengths.mean[:, None] + root @ rng.standard_normal((len(content), DRAWS))
@@ -168,8 +186,8 @@ def _compute_interest(content: npt.NDArray[np.int64], strengths: Strengths, rng:
 
 
 def _find_allowed(
-    clips: Clips, chosen: npt.NDArray[np.int64], mine: Sequence[Comparison]
-) -> npt.NDArray[np.bool_] | None:  # fmt: skip
+    clips: Clips, chosen: IntArray, mine: Sequence[Comparison]
+) -> tuple[IntArray, IntArray] | None:  # fmt: skip
     """The pairs that may be asked: new ones of the same content, else new ones, else once more; None if all are done."""
     count = len(chosen)
     places = {int(clip): place for place, clip in enumerate(chosen)}
@@ -183,16 +201,15 @@ def _find_allowed(
     content = clips.content[chosen]
     same = upper & (content[:, None] == content[None, :])
     again = same if same.any() else upper
-    choices = [part & (times == 0) for part in (same, upper)] + [
-        again & (times < time) for time in range(2, MAX_TIMES + 1)
-    ]
-    for choice in choices:
+    repeats = [again & (times < time) for time in range(2, MAX_TIMES + 1)]
+    for choice in (same & (times == 0), upper & (times == 0), *repeats):
         if choice.any():
-            return np.asarray(choice & ~skipped if (choice & ~skipped).any() else choice)
+            first, second = np.nonzero(choice & ~skipped if (choice & ~skipped).any() else choice)
+            return first, second
     return None
 
 
-def _choose_clips(clips: Clips, compared: Sequence[Comparison], rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def _choose_clips(clips: Clips, compared: Sequence[Comparison], rng: np.random.Generator) -> IntArray:
     """All clips; of very many, those judged most often and others at random."""
     if len(clips) <= MAX_CLIPS:
         return np.arange(len(clips))
@@ -225,18 +242,6 @@ def _place_sides(
 
 def _make_seed(name: str, asked: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{asked} {name}".encode(errors="backslashreplace")).digest()[:8])
-
-
-def _laplacian(
-    left: npt.NDArray[np.int64], right: npt.NDArray[np.int64], weight: FloatArray, count: int
-) -> FloatArray:  # fmt: skip
-    flat = np.bincount(left * count + right, weight, count * count).reshape(count, count)
-    flat += flat.T
-    return np.asarray(np.diag(flat.sum(axis=1)) - flat)
-
-
-def _logistic(value: FloatArray) -> FloatArray:
-    return np.asarray(0.5 * (1 + np.tanh(0.5 * value)))
 
 
 def _entropy(chance: FloatArray) -> FloatArray:

@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ReelbookError
+from .logistic import FloatArray, IntArray, compute_information
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
 COLUMNS = ("score", "low", "high", "wins", "ties", "losses", "judgements", "bad")
 SHARE = 0.9
 """The share of the bootstrap's scores between `low` and `high`."""
+DEVIATIONS = 1.645
+"""The same share as a number of standard errors."""
 RESAMPLES = 200
 TIE_WEIGHT = 0.5
 """A tie counts as half a win of each."""
@@ -66,7 +66,8 @@ def make_pairs(count: int, judged: Sequence[tuple[int, int, float | None]]) -> P
 def make_ranking(pairs: Pairs, items: Sequence[Any], *, name: str, seed: int = 0) -> pd.DataFrame:
     """The items that were compared, best first: natural logarithms of Bradley-Terry strengths around 0, and counts.
 
-    `low` and `high` bound the middle 90% of scores in bootstrap resamples of the judgements, drawn with `seed`.
+    `low` and `high` bound the middle 90% of scores in bootstrap resamples of the judgements, drawn with `seed`, or the
+    same share by the standard error, where that is wider.
     """
     import pandas as pd
 
@@ -82,7 +83,9 @@ def make_ranking(pairs: Pairs, items: Sequence[Any], *, name: str, seed: int = 0
         notes += [PRIOR] if has_prior else []
         score = fit(inner, np.ones(len(inner.left)), PRIOR_WEIGHT if has_prior else 0.0, False)
         low, high = _bootstrap(fit, inner, seed)
-        low, high = np.minimum(low, score), np.maximum(high, score)
+        # Resamples of few judgements have an item that won each time win each time, and so promise too much.
+        margin = DEVIATIONS * _measure_errors(inner, score)
+        low, high = np.minimum(low, score - margin), np.maximum(high, score + margin)
     counts = count_outcomes(pairs)
     frame = pd.DataFrame(
         {
@@ -126,6 +129,13 @@ def _reaches_all(beats: npt.NDArray[np.bool_]) -> bool:
         reached |= found
         edge = np.flatnonzero(found)
     return bool(reached.all())
+
+
+def _measure_errors(pairs: Pairs, score: FloatArray) -> FloatArray:
+    """The standard errors of the scores, with the information of the prior."""
+    information = compute_information(pairs.left, pairs.right, score) + np.eye(pairs.count) * PRIOR_WEIGHT / 4
+    centred = np.eye(pairs.count) - 1 / pairs.count
+    return np.asarray(np.sqrt(np.diag(centred @ np.linalg.inv(information) @ centred)))
 
 
 Fit = Callable[[Pairs, FloatArray, float, bool], FloatArray]

@@ -14,7 +14,7 @@ from ..storage.judgements import Answer, Judgement, Judgements, Kind
 from ..util.name_hints import NameHints
 from .agreement import Agreement, measure_agreement
 from .judged_clips import Clips, find_axes, number_levels, usage_error
-from .pairs import Comparison, Pair, choose_pair, choose_row
+from .pairs import Comparison, Pair, PairChooser, choose_row
 from .ranking import Pairs, make_pairs, make_ranking
 from .rating_advice import Advice, advise
 from .rating_columns import add_rating_columns
@@ -62,6 +62,8 @@ class Ratings(NameHints):
     ) -> None:
         self.question, self.rater, self.kind = question, rater, Kind(kind)
         self._table, self._clips, self._store = table, clips, store
+        self._chooser = PairChooser(clips)
+        self._ranked: tuple[tuple[str, ...], pd.DataFrame] | None = None
 
     def __repr__(self) -> str:
         lines = [f"<ratings: {self.question!r}, {self.counts}>", *self.advice]
@@ -76,6 +78,11 @@ class Ratings(NameHints):
     def rows(self) -> tuple[int, ...]:
         """The numbers of the rows that can be judged; rows with the same clip are judged as one, by the first."""
         return self._clips.rows
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The columns of the settings that vary among the clips."""
+        return self._clips.axes
 
     @property
     def counts(self) -> Counts:
@@ -125,10 +132,15 @@ class Ratings(NameHints):
         return add_rating_columns(self._table, self._clips, ranking, _find_latest(found), _count_bad(found))
 
     @property
-    def advice(self) -> Advice:
+    def verdict(self) -> Advice:
         """Sentences: whether the first place is decided, and about how many judgements more would settle it."""
+        return advise(self._clips, self._make_pairs(self._read()))
+
+    @property
+    def advice(self) -> Advice:
+        """The sentences of the verdict, and those about raters who answer at random or by the side."""
         found = self._read()
-        return advise(self._clips, self._make_pairs(found), [one for one in found if one.answer in SHARES])
+        return advise(self._clips, self._make_pairs(found), [one.rater for one in found if one.answer in SHARES])
 
     def ranking(self, by: str | None = None) -> pd.DataFrame:
         """The rows of the table, best first, by Bradley-Terry with ties: score, low, high, and counts.
@@ -207,7 +219,7 @@ class Ratings(NameHints):
             for one in self._read()
             if one.kind == Kind.PAIRS
         ]  # fmt: skip
-        return choose_pair(self._clips, compared, name=f"{self.rater}\0{self.question}")
+        return self._chooser.choose(compared, name=f"{self.rater}\0{self.question}")
 
     def next_row(self) -> int | None:
         """The row to give stars next, or to keep or reject; None if this rater has judged all."""
@@ -257,7 +269,12 @@ class Ratings(NameHints):
         return make_pairs(len(self._clips), self._judged(found))
 
     def _rank_rows(self, found: Iterable[Judgement]) -> pd.DataFrame:
-        return make_ranking(self._make_pairs(found), self._clips.rows, name=RUN)
+        """The ranking of the rows, which is computed again only after another judgement."""
+        pairs = [one for one in found if one.kind == Kind.PAIRS]
+        marks = tuple(one.mark for one in pairs)
+        if self._ranked is None or self._ranked[0] != marks:
+            self._ranked = marks, make_ranking(self._make_pairs(pairs), self._clips.rows, name=RUN)
+        return self._ranked[1].copy()
 
     def _clip_places(self) -> Iterable[tuple[int, int]]:
         """The position of each clip's row in the table, with the clip."""

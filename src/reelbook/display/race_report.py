@@ -20,4 +20,6 @@ def write_race_report(race: Race, path: str | Path, *, title: str | None = None)
     progress = race.progress
     leader = next((format_setting(one.values) for one in progress.contenders if one.runs), "")
     name = title or (f"Race by {progress.score}{f': {leader}' if leader else ''}")
-    return write_report(race.table, path, title=name, standings=Markup(render_race(progress, is_page=True)))
+    return write_report(
+        race.table, path, title=name, ratings=race.ratings, standings=Markup(render_race(progress, is_page=True))
+    )

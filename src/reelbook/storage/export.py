@@ -21,6 +21,7 @@ import pandas as pd
 from ..errors import ReelbookError
 from ..settings import options
 from ..util.replace_file import replace_file
+from .judgements import Judgement
 from .ledger.transitions import Entry
 from .merge.library_merge import Progress, get_files
 from .shelf import hash_file
@@ -48,8 +49,12 @@ def export_runs(
     paths: Mapping[str, str],
     write: Write | None = None,
     progress: Progress | None = None,
+    judgements: Sequence[Judgement] = (),
 ) -> Path:
-    """Copy the files of these runs into the folder, and write the tables. Existing copies are not made again."""
+    """Copy the files of these runs into the folder, and write the tables. Existing copies are not made again.
+
+    Judgements, if there are any, are in the table as JSON.
+    """
     try:
         target.mkdir(parents=True, exist_ok=True)
         copies = _Copies(target, write or _plain_copy)
@@ -62,9 +67,11 @@ def export_runs(
                     progress(done, len(entries))
         finally:
             # Also after an interrupt, so that the next export continues from there.
+            copied = [entry for entry in entries if entry.id in names]
             _write_json(
-                target, [_run_record(entry, names[entry.id]) for entry in entries if entry.id in names], copies.notes
-            )
+                target, [_run_record(entry, names[entry.id]) for entry in copied], copies.notes,
+                _judgement_records(judgements, copied),
+            )  # fmt: skip
         _write_csv(target, frame, names)
     except OSError as error:
         raise ReelbookError(
@@ -260,8 +267,24 @@ def _run_record(entry: Entry, names: Sequence[str | None]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _write_json(folder: Path, runs: Sequence[Mapping[str, Any]], files: Mapping[str, Any]) -> None:
-    text = json.dumps({"runs": runs, "files": files}, ensure_ascii=False, indent=1, default=str)
+def _judgement_records(judgements: Sequence[Judgement], entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """The judgements as plain values, with the numbers of their runs."""
+    runs = {entry.request_id: entry.id for entry in entries}
+    return [
+        {
+            "question": one.question, "rater": one.rater, "kind": one.kind, "answer": one.answer, "seconds": one.seconds,
+            "at": _format_time(one.at), "runs": [runs.get(one.first), *([] if one.second is None else [runs.get(one.second)])],
+            "request_ids": [one.first, *([] if one.second is None else [one.second])],
+        }
+        for one in judgements
+    ]  # fmt: skip
+
+
+def _write_json(
+    folder: Path, runs: Sequence[Mapping[str, Any]], files: Mapping[str, Any], judgements: Sequence[Mapping[str, Any]]
+) -> None:
+    judged = {"judgements": judgements} if judgements else {}
+    text = json.dumps({"runs": runs, **judged, "files": files}, ensure_ascii=False, indent=1, default=str)
     _write_text(folder / JSON_NAME, text)
 
 

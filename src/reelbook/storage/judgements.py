@@ -93,7 +93,7 @@ class Judgements:
             return []
         found = self._ledger.read(partial(read_judgements, question=question))
         wanted = None if clips is None else frozenset(clips)
-        return [one for one in found if not one.undone and (wanted is None or _is_about(one, wanted))]
+        return [one for one in found if not one.undone and (wanted is None or _is_about(one, wanted)) and is_sound(one)]
 
     @property
     def _ledger(self) -> Ledger:
@@ -121,11 +121,19 @@ def merge_judgements(db: sqlite3.Connection, judgements: Sequence[Judgement]) ->
     return int(db.execute("SELECT count(*) FROM judgements").fetchone()[0] - before)
 
 
+ANSWERS = {
+    Kind.PAIRS: frozenset({Answer.LEFT, Answer.RIGHT, Answer.TIE, Answer.BAD, Answer.SKIP}),
+    Kind.STARS: frozenset({*"12345", Answer.NONE}),
+    Kind.KEEP: frozenset({Answer.KEEP, Answer.REJECT, Answer.NONE}),
+}
+"""The possible answers of each kind."""
+
+
 def is_sound(judgement: Judgement) -> bool:
-    """Whether the values of a row of another library are valid."""
+    """Whether the values of a row are valid: one of another library, or one rescued from a damaged ledger."""
     texts = (judgement.rater, judgement.question, judgement.first, judgement.answer, judgement.mark)
     return (
-        judgement.kind in tuple(Kind)
+        judgement.answer in ANSWERS.get(judgement.kind, ())  # type: ignore[call-overload]  # A text of any kind.
         and all(isinstance(text, str) and 0 < len(text) <= MAX_LETTERS for text in texts)
         and (isinstance(judgement.second, str) if judgement.kind == Kind.PAIRS else judgement.second is None)
         and _is_number(judgement.at)

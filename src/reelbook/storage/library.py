@@ -140,14 +140,14 @@ class Library(NameHints):
         """Copy runs to a folder: the files under readable names with provenance, `runs.csv` and `runs.json`.
 
         `where` selects the runs: the rows of any table of runs, a `Run`, a job, request ids, or a function of a row; they
-        are found by request id and service. Existing files are kept; a repeated export copies only what is missing. In
-        `runs.csv`, text that a spreadsheet would take for a formula is prefixed with an apostrophe.
+        are found by request id and service. Existing files are kept; a repeated export copies only what is missing. Judgements
+        among these runs are in `runs.json`. In `runs.csv`, text that a spreadsheet would take for a formula is prefixed with an apostrophe.
         """
         target = parse_folder(folder, "The runs are exported to a folder")
         frame = self._rows(where)
-        return export_runs(
-            target, self._get_entries(frame.index), frame, self._get_local_paths(frame), self._write, progress
-        )
+        entries = self._get_entries(frame.index)
+        judged = self.judgements.read(clips={entry.request_id for entry in entries if entry.request_id is not None})
+        return export_runs(target, entries, frame, self._get_local_paths(frame), self._write, progress, judged)
 
     @property
     def judgements(self) -> Judgements:
@@ -198,7 +198,7 @@ class Library(NameHints):
         return [None if run is None else found.get(run) for run in each]
 
     def adopt(self, other: str | Path | Library, *, progress: Progress | None = None) -> Adopted:
-        """Copy the runs and files of another library into this one. The other is unchanged; repeats have no effect."""
+        """Copy the runs, files and judgements of another library into this one. The other is unchanged; repeats have no effect."""
         if isinstance(other, Library):
             folder, shelf = find_library(other.folder), other._shelf
         else:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -12,6 +13,7 @@ from markupsafe import Markup
 from ...errors import ReelbookError
 from ...sweeps.results.table_files import find_paths
 from ..formatting import format_size, join_with_dots
+from .rating_section import parse_ratings
 from .report_entries import Group, group_entries, with_unique_index
 from .report_media import FolderMedia, InlineMedia, prepare_media
 from .report_page import Report
@@ -39,7 +41,8 @@ class LinkedPath(type(Path())):  # type: ignore[misc]  # The class of paths on t
 
 
 def write_report(
-    table: pd.DataFrame, path: str | Path, *, title: str | None = None, folder: bool = False, standings: Markup | None = None
+    table: pd.DataFrame, path: str | Path, *, title: str | None = None, folder: bool = False, ratings: Any = None,
+    standings: Markup | None = None,
 ) -> Path:  # fmt: skip
     """Write the page as one file with previews, or with `folder` beside the original files; returns its path."""
     target = find_folder_path(path) if folder else find_page_path(path)
@@ -47,16 +50,17 @@ def write_report(
     groups = _group_runs(table)
     service = _find_service(table)
     entries = [entry for group in groups for entry in group.entries]
-    shared = make_shareable(table)
+    report = partial(
+        Report, make_shareable(table), groups, title=title, service=service, is_folder=folder, ratings=parse_ratings(ratings),
+        standings=standings,
+    )  # fmt: skip
     if not folder:
         media, set_text = prepare_media(entries, InlineMedia())
-        write_page(target, Report(shared, groups, media, title, service, is_folder=False, standings=standings).html)
+        write_page(target, report(media).html)
     else:
         with replacing_folder(target) as part:
             media, set_text = prepare_media(entries, FolderMedia(part, service))
-            write_page(
-                part / INDEX, Report(shared, groups, media, title, service, is_folder=True, standings=standings).html
-            )
+            write_page(part / INDEX, report(media).html)
     set_text(join_with_dots(f"{target.name}/" if folder else target.name, format_size(_count_bytes(target))))
     return LinkedPath(target)
 

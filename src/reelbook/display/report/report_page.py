@@ -15,6 +15,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from ..._version import __version__
+from ...decide.ratings import Ratings
 from ...media.posters import make_thumbnail
 from ...settings import options
 from ...util.printable import format_count
@@ -25,6 +26,7 @@ from ..theme import bundle_scripts, render_style
 from . import clip_grid
 from .clip_grid import ClipGrid
 from .layout import Axis
+from .rating_section import render_rating_section
 from .recipes import render_recipes
 from .report_entries import Entry, Group
 from .report_media import MAX_CLIP_SIDE, PageMedia
@@ -68,6 +70,7 @@ class Report:
     title: str | None
     service: str | None
     is_folder: bool
+    ratings: Sequence[Ratings] = ()
     standings: Markup | None = None
     """What a race says of the settings; None for a table alone."""
 
@@ -90,6 +93,7 @@ class Report:
                     Markup("").join(_render_group_plan(group, is_alone=len(self.groups) == 1) for group in self.groups),
                 ),
                 _render_section("clips", _format_clips_heading(self.media), ClipGrid(self.groups, self.media).markup),
+                _render_section("ratings", "Judgements", render_rating_section(self.ratings)),
                 _render_section("costs", "Costs", _render_costs(self)),
                 _render_section("runs", "Runs", _render_runs(self)),
                 _render_section(

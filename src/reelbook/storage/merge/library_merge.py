@@ -18,6 +18,7 @@ from uuid import uuid4
 from ...errors import ReelbookError
 from ...util.printable import format_count
 from ..byte_count import Bytes
+from ..judgements import Judgement, is_sound, merge_judgements, read_judgements
 from ..ledger import connection, known_services, transitions
 from ..ledger.crash_recovery import make_acceptance
 from ..ledger.transitions import Entry, State
@@ -55,10 +56,13 @@ class Adopted:
     """Files missing or damaged in the other library; they are downloaded again when next used."""
     skipped: int
     """Rows that were never sent or are invalid."""
+    judgements: int = 0
+    """Judgements of clips that were not in this library yet."""
 
     def __repr__(self) -> str:
         text = f"{format_count(self.runs, 'run')} and {format_count(self.files, 'file')} ({self.size}) came from {self.source}"
-        more = [f"{self.known:,} runs were here already"] if self.known else []
+        more = [f"{format_count(self.judgements, 'judgement')} of clips came with them"] if self.judgements else []
+        more += [f"{self.known:,} runs were here already"] if self.known else []
         if self.busy:
             more.append(
                 f"{format_count(self.busy, 'run')} left out, because somebody is at work on them: adopt again later"
@@ -74,7 +78,7 @@ def adopt_library(
     folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf, *, progress: Progress | None = None
 ) -> Adopted:  # fmt: skip
     """Merge the library in this folder into `ledger` and `shelf`. It is only read; repeats have no effect."""
-    entries, unreadable, aliases = _read_entries(folder)
+    entries, unreadable, aliases, judgements = _read_entries(folder)
     names = ledger.transact_now(lambda db: known_services.import_services(db, aliases))
     entries = [replace(entry, service=names[entry.service]) for entry in entries]
     free = [entry for entry in entries if entry.owner is None]
@@ -85,9 +89,10 @@ def adopt_library(
         counts.update(merge.outcome for merge in _merge_entries([copier.copy_files(entry) for entry in batch], ledger))
         if progress is not None:
             progress(start + len(batch), len(free))
+    judged = ledger.transact_now(lambda db: merge_judgements(db, judgements)) if judgements else 0
     return Adopted(
         folder, counts["new"] + counts["further"], copier.files, Bytes(copier.size), counts["known"], counts["busy"],
-        copier.lost, counts["nothing"],
+        copier.lost, counts["nothing"], judged,
     )  # fmt: skip
 
 
@@ -178,12 +183,13 @@ def _copy(source: Path, target: Path) -> str:
     return digest.hexdigest()
 
 
-def _read_entries(folder: Path) -> tuple[list[Entry], int, dict[str, list[str]]]:
-    """The valid rows of a ledger opened read-only, the number of invalid ones, and the aliases of its services."""
+def _read_entries(folder: Path) -> tuple[list[Entry], int, dict[str, list[str]], list[Judgement]]:
+    """The valid rows of a ledger opened read-only, the number of invalid ones, aliases of its services, and judgements."""
     try:
         with contextlib.closing(_read_only(folder)) as db:
             rows = db.execute(f"SELECT {_columns(db)} FROM runs ORDER BY id").fetchall()
             aliases = known_services.get_aliases(db)
+            judgements = [one for one in read_judgements(db) if is_sound(one)]
     except sqlite3.Error as error:
         raise ReelbookError(
             f"The library in {folder} cannot be read ({connection.format_reason(error)}), so nothing was taken from it. Open it once "
@@ -191,7 +197,7 @@ def _read_entries(folder: Path) -> tuple[list[Entry], int, dict[str, list[str]]]
         ) from error
     entries = [Entry(*row) for row in rows]
     sound = [entry for entry in entries if _is_sound(entry)]
-    return sound, len(entries) - len(sound), {entry.service: [] for entry in sound} | aliases
+    return sound, len(entries) - len(sound), {entry.service: [] for entry in sound} | aliases, judgements
 
 
 def _read_only(folder: Path) -> sqlite3.Connection:
