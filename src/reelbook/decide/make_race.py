@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..sweeps.execute.executor import Client
     from ..sweeps.plan.plan import Plan
 
-MAX_SETTINGS = 1_000
+MAX_SETTINGS = 500
 """The time for a choice grows with the cube of the number of settings."""
 
 

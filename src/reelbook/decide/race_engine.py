@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..sweeps.plan.plan import Plan
     from ..sweeps.plan.plan_rows import Row
-    from .posterior import Belief
+    from .posterior import Belief, FloatArray
     from .race_judging import Judging
     from .race_options import RaceOptions
     from .race_rounds import Rounds
@@ -61,6 +61,7 @@ class RaceEngine:
         self._runs, self._budget, self._whole, self._changed = runs, budget, whole, changed
         self._guard = threading.RLock()
         self._belief: Belief | None = None
+        self._chances: FloatArray | None = None
         self._state, self._end = RaceState.PREPARING, End.NONE
         self._reason = self._first_error = ""
         self._costs: dict[Hashable, int] = {}
@@ -182,7 +183,8 @@ class RaceEngine:
         with self._guard:
             self.rounds.scored, self._belief = scored, belief
             if belief is not None:
-                self.is_sure = self.rounds.is_sure(belief, self.options.keep, self.options.sure)
+                self._chances = self.rounds.find_chances(belief, self.options.keep)
+                self.is_sure = self.rounds.is_sure(belief, self._chances, self.options.keep, self.options.sure)
             if self._end == End.NONE and self.is_sure:
                 self._end = End.SURE
             elif self._end == End.NONE and belief is None:
@@ -235,7 +237,7 @@ class RaceEngine:
 
     def _make_progress(self) -> RaceProgress:
         belief, judging, job = self._belief, self.judging, None if self.job is None else self.job.progress
-        contenders = make_contenders(self.rounds, belief, self.options.keep, self._costs)
+        contenders = make_contenders(self.rounds, belief, self._chances, self._costs)
         best = contenders[: self.options.keep] if belief is not None else ()
         now = 0 if job is None else job.spent_now + job.reserved_now
         facts = Facts(

@@ -10,7 +10,7 @@ from .race_progress import Contender, RaceProgress
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .posterior import Belief
+    from .posterior import Belief, FloatArray
     from .race_rounds import Rounds
 
 FIGURES = ("mean", "low", "high", "chance", "runs", "credits")
@@ -19,20 +19,21 @@ SHARE = 0.9
 """The probability of the intervals."""
 
 
-def make_contenders(rounds: Rounds, belief: Belief | None, keep: int, costs: Mapping[Hashable, int]) -> list[Contender]:
+def make_contenders(
+    rounds: Rounds, belief: Belief | None, chances: FloatArray | None, costs: Mapping[Hashable, int]
+) -> list[Contender]:
     """All settings, those with a score first, the best first; then the others by what their values let expect."""
     settings, counts = rounds.race.settings, rounds.count_runs()
     tried = [[row for row in one.rows if row.number in rounds.round_of] for one in settings]
     paid = [sum(costs.get(row.key, 0) for row in rows) for rows in tried]
     done = [sum(row.key in costs for row in rows) for rows in tried]
     failed = [max(ended - count, 0) for ended, count in zip(done, counts, strict=True)]
-    if belief is None:
+    if belief is None or chances is None:
         return [
             Contender(one.number, one.values, None, None, None, None, 0, failed[one.number], paid[one.number])
             for one in settings
         ]
     low, high = belief.bounds(SHARE)
-    chances = rounds.find_chances(belief, keep)
     best = rounds.rank(belief)
     rest = sorted(
         set(range(len(settings))) - set(best), key=lambda one: (rounds.is_given_up(one), -float(belief.mean[one]), one)

@@ -87,11 +87,7 @@ class Rounds:
         """The chance of each setting to be among the `keep` best; those given up have none."""
         rng = np.random.default_rng([self.seed, 1_000_003 + self.number])
         alive = np.array([not self.is_given_up(number) for number in range(len(self.race.settings))])
-        if keep == 1 and alive.all():
-            return belief.chances(rng, DRAWS)
-        values, vectors = np.linalg.eigh(belief.covariance)
-        root = vectors * np.sqrt(np.clip(values, 0.0, None))
-        draws = belief.mean + rng.standard_normal((DRAWS, len(belief.mean))) @ root.T
+        draws = belief.draws(rng, DRAWS)
         draws[:, ~alive] = -np.inf
         places = np.argsort(-draws, axis=1, kind="stable")[:, :keep]
         chances: FloatArray = np.bincount(places.ravel(), minlength=len(belief.mean)) / DRAWS
@@ -104,10 +100,9 @@ class Rounds:
             (number for number, count in enumerate(runs) if count), key=lambda one: (-float(belief.mean[one]), one)
         )
 
-    def is_sure(self, belief: Belief, keep: int, sure: float) -> bool:
+    def is_sure(self, belief: Belief, chances: FloatArray, keep: int, sure: float) -> bool:
         """Whether each of the `keep` best has at least this chance to be among the best, and enough runs."""
-        best = self.rank(belief)[:keep]
-        chances, runs = self.find_chances(belief, keep), self.count_runs()
+        best, runs = self.rank(belief)[:keep], self.count_runs()
         has_runs = all(runs[one] >= min(MIN_LEADER_RUNS, len(self.race.settings[one].rows)) for one in best)
         return len(best) == keep and has_runs and all(chances[one] >= sure for one in best)
 
