@@ -14,6 +14,8 @@ from .race_progress import Contender, RaceProgress, RaceState
 
 FAINT_SHARE = 0.25
 """Settings whose estimates differ by less than this share of the noise are said to differ little."""
+RIVAL_CHANCE = 0.05
+"""Settings with this chance at least to be the best are counted as rivals of those in front."""
 MAX_ERROR_LENGTH = 240
 
 
@@ -65,7 +67,7 @@ def format_chance(chance: float) -> str:
     >>> format_chance(0.574), format_chance(0.998), format_chance(0.001)
     ('57%', '>99%', '<1%')
     """
-    if 0 < chance < 0.005:
+    if chance < 0.005:
         return "<1%"
     return ">99%" if chance >= 0.995 else f"{chance:.0%}"
 
@@ -134,7 +136,9 @@ def _format_outcome(progress: RaceProgress, facts: Facts, *, is_done: bool) -> s
     least = "" if progress.keep == 1 else "each at least "
     if is_done:
         lead = "leads" if progress.keep == 1 else "lead"
-        return f"Undecided: {names} {lead}, {least}with a chance of {chance} to be {what}; {progress.sure:.0%} was asked for."
+        rivals = sum((one.chance or 0.0) >= RIVAL_CHANCE for one in progress.contenders) - progress.keep
+        open_ = f" {format_count(rivals, 'other setting')} may be as good." if rivals > 0 else ""
+        return f"Undecided: {names} {lead}, {least}with a chance of {chance} to be {what}; {progress.sure:.0%} was asked for.{open_}"
     return f"In front: {names}; the chance to be {what} is {chance}, and {progress.sure:.0%} ends the race."
 
 

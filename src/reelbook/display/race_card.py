@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -9,17 +10,18 @@ from markupsafe import Markup
 
 from ..decide.race_progress import RaceState
 from ..decide.race_text import format_chance, format_setting
+from ..models.problems import format_literal
 from ..util.printable import format_count
 from .fact_table import SOFT_STYLE, render_dotted, render_small_print
-from .formatting import format_duration, join_with_dots
+from .formatting import format_duration, join_with_dots, shorten
 from .theme import render_style
 
 if TYPE_CHECKING:
     from ..decide.race import Race
     from ..decide.race_progress import Contender, RaceProgress
 
-MAX_ROWS = 12
-"""Settings in the card; `race.ranking()` has all."""
+MAX_ROWS, MAX_VALUE_LENGTH = 12, 40
+"""Settings in the card, of which `race.ranking()` has all, and characters of a value."""
 AFTERWARDS = (
     "It was {state} at {at}. If the kernel has ended since, the race ended with it: run its cells again. What is paid for is "
     "fetched, and nothing is paid twice."
@@ -38,7 +40,7 @@ HEAD = Markup(
 CELL = Markup('<td style="text-align:{};padding:3px 8px 3px 0;border:0;background:none;vertical-align:top;{}">{}</td>')
 NAME = Markup(
     '<th scope="row" style="text-align:left;font-weight:{};padding:3px 8px 3px 0;border:0;background:none;vertical-align:top;'
-    'overflow-wrap:anywhere;white-space:normal"><bdi>{}</bdi></th>'
+    'overflow-wrap:anywhere;white-space:normal" title="{}"><bdi>{}</bdi></th>'
 )
 # A sanitiser drops declarations that it does not know: of each pair the first remains.
 TRACK = Markup(
@@ -48,6 +50,7 @@ TRACK = Markup(
     '<div style="position:absolute;left:{:.1f}%;margin-left:-4px;top:2px;width:8px;height:8px;border-radius:4px;background:{};'
     'background:var(--rb-{},{})"></div></div>'
 )
+NUMBER = "white-space:nowrap"
 LEADER, OTHER = ("accent", "#0b62c4"), ("soft", "#57606a")
 
 
@@ -116,25 +119,25 @@ def _format_measure(progress: RaceProgress) -> str:
 
 def _render_standings(progress: RaceProgress) -> Markup:
     """The settings in order, each with its interval on one scale, its chance, and its runs."""
-    known = [one for one in progress.contenders if one.mean is not None]
-    if not known:
+    if all(one.mean is None for one in progress.contenders):
         return Markup("")
     listed = progress.contenders[:MAX_ROWS]
     lows = [one.low for one in listed if one.low is not None]
     highs = [one.high for one in listed if one.high is not None]
     scale = (min(lows), max(highs)) if lows and max(highs) > min(lows) else (0.0, 1.0)
     best = "chance to be best" if progress.keep == 1 else f"chance to be in the best {progress.keep}"
+    # The names once above, so that what differs stands in the rows; they may break at their underscores.
+    names = Markup(" · ").join(
+        Markup("<bdi>{}</bdi>").format(Markup("_<wbr>").join(name.split("_"))) for name in progress.axes
+    )
     heads = (
-        ("left", "setting"),
-        ("left", "score, and where it may lie"),
-        ("right", "score"),
-        ("right", best),
-        ("right", "runs"),
+        ("left", "", names),
+        ("left", "width:34%", "90% interval"),
+        ("right", "", "score"),
+        ("right", "", best),
+        ("right", "", "runs"),
     )
-    head = Markup("").join(
-        HEAD.format(side, SOFT_STYLE, "width:34%" if number == 1 else "", text)
-        for number, (side, text) in enumerate(heads)
-    )
+    head = Markup("").join(HEAD.format(side, SOFT_STYLE, width, text) for side, width, text in heads)
     rows = Markup("").join(_render_row(one, scale, is_leader=place < progress.keep) for place, one in enumerate(listed))
     rest = len(progress.contenders) - len(listed)
     more = render_small_print(f"and {rest:,} more: race.ranking() has all") if rest > 0 else Markup("")
@@ -142,29 +145,40 @@ def _render_standings(progress: RaceProgress) -> Markup:
 
 
 def _render_row(one: Contender, scale: tuple[float, float], *, is_leader: bool) -> Markup:
-    name = NAME.format("600" if is_leader and one.runs else "normal", format_setting(one.values))
+    whole = format_setting(one.values)
+    values = join_with_dots(*(shorten(_format_value(value), MAX_VALUE_LENGTH) for value in one.values.values()))
+    name = NAME.format("600" if is_leader and one.runs else "normal", whole, values)
     if one.mean is None or one.low is None or one.high is None:
-        return Markup("<tr>{}{}{}{}{}</tr>").format(
-            name, CELL.format("left", SOFT_STYLE, "no score"), CELL.format("right", "", ""), CELL.format("right", "", ""),
-            CELL.format("right", "", f"{one.failed:,} failed" if one.failed else "0"),
-        )  # fmt: skip
-    low, high = scale
-    start, middle, end = (100 * (value - low) / (high - low) for value in (one.low, one.mean, one.high))
-    token, plain = LEADER if is_leader else OTHER
-    text = f"{format_score(one.mean)}, between {format_score(one.low)} and {format_score(one.high)}"
-    track = TRACK.format(text, text, start, end - start, plain, token, plain, middle, plain, token, plain)
-    chance = "" if one.chance is None else format_chance(one.chance)
-    return Markup("<tr>{}{}{}{}{}</tr>").format(
-        name, CELL.format("left", "", track), CELL.format("right", "", format_score(one.mean)), CELL.format("right", "", chance),
-        CELL.format("right", "", f"{one.runs:,}"),
-    )  # fmt: skip
+        cells = (("left", SOFT_STYLE, "no score"), ("right", "", ""), ("right", "", ""), ("right", "", f"{one.failed:,} failed" if one.failed else "0"))  # fmt: skip
+    else:
+        low, high = scale
+        start, middle, end = (100 * (value - low) / (high - low) for value in (one.low, one.mean, one.high))
+        token, plain = LEADER if is_leader and one.runs else OTHER
+        mean, least, most = (format_score(value, high - low) for value in (one.mean, one.low, one.high))
+        text = f"{mean}, between {least} and {most}"
+        track = TRACK.format(text, text, start, end - start, plain, token, plain, middle, plain, token, plain)
+        chance = "" if one.chance is None else format_chance(one.chance)
+        cells = (
+            ("left", "", track),
+            ("right", NUMBER, mean),
+            ("right", NUMBER, chance),
+            ("right", NUMBER, f"{one.runs:,}"),
+        )
+    return Markup('<tr style="background:none">{}{}</tr>').format(
+        name, Markup("").join(CELL.format(*cell) for cell in cells)
+    )
 
 
-def format_score(value: float) -> str:
-    """A score with three digits that matter.
+def _format_value(value: Any) -> str:
+    return value if isinstance(value, str) else format_literal(value, MAX_VALUE_LENGTH)
 
-    >>> format_score(1234.5), format_score(0.98765), format_score(-1.5)
-    ('1,234', '0.988', '−1.5')
+
+def format_score(value: float, spread: float) -> str:
+    """A score with as many digits as tell scores apart that lie within a spread.
+
+    >>> format_score(1234.5, 600), format_score(0.98765, 0.2), format_score(-1.5, 4), format_score(2.0, 0)
+    ('1,234', '0.988', '−1.50', '2')
     """
-    digits = f"{abs(value):,.0f}" if abs(value) >= 100 else f"{abs(value):.3g}"
-    return f"−{digits}" if value < 0 and float(digits.replace(",", "")) else digits
+    places = 0 if spread <= 0 else min(max(2 - math.floor(math.log10(spread)), 0), 8)
+    text = f"{abs(value):,.{places}f}"
+    return f"−{text}" if value < 0 and float(text.replace(",", "")) else text
