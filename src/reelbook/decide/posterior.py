@@ -58,6 +58,10 @@ class Belief:
         best = np.argmax(self.draws(rng, draws), axis=1)
         return np.bincount(best, minlength=len(self.mean)) / draws
 
+    def best(self, allowed: ArrayLike | None = None) -> int:
+        """The setting with the highest mean, of those that are allowed."""
+        return int(np.argmax(self.mean if allowed is None else np.where(allowed, self.mean, -np.inf)))
+
     def bounds(self, share: float = 0.9) -> tuple[FloatArray, FloatArray]:
         """The interval of each true value that holds this share of its probability."""
         half = NormalDist().inv_cdf(0.5 + share / 2) * np.sqrt(np.diag(self.covariance))
