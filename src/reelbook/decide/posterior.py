@@ -17,13 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
+Ratios: TypeAlias = dict[str, Any]
 
 PRIORS = {"total": (1.0, 1.7), "pairs": (-1.2, 1.0), "left": (-1.7, 1.0), "block": (-1.0, 1.7), "mixed": (-1.5, 1.2)}
 """Logarithms of ratios, as mean and deviation: the variance of all settings, of blocks and of settings × blocks to the
@@ -32,8 +33,10 @@ LEAST_LEFT = 0.02
 """The least ratio of what is left to the main effects."""
 NOISE_SHAPE, NOISE_SCALE = 0.5, 0.005
 """Of the inverse-gamma prior of the noise's variance, where values have variance 1."""
-ROUNDS, DRAWS = 3, 32
+ROUNDS, DRAWS, BEST, NEAR = 4, 24, 8, 0.3
 """Of ratios: first from the prior, then near those that explained the data best."""
+FENCE = 3.0
+"""How many times the quartiles' distance a value may lie beyond them."""
 TINY = 1e-9
 
 
@@ -55,6 +58,10 @@ class Belief:
         best = np.argmax(self.draws(rng, draws), axis=1)
         return np.bincount(best, minlength=len(self.mean)) / draws
 
+    def best(self, allowed: ArrayLike | None = None) -> int:
+        """The setting with the highest mean, of those that are allowed."""
+        return int(np.argmax(self.mean if allowed is None else np.where(allowed, self.mean, -np.inf)))
+
     def bounds(self, share: float = 0.9) -> tuple[FloatArray, FloatArray]:
         """The interval of each true value that holds this share of its probability."""
         half = NormalDist().inv_cdf(0.5 + share / 2) * np.sqrt(np.diag(self.covariance))
@@ -71,8 +78,7 @@ def learn_values(levels: ArrayLike, setting: ArrayLike, value: ArrayLike, block:
     values, settings = np.asarray(value, float), np.asarray(setting, int)
     blocks = np.zeros(len(values), int) if block is None else np.asarray(block, int)
     good = np.isfinite(values)
-    cells = _Cells(settings[good], values[good], blocks[good])
-    return _mixed(axes, cells)
+    return _Values(settings[good], values[good], blocks[good]).belief(axes)
 
 
 def learn_pairs(
@@ -92,7 +98,7 @@ def learn_pairs(
     shares, sides = np.asarray(share, float), np.stack([np.asarray(left, int), np.asarray(right, int)])
     good = np.isfinite(shares)
     clips = None if clip_left is None or clip_right is None else np.stack([np.asarray(clip_left), clip_right])
-    belief = _mixed(axes, _Pairs(sides[:, good], shares[good], None if clips is None else clips[:, good]))
+    belief = _Pairs(sides[:, good], shares[good], None if clips is None else clips[:, good]).belief(axes)
     covariance = belief.covariance - belief.covariance.mean(axis=0)
     covariance -= covariance.mean(axis=1)[:, None]
     return Belief(belief.mean - belief.mean.mean(), covariance, belief.noise)
@@ -107,198 +113,189 @@ class _Axes:
         self.same = np.array([column[:, None] == column for column in columns], float)
         self.same = self.same.reshape(self.count, self.settings, self.settings)
 
-    def within(self, rows: IntArray) -> _Axes:
-        """The same axes for some of the settings."""
-        part = object.__new__(_Axes)
-        part.settings, part.count, part.same = len(rows), self.count, self.same[:, rows[:, None], rows]
-        return part
-
-    def covariance(self, point: FloatArray) -> FloatArray:
-        """Of the true values, in units of the noise's variance."""
-        ratios = _ratios(point)
-        main = np.exp(point[len(PRIORS) :])
-        main /= main.sum() or 1.0
-        alone = np.tensordot(main, self.same, 1)
-        roots = np.sqrt(main)
-        twice, most = np.tensordot(roots, self.same, 1) ** 2 - alone, roots.sum() ** 2 - 1
-        pairs = ratios["pairs"] if self.count > 1 else 0.0
-        left = LEAST_LEFT + ratios["left"]
-        whole = alone + left * np.eye(self.settings)
+    def covariance(self, ratio: Ratios, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Between the true values of some settings and others, in units of the noise's variance."""
+        main, same = ratio["axes"], self.same[:, rows[:, None], columns]
+        pairs, left = ratio["pairs"] * (self.count > 1), LEAST_LEFT + ratio["left"]
+        alone = np.tensordot(main, same, 1)
+        whole = alone + left * (rows[:, None] == columns)
         if pairs:
-            whole += pairs / most * twice
-        return ratios["total"] / (min(self.count, 1) + pairs + left) * whole + 10 * ratios["total"] + 1
+            roots = np.sqrt(main)
+            whole += pairs / (roots.sum() ** 2 - 1) * (np.tensordot(roots, same, 1) ** 2 - alone)
+        return ratio["total"] / (min(self.count, 1) + pairs + left) * whole + 10 * ratio["total"] + 1
 
 
-class _Cells:
-    """Observations, summed up by setting and block."""
+class _Evidence:
+    """Observations as Z: of the settings in `rows`, and of some more effects that each have a variance of their own."""
+
+    centre, scale, between = 0.0, 1.0, 1.0
+    priors: Ratios = {}
+    rows: IntArray
+    more: int
+
+    def solve(self, prior: FloatArray, ratio: Ratios) -> tuple[float, FloatArray, FloatArray, float, float]:
+        """Log-likelihood, Z'V⁻¹y and Z'WZ with V the whole covariance and W that of noise alone, noise, a value's variance."""
+        raise NotImplementedError
+
+    def ratios(self, point: FloatArray) -> Ratios:
+        """The ratios of variances that a point of a standard normal distribution stands for."""
+        middles, spreads = np.array(list((PRIORS | self.priors).values())).T
+        found = dict(zip(PRIORS, np.exp(middles + spreads * point[: len(PRIORS)]), strict=True))
+        axes = np.exp(point[len(PRIORS) :])
+        return {**found, "axes": axes / (axes.sum() or 1.0)}
+
+    def prior(self, axes: _Axes, ratio: Ratios) -> FloatArray:
+        """The covariance of all effects."""
+        seen = len(self.rows)
+        whole = np.diag(np.full(seen + self.more, ratio["block"]))
+        whole[:seen, :seen] = axes.covariance(ratio, self.rows, self.rows)
+        return whole
+
+    def belief(self, axes: _Axes) -> Belief:
+        """The mixture of what follows from each set of variances."""
+        everything, seen = np.arange(axes.settings), len(self.rows)
+        mean, covariance, noise = np.zeros(axes.settings), np.zeros((axes.settings,) * 2), 0.0
+
+        def likelihood(point: FloatArray) -> float:
+            ratio = self.ratios(point)
+            return self.solve(self.prior(axes, ratio), ratio)[0]
+
+        draws = DRAWS if seen + self.more <= 100 else DRAWS // 2
+        for point, weight in zip(*_weigh(likelihood, len(PRIORS) + axes.count, draws), strict=True):
+            ratio = self.ratios(point)
+            whole = self.prior(axes, ratio)
+            _, pull, products, variance, spread = self.solve(whole, ratio)
+            near = axes.covariance(ratio, everything, self.rows)
+            inner = np.linalg.solve(np.eye(len(whole)) + products @ whole, products)[:seen, :seen]
+            one = near @ pull[:seen]
+            rest = axes.covariance(ratio, everything, everything) - near @ inner @ near.T
+            mean, noise = mean + weight * one, noise + weight * spread
+            covariance += weight * (variance * (rest + rest.T) / 2 + self.between * np.outer(one, one))
+        covariance -= self.between * np.outer(mean, mean)
+        return Belief(self.centre + self.scale * mean, self.scale**2 * covariance, self.scale * float(np.sqrt(noise)))
+
+
+class _Values(_Evidence):
+    """Values of settings, as the means of those of one setting and one block."""
 
     def __init__(self, setting: IntArray, value: FloatArray, block: IntArray) -> None:
         order = np.lexsort((value, block, setting))
-        setting, value, block = setting[order], value[order], block[order]
-        self.centre = float(value.mean()) if len(value) else 0.0
-        spread = float(value.std()) if len(value) else 1.0
-        size = float(np.abs(value).max()) if len(value) else 1.0
-        self.scale = spread if spread > 1e-9 * size else (size or 1.0) * (1e-3 if len(value) > 1 else 1.0)
-        value = (value - self.centre) / self.scale
-        self.rows, setting = np.unique(setting, return_inverse=True)
-        blocks, block = np.unique(block, return_inverse=True)
-        self.blocks = len(blocks) if len(blocks) > 1 else 0
-        cells, place = np.unique(np.stack([setting, block]), axis=1, return_inverse=True)
-        self.times = np.bincount(place.ravel(), minlength=cells.shape[1]).astype(float)
-        self.mean = np.bincount(place.ravel(), value, cells.shape[1]) / self.times
-        self.within = float(((value - self.mean[place.ravel()]) ** 2).sum()) if len(value) else 0.0
-        self.count, self.repeated = len(value), bool(self.blocks) and len(value) > cells.shape[1]
-        self.incidence = np.zeros((cells.shape[1], len(self.rows) + self.blocks))
-        at = np.arange(cells.shape[1])
-        self.incidence[at, cells[0]] = 1
-        if self.blocks:
-            self.incidence[at, len(self.rows) + cells[1]] = 1
-        self._sums: dict[bool, tuple[FloatArray, FloatArray, float, float]] = {}
+        self.rows, setting = np.unique(setting[order], return_inverse=True)
+        blocks, block = np.unique(block[order], return_inverse=True)
+        value = self._standard(value[order])
+        cells, place = np.unique(setting * max(len(blocks), 1) + block, return_inverse=True)
+        self.setting, self.block = np.divmod(cells, max(len(blocks), 1))
+        self.more = len(blocks) if len(blocks) > 1 else 0
+        self.times = np.bincount(place, minlength=len(cells)).astype(float)
+        self.mean = np.bincount(place, value, len(cells)) / self.times
+        self.within = float(((value - self.mean[place]) ** 2).sum())
+        self.count, self.repeated = len(value), self.more > 0 and len(value) > len(cells)
 
-    def noise(self, ratios: dict[str, float]) -> float:
-        """The variance of one value of one setting, in units of the noise's."""
-        return 1.0 + (ratios["mixed"] if self.repeated else 0.0)
+    def _standard(self, value: FloatArray) -> FloatArray:
+        """Values with mean 0 and variance 1, those beyond the outer fences put there."""
+        if not len(value):
+            return value
+        low, high = np.quantile(value, [0.25, 0.75])
+        if high > low:
+            value = np.clip(value, low - FENCE * (high - low), high + FENCE * (high - low))
+        size = float(np.abs(value).max()) or 1.0
+        self.centre, self.scale = float(value.mean()), float(value.std())
+        if self.scale < TINY * size:
+            self.scale = size if len(value) == 1 else size / 1000
+        return (value - self.centre) / self.scale
 
-    def sums(self, mixed: float) -> tuple[FloatArray, FloatArray, float, float]:
-        """Z'V⁻¹Z, Z'V⁻¹y, y'V⁻¹y and log|V|, for the variance V of a cell's mean round its setting and block."""
-        if mixed == 0 and False in self._sums:
-            return self._sums[False]
+    def solve(self, prior: FloatArray, ratio: Ratios) -> tuple[float, FloatArray, FloatArray, float, float]:
+        """The same, the noise's variance integrated out."""
+        mixed = ratio["mixed"] if self.repeated else 0.0
         weight = 1 / (mixed + 1 / self.times)
-        weighted = self.incidence * weight[:, None]
-        result = (
-            self.incidence.T @ weighted,
-            weighted.T @ self.mean,
-            float(weight @ self.mean**2) + self.within,
-            float(-np.log(weight).sum()),
-        )
-        if mixed == 0:
-            self._sums[False] = result
-        return result
-
-    def solve(self, axes: _Axes, point: FloatArray) -> tuple[float, FloatArray, FloatArray, float]:
-        """Log-likelihood, Z'V⁻¹y and Z'V⁻¹Z of the values' whole covariance V, and the noise's variance."""
-        ratios, seen = _ratios(point), len(self.rows)
-        prior = np.zeros((seen + self.blocks,) * 2)
-        prior[:seen, :seen] = axes.covariance(point)
-        prior[seen:, seen:] = ratios["block"] * np.eye(self.blocks)
-        root = np.linalg.cholesky(prior)
-        products, sums, square, logarithm = self.sums(ratios["mixed"] if self.repeated else 0.0)
-        inner = np.linalg.cholesky(np.eye(len(root)) + root.T @ products @ root)
-        half = np.linalg.solve(inner, root.T)
-        left, right = half @ sums, half @ products
-        rest = NOISE_SCALE + max(square - left @ left, 0.0) / 2
-        shape = NOISE_SHAPE + self.count / 2
-        likelihood = -np.log(np.diag(inner)).sum() - logarithm / 2 - shape * np.log(rest)
-        return likelihood, sums - right.T @ left, products - right.T @ right, rest / max(shape - 1, 0.5)
+        products, sums = np.zeros_like(prior), np.zeros(len(prior))
+        places = [self.setting] + [len(self.rows) + self.block] * (self.more > 0)
+        for one in places:
+            np.add.at(sums, one, weight * self.mean)
+            for other in places:
+                np.add.at(products, (one, other), weight)
+        inner = np.eye(len(prior)) + products @ prior
+        pull = np.linalg.solve(inner, sums)
+        square = float(weight @ self.mean**2) + self.within - sums @ prior @ pull
+        rest, shape = NOISE_SCALE + max(square, 0.0) / 2, NOISE_SHAPE + self.count / 2
+        likelihood = (np.log(weight).sum() - np.linalg.slogdet(inner)[1]) / 2 - shape * np.log(rest)
+        variance = rest / max(shape - 1, 0.5)
+        return likelihood, pull, products, variance, variance * (1 + mixed)
 
 
-class _Pairs:
-    """Judgements of pairs of clips."""
+class _Pairs(_Evidence):
+    """Judgements of pairs of clips, whose scale is known to nobody: it is no reason to doubt who is first."""
 
-    centre, scale = 0.0, 1.0
+    between = 0.0
+    priors = {"total": (1.4, 0.8)}
 
     def __init__(self, sides: IntArray, shares: FloatArray, clips: IntArray | None) -> None:
-        order = np.lexsort((shares, *(() if clips is None else clips[::-1]), *sides[::-1]))
-        self.shares, sides = shares[order], sides[:, order]
-        self.rows, place = np.unique(sides, return_inverse=True)
-        place = place.reshape(sides.shape)
-        at, parts = np.arange(len(self.shares)), [(place, len(self.rows))]
-        if clips is not None:
-            those, number = np.unique(clips[:, order], return_inverse=True)
-            parts.append((number.reshape(sides.shape), len(those)))
-        self.design = np.concatenate([np.zeros((len(at), count)) for _, count in parts], axis=1)
-        start = 0
-        for numbers, count in parts:
-            np.add.at(self.design, (at, start + numbers[0]), 1.0)
-            np.add.at(self.design, (at, start + numbers[1]), -1.0)
-            start += count
+        order = np.lexsort((shares, *(() if clips is None else clips), *sides))
+        self.shares, at = shares[order], np.arange(len(shares))[:, None]
+        self.rows, place = np.unique(sides[:, order], return_inverse=True)
+        those, clip = np.unique(sides[:, :0] if clips is None else clips[:, order], return_inverse=True)
+        self.more = len(those)
+        self.design = np.zeros((len(shares), len(self.rows) + self.more))
+        self.pull = np.zeros(self.design.shape[1])
+        np.add.at(self.design, (at, place.reshape(sides.shape).T), [1.0, -1.0])
+        if self.more:
+            np.add.at(self.design, (at, len(self.rows) + clip.reshape(sides.shape).T), [1.0, -1.0])
 
-    def noise(self, ratios: dict[str, float]) -> float:
-        """The variance of one side of a judgement."""
-        return np.pi**2 / 6 + ratios["block"]
-
-    def solve(self, axes: _Axes, point: FloatArray) -> tuple[float, FloatArray, FloatArray, float]:
-        """The same for judgements, at the most probable true values; their noise has the variance 1."""
-        seen, whole = len(self.rows), self.design.shape[1]
-        prior = np.zeros((whole, whole))
-        prior[:seen, :seen] = axes.covariance(point)
-        prior[seen:, seen:] = _ratios(point)["block"] * np.eye(whole - seen)
-        root = np.linalg.cholesky(prior)
-        design = self.design @ root
-        spot, inner = np.zeros(whole), np.eye(whole)
+    def solve(self, prior: FloatArray, ratio: Ratios) -> tuple[float, FloatArray, FloatArray, float, float]:
+        """The same, at the most probable effects, by Newton's steps."""
+        pull, inner, products = self.pull, np.eye(len(prior)), np.zeros_like(prior)
+        through = self.design @ prior
         for _ in range(30):
-            chance = 1 / (1 + np.exp(-design @ spot))
-            inner = np.eye(whole) + design.T @ (design * (chance * (1 - chance))[:, None])
-            step = np.linalg.solve(inner, design.T @ (self.shares - chance) - spot)
-            spot += step * min(1.0, 5.0 / (np.abs(design @ step).max(initial=0.0) + TINY))
-            if np.abs(step).max(initial=0.0) < 1e-4:
+            lead = through @ pull
+            chance = 1 / (1 + np.exp(-lead))
+            products = (self.design * (chance * (1 - chance))[:, None]).T @ self.design
+            inner = np.eye(len(prior)) + products @ prior
+            step = np.linalg.solve(inner, products @ (prior @ pull) + self.design.T @ (self.shares - chance)) - pull
+            longest = np.abs(through @ step).max(initial=0.0)
+            pull = pull + step * min(1.0, 4.0 / (longest + TINY))
+            if longest < 1e-2:
                 break
-        lead = design @ spot
+        lead, self.pull = through @ pull, pull
         likelihood = -(np.logaddexp(0, -lead) @ self.shares + np.logaddexp(0, lead) @ (1 - self.shares))
-        likelihood -= spot @ spot / 2 + np.linalg.slogdet(inner)[1] / 2
-        chance = 1 / (1 + np.exp(-lead))
-        products = self.design.T @ (self.design * (chance * (1 - chance))[:, None])
-        part = products @ root
-        return likelihood, self.design.T @ (self.shares - chance), products - part @ np.linalg.solve(inner, part.T), 1.0
+        likelihood -= (pull @ prior @ pull + np.linalg.slogdet(inner)[1]) / 2
+        return likelihood, pull, products, 1.0, np.pi**2 / 6 + ratio["block"]
 
 
-def _mixed(axes: _Axes, cells: _Cells | _Pairs) -> Belief:
-    part = axes.within(cells.rows)
-    points, weights = _weigh(lambda point: cells.solve(part, point)[0], len(PRIORS) + axes.count)
-    mean, covariance, noise = np.zeros(axes.settings), np.zeros((axes.settings,) * 2), 0.0
-    for point, weight in zip(points, weights, strict=True):
-        _, pull, products, variance = cells.solve(part, point)
-        prior = axes.covariance(point)
-        near = prior[:, cells.rows]
-        seen = len(cells.rows)
-        one = near @ pull[:seen]
-        mean += weight * one
-        covariance += weight * (variance * (prior - near @ products[:seen, :seen] @ near.T) + np.outer(one, one))
-        noise += weight * variance * cells.noise(_ratios(point))
-    covariance -= np.outer(mean, mean)
-    return Belief(cells.centre + cells.scale * mean, cells.scale**2 * covariance, cells.scale * float(np.sqrt(noise)))
-
-
-def _ratios(point: FloatArray) -> dict[str, float]:
-    return {
-        name: float(np.exp(middle + spread * z))
-        for (name, (middle, spread)), z in zip(PRIORS.items(), point, strict=False)
-    }
-
-
-def _weigh(likelihood: Callable[[FloatArray], float], size: int) -> tuple[FloatArray, FloatArray]:
+def _weigh(likelihood: Callable[[FloatArray], float], size: int, draws: int) -> tuple[FloatArray, FloatArray]:
     """Points of a standard normal prior with their weights afterwards, by importance sampling in a few rounds."""
     rng = np.random.default_rng(size)
     fits = [(np.zeros(size), np.eye(size))]
     points, values = np.zeros((0, size)), np.zeros(0)
     for _ in range(ROUNDS):
         middle, root = fits[-1]
-        fresh = middle + rng.standard_normal((DRAWS, size)) @ root.T
+        fresh = middle + rng.standard_normal((draws, size)) @ root.T
         points = np.concatenate([points, fresh])
         values = np.concatenate([values, [likelihood(point) for point in fresh]])
-        proposed = np.logaddexp.reduce([_log_normal(points, *fit) for fit in fits], axis=0)
+        proposed = np.logaddexp.reduce([_log_normal(points, *fit) for fit in fits], axis=0) - np.log(len(fits))
         logarithms = values + _log_normal(points, *fits[0]) - proposed
-        weights = np.exp(logarithms - logarithms.max())
-        weights /= weights.sum()
-        tempered = np.exp((logarithms - logarithms.max()) / 2)
-        tempered /= tempered.sum()
-        middle = tempered @ points
-        spread = (points - middle).T @ ((points - middle) * tempered[:, None]) + 0.1 * np.eye(size)
+        logarithms -= logarithms.max()
+        for power in (1.0, 0.5, 0.25, 0.125, 0.06):
+            weights = np.exp(power * logarithms) / np.exp(power * logarithms).sum()
+            if 1 / (weights**2).sum() > size:
+                break
+        middle = weights @ points
+        spread = (points - middle).T @ ((points - middle) * weights[:, None]) + NEAR * np.eye(size)
         fits.append((middle, np.linalg.cholesky(spread)))
-    best = np.argsort(-weights, kind="stable")[:16]
-    return points[best], weights[best] / weights[best].sum()
+    best = np.argsort(-logarithms, kind="stable")[:BEST]
+    weights = np.exp(logarithms[best])
+    return points[best], weights / weights.sum()
 
 
 def _log_normal(points: FloatArray, middle: FloatArray, root: FloatArray) -> FloatArray:
     """The logarithm of a normal density, a constant left out."""
     steps = np.linalg.solve(root, (points - middle).T)
-    return -(steps**2).sum(axis=0) / 2 - np.log(np.diag(root)).sum()
+    return np.asarray(-(steps**2).sum(axis=0) / 2 - np.log(np.diag(root)).sum())
 
 
 def _root(covariance: FloatArray) -> FloatArray:
     """A matrix whose product with its transpose is the covariance."""
     sizes, directions = np.linalg.eigh(covariance)
-    return directions * np.sqrt(np.maximum(sizes, 0))
+    return np.asarray(directions * np.sqrt(np.maximum(sizes, 0)))
 
 
 def choose(
