@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pandas as pd
 import pytest
 
 import reelbook as rb
+from reelbook.decide.agreement import compute_alpha
 from reelbook.decide.judged_clips import find_clips
+from reelbook.decide.ranking import COLUMNS
 from reelbook.decide.ratings import Ratings
+from tests.decide.judged_worlds import make_table
 from tests.storage.made import Made
-
-
-def make_table(clips: int, prompts: int = 1) -> pd.DataFrame:
-    """A table of runs as a sweep gives it, whose axes are the frames and the prompt."""
-    rows = [(f"prompt {place % prompts}", 9 + 8 * (place // prompts)) for place in range(clips)]
-    table = pd.DataFrame(rows, columns=["prompt", "num_frames"], index=pd.RangeIndex(clips, name="run"))
-    table.attrs["reelbook"] = {"axes": ["prompt", "num_frames"]}
-    return table
 
 
 def rate(made: Made, clips: int = 6, *, prompts: int = 1, rater: str = "ana", kind: str = "pairs") -> Ratings:
     """The ratings of a table whose clips are named by their rows."""
-    table = make_table(clips, prompts)
+    return rate_table(made, make_table(clips, prompts), rater=rater, kind=kind)
+
+
+def rate_table(made: Made, table: pd.DataFrame, *, rater: str = "ana", kind: str = "pairs") -> Ratings:
     found = find_clips(table, [f"clip {row}" for row in table.index])
     return Ratings(table, found, made.library.judgements, question="Which is calmer?", rater=rater, kind=kind)
 
@@ -38,13 +39,221 @@ def test_an_answer_is_a_row_of_the_library(made: Made) -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "answer"), [(0, 0, "left"), (0, 99, "left"), (0, 1, "up"), (True, 1, "left"), ("0", 1, "left")]
+    ("call", "words"),
+    [
+        (lambda one: one.judge(0, 0, "left"), "Rows 0 and 0 are the same clip"),
+        (lambda one: one.judge(0, 99, "left"), "no clip in row 99"),
+        (lambda one: one.judge(True, 1, "left"), "no clip in row True"),
+        (lambda one: one.judge("0", 1, "left"), "no clip in row '0'"),
+        (lambda one: one.judge(0, 1, "up"), "one of left, right, tie, bad, skip"),
+        (lambda one: one.judge(0, 1, ["left"]), "one of left, right, tie, bad, skip"),
+        (lambda one: one.judge(0, 1, "left", seconds=-1), "a number from 0"),
+        (lambda one: one.judge(0, 1, "left", seconds="soon"), "a number from 0"),
+        (lambda one: one.rate(0, 0), "from 1 to 5, or None, not 0"),
+        (lambda one: one.rate(0, 2.5), "from 1 to 5, or None, not 2.5"),
+        (lambda one: one.keep(0, "yes"), "True, False or None, not 'yes'"),
+        (lambda one: one.ranking(by="rater"), "no column 'rater' to rank by.*agreement"),
+        (lambda one: one.ranking(by="prompt"), "prompt has the same value in all clips.*num_frames, guidance"),
+        (lambda one: one.ranking(by=3), "no column 3 to rank by"),
+    ],
 )
-def test_an_impossible_answer_is_refused_in_words(made: Made, left: int, right: int, answer: str) -> None:
-    """A row twice, a row that is not there, an answer that means nothing; and nothing is stored."""
+def test_an_impossible_call_is_refused_in_words(made: Made, call: Any, words: str) -> None:
+    """It says what is possible; and nothing is stored."""
     ratings = rate(made)
 
-    with pytest.raises(rb.InvalidInput, match=r"same clip|no clip in row|is one of left, right, tie, bad, skip"):
-        ratings.judge(left, right, answer)
+    with pytest.raises(rb.InvalidInput, match=words):
+        call(ratings)
 
     assert ratings.frame.empty
+
+
+def test_numbers_of_numpy_are_numbers(made: Made) -> None:
+    """As a row of a table has them."""
+    ratings = rate(made)
+
+    ratings.judge(np.int64(0), np.int64(1), "left")  # type: ignore[arg-type]  # As a table has them.
+    ratings.rate(np.int64(0), np.int64(3))  # type: ignore[arg-type]
+    ratings.keep(np.int64(0), np.bool_(True))  # type: ignore[arg-type]
+
+    assert ratings.frame["answer"].tolist() == ["left", "3", "keep"]
+
+
+def test_two_raters_share_one_ranking(made: Made) -> None:
+    """Whatever order they judge in; the better row is first."""
+    for rater in ("ana", "ben"):
+        ratings = rate(made, rater=rater)
+        for _ in range(12):
+            pair = ratings.next_pair()
+            assert pair is not None
+            ratings.judge(*pair, "left" if pair.left > pair.right else "right")
+
+    ranking = ratings.ranking()
+
+    assert tuple(ranking.columns) == COLUMNS
+    assert (ranking.index[0], ranking.index[-1]) == (5, 0)
+    assert (str(ratings.counts), ratings.counts.mine) == ("24 judgements of 6 clips by 2 people", 12)
+    assert ratings.agreement().alpha == 1.0
+    assert ratings.ranking(by="num_frames").index.tolist()[0] in (1, 3)
+
+
+def test_the_ranking_of_an_axis_counts_what_differs(made: Made) -> None:
+    """Pairs of equal values say nothing about them."""
+    ratings = rate(made, 8)
+    for left, right, answer in ((0, 4, "left"), (4, 1, "right"), (2, 6, "tie"), (3, 7, "right")):
+        ratings.judge(left, right, answer)
+
+    ranking = ratings.ranking(by="guidance").sort_index()
+
+    assert ranking["judgements"].tolist() == [4, 4]
+    assert ranking["wins"].tolist() == [2, 1]
+    assert ranking.index.name == "guidance"
+    assert ratings.ranking(by="num_frames")["judgements"].tolist() == [1, 1]
+
+
+def test_undo_goes_back_one_answer_at_a_time(made: Made) -> None:
+    """Of this rater only, of whatever kind; the ranking forgets it, too."""
+    ratings, other = rate(made), rate(made, rater="ben")
+    ratings.judge(0, 1, "left")
+    other.judge(0, 1, "right")
+    ratings.rate(2, 5)
+
+    answers = [(ratings.undo(), len(ratings.frame)) for _ in range(3)]
+
+    assert answers == [(True, 2), (True, 1), (False, 1)]
+    assert ratings.ranking().index.tolist() == [1, 0]
+
+
+def test_the_table_gets_columns(made: Made) -> None:
+    """Ratings of the ranked rows, the mean of stars, and what most want to keep; both bad counts against both."""
+    ana, ben = rate(made, kind="stars"), rate(made, rater="ben", kind="keep")
+    ana.judge(0, 1, "left")
+    ana.judge(2, 3, "bad")
+    ana.rate(0, 2)
+    ana.rate(0, 5)
+    ben.rate(0, 4)
+    ben.rate(1, 3)
+    ben.rate(1, None)
+    for row, wanted in ((0, True), (1, False), (2, True), (4, True), (4, None)):
+        ben.keep(row, wanted)
+
+    table = ben.table
+
+    assert table["wins"].tolist()[:3] == [1, 0, pd.NA]
+    assert table["stars"].isna().tolist() == [False, True, True, True, True, True]
+    assert table["stars"][0] == 4.5
+    assert table["keep"].tolist() == [True, False, pd.NA, False, pd.NA, pd.NA]
+    assert table["rating"][0] == -table["rating"][1] > 0
+    assert (table["rating_low"][0] < table["rating"][0] < table["rating_high"][0]) is np.True_
+    assert list(rate_table(made, table).table.columns) == list(table.columns)
+
+
+def test_a_column_of_the_users_own_stays(made: Made) -> None:
+    """Theirs keeps its name, and the one of the judgements gets another."""
+    table = make_table(3).assign(stars=["a", "b", "c"])
+    ratings = rate_table(made, table)
+    ratings.rate(0, 5)
+
+    assert ratings.table["stars"].tolist() == ["a", "b", "c"]
+    assert ratings.table["judged_stars"].tolist()[0] == 5
+
+
+def test_only_what_is_about_this_table_counts(made: Made) -> None:
+    """A part of it has the judgements among its own rows, by their own numbers."""
+    whole = rate(made)
+    whole.judge(0, 1, "left")
+    whole.judge(4, 5, "left")
+    table = make_table(6).loc[[4, 5]]
+
+    part = rate_table(made, table)
+
+    assert part.frame[["left", "right"]].to_numpy().tolist() == [[4, 5]]
+
+
+def test_rows_of_one_clip_are_one(made: Made) -> None:
+    """A run that is in the table twice is asked about once, and both rows have its rating."""
+    table = make_table(3)
+    ratings = Ratings(
+        table, find_clips(table, ["clip a", "clip b", "clip a"]), made.library.judgements,
+        question="Which?", rater="ana", kind="pairs",
+    )  # fmt: skip
+    ratings.judge(2, 1, "left")
+
+    assert ratings.rows == (0, 1)
+    assert ratings.table["wins"].tolist() == [1, 0, 1]
+    with pytest.raises(rb.InvalidInput, match="same clip"):
+        ratings.judge(0, 2, "left")
+
+
+def test_agreement_on_single_clips(made: Made) -> None:
+    """Ordinal for stars: values of the published example of four observers; the latest answer of each counts."""
+    rows = ("12332141", "12332241", ".3332342", "12332441")
+    for rater, values in zip("abcd", rows, strict=True):
+        ratings = rate(made, 8, rater=rater, kind="stars")
+        ratings.rate(0, 5)
+        ratings.rate(0, None)
+        for row, value in enumerate(values):
+            if value != ".":
+                ratings.rate(row, int(value))
+    units = [[int(value) - 1 for value in unit if value != "."] for unit in zip(*rows, strict=True)]
+
+    assert ratings.agreement().alpha == compute_alpha(units, 5, level="ordinal")
+    assert rate(made, kind="keep").agreement().alpha is None
+
+
+def test_stars_are_asked_for_every_clip_once(made: Made) -> None:
+    """And then nothing more; a withdrawn one is asked again."""
+    ratings, asked = rate(made, kind="stars"), list[int]()
+    while (row := ratings.next_row()) is not None:
+        asked.append(row)
+        ratings.rate(row, 3)
+    ratings.rate(4, None)
+
+    assert sorted(asked) == list(range(6))
+    assert ratings.next_row() == 4
+
+
+@pytest.mark.parametrize("index", [["a", "b"], [0, 0], [0.5, 1.5]])
+def test_a_table_needs_row_numbers(index: list[Any]) -> None:
+    """Answers name rows by their numbers."""
+    with pytest.raises(rb.InvalidInput, match="reset_index"):
+        find_clips(make_table(2).set_axis(index), ["clip a", "clip b"])
+
+
+def test_axes_are_found_in_a_table_that_lost_its_notes() -> None:
+    """A table from a file knows its inputs; what only repeats a setting is no axis."""
+    table = pd.DataFrame(
+        {
+            "prompt": ["a", "a", "b"], "seed": [1, 2, 3], "num_frames": [9, 17, 9], "credits": [1, 2, 3],
+            "input_json": ['{"prompt": "a", "seed": 1, "num_frames": 9}', "{}", None],
+        }
+    )  # fmt: skip
+
+    clips = find_clips(table, ["x", "y", "z"])
+
+    assert clips.axes == ("num_frames",)
+    assert clips.values == ((9, 17),)
+    assert clips.content.tolist() == [0, 0, 1]
+
+
+def test_it_prints_what_was_judged_and_what_that_says(made: Made) -> None:
+    """In a terminal, and until a card takes its place."""
+    ratings = rate(made)
+
+    assert repr(ratings) == (
+        "<ratings: 'Which is calmer?', 0 judgements of 6 clips by nobody yet>\n"
+        "No pair has been decided yet, so nothing is ranked."
+    )
+
+
+def test_stars_and_what_to_keep_are_summed_up(made: Made) -> None:
+    """In a sentence each."""
+    stars, keep = rate(made, kind="stars"), rate(made, kind="keep")
+    before = (stars.advice, keep.advice)
+    for row, given in ((0, 5), (1, 3), (2, None)):
+        stars.rate(row, given)
+    for row, wanted in ((0, True), (1, False), (2, None)):
+        keep.keep(row, wanted)
+
+    assert before == (("No clip has stars yet.",), ("0 to keep, 0 to reject, 6 undecided.",))
+    assert stars.advice == ("Row 0 has the most stars, 5.0 on average. 4 clips without stars so far.",)
+    assert keep.advice == ("1 to keep, 1 to reject, 4 undecided.",)

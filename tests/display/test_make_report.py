@@ -21,6 +21,8 @@ import pytest
 
 import reelbook as rb
 from reelbook.api import table_accessor
+from reelbook.decide.judged_clips import find_clips
+from reelbook.decide.ratings import Ratings
 from reelbook.display import run_progress
 from reelbook.display.formatting import format_size
 from reelbook.display.report import report_media, report_progress
@@ -36,6 +38,7 @@ from tests.clips import film
 from tests.display.stand_in import Read
 from tests.hostile import TEXTS
 from tests.numbered import kind_of, numbered_clip
+from tests.storage.made import Made
 from tests.support import examples, png
 
 assert table_accessor.MEASURES  # The import hangs `table.reel` into pandas.
@@ -575,3 +578,47 @@ def test_a_report_is_shown_as_a_link_and_is_a_path(tmp_path: Path, monkeypatch: 
     assert 'href="./whole/index.html"' in (LinkedPath(tmp_path / "whole")._repr_html_() or "")
     assert elsewhere._repr_html_() is None
     assert (page, str(page), page.suffix) == (Path("boats & <b>.html"), "boats & <b>.html", ".html")
+
+
+class TestJudgements:
+    """What people have judged, in a report."""
+
+    def rate(self, table: pd.DataFrame, made: Made, question: str) -> Ratings:
+        clips = find_clips(table, table["request_id"].tolist())
+        return Ratings(table, clips, made.library.judgements, question=question, rater="Ana Example", kind="pairs")
+
+    def test_the_ranking_is_in_the_page(self, clips: list[str], tmp_path: Path) -> None:
+        """With its question, intervals and what it says; without the names of people."""
+        table = table_of(clips[:3], num_frames=[9, 17, 25])
+        made = Made(tmp_path / "library")
+        ratings = self.rate(table, made, "Which <script>alert(1)</script>?")
+        for left, right in [(2, 0), (2, 1), (1, 0), (0, 1)] * 6:
+            ratings.judge(left, right, "left")
+
+        page = page_of(table, tmp_path, ratings=[ratings])
+        made.close()
+
+        part = page[page.index('<section id="ratings"') : page.index('<section id="costs"')]
+        assert "Which &lt;script&gt;alert(1)&lt;/script&gt;?" in part
+        assert "24 judgements of 3 clips by 1 person" in part
+        assert "Settled: Row 2 is the best" in part
+        assert re.findall(r'<th scope="row">(.)</th><td><bdi>num_frames (\d+)', part) == [
+            ("2", "25"),
+            ("1", "17"),
+            ("0", "9"),
+        ]
+        assert "12 of 12 won" in part
+        assert "Ana Example" not in page
+
+    def test_without_judgements_it_says_so(self, clips: list[str], tmp_path: Path) -> None:
+        """And a page without ratings has no such part."""
+        table = table_of(clips[:2])
+        made = Made(tmp_path / "library")
+
+        page, plain = page_of(table, tmp_path, ratings=self.rate(table, made, "Which?")), page_of(table, tmp_path)
+        made.close()
+
+        assert "No pair has been decided yet" in page
+        assert 'id="ratings"' not in plain
+        with pytest.raises(ReelbookError, match=r"those of rb\.judge\(table\), or a list of them, and not str"):
+            page_of(table, tmp_path, ratings="good")

@@ -88,7 +88,7 @@ def find_clips(table: pd.DataFrame, keys: Sequence[str | None]) -> Clips:
         tuple(int(labels[place]) for place in chosen),
         {int(labels[place]): numbers[str(keys[place])] for place in places},
         _number_rows([_get_values(table, name, chosen) for name in _find_content(table)], len(chosen)),
-        np.array([_number(values) for values in settings], dtype=np.int64).reshape(len(axes), -1).T,
+        np.array([_number(values) for values in settings], dtype=np.int64).reshape(len(axes), len(chosen)).T,
         tuple(axes),
         tuple(tuple(dict.fromkeys(values)) for values in settings),
     )

@@ -25,7 +25,7 @@ AXIS_SD, PAIR_SD, CLIP_SD, ALONE_SD = 0.8, 0.4, 0.6, 1.2
 """Standard deviations of strengths before any answer: of an axis, of two together, of a clip; of a clip without axes."""
 NEWTON_STEPS, NEWTON_ENOUGH = 12, 1e-4
 DRAWS = 64
-MIN_INTEREST = 0.15
+MIN_INTEREST = 0.05
 """The interest in a clip that is never among the best, beside 1 for one that always is."""
 SKIPPED_FOR = 8
 """A skipped pair is not asked again within so many answers, if there is another."""
@@ -85,10 +85,12 @@ def make_prior(clips: Clips, chosen: IntArray | None = None) -> FloatArray:
     return total
 
 
-def learn_strengths(prior: Prior, left: IntArray, right: IntArray, share: FloatArray) -> Strengths:
-    """The posterior of the strengths after these answers, by Newton's method."""
+def learn_strengths(
+    prior: Prior, left: IntArray, right: IntArray, share: FloatArray, *, start: FloatArray | None = None
+) -> Strengths:  # fmt: skip
+    """The posterior of the strengths after these answers, by Newton's method; `start` is a mean that may be near."""
     count = len(prior.covariance)
-    mean = np.zeros(count)
+    mean = np.zeros(count) if start is None else start
     if not len(left):
         return Strengths(mean, prior.covariance)
     precision = prior.precision
@@ -109,6 +111,8 @@ class PairChooser:
     def __init__(self, clips: Clips) -> None:
         self._clips = clips
         self._prior: Prior | None = None
+        self._last: FloatArray | None = None
+        """The mean of the strengths of all clips at the last choice, from which the next one is near."""
 
     def choose(self, compared: Sequence[Comparison], *, name: str) -> Pair | None:
         """The next pair of a rater; None if nothing is left to ask. `name` is of rater and question, and seeds it."""
@@ -127,10 +131,8 @@ class PairChooser:
 
     def _learn(self, chosen: IntArray, compared: Sequence[Comparison]) -> Strengths:
         """What the answers tell about the strengths of the chosen clips."""
-        if len(chosen) == len(self._clips):
-            self._prior = prior = self._prior or Prior(make_prior(self._clips))
-        else:
-            prior = Prior(make_prior(self._clips, chosen))
+        is_all = len(chosen) == len(self._clips)
+        prior = (self._prior if is_all else None) or Prior(make_prior(self._clips, chosen))
         places = {int(clip): place for place, clip in enumerate(chosen)}
         known = [
             (places[one.left], places[one.right], one.share)
@@ -138,7 +140,11 @@ class PairChooser:
             if one.share is not None and one.left in places and one.right in places
         ]
         left, right = (np.array([one[side] for one in known], dtype=np.int64) for side in (0, 1))
-        return learn_strengths(prior, left, right, np.array([one[2] for one in known], dtype=np.float64))
+        share = np.array([one[2] for one in known], dtype=np.float64)
+        strengths = learn_strengths(prior, left, right, share, start=self._last if is_all else None)
+        if is_all:
+            self._prior, self._last = prior, strengths.mean
+        return strengths
 
 
 def choose_row(clips: Clips, judged: Sequence[int], *, later: Sequence[int] = (), name: str) -> int | None:

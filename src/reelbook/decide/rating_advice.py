@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -55,6 +55,25 @@ def advise(clips: Clips, pairs: Pairs, raters: Sequence[str] | None = None) -> A
     )
     about = () if raters is None else _describe_raters(decided, strengths, np.array(raters, dtype=object))
     return Advice((*first, *about))
+
+
+def describe_stars(clips: Clips, stars: Mapping[str, Sequence[int]]) -> Advice:
+    """The clip with the most stars, and how many have none; `stars` are those of each clip that has some."""
+    if not stars:
+        return Advice(("No clip has stars yet.",))
+    means = {key: sum(given) / len(given) for key, given in stars.items()}
+    best = max(means.values())
+    rows = [str(clips.rows[clips.by_key[key]]) for key, mean in means.items() if mean == best]
+    named = f"Row {rows[0]} has" if len(rows) == 1 else f"{len(rows):,} rows have"
+    missing = len(clips) - len(means)
+    left = f" {format_count(missing, 'clip')} without stars so far." if missing else ""
+    return Advice((f"{named} the most stars, {best:.1f} on average.{left}",))
+
+
+def describe_votes(clips: Clips, votes: Mapping[str, int]) -> Advice:
+    """How many clips most people want to keep; `votes` are those for it less those against."""
+    kept, rejected = (sum(sign * vote > 0 for vote in votes.values()) for sign in (1, -1))
+    return Advice((f"{kept:,} to keep, {rejected:,} to reject, {len(clips) - kept - rejected:,} undecided.",))
 
 
 def estimate_more(strengths: Strengths, prior: FloatArray, chances: FloatArray, judged: int) -> tuple[float, float]:

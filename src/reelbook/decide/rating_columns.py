@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..storage.judgements import Answer, Judgement, Kind
@@ -34,16 +34,9 @@ def add_rating_columns(
         for name, column in zip(COLUMNS, ("score", "low", "high", "wins", "judgements"), strict=False):
             for row, value in ranking[column].items():
                 by_clip[name][places[int(str(row))]] = value
-    stars: dict[str, list[int]] = {}
-    votes: Counter[str] = Counter({key: -count for key, count in bad.items()})
-    for one in latest:
-        if one.kind == Kind.STARS and one.answer != Answer.NONE:
-            stars.setdefault(one.first, []).append(int(one.answer))
-        elif one.kind == Kind.KEEP and one.answer != Answer.NONE:
-            votes[one.first] += 1 if one.answer == Answer.KEEP else -1
-    for key, given in stars.items():
+    for key, given in collect_stars(latest).items():
         by_clip["stars"][clips.by_key[key]] = sum(given) / len(given)
-    for key, vote in votes.items():
+    for key, vote in count_votes(latest, bad).items():
         by_clip["keep"][clips.by_key[key]] = None if not vote else vote > 0
     kinds = {"wins": "integer", "judgements": "integer", "keep": "boolean"}
     rows = [clips.by_row.get(int(label)) for label in table.index]
@@ -58,3 +51,21 @@ def add_rating_columns(
     result = table.assign(**columns)
     result.attrs[NOTE] = sorted({*earlier, *(name for name in names.values() if not name.startswith(PREFIX))})
     return result
+
+
+def collect_stars(latest: Iterable[Judgement]) -> dict[str, list[int]]:
+    """The stars of each clip that has some."""
+    stars: dict[str, list[int]] = {}
+    for one in latest:
+        if one.kind == Kind.STARS and one.answer != Answer.NONE:
+            stars.setdefault(one.first, []).append(int(one.answer))
+    return stars
+
+
+def count_votes(latest: Iterable[Judgement], bad: Mapping[str, int]) -> dict[str, int]:
+    """The answers to keep each clip less those against; a pair of which both are bad counts against both."""
+    votes = Counter({key: -count for key, count in bad.items()})
+    for one in latest:
+        if one.kind == Kind.KEEP and one.answer != Answer.NONE:
+            votes[one.first] += 1 if one.answer == Answer.KEEP else -1
+    return dict(votes)

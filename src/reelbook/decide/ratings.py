@@ -16,8 +16,8 @@ from .agreement import Agreement, measure_agreement
 from .judged_clips import Clips, find_axes, number_levels, usage_error
 from .pairs import Comparison, Pair, PairChooser, choose_row
 from .ranking import Pairs, make_pairs, make_ranking
-from .rating_advice import Advice, advise
-from .rating_columns import add_rating_columns
+from .rating_advice import Advice, advise, describe_stars, describe_votes
+from .rating_columns import add_rating_columns, collect_stars, count_votes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,7 @@ SHARES: Mapping[str, float] = {Answer.LEFT: 1.0, Answer.RIGHT: 0.0, Answer.TIE: 
 """The share of the left clip in a decided pair."""
 PAIR_ANSWERS = (Answer.LEFT, Answer.RIGHT, Answer.TIE, Answer.BAD, Answer.SKIP)
 MAX_STARS = 5
+MAX_SECONDS = 1e9
 RUN = "run"
 """The name of the index of a ranking of rows."""
 
@@ -133,14 +134,17 @@ class Ratings(NameHints):
 
     @property
     def verdict(self) -> Advice:
-        """Sentences: whether the first place is decided, and about how many judgements more would settle it."""
-        return advise(self._clips, self._make_pairs(self._read()))
+        """Sentences: whether the first place is decided, and about how many judgements more would settle it.
+
+        Of stars and of what to keep: which has the most, and how many there are of each.
+        """
+        return self._advise(self._read())
 
     @property
     def advice(self) -> Advice:
         """The sentences of the verdict, and those about raters who answer at random or by the side."""
         found = self._read()
-        return advise(self._clips, self._make_pairs(found), [one.rater for one in found if one.answer in SHARES])
+        return self._advise(found, [one.rater for one in found if one.answer in SHARES])
 
     def ranking(self, by: str | None = None) -> pd.DataFrame:
         """The rows of the table, best first, by Bradley-Terry with ties: score, low, high, and counts.
@@ -163,7 +167,8 @@ class Ratings(NameHints):
 
     def agreement(self) -> Agreement:
         """Krippendorff's alpha between raters: nominal for pairs and for what to keep, ordinal for stars."""
-        found = [one for one in self._read() if one.kind == self.kind and _is_given(one)]
+        of_kind = [one for one in self._read() if one.kind == self.kind]
+        found = [one for one in (of_kind if self.kind == Kind.PAIRS else _find_latest(of_kind)) if _is_given(one)]
         answers: dict[object, dict[str, int]] = {}
         if self.kind == Kind.PAIRS:
             for one in found:
@@ -173,7 +178,7 @@ class Ratings(NameHints):
                 answers.setdefault((first, second), {})[one.rater] = PAIR_ANSWERS.index(Answer(answer))
             return measure_agreement(answers, 4, level="nominal", mirror=(1, 0, 2, 3))
         is_stars = self.kind == Kind.STARS
-        for one in _find_latest(found):
+        for one in found:
             value = int(one.answer) - 1 if is_stars else int(one.answer == Answer.KEEP)
             answers.setdefault(one.first, {})[one.rater] = value
         return measure_agreement(answers, MAX_STARS, level="ordinal" if is_stars else "nominal", noun="clip")
@@ -233,13 +238,18 @@ class Ratings(NameHints):
             name=f"{self.rater}\0{self.question}\0{kind}",
         )
 
+    def _advise(self, found: list[Judgement], raters: list[str] | None = None) -> Advice:
+        if self.kind == Kind.STARS:
+            return describe_stars(self._clips, collect_stars(_find_latest(found)))
+        if self.kind == Kind.KEEP:
+            return describe_votes(self._clips, count_votes(_find_latest(found), _count_bad(found)))
+        return advise(self._clips, self._make_pairs(found), raters)
+
     def _read(self) -> list[Judgement]:
         return self._store.read(self.question, self._clips.keys)
 
     def _add(self, kind: Kind, first: int, second: int | None, answer: str, seconds: float | None) -> None:
-        took = None if seconds is None else float(seconds)
-        if took is not None and not 0 <= took < 1e9:
-            raise usage_error(f"The seconds of a judgement are a number from 0, not {seconds!r:.40}.")
+        took = None if seconds is None else _parse_seconds(seconds)
         keys = self._clips.keys
         self._store.add(
             Judgement(
@@ -298,6 +308,16 @@ class Ratings(NameHints):
                 f"{by} has the same value in all clips, so there is nothing to rank. What varies: {axes}."
             )
         return values, levels
+
+
+def _parse_seconds(seconds: Any) -> float:
+    """The duration of a judgement as a number; an `InvalidInput` for what is none."""
+    try:
+        if 0 <= (took := float(seconds)) < MAX_SECONDS:
+            return took
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise usage_error(f"The seconds of a judgement are a number from 0, not {seconds!r:.40}.")
 
 
 def _find_latest(found: Iterable[Judgement]) -> list[Judgement]:

@@ -42,6 +42,8 @@ NAME_HINTS: Mapping[str, Mapping[str, str]] = {
         "play": "a run at the end of a cell plays; in a loop use IPython's display(run)",
         "price": "rb.estimate(input)",
         "prune": "rb.library().prune(keep=table)",
+        "rank": "rb.judge(table).ranking(), once something is judged",
+        "rate": "rb.judge(table, kind='stars'), or without kind= in blind pairs",
         "report": "table.reel.report('report.html')",
         "resize": "rb.run(rb.SmartResize('picture.png', target_sizes=['1080x1920']))",
         "runs": "rb.library().frame lists every run",

@@ -46,8 +46,7 @@ def _render_ratings(ratings: Ratings) -> Markup:
     columns = ("rating", "stars", "keep") if ratings.kind == Kind.PAIRS else ("stars", "keep")
     present = [name for name in columns if name in table.columns and table[name].notna().any()]
     parts = [HEAD.format(ratings.question, str(ratings.counts))]
-    if ratings.kind == Kind.PAIRS:
-        parts += [LINE.format(sentence) for sentence in ratings.verdict]
+    parts += [LINE.format(sentence) for sentence in ratings.verdict]
     if present:
         ranked = table.sort_values(present[0], ascending=False, kind="stable")
         ranked = ranked[ranked[present].notna().any(axis=1)]

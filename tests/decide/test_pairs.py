@@ -1,0 +1,157 @@
+"""Pairs: no pair twice, balanced sides, one content at a time, and an answer that tells much."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from reelbook.decide.pairs import (
+    SKIPPED_FOR,
+    Comparison,
+    Pair,
+    PairChooser,
+    Prior,
+    choose_row,
+    learn_strengths,
+    make_prior,
+)
+from tests.decide.judged_worlds import draw_strengths, judge_actively, judge_at_random, make_clips
+
+
+def ask(chooser: PairChooser, done: list[Comparison], name: str = "ana") -> tuple[int, int]:
+    pair = chooser.choose(done, name=name)
+    assert pair is not None
+    return pair
+
+
+def test_no_pair_is_asked_twice_before_all_others() -> None:
+    """Each once, then each once more, and then nothing is left to ask."""
+    chooser, done = PairChooser(make_clips(5)), list[Comparison]()
+
+    while (pair := chooser.choose(done, name="ana")) is not None:
+        done.append(Comparison(*pair, float(pair.left < pair.right), False, True))
+
+    asked = [frozenset(one[:2]) for one in done]
+    assert len(asked) == 20
+    assert len(set(asked[:10])) == len(set(asked[10:])) == 10
+
+
+def test_what_others_were_asked_may_be_asked_again() -> None:
+    """Two people have to judge the same pair, or nobody knows whether they agree."""
+    clips = make_clips(2)
+    done = [Comparison(0, 1, 1.0, False, False)] * 5
+
+    assert set(ask(PairChooser(clips), done)) == {0, 1}
+
+
+def test_clips_of_one_content_are_compared_first() -> None:
+    """Across prompts only when all pairs within them are done."""
+    clips = make_clips(8, prompts=2)
+    chooser, done = PairChooser(clips), list[Comparison]()
+    for _ in range(2 * 6 + 16):
+        done.append(Comparison(*ask(chooser, done), 1.0, False, True))
+
+    is_within = [clips.content[one.left] == clips.content[one.right] for one in done]
+    assert is_within == [True] * 12 + [False] * 16
+
+
+@pytest.mark.parametrize("skips", [0.0, 0.2])
+def test_sides_are_balanced_for_every_clip(skips: float) -> None:
+    """A clip is on the left as often as on the right, give or take one or two, and neither is predictable."""
+    clips, rng, done = make_clips(24), np.random.default_rng(5), list[Comparison]()
+    chooser = PairChooser(clips)
+    for _ in range(200):
+        is_skipped = rng.random() < skips
+        pair = ask(chooser, done)
+        done.append(Comparison(*pair, None if is_skipped else float(rng.random() < 0.5), is_skipped, True))
+
+    lean = Counter(one.left for one in done)
+    lean.subtract(one.right for one in done)
+    print(f"lean of 24 clips after 200 pairs: {sorted(lean.values())}")
+    assert max(map(abs, lean.values())) <= 2
+    first = [one.left < one.right for one in done]
+    assert 70 <= sum(first) <= 130
+
+
+def test_every_rater_has_an_own_order() -> None:
+    """And the same one after the kernel has died, whose next pair is the one that was not answered."""
+    clips = make_clips(24)
+
+    first = {name: ask(PairChooser(clips), [], name) for name in ("ana", "ben", "eve", "joe", "kim")}
+
+    assert len(set(first.values())) == 5
+    assert first["ana"] == ask(PairChooser(clips), [], "ana")
+    assert len({choose_row(clips, [], name=name) for name in first}) > 2
+
+
+def test_a_skipped_pair_is_asked_later() -> None:
+    """After some others; at once if there are no others."""
+    chooser, done = PairChooser(make_clips(6)), list[Comparison]()
+    skipped = ask(chooser, done)
+    done.append(Comparison(*skipped, None, True, True))
+    for _ in range(15 - 1):
+        done.append(Comparison(*ask(chooser, done), 1.0, False, True))
+
+    again = [place for place, one in enumerate(done[1:], 1) if set(one[:2]) == set(skipped)]
+    two = PairChooser(make_clips(2))
+    assert again
+    assert again[0] > SKIPPED_FOR
+    assert set(ask(two, [Comparison(0, 1, None, True, True)])) == {0, 1}
+    assert PairChooser(make_clips(1)).choose([], name="ana") is None
+
+
+def test_stars_go_through_all_clips_once_and_the_skipped_ones_at_last() -> None:
+    """In the order in which they were passed over."""
+    clips = make_clips(4)
+    order: list[int] = []
+    while (row := choose_row(clips, order, name="ana")) is not None:
+        order.append(row)
+
+    assert sorted(order) == [0, 1, 2, 3]
+    assert choose_row(clips, order[1:3], later=[order[3], order[0]], name="ana") == order[3]
+
+
+def test_chosen_pairs_tell_more_than_random_ones() -> None:
+    """Among 64 clips, 100 chosen pairs lead to a better one than 300 random pairs."""
+    missed: dict[str, list[float]] = {"chosen": [], "random": []}
+    for seed in range(16):
+        for name, judge, count in (("chosen", judge_actively, 100), ("random", judge_at_random, 300)):
+            rng = np.random.default_rng(seed)
+            clips = make_clips(64)
+            strengths = draw_strengths(clips, rng)
+            done = judge(clips, strengths, count, rng)
+            left, right = (np.array([one[side] for one in done]) for side in (0, 1))
+            share = np.array([float(one[2] or 0) for one in done])
+            belief = learn_strengths(Prior(make_prior(clips)), left, right, share)
+            missed[name].append(float(strengths.max() - strengths[np.argmax(belief.mean)]))
+
+    print(
+        {name: f"{np.mean(each):.2f}" for name, each in missed.items()}, "worse than the best of 64 clips, on average"
+    )
+    assert np.mean(missed["chosen"]) < np.mean(missed["random"])
+
+
+def test_the_next_pair_of_many_is_quick() -> None:
+    """256 clips and 400 judgements: 50 ms of processor time on one core, and far more clips take no longer than thrice that."""
+    for clips, most in ((make_clips(256, 4), 0.05), (make_clips(1_000), 0.15)):
+        done = judge_at_random(clips, np.zeros(len(clips)), 400, np.random.default_rng(0))
+        chooser = PairChooser(clips)
+        ask(chooser, done)
+        times = []
+        for turn in range(5):
+            before = time.thread_time()
+            ask(chooser, done, str(turn))
+            times.append(time.thread_time() - before)
+
+        print(f"{len(clips)} clips: {1000 * min(times):.0f} ms, at most {1000 * max(times):.0f}")
+        assert min(times) <= most
+
+
+def test_a_pair_is_two_rows() -> None:
+    """By their names and as a tuple."""
+    left, right = Pair(3, 5)
+
+    assert (left, right) == (3, 5)

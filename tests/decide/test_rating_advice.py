@@ -1,0 +1,85 @@
+"""Advice: whether the first place is decided, about how many judgements more would, and who answers at random."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reelbook.decide.ranking import NOTHING, make_pairs
+from reelbook.decide.rating_advice import ALL_BAD, Advice, advise
+from tests.decide.judged_worlds import draw_strengths, judge_actively, judge_at_random, make_clips
+
+
+def test_nothing_judged_and_nothing_to_judge_are_said() -> None:
+    """A sentence each."""
+    assert advise(make_clips(3), make_pairs(3, []), []) == (NOTHING,)
+    assert advise(make_clips(3), make_pairs(3, [(0, 1, None)]), []) == (ALL_BAD,)
+    assert advise(make_clips(1), make_pairs(1, []), [])[0].startswith("There is only one clip")
+
+
+def test_a_clear_first_place_is_settled() -> None:
+    """After enough judgements; before, it is undecided, and says about how many more it takes."""
+    clips = make_clips(3)
+    few = advise(clips, make_pairs(3, [(0, 1, 1.0), (2, 0, 0.0), (1, 2, 1.0)]))
+    many = advise(clips, make_pairs(3, [(0, 1, 1.0), (2, 0, 0.0), (1, 2, 1.0)] * 10))
+
+    assert few[0].startswith("Undecided: Row 0 is the best with a chance of ")
+    assert few[1].startswith("About ")
+    assert few[1].endswith(" further judgements would settle the first place (an estimate).")
+    assert many == (many[0],)
+    assert many[0].startswith("Settled: Row 0 is the best, with a chance of 9")
+
+
+def test_equals_are_called_equals() -> None:
+    """Two clips that win as often as each other need more judgements than anybody gives."""
+    advice = advise(make_clips(2), make_pairs(2, [(0, 1, 1.0), (1, 0, 1.0)] * 40))
+
+    assert "as good as equal" in advice[1]
+
+
+def test_of_several_contents_the_settings_are_first() -> None:
+    """Clips of different prompts are hardly compared with each other."""
+    clips = make_clips(8, prompts=2)
+    judged = [
+        (left, right, 1.0) for left in (0, 1) for right in range(2, 8) if clips.content[left] == clips.content[right]
+    ]
+
+    advice = advise(clips, make_pairs(8, judged * 6))
+
+    assert advice[0].startswith("Settled: num_frames 0 is the best")
+
+
+def test_a_judge_who_answers_at_random_is_named() -> None:
+    """And hardly ever one who does not."""
+    flagged = {"random": 0, "honest": 0}
+    for seed in range(12):
+        rng, clips = np.random.default_rng(seed), make_clips(16)
+        for name, strengths in (("random", np.zeros(16)), ("honest", 1.5 * draw_strengths(clips, rng))):
+            done = judge_actively(clips, strengths, 60, rng)
+            pairs = make_pairs(16, [one[:3] for one in done])
+            flagged[name] += any(
+                sentence.startswith("The answers of ana") for sentence in advise(clips, pairs, ["ana"] * 60)
+            )
+
+    print(flagged, "of 12 judges named")
+    assert flagged["random"] >= 10
+    assert flagged["honest"] <= 1
+
+
+def test_a_judge_who_answers_by_the_side_is_named() -> None:
+    """Who always presses the same key."""
+    clips = make_clips(16)
+    done = judge_at_random(clips, np.zeros(16), 30, np.random.default_rng(0))
+    pairs = make_pairs(16, [(one.left, one.right, 1.0) for one in done])
+
+    assert any(
+        sentence.startswith("ben chose the left clip in 30 of 30 pairs")
+        for sentence in advise(clips, pairs, ["ben"] * 30)
+    )
+
+
+@pytest.mark.parametrize("sentences", [(), ("one.", "two.")])
+def test_advice_prints_as_lines(sentences: tuple[str, ...]) -> None:
+    """And is a tuple of its sentences."""
+    assert str(Advice(sentences)) == "\n".join(sentences)
+    assert tuple(Advice(sentences)) == sentences

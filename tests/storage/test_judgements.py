@@ -1,0 +1,210 @@
+"""Judgements in a library: none is lost, merged ones come once, and libraries of before get the table."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import reelbook as rb
+from reelbook.storage.judgements import Answer, Judgement, Judgements, Kind, is_sound
+from reelbook.storage.ledger import connection
+from reelbook.storage.ledger.writer import Ledger
+from tests.storage.made import BOAT, Made
+from tests.storage.saved_library import ARCHIVE
+
+PAGE = 4096
+ONE = Judgement("ana", "Which?", Kind.PAIRS, "clip 1", "clip 2", Answer.LEFT, 1.5)
+
+
+def read(made: Made) -> list[tuple[str, str]]:
+    return [(one.rater, one.answer) for one in made.library.judgements.read()]
+
+
+def test_a_judgement_comes_back_as_it_was_stored(made: Made) -> None:
+    """With the time and a mark; of one question, and only if all its clips are asked for."""
+    store = made.library.judgements
+    store.add(ONE)
+    store.add(replace(ONE, question="Another?", kind=Kind.STARS, second=None, answer="4", seconds=None))
+
+    (found,) = store.read("Which?", {"clip 1", "clip 2"})
+
+    assert replace(found, at=0.0, mark="", id=0) == ONE
+    assert found.at > 0
+    assert len(found.mark) == 32
+    assert store.read("Which?", {"clip 1", "clip 3"}) == []
+    assert [one.answer for one in store.read()] == ["left", "4"]
+
+
+def test_undo_takes_back_the_last_of_the_rater(made: Made) -> None:
+    """Among the clips that are judged now; the row stays."""
+    store = made.library.judgements
+    for one in (ONE, replace(ONE, answer=Answer.TIE), replace(ONE, rater="ben"), replace(ONE, first="clip 9")):
+        store.add(one)
+
+    undone = [store.undo("ana", "Which?", tuple(Kind), ["clip 1", "clip 2"]) for _ in range(3)]
+
+    assert [one and one.answer for one in undone] == ["tie", "left", None]
+    assert read(made) == [("ben", "left"), ("ana", "left")]
+    assert made.ledger.read(lambda db: db.execute("SELECT count(*) FROM judgements").fetchone()) == (4,)
+
+
+def test_a_library_of_before_gets_the_table(tmp_path: Path) -> None:
+    """When it is opened; its runs can be judged at once, and the older version opens it still."""
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    folder = tmp_path / ".reelbook"
+    library = rb.library(folder)
+    before = library.frame
+
+    ratings = rb.judge(before, question="Which?", rater="ana", library=folder)
+    first, second, _ = ratings.rows
+    ratings.judge(first, second, "left")
+
+    assert len(ratings.rows) == 3
+    assert len(rb.library(folder).judgements.read("Which?")) == 1
+    assert rb.library(folder).frame.equals(before)
+    with closing(sqlite3.connect(folder / connection.NAME)) as db:
+        assert db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() == ("1",)
+
+
+def test_nothing_is_made_on_disk_by_reading(tmp_path: Path) -> None:
+    """A library that is not there has no judgements."""
+    assert Judgements(lambda: pytest.fail("it was opened"), lambda: False).read() == []
+
+
+def test_judgements_come_with_an_adopted_library(make: Callable[[str], Made]) -> None:
+    """Once, however often it is adopted; one that is undone there by then is undone here; the other is not changed."""
+    ours, theirs = make("ours"), make("theirs")
+    ours.stored(BOAT, request_id="ours")
+    theirs.stored(BOAT, request_id="clip 1")
+    theirs.stored(BOAT, request_id="clip 2")
+    theirs.library.judgements.add(ONE)
+    theirs.library.judgements.add(replace(ONE, answer=Answer.RIGHT))
+    ours.library.judgements.add(replace(ONE, rater="ben"))
+
+    first = ours.library.adopt(theirs.library)
+    theirs.library.judgements.undo("ana", "Which?", [Kind.PAIRS], ["clip 1", "clip 2"])
+    second = ours.library.adopt(theirs.library)
+    by_itself = ours.library.adopt(ours.library)
+
+    # The take of a run may change on the way; its request id names the clip all the same.
+    assert {one.take for one in ours.entries()} == {0, 1, 2}
+    assert (first.judgements, second.judgements, by_itself.judgements) == (2, 0, 0)
+    assert "2 judgements of clips came with them" in repr(first)
+    assert sorted(read(ours)) == [("ana", "left"), ("ben", "left")]
+    assert len(theirs.library.judgements.read()) == 1
+
+
+def test_a_library_without_the_table_is_adopted(make: Callable[[str], Made]) -> None:
+    """It is only read, so that nothing makes the table there."""
+    ours, theirs = make("ours"), make("theirs")
+    theirs.stored(BOAT)
+    theirs.ledger.transact_now(lambda db: db.execute("DROP TABLE judgements"))
+
+    assert ours.library.adopt(theirs.folder).runs == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"answer": "maybe"}, {"kind": "poll"}, {"second": None}, {"rater": ""}, {"at": "noon"}, {"seconds": float("inf")},
+        {"question": "?" * 3_000}, {"kind": Kind.STARS, "second": None, "answer": "6"}, {"mark": None},
+    ],
+)  # fmt: skip
+def test_an_impossible_row_of_another_library_is_left_out(
+    make: Callable[[str], Made], wrong: dict[str, object]
+) -> None:
+    """Neither an adopted nor a rescued one is read: it could break every ranking after it."""
+    sound = replace(ONE, at=1.0, mark="m")
+
+    assert is_sound(sound)
+    assert not is_sound(replace(sound, **wrong))  # type: ignore[arg-type]  # What no type allows.
+
+
+def test_what_is_exported_has_its_judgements_with_it(make: Callable[[str], Made], tmp_path: Path) -> None:
+    """Those among the runs that are exported, in runs.json; without any the file is as before."""
+    made = make("library")
+    first, second = made.stored(BOAT, request_id="clip 1"), made.stored(BOAT, request_id="clip 2")
+    made.library.judgements.add(ONE)
+
+    both = json.loads((made.library.export(tmp_path / "both") / "runs.json").read_text(encoding="utf-8"))
+    one = json.loads((made.library.export(tmp_path / "one", "clip 1") / "runs.json").read_text(encoding="utf-8"))
+
+    (judgement,) = both["judgements"]
+    assert (judgement["rater"], judgement["answer"], judgement["seconds"]) == ("ana", "left", 1.5)
+    assert judgement["runs"] == [first, second]
+    assert judgement["request_ids"] == ["clip 1", "clip 2"]
+    assert "judgements" not in one
+
+
+def test_judgements_are_rescued_from_a_damaged_ledger(make: Callable[[str], Made]) -> None:
+    """With the rows of the runs."""
+    made = make("library")
+    made.stored(BOAT, request_id="clip 1")
+    for seconds in range(50):
+        made.library.judgements.add(replace(ONE, seconds=float(seconds)))
+    (page,) = made.ledger.read(
+        lambda db: db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'runs_by_request'").fetchone()
+    )
+    made.close()
+    path = made.folder / connection.NAME
+    content = path.read_bytes()
+    path.write_bytes(content[: (page - 1) * PAGE] + bytes(PAGE) + content[page * PAGE :])
+
+    with pytest.warns(UserWarning, match="was damaged"):
+        ledger = Ledger(made.folder)
+    try:
+        found = Judgements(ledger).read()
+    finally:
+        ledger.close()
+
+    assert [one.seconds for one in found] == [float(seconds) for seconds in range(50)]
+
+
+JUDGE = """
+import sys
+from pathlib import Path
+from dataclasses import replace
+from reelbook.storage.judgements import Judgement, Judgements
+from reelbook.storage.ledger.writer import Ledger
+
+folder, rater, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+store = Judgements(Ledger(folder))
+for number in range(count):
+    store.add(Judgement(rater, "Which?", "pairs", "clip 1", "clip 2", "left", float(number)))
+    print(number, flush=True)
+"""
+COUNT = 40
+
+
+def test_two_processes_judge_at_once_and_one_is_killed(make: Callable[[str], Made]) -> None:
+    """Nothing that was acknowledged is lost: of both who end, and of one that is killed in between."""
+    made = make("library")
+    made.stored(BOAT)
+
+    def start(rater: str, count: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", JUDGE, str(made.folder), rater, str(count)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    ana, ben, eve = start("ana", COUNT), start("ben", COUNT), start("eve", 1_000_000)
+    assert eve.stdout is not None
+    acknowledged = [eve.stdout.readline() for _ in range(10)]
+    eve.kill()
+    acknowledged += eve.stdout.readlines()
+    eve.wait()
+    assert [process.communicate(timeout=60) and process.returncode for process in (ana, ben)] == [0, 0]
+    eve.stdout.close()
+
+    found = made.library.judgements.read("Which?")
+    by_rater = {rater: [one.seconds for one in found if one.rater == rater] for rater in ("ana", "ben", "eve")}
+    assert by_rater["ana"] == by_rater["ben"] == [float(number) for number in range(COUNT)]
+    assert len(by_rater["eve"]) - sum(line.endswith("\n") for line in acknowledged) in (0, 1)
