@@ -284,6 +284,23 @@ def test_the_listeners_of_a_race_hear_of_its_end(client: Client) -> None:
     assert heard[-1] == "done"
 
 
+def test_drafts_decide_and_the_best_is_made_with_its_real_values(served: Served, client: Client) -> None:
+    """Detail pass off costs half: the drafts and the final stay under the budget, which sets the final's price aside."""
+    boat = rb.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1", enable_detail_pass=True)
+    plan = rb.sweep(boat, seed=[1, 2], num_frames=[9, 13])
+
+    found = plan.race(by="frame_count", budget=5 * PRICE, draft=True, concurrency=2, sure=0.9).wait(60)
+
+    table = found.table
+    assert table["draft"].tolist() == [True] * (len(table) - 1) + [False]
+    assert table["enable_detail_pass"].tolist() == [False] * (len(table) - 1) + [True]
+    assert found.best == plan.rows[[row.input for row in plan].index(found.best)].input
+    assert (found.best.num_frames, found.best.enable_detail_pass) == (13, True)
+    assert len(reserved(served)) == len(table)
+    assert found.spent == PRICE * (len(table) + 1) <= 5 * PRICE
+    assert "Drafts are taken to rank the settings as the real runs would." in found.progress.assumptions
+
+
 def test_the_page_of_a_race_has_its_standings(client: Client, tmp_path: Path) -> None:
     """One file with the outcome, the intervals and the clips."""
     found = race(make_plan(2, 2, 2), budget=1.0, sure=0.9)

@@ -52,9 +52,14 @@ class Judging:
         possible = clips * (clips - 1) // 2
         self._target = min(self._target + PER_CLIP * (clips - self._clips), possible)
         self._clips = clips
-        self.ratings = (
-            self._judge(table, question=self._options.question, rater=self._options.rater) if clips > 1 else None
-        )
+        if clips < 2:
+            return
+        ratings = self._judge(table, question=self._options.question, rater=self._options.rater)
+        if self.ratings is None:
+            self.ratings = ratings
+        else:
+            # The same object, because its panel may be on the page.
+            self.ratings.replace_table(ratings)
 
     def wait(self, cancelled: threading.Event, changed: Callable[[], None]) -> None:
         """Wait until there are enough judgements, there is nothing more to ask, or the race is cancelled."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ MAX_FAILURES = 2
 """A setting without any score is given up after so many runs without one."""
 MIN_LEADER_RUNS = 2
 """Runs that the leading setting needs before a race may stop because it is sure."""
+FIRST_PER_EFFECT = 1.5
+"""Runs of the first rounds, for each effect of an axis' value."""
 DRAWS = 4_000
 
 
@@ -69,7 +72,7 @@ class Rounds:
             if not is_open.any():
                 break
             before = len(chosen)
-            for setting in choose(belief, rng, self.size - len(chosen), open_=is_open):
+            for setting in choose(belief, rng, self.size - len(chosen), spent=self._count_tries(), open_=is_open):
                 self._take(int(setting), chosen, taken, fits)
             if len(chosen) == before:
                 break
@@ -124,20 +127,19 @@ class Rounds:
         return len(self.used) < self._count_first()
 
     def _count_first(self) -> int:
-        """The runs before the first choice by what is known: each effect of an axis' value once, at least a round."""
+        """The runs before the first choice by what is known: whole rounds, with some for each effect of an axis' value."""
         levels = self.race.levels
         effects = 1 + sum(len(set(column[column >= 0])) - 1 for column in levels.T) if len(levels) else 1
-        settings = len(self.race.settings)
-        return min(max(min(settings, effects), self.size), sum(len(one.rows) for one in self.race.settings))
+        wanted = min(len(self.race.settings), math.ceil(FIRST_PER_EFFECT * effects))
+        rounds = max(1, math.ceil(wanted / self.size))
+        return min(rounds * self.size, sum(len(one.rows) for one in self.race.settings))
 
     def _next_of_first_rounds(self) -> list[int]:
         """The settings spread over all axes, each once before any twice."""
         if not self._order:
             first = self.plan[[one.rows[0].number for one in self.race.settings]]
             self._order = [row.number for row in spread_rows(first)]
-        tried = [0] * len(self.race.settings)
-        for row in self.used:
-            tried[self.setting_of[row.number]] += 1
+        tried = self._count_tries()
         left = self._count_first() - len(self.used)
         found: list[int] = []
         while len(found) < left:
@@ -150,6 +152,12 @@ class Rounds:
                     found.append(one)
                     tried[one] += 1
         return found
+
+    def _count_tries(self) -> list[int]:
+        tried = [0] * len(self.race.settings)
+        for row in self.used:
+            tried[self.setting_of[row.number]] += 1
+        return tried
 
     def _take(self, setting: int, chosen: list[Row], taken: set[int], fits: Callable[[list[Row], Row], bool]) -> None:
         row = self._find_next(setting, chosen, taken, fits)
