@@ -57,7 +57,7 @@ def by_merit(left: Any, right: Any) -> str:
 
 def test_a_person_finds_the_best_setting(served: Served, client: Client) -> None:
     """It says how many judgements it waits for; run again, it repeats its rounds from the library without asking."""
-    race = make_plan(3, 2, 2).race(by=rb.judge, over="fps", budget=0.7, question="Which is longer?", rater="ana")
+    race: Any = make_plan(3, 2, 2).race(by=rb.judge, over="fps", budget=0.7, question="Which is longer?", rater="ana")
     said: list[str] = []
     race.on_change(lambda found: said.extend(found.progress.findings))
     asked = judge_while_it_asks(race, by_merit)

@@ -289,7 +289,7 @@ def test_drafts_decide_and_the_best_is_made_with_its_real_values(served: Served,
     boat = rb.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1", enable_detail_pass=True)
     plan = rb.sweep(boat, seed=[1, 2], num_frames=[9, 13])
 
-    found = plan.race(by="frame_count", budget=5 * PRICE, draft=True, concurrency=2, sure=0.9).wait(60)
+    found: Any = plan.race(by="frame_count", budget=5 * PRICE, draft=True, concurrency=2, sure=0.9).wait(60)
 
     table = found.table
     assert table["draft"].tolist() == [True] * (len(table) - 1) + [False]
