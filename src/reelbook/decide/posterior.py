@@ -38,6 +38,8 @@ ROUNDS, DRAWS, BEST, NEAR = 4, 24, 8, 0.3
 FENCE = 3.0
 """How many times the quartiles' distance a value may lie beyond them."""
 TINY = 1e-9
+NODES = np.array([NormalDist().inv_cdf((place + 0.5) / 16) for place in range(16)])
+"""Of a standard normal distribution, each as probable."""
 
 
 @dataclass(frozen=True)
@@ -74,34 +76,47 @@ def learn_values(levels: ArrayLike, setting: ArrayLike, value: ArrayLike, block:
     `levels` has one row for each setting: the number of its level on each axis, -1 where it has none. The others have one
     entry for each observation; a value that is no finite number is left out. `block` is the number of the prompt.
     """
-    axes = _Axes(np.asarray(levels))
     values, settings = np.asarray(value, float), np.asarray(setting, int)
     blocks = np.zeros(len(values), int) if block is None else np.asarray(block, int)
-    good = np.isfinite(values)
-    return _Values(settings[good], values[good], blocks[good]).belief(axes)
+    good = np.flatnonzero(np.isfinite(values))
+    good = good[np.lexsort((values[good], blocks[good], settings[good]))]
+    standard, centre, scale = _standardized(values[good])
+    belief = _mixture(_Axes(np.asarray(levels)), _Values(settings[good], standard, blocks[good]), 1.0)
+    return Belief(centre + scale * belief.mean, scale**2 * belief.covariance, scale * belief.noise)
 
 
 def learn_pairs(
-    levels: ArrayLike,
-    left: ArrayLike,
-    right: ArrayLike,
-    share: ArrayLike,
-    clip_left: ArrayLike | None = None,
-    clip_right: ArrayLike | None = None,
-) -> Belief:
+    levels: ArrayLike, left: ArrayLike, right: ArrayLike, share: ArrayLike,
+    clip_left: ArrayLike | None = None, clip_right: ArrayLike | None = None,
+) -> Belief:  # fmt: skip
     """What judgements of pairs say about all settings, whose true values are only relative to their mean.
 
     One entry for each judgement: the settings on the left and on the right, the share of the left one (1 where it was
     better, 0 where it was worse, 0.5 for a tie), and the numbers of the two clips, which several judgements may share.
     """
-    axes = _Axes(np.asarray(levels))
-    shares, sides = np.asarray(share, float), np.stack([np.asarray(left, int), np.asarray(right, int)])
-    good = np.isfinite(shares)
-    clips = None if clip_left is None or clip_right is None else np.stack([np.asarray(clip_left), clip_right])
-    belief = _Pairs(sides[:, good], shares[good], None if clips is None else clips[:, good]).belief(axes)
+    shares, sides = np.asarray(share, float), np.array([left, right], int)
+    clips = sides[:, :0] if clip_left is None or clip_right is None else np.array([clip_left, clip_right], int)
+    order = np.lexsort((shares, *clips, *sides) if clips.size else (shares, *sides))
+    order = order[np.isfinite(shares[order])]
+    pairs = _Pairs(sides[:, order], shares[order], clips[:, order] if clips.size else clips)
+    # Nobody knows the scale of a judge's values: that it may be larger or smaller is no reason to doubt who is first.
+    belief = _mixture(_Axes(np.asarray(levels)), pairs, 0.0)
     covariance = belief.covariance - belief.covariance.mean(axis=0)
     covariance -= covariance.mean(axis=1)[:, None]
     return Belief(belief.mean - belief.mean.mean(), covariance, belief.noise)
+
+
+def _standardized(value: FloatArray) -> tuple[FloatArray, float, float]:
+    """Values with mean 0 and variance 1, those beyond the outer fences put there; their mean and deviation."""
+    if not len(value):
+        return value, 0.0, 1.0
+    low, high = np.quantile(value, [0.25, 0.75])
+    if high > low:
+        value = np.clip(value, low - FENCE * (high - low), high + FENCE * (high - low))
+    size, centre, scale = float(np.abs(value).max()) or 1.0, float(value.mean()), float(value.std())
+    if scale < TINY * size:
+        scale = size if len(value) == 1 else size / 1000
+    return (value - centre) / scale, centre, scale
 
 
 class _Axes:
@@ -125,64 +140,19 @@ class _Axes:
         return ratio["total"] / (min(self.count, 1) + pairs + left) * whole + 10 * ratio["total"] + 1
 
 
-class _Evidence:
-    """Observations as Z: of the settings in `rows`, and of some more effects that each have a variance of their own."""
-
-    centre, scale, between = 0.0, 1.0, 1.0
-    priors: Ratios = {}
-    rows: IntArray
-    more: int
-
-    def solve(self, prior: FloatArray, ratio: Ratios) -> tuple[float, FloatArray, FloatArray, float, float]:
-        """Log-likelihood, Z'V⁻¹y and Z'WZ with V the whole covariance and W that of noise alone, noise, a value's variance."""
-        raise NotImplementedError
-
-    def ratios(self, point: FloatArray) -> Ratios:
-        """The ratios of variances that a point of a standard normal distribution stands for."""
-        middles, spreads = np.array(list((PRIORS | self.priors).values())).T
-        found = dict(zip(PRIORS, np.exp(middles + spreads * point[: len(PRIORS)]), strict=True))
-        axes = np.exp(point[len(PRIORS) :])
-        return {**found, "axes": axes / (axes.sum() or 1.0)}
-
-    def prior(self, axes: _Axes, ratio: Ratios) -> FloatArray:
-        """The covariance of all effects."""
-        seen = len(self.rows)
-        whole = np.diag(np.full(seen + self.more, ratio["block"]))
-        whole[:seen, :seen] = axes.covariance(ratio, self.rows, self.rows)
-        return whole
-
-    def belief(self, axes: _Axes) -> Belief:
-        """The mixture of what follows from each set of variances."""
-        everything, seen = np.arange(axes.settings), len(self.rows)
-        mean, covariance, noise = np.zeros(axes.settings), np.zeros((axes.settings,) * 2), 0.0
-
-        def likelihood(point: FloatArray) -> float:
-            ratio = self.ratios(point)
-            return self.solve(self.prior(axes, ratio), ratio)[0]
-
-        draws = DRAWS if seen + self.more <= 100 else DRAWS // 2
-        for point, weight in zip(*_weigh(likelihood, len(PRIORS) + axes.count, draws), strict=True):
-            ratio = self.ratios(point)
-            whole = self.prior(axes, ratio)
-            _, pull, products, variance, spread = self.solve(whole, ratio)
-            near = axes.covariance(ratio, everything, self.rows)
-            inner = np.linalg.solve(np.eye(len(whole)) + products @ whole, products)[:seen, :seen]
-            one = near @ pull[:seen]
-            rest = axes.covariance(ratio, everything, everything) - near @ inner @ near.T
-            mean, noise = mean + weight * one, noise + weight * spread
-            covariance += weight * (variance * (rest + rest.T) / 2 + self.between * np.outer(one, one))
-        covariance -= self.between * np.outer(mean, mean)
-        return Belief(self.centre + self.scale * mean, self.scale**2 * covariance, self.scale * float(np.sqrt(noise)))
+Found: TypeAlias = tuple[float, FloatArray, FloatArray, float, float]
+"""Log-likelihood; Z'V⁻¹y and Z'WZ, where Z says which effects an observation has, V is the covariance of all and W the
+precision of the noise alone; the variance of the noise and that of one value of one setting."""
 
 
-class _Values(_Evidence):
+class _Values:
     """Values of settings, as the means of those of one setting and one block."""
 
+    priors: Ratios = PRIORS
+
     def __init__(self, setting: IntArray, value: FloatArray, block: IntArray) -> None:
-        order = np.lexsort((value, block, setting))
-        self.rows, setting = np.unique(setting[order], return_inverse=True)
-        blocks, block = np.unique(block[order], return_inverse=True)
-        value = self._standard(value[order])
+        self.rows, setting = np.unique(setting, return_inverse=True)
+        blocks, block = np.unique(block, return_inverse=True)
         cells, place = np.unique(setting * max(len(blocks), 1) + block, return_inverse=True)
         self.setting, self.block = np.divmod(cells, max(len(blocks), 1))
         self.more = len(blocks) if len(blocks) > 1 else 0
@@ -191,21 +161,8 @@ class _Values(_Evidence):
         self.within = float(((value - self.mean[place]) ** 2).sum())
         self.count, self.repeated = len(value), self.more > 0 and len(value) > len(cells)
 
-    def _standard(self, value: FloatArray) -> FloatArray:
-        """Values with mean 0 and variance 1, those beyond the outer fences put there."""
-        if not len(value):
-            return value
-        low, high = np.quantile(value, [0.25, 0.75])
-        if high > low:
-            value = np.clip(value, low - FENCE * (high - low), high + FENCE * (high - low))
-        size = float(np.abs(value).max()) or 1.0
-        self.centre, self.scale = float(value.mean()), float(value.std())
-        if self.scale < TINY * size:
-            self.scale = size if len(value) == 1 else size / 1000
-        return (value - self.centre) / self.scale
-
-    def solve(self, prior: FloatArray, ratio: Ratios) -> tuple[float, FloatArray, FloatArray, float, float]:
-        """The same, the noise's variance integrated out."""
+    def solve(self, prior: FloatArray, ratio: Ratios) -> Found:
+        """What follows from a covariance of all effects, in units of the noise's variance, which is integrated out."""
         mixed = ratio["mixed"] if self.repeated else 0.0
         weight = 1 / (mixed + 1 / self.times)
         products, sums = np.zeros_like(prior), np.zeros(len(prior))
@@ -223,31 +180,26 @@ class _Values(_Evidence):
         return likelihood, pull, products, variance, variance * (1 + mixed)
 
 
-class _Pairs(_Evidence):
-    """Judgements of pairs of clips, whose scale is known to nobody: it is no reason to doubt who is first."""
+class _Pairs:
+    """Judgements of pairs of clips."""
 
-    between = 0.0
-    priors = {"total": (1.4, 0.8)}
+    priors: Ratios = {**PRIORS, "total": (1.4, 0.8)}
 
-    def __init__(self, sides: IntArray, shares: FloatArray, clips: IntArray | None) -> None:
-        order = np.lexsort((shares, *(() if clips is None else clips), *sides))
-        self.shares, at = shares[order], np.arange(len(shares))[:, None]
-        self.rows, place = np.unique(sides[:, order], return_inverse=True)
-        those, clip = np.unique(sides[:, :0] if clips is None else clips[:, order], return_inverse=True)
-        self.more = len(those)
+    def __init__(self, sides: IntArray, shares: FloatArray, clips: IntArray) -> None:
+        self.rows, place = np.unique(sides, return_inverse=True)
+        those, clip = np.unique(clips, return_inverse=True)
+        self.more, self.shares = len(those), shares
         self.design = np.zeros((len(shares), len(self.rows) + self.more))
         self.pull = np.zeros(self.design.shape[1])
-        np.add.at(self.design, (at, place.reshape(sides.shape).T), [1.0, -1.0])
-        if self.more:
-            np.add.at(self.design, (at, len(self.rows) + clip.reshape(sides.shape).T), [1.0, -1.0])
+        for numbers in (place, len(self.rows) + clip)[: 1 + (self.more > 0)]:
+            np.add.at(self.design, (np.arange(len(shares))[:, None], numbers.reshape(sides.shape).T), [1.0, -1.0])
 
-    def solve(self, prior: FloatArray, ratio: Ratios) -> tuple[float, FloatArray, FloatArray, float, float]:
-        """The same, at the most probable effects, by Newton's steps."""
+    def solve(self, prior: FloatArray, ratio: Ratios) -> Found:
+        """The same at the most probable effects, by Newton's steps."""
         pull, inner, products = self.pull, np.eye(len(prior)), np.zeros_like(prior)
         through = self.design @ prior
         for _ in range(30):
-            lead = through @ pull
-            chance = 1 / (1 + np.exp(-lead))
+            chance = 1 / (1 + np.exp(-through @ pull))
             products = (self.design * (chance * (1 - chance))[:, None]).T @ self.design
             inner = np.eye(len(prior)) + products @ prior
             step = np.linalg.solve(inner, products @ (prior @ pull) + self.design.T @ (self.shares - chance)) - pull
@@ -259,6 +211,39 @@ class _Pairs(_Evidence):
         likelihood = -(np.logaddexp(0, -lead) @ self.shares + np.logaddexp(0, lead) @ (1 - self.shares))
         likelihood -= (pull @ prior @ pull + np.linalg.slogdet(inner)[1]) / 2
         return likelihood, pull, products, 1.0, np.pi**2 / 6 + ratio["block"]
+
+
+def _mixture(axes: _Axes, evidence: _Values | _Pairs, between: float) -> Belief:
+    """The mixture of what follows from each set of variances; `between` is the weight of how much those differ."""
+    everything, seen = np.arange(axes.settings), len(evidence.rows)
+    middles, spreads = np.array(list(evidence.priors.values())).T
+
+    def ratios(point: FloatArray) -> Ratios:
+        found = dict(zip(PRIORS, np.exp(middles + spreads * point[: len(PRIORS)]), strict=True))
+        main = np.exp(point[len(PRIORS) :])
+        return {**found, "axes": main / (main.sum() or 1.0)}
+
+    def prior(ratio: Ratios) -> FloatArray:
+        whole = np.diag(np.full(seen + evidence.more, ratio["block"]))
+        whole[:seen, :seen] = axes.covariance(ratio, evidence.rows, evidence.rows)
+        return whole
+
+    def likelihood(point: FloatArray) -> float:
+        return evidence.solve(prior(ratios(point)), ratios(point))[0]
+
+    mean, covariance, noise = np.zeros(axes.settings), np.zeros((axes.settings,) * 2), 0.0
+    draws = DRAWS if seen + evidence.more <= 100 else DRAWS // 2
+    for point, weight in zip(*_weigh(likelihood, len(PRIORS) + axes.count, draws), strict=True):
+        ratio = ratios(point)
+        whole = prior(ratio)
+        _, pull, products, variance, spread = evidence.solve(whole, ratio)
+        near = axes.covariance(ratio, everything, evidence.rows)
+        inner = np.linalg.solve(np.eye(len(whole)) + products @ whole, products)[:seen, :seen]
+        one = near @ pull[:seen]
+        rest = axes.covariance(ratio, everything, everything) - near @ inner @ near.T
+        mean, noise = mean + weight * one, noise + weight * spread
+        covariance += weight * (variance * (rest + rest.T) / 2 + between * np.outer(one, one))
+    return Belief(mean, covariance - between * np.outer(mean, mean), float(np.sqrt(noise)))
 
 
 def _weigh(likelihood: Callable[[FloatArray], float], size: int, draws: int) -> tuple[FloatArray, FloatArray]:
@@ -306,19 +291,27 @@ def choose(
     spent: ArrayLike | None = None,
     open_: ArrayLike | None = None,
 ) -> list[int]:
-    """The settings to try next, some perhaps more than once: each the best of one draw from the belief.
+    """The settings to try next, some perhaps more than once, as if all of them ran at once.
 
-    `open_` says which settings can be tried at all; `spent` how often each has been.
+    Before there is any value: those that say most about all. Then by turns what raises the best mean to be expected most,
+    and the best of a draw from the belief among settings never tried, so that no lucky one is missed. `open_` says which
+    can be tried at all, `spent` how often each has been; without it, each turn is the best of a draw.
     """
-    allowed = np.ones(len(belief.mean), bool) if open_ is None else np.asarray(open_, bool)
-    if not allowed.any():
-        return []
-    covariance = belief.covariance.copy()
-    chosen = []
-    for _ in range(count):
-        values = belief.mean + _root(covariance) @ rng.standard_normal(len(belief.mean))
-        one = int(np.argmax(np.where(allowed, values, -np.inf)))
+    covariance, chosen = belief.covariance.copy(), list[int]()
+    times = np.ones(len(covariance)) if spent is None else np.array(spent, float)
+    allowed = np.ones(len(times), bool) if open_ is None else np.asarray(open_, bool)
+    for turn in range(count if allowed.any() else 0):
+        width = np.sqrt(np.maximum(np.diag(covariance), 0) + belief.noise**2 + TINY**2)
+        if np.ptp(belief.mean) == 0:
+            values = ((covariance / width) ** 2).sum(axis=0) * (1 + 0.01 * rng.random(len(times)))
+        elif turn % 2 == 0:
+            values = (belief.mean[:, None, None] + (covariance / width)[..., None] * NODES).max(axis=0).mean(axis=1)
+        else:
+            values = belief.mean + _root(covariance) @ rng.standard_normal(len(times))
+        fresh = allowed & (times == 0)
+        one = int(np.argmax(np.where(fresh if turn % 2 and fresh.any() else allowed, values, -np.inf)))
         chosen.append(one)
+        times[one] += 1
         column = covariance[:, one]
-        covariance = covariance - np.outer(column, column) / (column[one] + belief.noise**2)
+        covariance = covariance - np.outer(column, column) / width[one] ** 2
     return chosen
