@@ -65,7 +65,13 @@ FORMS = [
     "form.value = boat\nform.value == boat, eval(form.code) == boat",
     "studio = rb.studio()\nstudio",
 ]
-CELLS = [*CONNECT, *ONE_RUN, *A_SWEEP, *FORMS]
+DECIDE = [
+    'ratings = rb.judge(table, question="Which moves more naturally?", rater="ana")\nleft, right = ratings.rows[:2]',
+    'ratings.judge(left, right, "left")\nprint(ratings.frame["answer"].tolist())',
+    'print(ratings.ranking(by=None)["wins"].tolist(), ratings.ranking(by="seed").index.name)',
+    "print(ratings.agreement())",
+]
+CELLS = [*CONNECT, *ONE_RUN, *A_SWEEP, *DECIDE, *FORMS]
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
@@ -165,6 +171,15 @@ def test_a_form_leaves_a_picture_beside_its_widget(notebook: NotebookNode, sourc
     assert [WIDGET in one for one in widgets] == [True]
     assert "data-rb-twin" in picture["text/html"]
     assert picture["text/plain"]
+
+
+def test_what_the_page_says_of_judging_is_so(notebook: NotebookNode) -> None:
+    """An answer by code is a row, and ranks the clips and what they vary in; one person agrees with nobody."""
+    assert texts(notebook, "ratings.judge(left") == "['left']"
+    assert texts(notebook, "print(ratings.ranking") == "[1, 0] seed"
+    assert texts(notebook, "print(ratings.agreement") == (
+        "Only one person has judged (ana), so there is no agreement to measure."
+    )
 
 
 def test_what_the_page_says_of_a_form_is_so(notebook: NotebookNode) -> None:

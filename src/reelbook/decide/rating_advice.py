@@ -72,8 +72,8 @@ def describe_stars(clips: Clips, stars: Mapping[str, Sequence[int]]) -> Advice:
 
 def describe_votes(clips: Clips, votes: Mapping[str, int]) -> Advice:
     """How many clips most people want to keep; `votes` are those for it less those against."""
-    kept, rejected = (sum(sign * vote > 0 for vote in votes.values()) for sign in (1, -1))
-    return Advice((f"{kept:,} to keep, {rejected:,} to reject, {len(clips) - kept - rejected:,} undecided.",))
+    wanted, rejected = (sum(sign * vote > 0 for vote in votes.values()) for sign in (1, -1))
+    return Advice((f"{wanted:,} to keep, {rejected:,} to reject, {len(clips) - wanted - rejected:,} undecided.",))
 
 
 def estimate_more(strengths: Strengths, prior: FloatArray, chances: FloatArray, judged: int) -> tuple[float, float]:
