@@ -32,15 +32,17 @@ ROOT = Markup(
     'overflow-wrap:anywhere">{}</div>'
 )
 TABLE = Markup(
-    '<table style="border-collapse:collapse;width:100%;margin:8px 0 4px;font-size:12px"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>'
+    '<div style="overflow-x:auto"><table style="border-collapse:collapse;table-layout:auto;width:100%;margin:8px 0 4px;font-size:12px">'
+    '<caption style="caption-side:top;text-align:left;padding:0 0 2px;overflow-wrap:anywhere;{}">{}</caption>'
+    "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>"
 )
 HEAD = Markup(
-    '<th scope="col" style="text-align:{};font-weight:normal;padding:2px 8px 2px 0;border:0;background:none;{};{}">{}</th>'
+    '<th scope="col" style="text-align:{};font-weight:normal;padding:2px 8px 2px 0;border:0;background:none;vertical-align:bottom;overflow-wrap:normal;{};{}">{}</th>'
 )
 CELL = Markup('<td style="text-align:{};padding:3px 8px 3px 0;border:0;background:none;vertical-align:top;{}">{}</td>')
 NAME = Markup(
     '<th scope="row" style="text-align:left;font-weight:{};padding:3px 8px 3px 0;border:0;background:none;vertical-align:top;'
-    'overflow-wrap:anywhere;white-space:normal" title="{}"><bdi>{}</bdi></th>'
+    'overflow-wrap:break-word;white-space:normal" title="{}"><bdi>{}</bdi></th>'
 )
 # A sanitiser drops declarations that it does not know: of each pair the first remains.
 TRACK = Markup(
@@ -126,12 +128,10 @@ def _render_standings(progress: RaceProgress) -> Markup:
     highs = [one.high for one in listed if one.high is not None]
     scale = (min(lows), max(highs)) if lows and max(highs) > min(lows) else (0.0, 1.0)
     best = "chance to be best" if progress.keep == 1 else f"chance to be in the best {progress.keep}"
-    # The names once above, so that what differs stands in the rows; they may break at their underscores.
-    names = Markup(" · ").join(
-        Markup("<bdi>{}</bdi>").format(Markup("_<wbr>").join(name.split("_"))) for name in progress.axes
-    )
+    # The names once above, so that what differs stands in the rows.
+    names = Markup(" · ").join(map(Markup("<bdi>{}</bdi>").format, progress.axes))
     heads = (
-        ("left", "", names),
+        ("left", "", "setting"),
         ("left", "width:34%", "90% interval"),
         ("right", "", "score"),
         ("right", "", best),
@@ -141,7 +141,7 @@ def _render_standings(progress: RaceProgress) -> Markup:
     rows = Markup("").join(_render_row(one, scale, is_leader=place < progress.keep) for place, one in enumerate(listed))
     rest = len(progress.contenders) - len(listed)
     more = render_small_print(f"and {rest:,} more: race.ranking() has all") if rest > 0 else Markup("")
-    return TABLE.format(head, rows) + more
+    return TABLE.format(SOFT_STYLE, names, head, rows) + more
 
 
 def _render_row(one: Contender, scale: tuple[float, float], *, is_leader: bool) -> Markup:
