@@ -37,16 +37,16 @@ TABLE = Markup(
     "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>"
 )
 HEAD = Markup(
-    '<th scope="col" style="text-align:{};font-weight:normal;padding:2px 8px 2px 0;border:0;background:none;vertical-align:bottom;overflow-wrap:normal;{};{}">{}</th>'
+    '<th scope="col" style="text-align:{};font-weight:normal;padding:2px 6px 2px 0;border:0;background:none;vertical-align:bottom;overflow-wrap:normal;{};{}">{}</th>'
 )
-CELL = Markup('<td style="text-align:{};padding:3px 8px 3px 0;border:0;background:none;vertical-align:top;{}">{}</td>')
+CELL = Markup('<td style="text-align:{};padding:3px 6px 3px 0;border:0;background:none;vertical-align:top;{}">{}</td>')
 NAME = Markup(
-    '<th scope="row" style="text-align:left;font-weight:{};padding:3px 8px 3px 0;border:0;background:none;vertical-align:top;'
+    '<th scope="row" style="text-align:left;font-weight:{};padding:3px 6px 3px 0;border:0;background:none;vertical-align:top;'
     'overflow-wrap:break-word;white-space:normal" title="{}"><bdi>{}</bdi></th>'
 )
 # A sanitiser drops declarations that it does not know: of each pair the first remains.
 TRACK = Markup(
-    '<div role="img" aria-label="{}" title="{}" style="position:relative;height:12px;margin:3px 0;min-width:56px">'
+    '<div role="img" aria-label="{}" title="{}" style="position:relative;height:12px;margin:3px 0;min-width:40px">'
     '<div style="position:absolute;left:0;right:0;top:5px;height:1px;background:#d0d7de;background:var(--rb-line,#d0d7de)"></div>'
     '<div style="position:absolute;left:{:.1f}%;width:{:.1f}%;top:4px;height:3px;background:{};background:var(--rb-{},{})"></div>'
     '<div style="position:absolute;left:{:.1f}%;margin-left:-4px;top:2px;width:8px;height:8px;border-radius:4px;background:{};'
