@@ -7,9 +7,9 @@ can be found. A value of a setting adds an effect of its block (the prompt, the 
 setting with this block, and noise: value = true + block + setting × block + noise. The ratios of all variances to the
 noise are unknown with wide log-normal priors, the noise itself with an inverse-gamma one; draws from the priors, then
 from normal distributions fitted to what explained the data best, are weighted by their marginal likelihood, and the
-belief is the normal distribution with the mean and covariance of that mixture. A value far from what the others say
-counts less. A judgement of two clips says which true value + clip effect is higher, as the logistic function of their
-difference (a tie is half of each), by Laplace's approximation with the same priors. No order of observations matters.
+belief is the normal distribution with the mean and covariance of that mixture. Values beyond the outer fences (three
+times the quartiles' distance) count as those. A judgement of two clips says which true value + clip effect is higher, as
+the logistic function of their difference (a tie is half of each), by Laplace's approximation. No order matters.
 """
 
 from __future__ import annotations
