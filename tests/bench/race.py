@@ -29,7 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reelbook.decide.posterior import Belief, FloatArray, choose, learn_pairs, learn_values
+from reelbook.decide.evidence import FloatArray
+from reelbook.decide.posterior import Belief, choose, learn_pairs, learn_values
 from reelbook.media.measuring.measures import measure_file
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.service.engines.protocol import EngineTask
@@ -143,7 +144,8 @@ def spend_on_grid(world: World, rng: np.random.Generator, budget: int) -> int:
 def spend_at_random(world: World, rng: np.random.Generator, budget: int) -> int:
     """Some settings at random, each as often as in the full grid."""
     those = rng.choice(SETTINGS, budget // 4, replace=False)
-    return int(those[np.argmax([np.mean([world.tries(one)[0] for _ in range(4)]) for one in those])])
+    means = [np.mean([world.tries(int(one))[0] for _ in range(4)]) for one in those]
+    return int(those[np.argmax(means)])
 
 
 def spend_on_halves(world: World, rng: np.random.Generator, budget: int) -> int:
@@ -154,7 +156,7 @@ def spend_on_halves(world: World, rng: np.random.Generator, budget: int) -> int:
         if times * len(alive) > left:
             break
         for one in alive:
-            total[one] += sum(world.tries(one)[0] for _ in range(times))
+            total[one] += sum(world.tries(int(one))[0] for _ in range(times))
         count[alive] += times
         left -= times * len(alive)
         alive = alive[np.argsort(-total[alive] / count[alive], kind="stable")[: len(alive) // 2]]
@@ -163,7 +165,7 @@ def spend_on_halves(world: World, rng: np.random.Generator, budget: int) -> int:
 
 def spend_on_tpe(world: World, rng: np.random.Generator, budget: int) -> int:
     """What optuna tries; of those that it tried, the one with the best mean."""
-    import optuna
+    import optuna  # type: ignore[import-not-found]  # In an environment of its own: see .ci/peers.
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sampler = optuna.samplers.TPESampler(seed=int(rng.integers(2**31)), multivariate=False)
@@ -206,7 +208,7 @@ def measured(place: tuple[int, int]) -> list[float]:
     """The measures of one setting with one prompt."""
     setting, prompt = place
     values = {name: values[level] for (name, values), level in zip(AXES.items(), LEVELS[setting], strict=True)}
-    request = TextToVideo(prompt=PROMPTS[prompt], num_frames=9, resolution="480p", aspect_ratio="1:1", **values)  # type: ignore[arg-type]  # The names are those of fields.
+    request = TextToVideo(prompt=PROMPTS[prompt], num_frames=9, resolution="480p", aspect_ratio="1:1", **values)
     with tempfile.TemporaryDirectory() as folder:
         for _ in sketch(EngineTask(request, 1000 * prompt + setting, Path(folder))):
             pass

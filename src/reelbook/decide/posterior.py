@@ -7,9 +7,9 @@ can be found. A value of a setting adds an effect of its block (the prompt, the 
 setting with this block, and noise: value = true + block + setting × block + noise. The ratios of all variances to the
 noise are unknown with wide log-normal priors, the noise itself with an inverse-gamma one; draws from the priors, then
 from normal distributions fitted to what explained the data best, are weighted by their marginal likelihood, and the
-belief is the normal distribution with the mean and covariance of that mixture. A value far from what the others say
-counts less. A judgement of two clips says which true value + clip effect is higher, as the logistic function of their
-difference (a tie is half of each), by Laplace's approximation with the same priors. No order of observations matters.
+belief is the normal distribution with the mean and covariance of that mixture. Values beyond the outer fences (three
+times the quartiles' distance) count as those. A judgement of two clips says which true value + clip effect is higher, as
+the logistic function of their difference (a tie is half of each), by Laplace's approximation. No order matters.
 """
 
 from __future__ import annotations
@@ -17,27 +17,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.int64]
-Ratios: TypeAlias = dict[str, Any]
+from .evidence import PRIORS, TINY, FloatArray, IntArray, Pairs, Ratios, Values, standardized
 
-PRIORS = {"total": (1.0, 1.7), "pairs": (-1.2, 1.0), "left": (-1.7, 1.0), "block": (-1.0, 1.7), "mixed": (-1.5, 1.2)}
-"""Logarithms of ratios, as mean and deviation: the variance of all settings, of blocks and of settings × blocks to the
-noise's, and that of interactions and of what is left to that of main effects."""
 LEAST_LEFT = 0.02
 """The least ratio of what is left to the main effects."""
-NOISE_SHAPE, NOISE_SCALE = 0.5, 0.005
-"""Of the inverse-gamma prior of the noise's variance, where values have variance 1."""
 ROUNDS, DRAWS, BEST, NEAR = 4, 24, 8, 0.3
 """Of ratios: first from the prior, then near those that explained the data best."""
-FENCE = 3.0
-"""How many times the quartiles' distance a value may lie beyond them."""
-TINY = 1e-9
 NODES = np.array([NormalDist().inv_cdf((place + 0.5) / 16) for place in range(16)])
 """Of a standard normal distribution, each as probable."""
 
@@ -80,8 +69,8 @@ def learn_values(levels: ArrayLike, setting: ArrayLike, value: ArrayLike, block:
     blocks = np.zeros(len(values), int) if block is None else np.asarray(block, int)
     good = np.flatnonzero(np.isfinite(values))
     good = good[np.lexsort((values[good], blocks[good], settings[good]))]
-    standard, centre, scale = _standardized(values[good])
-    belief = _mixture(_Axes(np.asarray(levels)), _Values(settings[good], standard, blocks[good]), 1.0)
+    standard, centre, scale = standardized(values[good])
+    belief = _mixture(_Axes(np.asarray(levels)), Values(settings[good], standard, blocks[good]), 1.0)
     return Belief(centre + scale * belief.mean, scale**2 * belief.covariance, scale * belief.noise)
 
 
@@ -98,25 +87,12 @@ def learn_pairs(
     clips = sides[:, :0] if clip_left is None or clip_right is None else np.array([clip_left, clip_right], int)
     order = np.lexsort((shares, *clips, *sides) if clips.size else (shares, *sides))
     order = order[np.isfinite(shares[order])]
-    pairs = _Pairs(sides[:, order], shares[order], clips[:, order] if clips.size else clips)
+    pairs = Pairs(sides[:, order], shares[order], clips[:, order] if clips.size else clips)
     # Nobody knows the scale of a judge's values: that it may be larger or smaller is no reason to doubt who is first.
     belief = _mixture(_Axes(np.asarray(levels)), pairs, 0.0)
     covariance = belief.covariance - belief.covariance.mean(axis=0)
     covariance -= covariance.mean(axis=1)[:, None]
     return Belief(belief.mean - belief.mean.mean(), covariance, belief.noise)
-
-
-def _standardized(value: FloatArray) -> tuple[FloatArray, float, float]:
-    """Values with mean 0 and variance 1, those beyond the outer fences put there; their mean and deviation."""
-    if not len(value):
-        return value, 0.0, 1.0
-    low, high = np.quantile(value, [0.25, 0.75])
-    if high > low:
-        value = np.clip(value, low - FENCE * (high - low), high + FENCE * (high - low))
-    size, centre, scale = float(np.abs(value).max()) or 1.0, float(value.mean()), float(value.std())
-    if scale < TINY * size:
-        scale = size if len(value) == 1 else size / 1000
-    return (value - centre) / scale, centre, scale
 
 
 class _Axes:
@@ -137,83 +113,10 @@ class _Axes:
         if pairs:
             roots = np.sqrt(main)
             whole += pairs / (roots.sum() ** 2 - 1) * (np.tensordot(roots, same, 1) ** 2 - alone)
-        return ratio["total"] / (min(self.count, 1) + pairs + left) * whole + 10 * ratio["total"] + 1
+        return np.asarray(ratio["total"] / (min(self.count, 1) + pairs + left) * whole + 10 * ratio["total"] + 1)
 
 
-Found: TypeAlias = tuple[float, FloatArray, FloatArray, float, float]
-"""Log-likelihood; Z'V⁻¹y and Z'WZ, where Z says which effects an observation has, V is the covariance of all and W the
-precision of the noise alone; the variance of the noise and that of one value of one setting."""
-
-
-class _Values:
-    """Values of settings, as the means of those of one setting and one block."""
-
-    priors: Ratios = PRIORS
-
-    def __init__(self, setting: IntArray, value: FloatArray, block: IntArray) -> None:
-        self.rows, setting = np.unique(setting, return_inverse=True)
-        blocks, block = np.unique(block, return_inverse=True)
-        cells, place = np.unique(setting * max(len(blocks), 1) + block, return_inverse=True)
-        self.setting, self.block = np.divmod(cells, max(len(blocks), 1))
-        self.more = len(blocks) if len(blocks) > 1 else 0
-        self.times = np.bincount(place, minlength=len(cells)).astype(float)
-        self.mean = np.bincount(place, value, len(cells)) / self.times
-        self.within = float(((value - self.mean[place]) ** 2).sum())
-        self.count, self.repeated = len(value), self.more > 0 and len(value) > len(cells)
-
-    def solve(self, prior: FloatArray, ratio: Ratios) -> Found:
-        """What follows from a covariance of all effects, in units of the noise's variance, which is integrated out."""
-        mixed = ratio["mixed"] if self.repeated else 0.0
-        weight = 1 / (mixed + 1 / self.times)
-        products, sums = np.zeros_like(prior), np.zeros(len(prior))
-        places = [self.setting] + [len(self.rows) + self.block] * (self.more > 0)
-        for one in places:
-            np.add.at(sums, one, weight * self.mean)
-            for other in places:
-                np.add.at(products, (one, other), weight)
-        inner = np.eye(len(prior)) + products @ prior
-        pull = np.linalg.solve(inner, sums)
-        square = float(weight @ self.mean**2) + self.within - sums @ prior @ pull
-        rest, shape = NOISE_SCALE + max(square, 0.0) / 2, NOISE_SHAPE + self.count / 2
-        likelihood = (np.log(weight).sum() - np.linalg.slogdet(inner)[1]) / 2 - shape * np.log(rest)
-        variance = rest / max(shape - 1, 0.5)
-        return likelihood, pull, products, variance, variance * (1 + mixed)
-
-
-class _Pairs:
-    """Judgements of pairs of clips."""
-
-    priors: Ratios = {**PRIORS, "total": (1.4, 0.8)}
-
-    def __init__(self, sides: IntArray, shares: FloatArray, clips: IntArray) -> None:
-        self.rows, place = np.unique(sides, return_inverse=True)
-        those, clip = np.unique(clips, return_inverse=True)
-        self.more, self.shares = len(those), shares
-        self.design = np.zeros((len(shares), len(self.rows) + self.more))
-        self.pull = np.zeros(self.design.shape[1])
-        for numbers in (place, len(self.rows) + clip)[: 1 + (self.more > 0)]:
-            np.add.at(self.design, (np.arange(len(shares))[:, None], numbers.reshape(sides.shape).T), [1.0, -1.0])
-
-    def solve(self, prior: FloatArray, ratio: Ratios) -> Found:
-        """The same at the most probable effects, by Newton's steps."""
-        pull, inner, products = self.pull, np.eye(len(prior)), np.zeros_like(prior)
-        through = self.design @ prior
-        for _ in range(30):
-            chance = 1 / (1 + np.exp(-through @ pull))
-            products = (self.design * (chance * (1 - chance))[:, None]).T @ self.design
-            inner = np.eye(len(prior)) + products @ prior
-            step = np.linalg.solve(inner, products @ (prior @ pull) + self.design.T @ (self.shares - chance)) - pull
-            longest = np.abs(through @ step).max(initial=0.0)
-            pull = pull + step * min(1.0, 4.0 / (longest + TINY))
-            if longest < 1e-2:
-                break
-        lead, self.pull = through @ pull, pull
-        likelihood = -(np.logaddexp(0, -lead) @ self.shares + np.logaddexp(0, lead) @ (1 - self.shares))
-        likelihood -= (pull @ prior @ pull + np.linalg.slogdet(inner)[1]) / 2
-        return likelihood, pull, products, 1.0, np.pi**2 / 6 + ratio["block"]
-
-
-def _mixture(axes: _Axes, evidence: _Values | _Pairs, between: float) -> Belief:
+def _mixture(axes: _Axes, evidence: Values | Pairs, between: float) -> Belief:
     """The mixture of what follows from each set of variances; `between` is the weight of how much those differ."""
     everything, seen = np.arange(axes.settings), len(evidence.rows)
     middles, spreads = np.array(list(evidence.priors.values())).T
@@ -300,11 +203,11 @@ def choose(
     covariance, chosen = belief.covariance.copy(), list[int]()
     times = np.ones(len(covariance)) if spent is None else np.array(spent, float)
     allowed = np.ones(len(times), bool) if open_ is None else np.asarray(open_, bool)
-    for turn in range(count if allowed.any() else 0):
+    for turn in np.arange(count if allowed.any() else 0) + (int(times.sum()) if spent is not None else 0):
         width = np.sqrt(np.maximum(np.diag(covariance), 0) + belief.noise**2 + TINY**2)
         if np.ptp(belief.mean) == 0:
             values = ((covariance / width) ** 2).sum(axis=0) * (1 + 0.01 * rng.random(len(times)))
-        elif turn % 2 == 0:
+        elif turn % 2 == 0 and spent is not None:
             values = (belief.mean[:, None, None] + (covariance / width)[..., None] * NODES).max(axis=0).mean(axis=1)
         else:
             values = belief.mean + _root(covariance) @ rng.standard_normal(len(times))
