@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from ..sweeps.plan.plan import Plan
     from ..sweeps.plan.plan_rows import Row
-    from .posterior import Belief, FloatArray
+    from .evidence import FloatArray
+    from .posterior import Belief
     from .race_judging import Judging
     from .race_options import RaceOptions
     from .race_rounds import Rounds

@@ -10,7 +10,8 @@ from .race_progress import Contender, RaceProgress
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .posterior import Belief, FloatArray
+    from .evidence import FloatArray
+    from .posterior import Belief
     from .race_rounds import Rounds
 
 FIGURES = ("mean", "low", "high", "chance", "runs", "credits")

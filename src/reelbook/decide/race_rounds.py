@@ -15,7 +15,8 @@ from .posterior import choose
 
 if TYPE_CHECKING:
     from ..sweeps.plan.plan import Plan
-    from .posterior import Belief, FloatArray
+    from .evidence import FloatArray
+    from .posterior import Belief
     from .race_settings import RaceSettings
 
 MAX_FAILURES = 2
