@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,9 +19,11 @@ from .storage.library_folder import is_from_above, library_folder, parse_library
 
 if TYPE_CHECKING:
     from .client import Client
+    from .decide.race import Race
     from .runs.run import Run
     from .shutdown import ProcessEnd
     from .storage.library import Library
+    from .sweeps.execute.executor import Client as SweepClient
     from .sweeps.execute.job import SweepJob
     from .sweeps.plan.plan import Plan
     from .sweeps.plan.plan_rows import Known
@@ -168,6 +171,28 @@ class Session:
         due = [row for row in plan.distinct if known is None or not known(row)]
         return forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
 
+    def make_race(self, plan: Plan, *, by: object, client: SweepClient | None = None, **choices: object) -> Race:
+        """Start a race of a plan's settings; `by` is `rb.judge` for a person."""
+        from .decide.make_race import make_race
+        from .decide.race_options import make_race_options
+
+        judge = _find_judge(by)
+        race = make_race(plan, client or self.client(), make_race_options(by=by, judge=judge, **choices))
+        race.begin()
+        return race
+
+    def make_race_panel(self, race: Race) -> object:
+        """A panel of a race with a button to stop it, for display or a layout."""
+        from .widgets.race_panel import RacePanel
+
+        return RacePanel(race)
+
+    def write_race_report(self, race: Race, path: str | Path, *, title: str | None = None) -> Path:
+        """Write a page about a race, and return its path."""
+        from .display.race_report import write_race_report
+
+        return write_race_report(race, path, title=title)
+
     def make_grid(self, job: SweepJob, **parts: str | None) -> object:
         """The clips of a sweep, for display, with the columns for its rows, columns and tabs."""
         from .widgets.grid import Grid
@@ -208,6 +233,12 @@ class Session:
                 folder,
             )
         return folder
+
+
+def _find_judge(by: object) -> Callable[..., object] | None:
+    """`rb.judge` itself, if that is what a race is to be judged by."""
+    module, name = getattr(by, "__module__", ""), getattr(by, "__name__", "")
+    return by if callable(by) and (module, name) == ("reelbook.api.judging", "judge") else None
 
 
 session = Session()

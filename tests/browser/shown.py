@@ -16,6 +16,7 @@ from reelbook.api import (
     table_accessor,  # noqa: F401  # Gives tables their `.reel`.
     tables,  # noqa: F401  # Hires whoever draws for tables.
 )
+from reelbook.decide.race_progress import Contender, RaceProgress, RaceState
 from reelbook.display.client_card import client_card
 from reelbook.display.cost_chart import render_costs
 from reelbook.display.explorer_card import explorer_bundle
@@ -31,6 +32,7 @@ from reelbook.display.plots.plot_html import plot_bundle
 from reelbook.display.plots.plot_value import Plot
 from reelbook.display.price_table import estimate_table
 from reelbook.display.provenance_table import provenance_table
+from reelbook.display.race_card import race_bundle
 from reelbook.display.ratings_card import RankedRow, render_ranking
 from reelbook.display.run_progress import final_bundle, interrupted_bundle, progress_bundle
 from reelbook.display.run_text import format_file as local_line
@@ -206,6 +208,16 @@ def _panel(media: Media, text: str) -> Iterator[Bundle]:
         yield panel_bundle(progress, hint=HINT)
 
 
+def _race(_: Media, text: str) -> Iterator[Bundle]:
+    contenders = tuple(Contender(number, {text: text}, 1.0, 0.5, 1.5, 0.5, 2, 0, 106) for number in range(2))
+    for state in (RaceState.JUDGING, RaceState.DONE):
+        progress = RaceProgress(
+            state=state, axes=(text,), contenders=contenders, score=text, is_judged=False, rounds=1, runs=4, repeats=8, spent=212,
+            spent_now=106, budget=424, whole=424, keep=1, sure=0.95, chance=0.5, is_decided=False, elapsed=1.0, findings=(text,), assumptions=(text,),
+        )  # fmt: skip
+        yield race_bundle(cast(Any, SimpleNamespace(progress=progress)))
+
+
 def _input(_: Media, text: str) -> Iterator[Bundle]:
     yield {"text/html": input_card(asked(text))}
 
@@ -306,7 +318,7 @@ def _options(_: Media, text: str) -> Iterator[Bundle]:
 
 _BY_TEXT: Mapping[str, Callable[[Media, str], Iterable[Bundle]]] = {
     "client": _client, "estimate": _estimate, "provenance": _provenance, "library": _library, "uncertain": _uncertain,
-    "plan": _plan, "panel": _panel, "input": _input, "models": _models, "answer": _answer, "file": _file, "run": _run,
+    "plan": _plan, "panel": _panel, "race": _race, "input": _input, "models": _models, "answer": _answer, "file": _file, "run": _run,
     "run otherwise": _run_otherwise, "options": _options, "explorer": _explorer, "judge": _judge,
 }  # fmt: skip
 SELDOM = {"run otherwise": 6, "options": 6, "explorer": 6, "judge": 6}

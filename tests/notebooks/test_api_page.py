@@ -70,6 +70,11 @@ DECIDE = [
     'ratings.judge(left, right, "left")\nprint(ratings.frame["answer"].tolist())',
     'print(ratings.ranking(by=None)["wins"].tolist(), ratings.ranking(by="seed").index.name)',
     "print(ratings.agreement())",
+    """race = plan.race(by="sharpness", budget=1.0)
+await race; race.wait(); race.cancel()
+print(race.best in [row.input for row in plan], race.spent + race.saved == plan.credits, set(race.table.status))""",
+    "race.panel",
+    "print(list(race.ranking().columns))\nrace",
 ]
 CELLS = [*CONNECT, *ONE_RUN, *A_SWEEP, *DECIDE, *FORMS]
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -180,6 +185,16 @@ def test_what_the_page_says_of_judging_is_so(notebook: NotebookNode) -> None:
     assert texts(notebook, "print(ratings.agreement") == (
         "Only one person has judged (ana), so there is no agreement to measure."
     )
+
+
+def test_what_the_page_says_of_a_race_is_so(notebook: NotebookNode) -> None:
+    """What the plan has paid for costs nothing more, and the card of the race stays."""
+    assert texts(notebook, "race = plan.race(") == "True True {'completed'}"
+    assert texts(notebook, "print(list(race.ranking").startswith(
+        "['num_frames', 'aspect_ratio', 'mean', 'low', 'high', 'chance', 'runs', 'credits']"
+    )
+    for source in ("race.panel", "print(list(race.ranking"):
+        assert "chance to be best" in bundles(notebook, source)[0]["text/html"]
 
 
 def test_what_the_page_says_of_a_form_is_so(notebook: NotebookNode) -> None:

@@ -75,6 +75,10 @@ class Ratings(NameHints):
         """The table whose clips are judged, as it was given."""
         return self._table
 
+    def replace_table(self, other: Ratings) -> None:
+        """Judge the clips of the table of other ratings from now on, such as of one that has grown."""
+        self._table, self._clips = other._table, other._clips
+
     @property
     def rows(self) -> tuple[int, ...]:
         """The numbers of the rows that can be judged; rows with the same clip are judged as one, by the first."""

@@ -13,6 +13,7 @@ def register(shell: Any) -> None:
     if hasattr(shell, "kernel"):
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name("reelbook.sweeps.execute.job", "SweepJob", _show_job)
+        formatter.for_type_by_name("reelbook.decide.race", "Race", _show_race)
         formatter.for_type_by_name("reelbook.api.table_accessor", "Reel", _show_table)
         formatter.for_type_by_name("reelbook.display.plots.plot_value", "Plot", _show_plot)
         formatter.for_type_by_name("reelbook.media.explorer", "Explorer", _show_explorer)
@@ -24,6 +25,12 @@ def _show_job(job: Any) -> None:
     from .panel import show_job
 
     show_job(job)
+
+
+def _show_race(race: Any) -> None:
+    from .race_panel import show_race
+
+    show_race(race)
 
 
 def _show_explorer(explorer: Any) -> None:

@@ -1,5 +1,5 @@
 // @ts-check
-/** Buttons for a sweep that runs in the kernel, below its panel or with it. */
+/** Buttons for a sweep or a race that runs in the kernel, below its panel or with it. */
 
 /** @type {Record<string, string>} */
 const LABELS = { pause: "Pause", resume: "Resume", cancel: "Cancel" };
@@ -18,15 +18,18 @@ const TITLES = {
 /** Which buttons are of use in which state. @type {Record<string, string[]>} */
 const OF_USE = { preparing: ["cancel"], running: ["pause", "cancel"], paused: ["resume", "cancel"] };
 
-const ENDED = "The kernel has ended, and the sweep with it. Run its cells again to go on: what is paid for is fetched, and nothing is paid twice.";
+/** @param {string} noun */
+const endedText = (noun) =>
+  `The kernel has ended, and the ${noun} with it. Run its cells again to go on: what is paid for is fetched, and nothing is paid twice.`;
 
 /** @param {{model: any, el: HTMLElement}} view */
 function render({ model, el }) {
+  const noun = model.get("noun") ?? "sweep";
   const panel = document.createElement("div");
   const row = document.createElement("div");
   row.className = "rb";
   row.setAttribute("role", "group");
-  row.setAttribute("aria-label", "sweep");
+  row.setAttribute("aria-label", noun);
   row.setAttribute("data-lm-suppress-shortcuts", "true");
   row.style.cssText = "display:flex;gap:8px;align-items:center;min-height:32px;margin:0 0 4px";
   row.addEventListener("keydown", (event) => event.stopPropagation());
@@ -61,7 +64,7 @@ function render({ model, el }) {
       });
       row.append(button);
     }
-    said.textContent = hasEnded ? ENDED : model.get("said");
+    said.textContent = hasEnded ? endedText(noun) : model.get("said");
     row.append(said);
     if (focused) row.querySelector("button")?.focus();
   };

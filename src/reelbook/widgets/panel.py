@@ -30,6 +30,8 @@ class Panel(anywidget.AnyWidget):
     _esm = (HERE / "panel.js").read_text(encoding="utf-8")
     html = traitlets.Unicode().tag(sync=True)
     """The panel as HTML; empty if it is displayed beside the buttons already."""
+    noun = traitlets.Unicode("sweep").tag(sync=True)
+    """What the buttons are for."""
     state = traitlets.Unicode("preparing").tag(sync=True)
     queued = traitlets.Int(0).tag(sync=True)
     """The number of runs waiting in the service's queue."""

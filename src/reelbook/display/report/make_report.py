@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -42,6 +43,7 @@ class LinkedPath(type(Path())):  # type: ignore[misc]  # The class of paths on t
 
 def write_report(
     table: pd.DataFrame, path: str | Path, *, title: str | None = None, views: Any = (), folder: bool = False, ratings: Any = None,
+    standings: Markup | None = None,
 ) -> Path:  # fmt: skip
     """Write the page as one file with previews, or with `folder` beside the original files; returns its path."""
     target = find_folder_path(path) if folder else find_page_path(path)
@@ -49,18 +51,19 @@ def write_report(
     groups = _group_runs(table)
     service = _find_service(table)
     entries = [entry for group in groups for entry in group.entries]
-    shared, judged = make_shareable(table), parse_ratings(ratings)
     chosen = check_views(views, given, entries)
     files = [*entries, *chosen.others]
+    report = partial(
+        Report, make_shareable(table), groups, title=title, service=service, is_folder=folder, views=chosen,
+        ratings=parse_ratings(ratings), standings=standings,
+    )  # fmt: skip
     if not folder:
         media, set_text = prepare_media(files, InlineMedia())
-        page = Report(shared, groups, media, title, service, is_folder=False, views=chosen, ratings=judged)
-        write_page(target, page.html)
+        write_page(target, report(media).html)
     else:
         with replacing_folder(target) as part:
             media, set_text = prepare_media(files, FolderMedia(part, service))
-            page = Report(shared, groups, media, title, service, is_folder=True, views=chosen, ratings=judged)
-            write_page(part / INDEX, page.html)
+            write_page(part / INDEX, report(media).html)
     set_text(join_with_dots(f"{target.name}/" if folder else target.name, format_size(_count_bytes(target))))
     return LinkedPath(target)
 

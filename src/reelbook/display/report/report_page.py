@@ -75,6 +75,8 @@ class Report:
     is_folder: bool
     views: ReportViews
     ratings: Sequence[Ratings] = ()
+    standings: Markup | None = None
+    """What a race says of the settings; None for a table alone."""
 
     @property
     def entries(self) -> list[Entry]:
@@ -88,6 +90,7 @@ class Report:
         body = Markup("").join(
             [
                 HEAD.format(title, _render_about(self), _render_totals(self)),
+                _render_section("standings", "Standings", self.standings or Markup("")),
                 _render_section(
                     "plan",
                     "Plan",

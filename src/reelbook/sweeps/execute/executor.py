@@ -173,7 +173,7 @@ class Executor:
         if not await asyncio.to_thread(context.ledger.read, known_services.has_sweeps):
             await context.ledger.transact(known_services.record_sweep)
         if self.options.budget is not None:
-            scope = make_budget_scope(self.service, keys)
+            scope = self.options.scope or make_budget_scope(self.service, keys)
             self._budget = Budget(scope, self.options.budget)
             await context.ledger.transact(lambda db: join_scope(db, scope, self.service, keys))
         if (price := self.options.price) is not None:

@@ -131,6 +131,11 @@ class SweepJob(NameHints):
         return self._done.is_set()
 
     @property
+    def stopped_by(self) -> BaseException | None:
+        """The reason why sending has stopped, or the error that ended the sweep; None if there is none."""
+        return self._failure or self._executor.stopped_by
+
+    @property
     def frame(self) -> pd.DataFrame:
         """The table so far: one row per run of the plan, with the results received."""
         if self._table is not None:

@@ -37,6 +37,8 @@ class Options:
     price: int | None = None
     """Maximum price of a run whose price is unknown."""
     order: str = "coverage"
+    scope: str | None = None
+    """The budget's name in the ledger, of which these runs are a part; None for one of this plan's runs alone."""
     notify: Callable[[Any], Any] | None = None
     """Called with the job at its end."""
 

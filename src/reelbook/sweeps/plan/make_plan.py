@@ -16,8 +16,9 @@ from .advice import find_axis_notes
 from .axes import Rows, SweepPart, make_axes, merge_labels, merge_values, rows
 from .field_paths import get_fields, parse_field_path
 from .foreign_tables import is_table
-from .plan import Plan, Recipe
+from .plan import Plan
 from .plan_rows import Row, make_row_maker
+from .recipe import Recipe
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,9 +19,9 @@ from ...util.interrupts import raise_once
 from ...util.name_hints import NameHints, with_usage
 from ..sweep_errors import MAX_RUNS, too_many, usage_error
 from .advice import find_warnings
-from .axes import SweepPart
 from .axis_values import coerce_value
 from .plan_rows import Known, Row, make_row_maker
+from .recipe import Recipe, Step
 from .row_selection import (
     call_on_row,
     check_price,
@@ -36,22 +36,11 @@ from .row_selection import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...decide.race import Race
     from ...session import Session
     from ..execute.executor import Client
     from ..execute.job import SweepJob
     from .plan_summary import PlanFacts
-
-
-Step = tuple[str, Mapping[str, Any]]
-"""The name of a method that was called on a plan, and its arguments."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How a plan was constructed, as a plan file can store it."""
-
-    parts: tuple[SweepPart, ...]
-    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -343,17 +332,40 @@ class Plan(NameHints):
         job.begin()
         return job
 
+    @with_usage('plan.race(by="sharpness", budget=0.4)')
+    def race(
+        self, *, by: Any, budget: float | None = None, keep: int = 1, over: Sequence[str] = ("seed", "prompt"), seed: int = 0,
+        sure: float = 0.95, concurrency: int | None = None, price: int | None = None, draft: Mapping[str, Any] | bool | None = None,
+        retry_failed: bool = False, question: str = "Which is better?", rater: str | None = None, client: Client | None = None,
+    ) -> Race:  # fmt: skip
+        """Find the best setting for fewer credits than all runs cost. Returns at once; the race goes on in the background.
+
+        Rows that differ only in `over` repeat one setting. They run in rounds of `concurrency`, each chosen by the earlier
+        ones, until the `keep` best are known with the chance `sure`, the budget ends, or nothing is left. `by` is a column
+        or a metric, a function of a run, a mix such as {"sharpness": 1, "motion": -2}, each in standard deviations, or
+        `rb.judge` for a person, who answers `question` as `rater`. `budget` is in credits, or a share of the plan's price
+        up to 1.0, and limits the total cost of this plan's runs, as in `run`. Run the cell again to go on: it repeats its
+        rounds from the library. `draft` holds cheaper values to decide by, or is True for those of the model, after
+        which the best run with their own; `price` is the maximum price of a run whose price is unknown.
+        """
+        session = self._get_session()
+        return session.make_race(
+            self, by=by, budget=budget, keep=keep, over=over, seed=seed, sure=sure, concurrency=concurrency, price=price,
+            draft=draft, retry_failed=retry_failed, question=question, rater=rater, client=client,
+        )  # fmt: skip
+
     def _make_job(self, client: Client | None, **choices: Any) -> SweepJob:
         """Create a job that is not started yet."""
         from ..execute.job import make_job
         from ..execute.run_options import make_options
 
         checked = make_options(**choices)
-        if client is None:
-            if self.session is None:
-                raise usage_error("This plan was made without a client; run it with client=rb.connect().", "client")
-            client = self.session.client()
-        return make_job(self, client, checked)
+        return make_job(self, self._get_session().client() if client is None else client, checked)
+
+    def _get_session(self) -> Session:
+        if self.session is None:
+            raise usage_error("This plan was made without a client; run it with client=rb.connect().", "client")
+        return self.session
 
     def _known(self) -> Known | None:
         """The lookup of results in the library at this moment; None without a library."""

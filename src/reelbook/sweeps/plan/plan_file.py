@@ -16,9 +16,10 @@ from ..sweep_errors import usage_error
 from .axes import Axis, Rows, SweepPart, Zipped, zip_parts
 from .axis_values import coerce_axis_values
 from .make_plan import make_plan_from_parts
-from .plan import Plan, Recipe
+from .plan import Plan
 from .plan_rows import Row, make_row_maker
 from .prompt_templates import Template, template
+from .recipe import Recipe
 from .sampling import Choices, Range, Sampled, sampled
 from .toml_text import format_key, format_toml, parse_value
 

@@ -1,0 +1,174 @@
+"""The rounds of a race: which runs come next, given what is known so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..sweeps.execute.order import spread_rows
+from ..sweeps.plan.plan_rows import Row
+from .posterior import choose
+
+if TYPE_CHECKING:
+    from ..sweeps.plan.plan import Plan
+    from .evidence import FloatArray
+    from .posterior import Belief
+    from .race_settings import RaceSettings
+
+MAX_FAILURES = 2
+"""A setting without any score is given up after so many runs without one."""
+MIN_LEADER_RUNS = 2
+"""Runs that the leading setting needs before a race may stop because it is sure."""
+FIRST_PER_EFFECT = 1.5
+"""Runs of the first rounds, for each effect of an axis' value."""
+DRAWS = 4_000
+
+
+@dataclass
+class Rounds:
+    """What a race has tried, and the choice of what it tries next. Equal results lead to equal choices."""
+
+    plan: Plan
+    """The plan whose rows are raced: drafts, if there are any."""
+    race: RaceSettings
+    seed: int
+    size: int
+    """The most runs of a round."""
+    used: list[Row] = field(default_factory=list)
+    """The rows tried, in order."""
+    round_of: dict[int, int] = field(default_factory=dict)
+    """The round of each row tried, by its number in the plan."""
+    scored: Collection[int] = frozenset()
+    """The rows tried that have a score, by their numbers."""
+    number: int = 0
+    """The rounds so far."""
+    _order: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.setting_of = {row.number: one.number for one in self.race.settings for row in one.rows}
+
+    def count_runs(self) -> list[int]:
+        """The number of scored runs of each setting."""
+        counts = [0] * len(self.race.settings)
+        for row in self.used:
+            counts[self.setting_of[row.number]] += row.number in self.scored
+        return counts
+
+    def choose_rows(self, belief: Belief | None, fits: Callable[[list[Row], Row], bool]) -> list[Row]:
+        """The rows of the next round; empty if nothing is left that fits. `fits` says so after the rows chosen before."""
+        chosen: list[Row] = []
+        taken = set(self.round_of)
+        rng = np.random.default_rng([self.seed, self.number])
+        wanted = self._next_of_first_rounds() if self._is_first_rounds() else []
+        for setting in wanted[: self.size]:
+            self._take(setting, chosen, taken, fits)
+        while belief is not None and not self._is_first_rounds() and len(chosen) < self.size:
+            is_open = np.array(
+                [self._find_next(number, chosen, taken, fits) is not None for number in range(len(self.race.settings))]
+            )
+            if not is_open.any():
+                break
+            before = len(chosen)
+            for setting in choose(belief, rng, self.size - len(chosen), spent=self._count_tries(), open_=is_open):
+                self._take(int(setting), chosen, taken, fits)
+            if len(chosen) == before:
+                break
+        return chosen
+
+    def record(self, rows: list[Row]) -> None:
+        """Count rows as tried in the next round."""
+        self.number += 1
+        for row in rows:
+            if row.number not in self.round_of:
+                self.round_of[row.number] = self.number
+                self.used.append(row)
+
+    def find_chances(self, belief: Belief, keep: int) -> FloatArray:
+        """The chance of each setting to be among the `keep` best; those given up have none."""
+        rng = np.random.default_rng([self.seed, 1_000_003 + self.number])
+        alive = np.array([not self.is_given_up(number) for number in range(len(self.race.settings))])
+        draws = belief.draws(rng, DRAWS)
+        draws[:, ~alive] = -np.inf
+        places = np.argsort(-draws, axis=1, kind="stable")[:, :keep]
+        chances: FloatArray = np.bincount(places.ravel(), minlength=len(belief.mean)) / DRAWS
+        return np.where(alive, chances, 0.0)
+
+    def rank(self, belief: Belief) -> list[int]:
+        """The settings with a score, the best first."""
+        runs = self.count_runs()
+        return sorted(
+            (number for number, count in enumerate(runs) if count), key=lambda one: (-float(belief.mean[one]), one)
+        )
+
+    def is_sure(self, belief: Belief, chances: FloatArray, keep: int, sure: float) -> bool:
+        """Whether each of the `keep` best has at least this chance to be among the best, and enough runs."""
+        best, runs = self.rank(belief)[:keep], self.count_runs()
+        has_runs = all(runs[one] >= min(MIN_LEADER_RUNS, len(self.race.settings[one].rows)) for one in best)
+        return len(best) == keep and has_runs and all(chances[one] >= sure for one in best)
+
+    def is_given_up(self, setting: int) -> bool:
+        """Whether a setting has only failed, so that it is not tried again."""
+        tried = [row.number for row in self.race.settings[setting].rows if row.number in self.round_of]
+        return len(tried) >= MAX_FAILURES and not any(number in self.scored for number in tried)
+
+    def find_candidates(self) -> list[Row]:
+        """The rows that the next round may choose from."""
+        return [
+            row
+            for one in self.race.settings
+            for row in [row for row in one.rows if row.number not in self.round_of][: self.size]
+        ]
+
+    def _is_first_rounds(self) -> bool:
+        """Whether too little is known for a choice by what is known."""
+        return len(self.used) < self._count_first()
+
+    def _count_first(self) -> int:
+        """The runs before the first choice by what is known: whole rounds, with some for each effect of an axis' value."""
+        levels = self.race.levels
+        effects = 1 + sum(len(set(column[column >= 0])) - 1 for column in levels.T) if len(levels) else 1
+        wanted = min(len(self.race.settings), math.ceil(FIRST_PER_EFFECT * effects))
+        rounds = max(1, math.ceil(wanted / self.size))
+        return min(rounds * self.size, sum(len(one.rows) for one in self.race.settings))
+
+    def _next_of_first_rounds(self) -> list[int]:
+        """The settings spread over all axes, each once before any twice."""
+        if not self._order:
+            first = self.plan[[one.rows[0].number for one in self.race.settings]]
+            self._order = [row.number for row in spread_rows(first)]
+        tried = self._count_tries()
+        left = self._count_first() - len(self.used)
+        found: list[int] = []
+        while len(found) < left:
+            nearest = [one for one in self._order if tried[one] < len(self.race.settings[one].rows)]
+            if not nearest:
+                break
+            least = min(tried[one] for one in nearest)
+            for one in nearest:
+                if tried[one] == least and len(found) < left:
+                    found.append(one)
+                    tried[one] += 1
+        return found
+
+    def _count_tries(self) -> list[int]:
+        tried = [0] * len(self.race.settings)
+        for row in self.used:
+            tried[self.setting_of[row.number]] += 1
+        return tried
+
+    def _take(self, setting: int, chosen: list[Row], taken: set[int], fits: Callable[[list[Row], Row], bool]) -> None:
+        row = self._find_next(setting, chosen, taken, fits)
+        if row is not None:
+            chosen.append(row)
+            taken.add(row.number)
+
+    def _find_next(
+        self, setting: int, chosen: list[Row], taken: set[int], fits: Callable[[list[Row], Row], bool]
+    ) -> Row | None:
+        """The next row of a setting that was not tried; None if there is none, it does not fit, or it is given up."""
+        row = next((row for row in self.race.settings[setting].rows if row.number not in taken), None)
+        return None if row is None or self.is_given_up(setting) or not fits(chosen, row) else row

@@ -1,0 +1,213 @@
+"""Scores: a number for each run, by a column of the table, a metric, a function, or a weighted mix of these."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from ..media.measuring.metrics import METRICS
+from ..models.problems import format_literal
+from ..sweeps.plan.plan_frame import RUN_COLUMNS
+from .race_errors import RaceStopped, race_error
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..runs.run import Run
+    from ..sweeps.plan.plan import Plan
+
+FIGURES = ("credits", "credits_estimated", "queued_s", "running_s")
+"""The numeric columns of every table besides inputs, outputs and metrics."""
+Measure = str | Callable[["Run"], Any]
+
+
+@dataclass
+class Score:
+    """What a race judges runs by. Higher is better."""
+
+    weights: Mapping[Measure, float]
+    """The parts and their weights; one part with weight 1 unless it is a mix."""
+    is_mix: bool
+    values: dict[Measure, dict[int, float | None]] = field(default_factory=dict)
+    """Each part's value of each run by its number in the plan; None if it has none."""
+
+    @property
+    def text(self) -> str:
+        """The score in words, such as `sharpness − 2 × temporal_flickering`."""
+        parts: list[str] = []
+        for measure, weight in self.weights.items():
+            name = measure if isinstance(measure, str) else getattr(measure, "__name__", "a function")
+            name = "a function" if name == "<lambda>" else name
+            factor = "" if abs(weight) == 1 else f"{abs(weight):g} × "
+            sign = ("" if weight >= 0 else "−") if not parts else (" + " if weight >= 0 else " − ")
+            parts.append(f"{sign}{factor}{name}")
+        return "".join(parts)
+
+    def add(self, table: pd.DataFrame, numbers: list[int]) -> None:
+        """Score the completed runs of a table that have no score yet; `numbers` are their numbers in the plan."""
+        is_new = [number not in self._known() for number in numbers]
+        done = [new and status == "completed" for new, status in zip(is_new, table["status"], strict=True)]
+        if not any(done):
+            return
+        fresh = table[done]
+        places = [number for number, wanted in zip(numbers, done, strict=True) if wanted]
+        if wanted_metrics := [name for name in self.weights if isinstance(name, str) and _is_measured(name, fresh)]:
+            # All at once, because each file is decoded once for all of them.
+            fresh = fresh.reel.measure(wanted_metrics, progress=None)
+        for measure in self.weights:
+            found = _call(measure, fresh) if callable(measure) else _read_column(measure, fresh)
+            self.values.setdefault(measure, {}).update(zip(places, found, strict=True))
+
+    def totals(self) -> dict[int, float]:
+        """The score of each run that has one.
+
+        The parts of a mix are put on one scale first: each is divided by its standard deviation over the runs scored
+        so far, after its mean is subtracted. A part that does not vary counts nothing.
+        """
+        if not self.is_mix:
+            (measure,) = self.weights
+            return {number: value for number, value in self.values.get(measure, {}).items() if value is not None}
+        total: dict[int, float] = {}
+        complete = [
+            number
+            for number in self._known()
+            if all(self.values[measure].get(number) is not None for measure in self.weights)
+        ]
+        for measure, weight in self.weights.items():
+            # Ordered by number, so that rounding does not depend on the order in which runs ended.
+            part = {number: self.values[measure][number] or 0.0 for number in sorted(complete)}
+            mean = math.fsum(part.values()) / len(part) if part else 0.0
+            spread = math.sqrt(math.fsum((value - mean) ** 2 for value in part.values()) / len(part)) if part else 0.0
+            for number, value in part.items():
+                scaled = (value - mean) / spread if spread > 1e-12 * max(abs(mean), 1e-300) else 0.0
+                total[number] = total.get(number, 0.0) + weight * scaled
+        return total
+
+    @property
+    def without(self) -> int:
+        """The number of completed runs for which a part gave no number."""
+        return sum(any(values.get(number) is None for values in self.values.values()) for number in self._known())
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether at least two runs have a score and all scores are equal."""
+        totals = list(self.totals().values())
+        return len(totals) > 1 and max(totals) - min(totals) <= 1e-12 * max(map(abs, totals))
+
+    def get_metrics(self, numbers: list[int | None]) -> dict[str, list[float | None]]:
+        """The measured metrics among the parts, with their values of these runs by their numbers in the plan."""
+        return {
+            name: [None if number is None else values.get(number) for number in numbers]
+            for name, values in self.values.items()
+            if isinstance(name, str) and name in METRICS
+        }
+
+    def _known(self) -> dict[int, float | None]:
+        return next(iter(self.values.values()), {})
+
+
+def make_score(by: Any, plan: Plan) -> Score:
+    """Validate what runs are judged by; raises an error that lists what exists."""
+    if isinstance(by, Mapping):
+        if not by:
+            raise race_error('`by` is an empty mix; give measures and weights, such as {"sharpness": 1}.', "by")
+        return Score({_check(measure, plan): _check_weight(measure, weight) for measure, weight in by.items()}, True)
+    return Score({_check(by, plan): 1.0}, False)
+
+
+def _check(measure: Any, plan: Plan) -> Measure:
+    if isinstance(measure, str):
+        fields = list(dict.fromkeys([*type(plan.base).model_fields, *plan.columns]))
+        if measure in METRICS and not METRICS[measure].compares and METRICS[measure].minimum is not None:
+            return measure
+        if measure in FIGURES or measure in fields or measure.startswith("output_"):
+            return measure
+        raise race_error(_format_unknown(measure, fields), "by")
+    if callable(measure) and not isinstance(measure, type):
+        return measure  # type: ignore[no-any-return]
+    raise race_error(
+        f"`by` cannot be {format_literal(measure)}. It is the name of a metric or a column, a function of a run, a mix "
+        'such as {"sharpness": 1, "temporal_flickering": -2}, or rb.judge for a person.',
+        "by",
+    )
+
+
+def _format_unknown(name: str, fields: list[str]) -> str:
+    metrics = [key for key, metric in METRICS.items() if not metric.compares and metric.minimum is not None]
+    near = difflib.get_close_matches(name, [*metrics, *FIGURES, *fields], n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    if name in METRICS:
+        why = "compares with a reference" if METRICS[name].compares else "is no number"
+        hint = f" {name} {why}, so it orders nothing by itself."
+    elif name in RUN_COLUMNS:
+        hint = f" The column {name} is no number."
+    return (
+        f"A race cannot be judged by {name!r}.{hint} There are the metrics {', '.join(metrics)}; the columns "
+        f"{', '.join(FIGURES)}, the inputs, and what a service returns as output_…; or give a function of a run."
+    )
+
+
+def _check_weight(measure: Any, weight: Any) -> float:
+    if isinstance(weight, bool) or not isinstance(weight, Real) or not math.isfinite(float(weight)) or not weight:
+        raise race_error(
+            f"The weight of {measure!r} is {format_literal(weight)}; it is a number other than 0, negative where less is better.",
+            "by",
+        )
+    return float(weight)
+
+
+def _call(function: Callable[[Run], Any], table: pd.DataFrame) -> list[float | None]:
+    found = []
+    for label in table.index:
+        run = table.reel.run(label)
+        try:
+            value = function(run)
+        except Exception as error:
+            raise RaceStopped(
+                f"`by` has failed for the run {run.request_id}: {type(error).__name__}: {error}. What is paid for is in the "
+                "library: correct it, and race again.",
+            ) from error
+        found.append(_parse_number(value, run.request_id))
+    return found
+
+
+def _parse_number(value: Any, run: str | None) -> float | None:
+    """The value as a number; None for NaN and None, which say that a run has no score."""
+    if value is None:
+        return None
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError):
+        raise RaceStopped(
+            f"`by` gave {format_literal(value)} for the run {run}; it has to give a number, or None where there is none. "
+            "What is paid for is in the library: correct it, and race again.",
+        ) from None
+    return number if math.isfinite(number) else None
+
+
+def _read_column(name: str, table: pd.DataFrame) -> list[float | None]:
+    """A column of the table as numbers."""
+    if name not in table.columns:
+        raise RaceStopped(f"The table has no column {name!r}. Its columns are {', '.join(map(str, table.columns))}.")
+    values = [None if value is None or _is_missing(value) else value for value in table[name].astype(object)]
+    wrong = next((value for value in values if value is not None and not isinstance(value, Real)), None)
+    if wrong is not None:
+        raise RaceStopped(f"The column {name!r} holds {format_literal(wrong)}, and a race needs numbers.")
+    return [None if value is None or not math.isfinite(float(value)) else float(value) for value in values]
+
+
+def _is_measured(name: str, table: pd.DataFrame) -> bool:
+    """Whether a name is a metric's, and not that of a column that the table has already."""
+    return name in METRICS and name not in table.columns
+
+
+def _is_missing(value: Any) -> bool:
+    import pandas as pd
+
+    return value is pd.NA or (isinstance(value, float) and math.isnan(value))

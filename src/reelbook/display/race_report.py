@@ -1,0 +1,25 @@
+"""`race.report(…)`: writes the page of a race's runs, with its standings at the top."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from ..decide.race_text import format_setting
+from .race_card import render_race
+from .report.make_report import write_report
+
+if TYPE_CHECKING:
+    from ..decide.race import Race
+
+
+def write_race_report(race: Race, path: str | Path, *, title: str | None = None) -> Path:
+    """Write the page as one file; returns its path."""
+    progress = race.progress
+    leader = next((format_setting(one.values) for one in progress.contenders if one.runs), "")
+    name = title or (f"Race by {progress.score}{f': {leader}' if leader else ''}")
+    return write_report(
+        race.table, path, title=name, ratings=race.ratings, standings=Markup(render_race(progress, is_page=True))
+    )

@@ -1,0 +1,312 @@
+"""A race finds the best setting for fewer credits than all runs cost, and repeats itself for nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import reelbook as rb
+from reelbook.client import Client
+from reelbook.decide.race_errors import RaceStopped, RaceUnfinished
+from tests.decide.races import BASE, FIRST, NOWHERE, PRICE, SECOND, make_plan, merit, race
+from tests.support import Served
+from tests.sweeps.dots import paid, reserved
+
+
+@pytest.fixture
+def served(shared: Served) -> Served:
+    return shared.with_own_account()
+
+
+@pytest.fixture
+def client(served: Served, tmp_path: Path) -> Iterator[Client]:
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
+        yield client
+
+
+def get_choice(found: Any) -> tuple[Any, ...]:
+    """What a race has done and found."""
+    return found.best, found.ranking().to_csv(), list(found.table["request_id"]), found.progress.findings
+
+
+def test_a_race_finds_the_best_setting_under_its_budget(served: Served, client: Client) -> None:
+    """24 runs cost 1,272 credits; for 40% of them the setting with the most frames is known to be the best."""
+    plan = make_plan()
+
+    found = race(plan, budget=0.4)
+
+    assert found.best.images[0].frames == 3
+    assert len(reserved(served)) * PRICE == found.spent <= int(0.4 * 24 * PRICE)
+    assert found.saved == 24 * PRICE - found.spent
+    ranking = found.ranking()
+    assert list(ranking.columns) == [FIRST, SECOND, "mean", "low", "high", "chance", "runs", "credits"]
+    assert ranking.iloc[0][[FIRST, SECOND]].tolist() == [3, 2]
+    assert len(ranking) == 6
+    assert ranking["credits"].sum() == found.spent
+    assert ranking["runs"].sum() == len(found.table)
+    assert ranking["chance"].sum() == pytest.approx(1)
+    assert ((ranking["low"] <= ranking["mean"]) & (ranking["mean"] <= ranking["high"])).all()
+    table = found.table
+    assert set(table["status"]) == {"completed"}
+    assert {"round", "setting", "score"} <= set(table.columns)
+    assert table.reel.run(0).output.video is not None
+    assert table["request_id"].is_unique
+
+
+def test_a_repeated_race_costs_nothing_and_comes_to_the_same_choice(served: Served, client: Client) -> None:
+    """The cell run again, and with a larger budget, which only goes on."""
+    first = race(make_plan(), budget=500)
+    charges = len(reserved(served))
+
+    second = race(make_plan(), budget=500)
+    assert len(reserved(served)) == charges
+    third = race(make_plan(), budget=0.6, sure=0.999)
+
+    assert get_choice(second) == get_choice(first)
+    assert second.progress.spent_now == 0
+    assert "all paid earlier" in str(second.panel)
+    assert list(third.table["request_id"])[: len(first.table)] == list(first.table["request_id"])
+    assert len(reserved(served)) == len(set(reserved(served))) == len(third.table)
+
+
+def test_two_races_at_once_pay_for_each_run_once(served: Served, client: Client) -> None:
+    """The same cell in two notebooks, here two races at the same time on one library."""
+    one, other = (make_plan().race(by=merit, over="fps", budget=530) for _ in range(2))
+
+    assert get_choice(one.wait(60)) == get_choice(other.wait(60))
+
+    assert len(reserved(served)) * PRICE == one.spent <= 530
+    assert len(set(reserved(served))) == len(reserved(served))
+
+
+def test_what_the_plan_paid_before_counts_against_the_budget(served: Served, client: Client) -> None:
+    """The budget is that of `plan.run`: a ceiling on what the plan's rows cost, whoever paid."""
+    plan = make_plan()
+    plan.run(budget=4 * PRICE, client=client)
+    before = len(reserved(served))
+
+    found = race(plan, budget=6 * PRICE)
+
+    assert before == 4
+    assert len(paid(served)) <= 6
+    assert "allows no further run" in " ".join(found.progress.findings)
+
+
+def test_every_run_is_made_when_nothing_can_be_told(client: Client) -> None:
+    """With money for all, on a plan of equal merits: all runs, and it says that there is nothing to choose."""
+    found = race(make_plan(2, 1, 3), by=lambda run: 1.0, budget=1.0)
+
+    assert len(found.table) == 6
+    assert not found.is_decided
+    assert found.progress.findings[0].startswith("Undecided: all runs have the same score")
+    assert any("judge by another measure" in one for one in found.progress.findings)
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize(
+    ("by", "what"),
+    [
+        ("sharpnes", "Did you mean 'sharpness'?"),
+        ("status", "is no number"),
+        ("perceptual_hash", "is no number"),
+        ("ssim", "compares with a reference"),
+        ({}, "empty mix"),
+        ({"sharpness": "much"}, "The weight of 'sharpness'"),
+        ({"sharpness": 0}, "other than 0"),
+        (7, "`by` cannot be 7"),
+    ],
+)
+def test_what_a_race_cannot_be_judged_by_is_said_before_anything_is_sent(by: Any, what: str, served: Served) -> None:
+    """With the names that exist."""
+    with pytest.raises(rb.InvalidInput) as error:
+        make_plan().race(by=by, over="fps", budget=1.0)
+
+    assert what in str(error.value)
+    assert reserved(served) == []
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize(
+    ("choices", "what"),
+    [
+        ({"budget": None}, "The whole plan costs 1,272 credits: budget=509, or budget=0.4"),
+        ({"budget": 60}, "pays for less than one run of two settings, and there are 6. One run of each costs 318 credits."),
+        ({"budget": 1}, "A budget of 1 credit"),
+        ({"budget": 1.5}, "a share of the price"),
+        ({"budget": True}, "`budget` is True"),
+        ({"keep": 6}, "keep fewer than there are"),
+        ({"keep": 0}, "`keep` is 0"),
+        ({"sure": 1}, "below 1"),
+        ({"over": "speed"}, "`over` names 'speed'"),
+        ({"over": ["fps", FIRST, SECOND]}, "has 1 setting, so there is nothing to decide"),
+        ({"draft": True}, "No draft of these runs is cheaper"),
+        ({"draft": {"fps": 2.0}}, "which this plan varies"),
+        ({"draft": 5}, "`draft` is 5"),
+        ({"question": " "}, "`question`"),
+        ({"seed": -1}, "`seed` is -1"),
+    ],
+)  # fmt: skip
+def test_wrong_options_are_said_before_anything_is_sent(choices: dict[str, Any], what: str, served: Served) -> None:
+    """In sentences with what may be given."""
+    with pytest.raises(rb.InvalidInput) as error:
+        make_plan().race(**{"by": merit, "over": "fps", "budget": 0.4, **choices})
+
+    assert what in str(error.value)
+    assert reserved(served) == []
+
+
+def test_runs_that_fail_are_not_tried_for_ever(served: Served, client: Client) -> None:
+    """One of two pictures cannot be fetched: its settings are given up, and the other's best is found."""
+    plan = rb.sweep(BASE, {"images[0].url": [BASE.images[0].url, NOWHERE], FIRST: [1, 2]}, fps=[2.0, 3.0, 4.0, 5.0])
+
+    found = race(plan, budget=1.0, sure=0.9)
+    tried = len(reserved(served))
+    again = race(plan, budget=1.0, sure=0.9)
+
+    assert found.best.images[0].frames == 2
+    failed = found.table[found.table["status"] == "failed"]
+    assert 1 <= len(failed) <= 4
+    assert found.ranking().iloc[-1]["runs"] == 0
+    assert any("gave no score" in one for one in found.progress.findings)
+    assert get_choice(again) == get_choice(found)
+    assert len(reserved(served)) == tried
+
+
+def test_when_all_runs_fail_the_race_ends_after_its_first_round(client: Client) -> None:
+    """With the first error, and how to try again."""
+    base = BASE.revised(images=[rb.Frame(url=NOWHERE, frames=1), BASE.images[1]])
+
+    found = race(rb.sweep(base, {FIRST: [1, 2]}, fps=[float(one) for one in range(1, 11)]), budget=1.0)
+
+    assert found.best is None
+    assert found.spent == 0
+    assert len(found.table) == 8
+    assert found.progress.findings[0].startswith("All 8 runs failed, so there is nothing to compare. The first error: ")
+    assert "retry_failed=True" in found.progress.findings[0]
+    assert math.isnan(found.ranking()["mean"].iloc[0])
+
+
+@pytest.mark.parametrize("value", [float("nan"), None])
+def test_a_score_that_is_no_number_counts_for_nothing(value: float | None, client: Client) -> None:
+    """For all runs there is nothing to compare; for some the others decide."""
+    none = race(make_plan(), by=lambda run: value, budget=1.0)
+    some = race(make_plan(), by=lambda run: value if run.input.images[1].frames == 2 else merit(run), budget=1.0)
+
+    assert none.best is None
+    assert "None of the 8 completed runs has a number by a function" in none.progress.findings[0]
+    assert (some.best.images[0].frames, some.best.images[1].frames) == (3, 1)
+
+
+def test_a_function_that_fails_or_gives_a_text_ends_the_race_with_a_sentence(served: Served, client: Client) -> None:
+    """Nothing paid for is lost: the corrected function goes on from there."""
+    with pytest.raises(RaceStopped, match=r"`by` has failed for the run .*: ZeroDivisionError: .*race again"):
+        race(make_plan(), by=lambda run: 1 / 0, budget=0.4)
+    with pytest.raises(RaceStopped, match="`by` gave 'good' for the run"):
+        race(make_plan(), by=lambda run: "good", budget=0.4)
+
+    assert len(reserved(served)) == 8
+    assert race(make_plan(), budget=8 * PRICE).spent == 8 * PRICE
+
+
+def test_a_metric_and_a_mix_judge_too_and_are_columns_of_the_table(client: Client) -> None:
+    """What is measured stands in the table, each on its own scale; the score is of the mix."""
+    plan = make_plan(2, 2, 2)
+
+    by_metric = race(plan, by="frame_count", budget=1.0)
+    by_mix = race(plan, by={"frame_count": 1, "duration": -3}, budget=1.0)
+
+    assert by_metric.best.images[0].frames == by_metric.best.images[1].frames == 2
+    pd.testing.assert_series_equal(
+        by_metric.table["frame_count"].astype(float), by_metric.table["score"].astype(float), check_names=False
+    )
+    assert by_mix.progress.score == "frame_count − 3 × duration"
+    assert by_mix.table["score"].mean() == pytest.approx(0, abs=1e-9)
+    assert {"frame_count", "duration"} <= set(by_mix.table.columns)
+
+
+def test_a_race_can_be_awaited_waited_for_and_stopped(served: Served, client: Client) -> None:
+    """The notebook stays free; what was sent counts, and the same call goes on."""
+    gate = threading.Event()
+
+    def slow(run: Any) -> float:
+        gate.wait(30)
+        return merit(run)
+
+    begun = make_plan().race(by=slow, over="fps", budget=1.0)
+    with pytest.raises(RaceUnfinished, match="It goes on"):
+        begun.wait(0.01)
+    begun.cancel()
+    gate.set()
+    stopped = asyncio.run(_awaited(begun))
+
+    assert stopped is begun
+    assert begun.is_done
+    assert len(reserved(served)) <= 8
+    assert any("It was stopped" in one for one in begun.progress.findings)
+    assert race(make_plan(), budget=1.0, sure=0.9).best.images[0].frames == 3
+
+
+async def _awaited(begun: Any) -> Any:
+    return await begun
+
+
+def test_several_are_found_and_their_other_runs_are_a_plan(client: Client) -> None:
+    """`keep=2` gives two inputs, and `finalists` all runs of both settings."""
+    found = race(make_plan(), keep=2, budget=0.8, sure=0.6)
+
+    assert [one.images[0].frames for one in found.best] == [3, 3]
+    assert len(found.finalists) == 8
+    assert found.ranking()["chance"].sum() == pytest.approx(2)
+
+
+def test_the_listeners_of_a_race_hear_of_its_end(client: Client) -> None:
+    """Also one that fails, which stops nothing."""
+    heard, ended = [], threading.Event()
+
+    def listen(found: Any) -> None:
+        heard.append(found.progress.state)
+        if found.is_done:
+            ended.set()
+
+    begun = make_plan().race(by=merit, over="fps", budget=0.4)
+    begun.on_change(lambda _: 1 / 0)
+    begun.on_change(listen)
+    begun.wait(60)
+
+    assert ended.wait(20)
+    assert heard[-1] == "done"
+
+
+def test_drafts_decide_and_the_best_is_made_with_its_real_values(served: Served, client: Client) -> None:
+    """Detail pass off costs half: the drafts and the final stay under the budget, which sets the final's price aside."""
+    boat = rb.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1", enable_detail_pass=True)
+    plan = rb.sweep(boat, seed=[1, 2], num_frames=[9, 13])
+
+    found: Any = plan.race(by="frame_count", budget=5 * PRICE, draft=True, concurrency=2, sure=0.9).wait(60)
+
+    table = found.table
+    assert table["draft"].tolist() == [True] * (len(table) - 1) + [False]
+    assert table["enable_detail_pass"].tolist() == [False] * (len(table) - 1) + [True]
+    assert found.best == plan.rows[[row.input for row in plan].index(found.best)].input
+    assert (found.best.num_frames, found.best.enable_detail_pass) == (13, True)
+    assert len(reserved(served)) == len(table)
+    assert found.spent == PRICE * (len(table) + 1) <= 5 * PRICE
+    assert "Drafts are taken to rank the settings as the real runs would." in found.progress.assumptions
+
+
+def test_the_page_of_a_race_has_its_standings(client: Client, tmp_path: Path) -> None:
+    """One file with the outcome, the intervals and the clips."""
+    found = race(make_plan(2, 2, 2), budget=1.0, sure=0.9)
+
+    page = found.report(tmp_path / "race.html").read_text(encoding="utf-8")
+
+    assert "Standings" in page
+    assert found.progress.findings[0] in page
+    assert "chance to be best" in page

@@ -1,0 +1,120 @@
+"""The rows of a plan are grouped into settings by what is decided, in an order that the seed alone determines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import reelbook as rb
+from reelbook.api.sweeps import sampled, sweep, template
+from reelbook.decide.posterior import learn_values
+from reelbook.decide.race_rounds import Rounds
+from reelbook.decide.race_settings import group_settings
+
+BOAT = rb.TextToVideo(prompt="a paper boat")
+OVER = ("seed", "prompt")
+
+
+def test_seeds_and_prompts_repeat_a_setting_and_every_setting_begins_with_another_prompt() -> None:
+    """Three prompts and two seeds: six runs for each setting, of all prompts before any comes twice."""
+    plan = sweep(BOAT, prompt=["a", "b", "c"], seed=[1, 2], num_frames=[49, 97, 121])
+
+    found = group_settings(plan, OVER, 0)
+    together = group_settings(plan, OVER, 0, is_paired=True)
+
+    assert found.axes == ("num_frames",)
+    assert [len(one.rows) for one in found.settings] == [6, 6, 6]
+    assert all(len({row["prompt"] for row in one.rows[:3]}) == 3 for one in found.settings)
+    assert len({one.rows[0]["prompt"] for one in found.settings}) == 3
+    assert len({one.rows[0]["prompt"] for one in together.settings}) == 1
+    assert found.block == "prompt"
+    assert len(set(found.blocks.values())) == 3
+
+
+def test_with_one_prompt_all_settings_are_compared_on_the_same_seeds() -> None:
+    """What a seed does to all of them then tells nothing."""
+    found = group_settings(sweep(BOAT, seed=range(4), num_frames=[49, 97]), OVER, 3)
+
+    first, second = ([row["seed"] for row in one.rows] for one in found.settings)
+    assert first == second
+    assert found.block == "seed"
+    assert [row["seed"] for row in group_settings(sweep(BOAT, seed=range(4), num_frames=[49, 97]), OVER, 4).settings[0].rows] != first  # fmt: skip
+
+
+def test_the_words_of_a_template_repeat_a_setting_unless_one_of_them_does() -> None:
+    """`over` names the subject: then the style is decided."""
+    plan = sweep(
+        BOAT, prompt=template("a {subject}, {style}", subject=["boat", "fox"], style=["ink", "oil"]), seed=[1, 2]
+    )
+
+    every = group_settings(sweep(BOAT, template("a {subject}", subject=["boat", "fox"]), num_frames=[9, 17]), OVER, 0)
+    styles = group_settings(plan, (*OVER, "subject"), 0)
+
+    assert every.axes == ("num_frames",)
+    assert styles.axes == ("style",)
+    assert [len(one.rows) for one in styles.settings] == [4, 4]
+
+
+def test_impossible_rows_are_left_out_and_repetitions_are_takes() -> None:
+    """Of three settings one cannot run; a take repeats the others."""
+    plan = sweep(BOAT, num_frames=[5, 49, 97]).repeated(2)
+
+    found = group_settings(plan, OVER, 0)
+
+    assert [one.values["num_frames"] for one in found.settings] == [49, 97]
+    assert [sorted(row.take for row in one.rows) for one in found.settings] == [[0, 1], [0, 1]]
+    assert found.impossible == 1
+
+
+def test_an_axis_that_a_setting_lacks_has_no_level_there() -> None:
+    """One setting has a LoRA with a scale, and the other none."""
+    with_lora = BOAT.revised(loras=[rb.LoRA(path="https://example.org/a")])
+    plan = sweep(with_lora, {"loras[0].scale": [0.5, 1.0]}, seed=[1, 2]) + sweep(BOAT, seed=[1, 2])
+
+    found = group_settings(plan, OVER, 0)
+
+    assert found.axes == ("loras[0].scale",)
+    assert found.levels[:, 0].tolist() == [0, 1, -1]
+
+
+def test_neighbouring_values_of_a_sampled_axis_share_a_level() -> None:
+    """Forty values of one axis would share nothing with one another."""
+    found = group_settings(sweep(BOAT, sampled(40, num_frames=(9, 257))), OVER, 0)
+
+    assert 35 < len(found.settings) <= 40
+    assert sorted(set(found.levels[:, 0].tolist())) == list(range(6))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_equal_results_lead_to_equal_rounds(order: int) -> None:
+    """In whatever order they came; every row is tried once at most."""
+    plan = sweep(BOAT, seed=range(3), num_frames=[9, 17, 25], frame_rate=[12, 24])
+    race = group_settings(plan, OVER, 0)
+    rounds, chosen = Rounds(plan, race, 5, 4), []
+    belief = None
+    for _ in range(20):
+        rows = rounds.choose_rows(belief, lambda *_: True)
+        if not rows:
+            break
+        rounds.record(rows)
+        chosen += [row.number for row in rows]
+        numbers = sorted(rounds.round_of)[::order]
+        rounds.scored = set(numbers)
+        settings = [rounds.setting_of[number] for number in numbers]
+        values = [race.levels[one].sum() + 0.1 * (number % 3) for one, number in zip(settings, numbers, strict=True)]
+        belief = learn_values(race.levels, np.array(settings), np.array(values), np.array([0] * len(numbers)))
+
+    assert len(chosen) == len(set(chosen)) == 18
+    assert chosen[:8] == [row.number for row in rounds.used[:8]]
+    assert test_equal_results_lead_to_equal_rounds.__dict__.setdefault("chosen", chosen) == chosen
+
+
+def test_a_row_that_does_not_fit_is_not_chosen() -> None:
+    """The others are, as long as anything fits."""
+    plan = sweep(BOAT, seed=range(3), num_frames=[9, 17])
+    rounds = Rounds(plan, group_settings(plan, OVER, 0), 0, 4)
+
+    rows = rounds.choose_rows(None, lambda chosen, row: row["num_frames"] == 9)
+
+    assert {row["num_frames"] for row in rows} == {9}
+    assert rounds.choose_rows(None, lambda *_: False) == []

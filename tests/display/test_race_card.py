@@ -1,0 +1,104 @@
+"""The card of a race: its outcome in words, standings with intervals, and what strangers wrote as text only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reelbook.decide.race_progress import Contender, RaceProgress, RaceState
+from reelbook.decide.race_text import End, Facts, make_assumptions, make_findings
+from reelbook.display.race_card import format_race, render_race
+
+FACTS = Facts(End.BUDGET, "", "", 0, 1.0, False, True, "prompt", False, False)
+LEADER = Contender(1, {"num_frames": 97, "resolution": "480p"}, 5.0, 4.0, 6.0, 0.7, 3, 0, 159)
+SECOND = Contender(0, {"num_frames": 49, "resolution": "720p"}, 3.0, 2.0, 4.5, 0.3, 2, 1, 159)
+FAILED = Contender(2, {"num_frames": 9, "resolution": "720p"}, None, None, None, 0.0, 0, 2, 0)
+RACE = RaceProgress(
+    state=RaceState.DONE, axes=("num_frames", "resolution"), contenders=(LEADER, SECOND, FAILED), score="sharpness", is_judged=False,
+    rounds=2, runs=8, repeats=24, spent=318, spent_now=318, budget=509, whole=1272, keep=1, sure=0.95, chance=0.7, is_decided=False,
+    elapsed=12.0,
+)  # fmt: skip
+
+
+def with_texts(progress: RaceProgress, facts: Facts = FACTS) -> RaceProgress:
+    return progress.with_texts(make_findings(progress, facts), make_assumptions(progress, facts))
+
+
+def test_an_undecided_race_says_so_first() -> None:
+    """With the chance, what was asked for, the reason of the end, and what it has cost and saved."""
+    html = render_race(with_texts(RACE))
+
+    assert "<b>Undecided</b>" in html
+    assert "Undecided: num_frames 97, resolution 480p leads, with a chance of 70% to be the best; 95% was asked for. 1 other setting may be as good." in html  # fmt: skip
+    assert "The budget of 509 credits allows no further run" in html
+    assert "318 of 509 credits spent" in html
+    assert "954 saved against all runs" in html
+    assert "3 runs gave no score" in html
+    assert "A prompt may shift all settings alike" in html
+    assert "Intervals hold 90%." in html
+    assert "5.00, between 4.00 and 6.00" in html
+    assert "2 failed" in html
+    assert format_race(with_texts(RACE)).startswith("Undecided · 8 of 24 runs · 318 of 509 credits spent")
+
+
+@pytest.mark.parametrize(
+    ("changes", "facts", "what"),
+    [
+        ({"is_decided": True, "chance": 0.97}, {"end": End.SURE}, "Decided: num_frames 97, resolution 480p. The chance to be the best is 97%."),
+        ({"keep": 2, "is_decided": True}, {"end": End.SURE}, "The chance to be among the best 2 is 70% or more."),
+        ({"state": RaceState.RUNNING}, {"end": End.NONE}, "In front: num_frames 97, resolution 480p; the chance to be the best is 70%, and 95% ends the race."),
+        ({"state": RaceState.JUDGING, "awaited": 1}, {}, "Waiting for 1 more judgement: run a cell with race.ratings"),
+        ({}, {"is_constant": True}, "Nothing can be told apart by it"),
+        ({}, {"noise": 50.0}, "any of those in front will do about as well"),
+        ({"is_judged": True}, {"noise": 50.0}, "The answers hardly favour any setting"),
+        ({}, {"end": End.COMPLETE}, "Every run of the plan is made."),
+        ({}, {"end": End.CANCELLED}, "It was stopped. The same call goes on from here, and pays for nothing twice."),
+        ({}, {"end": End.STOPPED, "reason": "The key is wrong."}, "It has stopped: The key is wrong."),
+    ],
+)  # fmt: skip
+def test_the_end_of_a_race_is_a_sentence(changes: dict[str, object], facts: dict[str, object], what: str) -> None:
+    """One for each way to end, or to be under way."""
+    found = with_texts(replace(RACE, **changes), replace(FACTS, **facts))  # type: ignore[arg-type]
+
+    assert what in " ".join(found.findings)
+
+
+@pytest.mark.parametrize(
+    ("changes", "facts", "what"),
+    [
+        ({"axes": ("num_frames",)}, {}, "There is one axis only"),
+        ({}, {"has_repeats": False}, "Each setting can be run only once in this plan"),
+        ({}, {"is_mix": True}, "divided by its standard deviation"),
+        ({"is_judged": True}, {}, "preferred three times of four"),
+        ({}, {"is_draft": True}, "Drafts are taken to rank"),
+    ],
+)
+def test_what_a_race_assumes_is_said(changes: dict[str, object], facts: dict[str, object], what: str) -> None:
+    """In small print, as far as it applies."""
+    found = with_texts(replace(RACE, **changes), replace(FACTS, **facts))  # type: ignore[arg-type]
+
+    assert what in " ".join(found.assumptions)
+
+
+def test_an_unfinished_race_says_how_to_go_on_and_a_repeated_one_that_all_was_paid() -> None:
+    """For readers of a saved notebook."""
+    running = render_race(with_texts(replace(RACE, state=RaceState.RUNNING, round_runs=8, round_done=3)))
+
+    assert "Round 2: 3 of 8 runs" in running
+    assert "If the kernel has ended since" in running
+    assert "saved against all runs" not in running
+    assert "318 of 509 credits spent, all paid earlier" in render_race(replace(RACE, spent_now=0))
+
+
+def test_what_strangers_wrote_is_text() -> None:
+    """Values of axes, names of measures and errors of a service."""
+    evil = "<script>alert(1)</script>"
+    leader = replace(LEADER, values={evil: evil, "resolution": evil})
+
+    html = render_race(
+        with_texts(replace(RACE, axes=(evil, "resolution"), contenders=(leader, SECOND), score=evil), replace(FACTS, end=End.STOPPED, reason=evil))
+    )  # fmt: skip
+
+    assert "<script" not in html.replace("<style>", "")
+    assert "&lt;script&gt;" in html
