@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "sweeps": BASE | {"media", "transport", "storage", "runs"},
     "display": BASE | {"media", "storage", "runs", "sweeps"},
     "widgets": BASE | {"media", "storage", "runs", "sweeps", "display"},
+    "gateway": BASE - {"settings"} | {"transport", "storage", "runs", "service", "client", "process_shared"},
 }
 """What each package may import, from the bottom up."""
 
