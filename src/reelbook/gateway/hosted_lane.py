@@ -7,8 +7,8 @@ import contextlib
 import logging
 import os
 import shutil
+import sqlite3
 import time
-import uuid
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -37,9 +37,12 @@ FOLDER = "hosted"
 PRICE_SECONDS = 4.0
 """How long the service elsewhere is asked for a price; after that the catalog's counts."""
 PRICE_RETRY_SECONDS = 30.0
+CLOSE_PAUSE = (0.25, 0.03)
+"""The longest time between two polls of a run, in seconds or as a share of its age: what it adds for each student."""
 MAX_LOG_LINES = 1_000
 """How many lines of the log elsewhere are passed on."""
-TAKE_BITS = 52
+TAKES_EACH = 16
+"""How many takes belong to one request: the ledger numbers a lost run that it finds again with the next one."""
 FILE_FACTS = ("url", "content_type", "file_name", "file_size", "file_id")
 
 log = logging.getLogger("reelbook.service")
@@ -54,6 +57,8 @@ class HostedLane:
         data = service.settings.data
         library = data / FOLDER
         self._client = Client(hosted.address, hosted.key, library, service.settings.rates, shelf=str(library / "media"))
+        self._client.context.poller.close_pause = CLOSE_PAUSE
+        self._skip_used_numbers()
         self._folder = data / f"work-{hosted.name}"
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(mode=0o700)
@@ -62,6 +67,12 @@ class HostedLane:
         self._ending: set[str] = set()
         """The requests whose end is being stored."""
         self._no_prices_until = 0.0
+
+    def _skip_used_numbers(self) -> None:
+        """Number new requests after all that the ledger knows: the database may be new, or an old copy."""
+        query = "SELECT coalesce(max(take), 0) FROM runs"
+        last = self._client.ledger.transact_now(lambda db: int(db.execute(query).fetchone()[0])) // TAKES_EACH
+        self._service.store.submit(partial(_skip_to, last=last)).result()
 
     def start(self) -> None:
         """Start to take requests from the queue."""
@@ -163,7 +174,7 @@ class HostedLane:
             with contextlib.suppress(RuntimeError):  # The loop is closed once the service has stopped.
                 loop.call_soon_threadsafe(self._apply, request, progress)
 
-        take = uuid.UUID(request.id).int & (2**TAKE_BITS - 1)
+        take = request.seq * TAKES_EACH
         run = self._busy[request.id] = UpstreamRun(
             self._client, request.endpoint_id, take, prepared, request.may_be_sent, self._hosted.charges_failures, report,
             is_cancelled=request.cancelling,
@@ -234,6 +245,13 @@ def make_lane(hosted: HostedService) -> Any:
 
 def _make_lane(hosted: HostedService, service: Service) -> HostedLane:
     return HostedLane(service, hosted)
+
+
+def _skip_to(db: sqlite3.Connection, *, last: int) -> None:
+    db.execute(
+        "INSERT INTO sqlite_sequence SELECT 'requests', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'requests')"
+    )
+    db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'requests'", (last,))
 
 
 def _link(source: Path, target: Path) -> None:
