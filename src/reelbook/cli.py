@@ -110,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     library.set_defaults(command=_library)
 
     doctor = commands.add_parser("doctor", help="check this installation, the embedded service and one small run")
+    doctor.add_argument("--models", type=Path, help="check this models.toml instead: keys and services, at no cost")
     doctor.set_defaults(command=_doctor)
     return parser
 
@@ -268,10 +269,10 @@ def _input(options: argparse.Namespace) -> Input:
 
 def _doctor(options: argparse.Namespace) -> int:
     """Run the checks of `doctor`, print each result, and return the exit status."""
-    from .doctor import run_checks
+    from .doctor import check_models_file, run_checks
 
     healthy = True
-    for good, what in run_checks():
-        print(f"{'ok ' if good else 'BAD'}  {what}", flush=True)
+    for good, what in check_models_file(options.models) if options.models else run_checks():
+        print(printable(f"{'ok ' if good else 'BAD'}  {what}"), flush=True)
         healthy = healthy and good
     return 0 if healthy else 1
