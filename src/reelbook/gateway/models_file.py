@@ -59,7 +59,16 @@ class ModelsFile:
 
 def read_models_file(path: str | Path) -> ModelsFile:
     """The content of a `models.toml`, with the keys that it refers to; raises `BadModelsFile`."""
-    path = Path(path).expanduser()
+    problem = ""
+    try:
+        return _read(Path(path).expanduser())
+    except ReelbookError as error:
+        problem = str(error)
+    # Outside the handler: a verbose traceback displays the variables of every frame, and those have the file's text.
+    raise BadModelsFile(problem)
+
+
+def _read(path: Path) -> ModelsFile:
     tables = _read_toml(path)
     _check_names(f"{path}", tables, ("services", "models"))
     services = {name: _read_service(path, name, table) for name, table in _tables(path, tables, "services").items()}
@@ -85,7 +94,6 @@ def _read_toml(path: Path) -> dict[str, Any]:
         problem = str(error.strerror)
     except (ValueError, RecursionError) as error:
         problem = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "it is not TOML"
-    # Outside the handler, so that the error holds no frame with the file's text.
     raise BadModelsFile(f"The models in {path} could not be read: {problem}.")
 
 
@@ -109,13 +117,10 @@ def _read_service(path: Path, name: str, table: Mapping[str, Any]) -> HostedServ
     if "key" not in table:
         raise BadModelsFile(f"{where}: key is required, as a reference to where it is: {FORMS}.")
     address = _check_address(where, table.get("address"))
-    problem = ""
     try:
         return HostedService(name, address, read_key(table["key"], path.parent), at_once, charges_failures)
     except ReelbookError as error:
-        problem = str(error)
-    del table
-    raise BadModelsFile(f"{where}: key: {problem}")
+        raise BadModelsFile(f"{where}: key: {error}") from None
 
 
 def _check_address(where: str, address: Any) -> str:
