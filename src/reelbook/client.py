@@ -118,7 +118,7 @@ class Client(NameHints):
     @property
     def is_embedded(self) -> bool:
         """Whether the client uses the embedded service of its library, without a key and at no cost."""
-        return self._embedded is not None and not self._embedded.settings.lanes.by_model
+        return self._embedded is not None and self._embedded.is_free
 
     @property
     def context(self) -> ClientContext:

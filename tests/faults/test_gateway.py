@@ -184,10 +184,22 @@ def write_accounts(folder: Path, students: list[Student]) -> Path:
     return path
 
 
+def paid_twice(gateway: GatewayProcess, elsewhere: Served) -> Counter[int]:
+    """How many more runs of each input were paid for than students have sent."""
+    asked, sent = (
+        Counter(
+            number_of(json.loads(text)) for (text,) in _query(data / "service.sqlite3", "SELECT input FROM requests")
+        )
+        for data in (elsewhere.server.service.settings.data, gateway.data)
+    )
+    return asked - sent
+
+
 @pytest.fixture
-def elsewhere(serve: Serve) -> Served:
-    """The service that is paid for: it shows only what the specification has."""
-    return serve(spec_only=True, workers=2, accounts=[NewAccount("teacher", CANARY.key)])
+def elsewhere(request: pytest.FixtureRequest, serve: Serve) -> Served:
+    """The service that is paid for: it shows only what the specification has, unless a test wants more."""
+    spec_only = getattr(request, "param", "spec only") == "spec only"
+    return serve(spec_only=spec_only, workers=2, accounts=[NewAccount("teacher", CANARY.key)])
 
 
 def command_lines() -> str:
@@ -195,11 +207,22 @@ def command_lines() -> str:
 
 
 @pytest.mark.parametrize(
-    ("students", "runs", "kills", "faults"),
-    [pytest.param(6, 3, 3, QUICK_FAULTS, id="ci"), pytest.param(30, 20, 3, ONCE, id="deep", marks=DEEP)],
+    ("elsewhere", "students", "runs", "kills", "faults"),
+    [
+        pytest.param("spec only", 6, 4, 3, QUICK_FAULTS, id="ci"),
+        pytest.param("spec only", 30, 20, 3, ONCE, id="deep", marks=DEEP),
+        pytest.param("idempotent", 30, 20, 3, ONCE, id="idempotent", marks=DEEP),
+    ],
+    indirect=["elsewhere"],
 )
 def test_a_class_on_one_key_is_exact_to_the_credit(
-    elsewhere: Served, tmp_path: Path, students: int, runs: int, kills: int, faults: tuple[str, ...]
+    request: pytest.FixtureRequest,
+    elsewhere: Served,
+    tmp_path: Path,
+    students: int,
+    runs: int,
+    kills: int,
+    faults: tuple[str, ...],
 ) -> None:
     """Nobody is over budget or sees another's runs, nothing is paid twice or lost, and the key is found nowhere."""
     everybody = [Student(f"s{n}", PRICE * runs, runs) for n in range(students - 2)]
@@ -238,6 +261,9 @@ def test_a_class_on_one_key_is_exact_to_the_credit(
     doubtful = Counter(row.number for row in rows if row.state == "uncertain")
     assert len({row.take for row in rows}) == len(rows) == sum(len(student.ids) for student in everybody)
     assert not orphans - doubtful, "paid twice, or lost"
+    assert not paid_twice(gateway, elsewhere)
+    if "idempotent" in request.node.name:
+        assert not doubtful
     assert {row.state for row in rows} <= {"stored", "uncertain", "rejected"}
     assert len(urls) == Counter(row.state for row in rows)["stored"]
     destroyed = sum(one.fault in (*DESTROYED, *ODD) for one in posts) + sum(not one.answers for one in posts)
@@ -247,10 +273,22 @@ def test_a_class_on_one_key_is_exact_to_the_credit(
     # The key: it was used, and is found nowhere.
     assert CANARY.found_in(posts[0].headers["x-api-key"])
     assert CANARY.found_below(gateway.data) == {}
-    assert [hit for text in [*school.seen, gateway.said, lines] for hit in CANARY.found_in(text)] == []
+    assert [hit for text in (*school.seen, gateway.said, lines.encode()) for hit in CANARY.found_in(text)] == []
     print(
         f"\n{len(rows)} runs, {len(doubtful)} inputs uncertain, {sum(one.fault != 'sound' for one in proxy.journal)} faults"
     )
+
+
+@pytest.mark.deep
+def test_a_gateway_that_forgets_what_it_sent_pays_twice(elsewhere: Served, tmp_path: Path) -> None:
+    """The control: after each kill its runs have other numbers in the ledger, and the same audit sees it."""
+    everybody = [Student(f"s{n}", PRICE * 10, 10) for n in range(4)]
+    models, accounts = write_models(tmp_path, elsewhere.base_url), write_accounts(tmp_path, everybody)
+    forgets = {"TEACHER_KEY": CANARY.key, "REELBOOK_TEST_FORGETS": "1"}
+    with GatewayProcess(tmp_path, models, accounts, forgets) as gateway:
+        asyncio.run(Class(gateway, everybody).work(3))
+
+        assert paid_twice(gateway, elsewhere)
 
 
 def strangers_answers(gateway: GatewayProcess, everybody: list[Student]) -> set[int]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..client import Client
-from ..errors import ReelbookError, Refused
+from ..errors import LibraryError, ReelbookError, Refused
 from ..models import pricing
 from ..models.base import WIRE, Input
 from ..models.catalog import get_endpoint
@@ -37,6 +37,7 @@ FOLDER = "hosted"
 PRICE_SECONDS = 4.0
 """How long the service elsewhere is asked for a price; after that the catalog's counts."""
 PRICE_RETRY_SECONDS = 30.0
+RECORD_RETRY_SECONDS = 2.0
 CLOSE_PAUSE = (0.25, 0.03)
 """The longest time between two polls of a run, in seconds or as a share of its age: what it adds for each student."""
 MAX_LOG_LINES = 1_000
@@ -179,10 +180,7 @@ class HostedLane:
             self._client, request.endpoint_id, take, prepared, request.may_be_sent, self._hosted.charges_failures, report,
             is_cancelled=request.cancelling,
         )  # fmt: skip
-        # Shielded: a stop must not break off a paid request.
-        working = asyncio.wrap_future(background.submit(run.perform()))
-        working.add_done_callback(lambda done: done.cancelled() or done.exception())
-        ended = await asyncio.shield(working)
+        ended = await self._perform(request, run)
         self._ending.add(request.id)
         del self._busy[request.id]
         charged = self._settle(request, ended)
@@ -190,6 +188,21 @@ class HostedLane:
             return {"failed": {"error_type": ended.error_type, "detail": ended.detail}, "charged": charged}
         output = await asyncio.to_thread(self._bring_home, ended, folder, request)
         return {"done": output, "inline": values.get("sync_mode", False), "charged": charged}
+
+    async def _perform(self, request: Request, run: UpstreamRun) -> Ended:
+        """Perform a run; begun again while the gateway's record cannot be written, because that says what was sent."""
+        while True:
+            working = asyncio.wrap_future(background.submit(run.perform()))
+            working.add_done_callback(lambda done: done.cancelled() or done.exception())
+            try:
+                # Shielded: a stop must not break off a paid request.
+                return await asyncio.shield(working)
+            except LibraryError as error:
+                log.warning("The gateway's record cannot be written (%s); the run %s waits", error.reason, request.id)
+                words = "The gateway cannot write its record now; the run waits."
+                request.log(self._service.settings.clock(), words, "WARNING", "service")
+                await asyncio.sleep(RECORD_RETRY_SECONDS)
+                run.may_be_sent = True
 
     def _read_prepared(self, request: Request, values: Mapping[str, Any]) -> Input:
         row = get_endpoint(request.endpoint_id)

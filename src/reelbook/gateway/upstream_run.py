@@ -90,6 +90,7 @@ class UpstreamRun:
     async def perform(self) -> Ended:
         """Send or continue the run, and follow it to its end."""
         context = self.client.context
+        self._cancel_answer.clear()
         try:
             run = await self._start(context)
             return await self._follow(context, run)
