@@ -527,6 +527,27 @@ def test_a_notebook_has_the_same_file(elsewhere: Callable[..., StandIn], tmp_pat
     assert not client.is_embedded
 
 
+def test_a_cell_that_connects_may_run_twice(
+    elsewhere: Callable[..., StandIn], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same file gives the same service; a changed one, or another key, is refused until the clients are closed."""
+    service = elsewhere()
+    models = write_models(tmp_path, service.base_url)
+
+    with rb.connect(models=models, library=tmp_path / "library") as first:
+        with rb.connect(models=models, library=tmp_path / "library") as second:
+            assert second.base_url == first.base_url
+        write_models(tmp_path, service.base_url, at_once=2)
+        with pytest.raises(ReelbookError, match="runs with other engines"):
+            rb.connect(models=models, library=tmp_path / "library")
+        write_models(tmp_path, service.base_url)
+        monkeypatch.setenv("TEACHER_KEY", "another-key")
+        with pytest.raises(ReelbookError, match="runs with other engines"):
+            rb.connect(models=models, library=tmp_path / "library")
+        with rb.connect(library=tmp_path / "library") as plain:
+            assert not plain.is_embedded
+
+
 def test_an_address_and_models_exclude_each_other(tmp_path: Path) -> None:
     """The file is for the embedded service."""
     with pytest.raises(ReelbookError, match="either an address or `models`"):

@@ -15,5 +15,6 @@ def make_lane_table(file: ModelsFile) -> LaneTable:
         by_model={model: lane_name(name) for model, name in file.hosted.items()},
         makers={lane_name(name): make_lane(service) for name, service in used.items()},
         labels={lane_name(name): f"hosted ({name})" for name in used},
+        sources=tuple(used.values()),
         is_secret=lambda text: any(key.is_in(text.encode("utf-8", "surrogateescape")) for key in keys),
     )

@@ -38,11 +38,13 @@ class LaneTable:
     """The lane of each model. Models that are not named have the local one."""
 
     by_model: Mapping[str, str] = field(default_factory=dict)
-    makers: Mapping[str, Callable[[Service], Lane]] = field(default_factory=dict)
+    makers: Mapping[str, Callable[[Service], Lane]] = field(default_factory=dict, compare=False)
     """How the lanes beside the local one are made, by name."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """What `/` and `/docs` say about them."""
-    is_secret: Callable[[str], bool] = lambda text: False
+    sources: tuple[object, ...] = ()
+    """What the lanes are made from: two tables are equal if these are."""
+    is_secret: Callable[[str], bool] = field(default=lambda text: False, compare=False)
     """Whether a text contains a key that this process uses, which no worker process may inherit."""
 
     @property
