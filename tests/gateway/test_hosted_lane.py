@@ -68,10 +68,10 @@ def elsewhere() -> Iterator[Callable[..., StandIn]]:
         yield lambda *faults, **more: stack.enter_context(StandIn(faults, **more))
 
 
-def until_accepted(service: StandIn) -> None:
-    """Wait until the service elsewhere has taken a run."""
+def until_accepted(service: StandIn, count: int = 1) -> None:
+    """Wait until the service elsewhere has taken so many runs."""
     waiting = threading.Event()
-    while not service.jobs:
+    while len(service.jobs) < count:
         waiting.wait(0.01)
 
 
@@ -377,6 +377,49 @@ def test_a_service_that_gives_credits_back_gives_them_to_the_student(serve: Serv
     assert [line["kind"] for line in there.charges()] == ["reserve", "refund"]
 
 
+def test_a_cancellation_that_was_not_heard_is_repeated_after_a_restart(
+    elsewhere: Callable[..., StandIn], gateway: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service elsewhere answers cancellations with an error until the gateway was stopped and started again."""
+    monkeypatch.setattr(upstream_run, "CANCEL_ANSWER_SECONDS", 0.2)
+    service = elsewhere(Fault(CANCEL, "500 page"), seconds=60.0)
+    first = gateway(service.base_url)
+    request_id = first.submitted(TEXT, text())
+    until_accepted(service)
+    answer = cancelled(first, TEXT, request_id)
+    first.server.stop()
+    service.calm()
+
+    second = gateway(service.base_url)
+    final = second.finished(TEXT, request_id)
+
+    assert answer["status"] == "CANCELLATION_REQUESTED"
+    assert final["error_type"] == "cancelled"
+    assert [job.cancelled for job in service.jobs.values()] == [True]
+    assert len(service.charges) == 1
+
+
+def test_a_resumed_run_is_not_given_back_before_its_lane_has_seen_it(
+    elsewhere: Callable[..., StandIn], gateway: Open
+) -> None:
+    """After a restart it waits here behind another one; it may be paid for elsewhere, so a cancellation is asked for there."""
+    service = elsewhere(seconds=20.0)
+    first = gateway(service.base_url, at_once=2)
+    one, two = first.submitted(TEXT, text()), first.submitted(TEXT, text(seed=8))
+    until_accepted(service, 2)
+    first.server.stop()
+
+    second = gateway(service.base_url, at_once=1)
+    answer = cancelled(second, TEXT, two)
+    cancelled(second, TEXT, one)
+    final = second.finished(TEXT, two)
+
+    assert answer["status"] == "CANCELLATION_REQUESTED"
+    assert final["error_type"] == "cancelled"
+    assert kinds(second, two) == [("reserve", 53), ("settle", 53)]
+    assert [job.cancelled for job in service.jobs.values()] == [True, True]
+
+
 def test_what_waits_here_is_cancelled_here(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
     """`at_once = 1`: the second run waits in our queue, and was never sent."""
     service = elsewhere(seconds=20.0)
@@ -395,7 +438,7 @@ def test_what_waits_here_is_cancelled_here(elsewhere: Callable[..., StandIn], ga
 
 def test_a_restart_goes_on_with_what_was_sent(elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path) -> None:
     """Stopped with a run elsewhere, and started again: the same run, paid for once, in front of its owner."""
-    service = elsewhere(seconds=3.0)
+    service = elsewhere(seconds=1.0)
     first = gateway(service.base_url)
     request_id = first.submitted(TEXT, text())
     until_accepted(service)

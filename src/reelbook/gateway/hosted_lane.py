@@ -213,7 +213,7 @@ class HostedLane:
         charged = request.credits if ended.charged is None else ended.charged
         if charged > request.credits:
             log.warning(
-                "Run %s was charged %s credits elsewhere, more than the %s that it was to cost; the account %s pays the latter.",
+                "Run %s has cost up to %s credits elsewhere, more than the %s that were quoted; the account %s pays the latter.",
                 request.id, charged, request.credits, request.account,
             )  # fmt: skip
         return min(charged, request.credits)
