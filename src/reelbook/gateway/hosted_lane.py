@@ -140,7 +140,12 @@ class HostedLane:
 
     async def _serve(self) -> None:
         while True:
-            await self._handle(await self._service.queue.pop_next(self.name))
+            request = await self._service.queue.pop_next(self.name)
+            try:
+                await self._handle(request)
+            except Exception:
+                # Its end could not be stored; the next start takes it up again. This place of the lane must survive it.
+                log.exception("The end of the run %s could not be stored", request.id)
 
     async def _handle(self, request: Request) -> None:
         request.waits_elsewhere, request.engine = True, f"hosted ({self._hosted.name})"
