@@ -18,8 +18,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.faults.nursery import Trap
+
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
+FORGETS, DIES = "REELBOOK_TEST_FORGETS", "REELBOOK_TEST_DIES"
+"""Variables that take its memory, or set a trap; see `nursery.Trap`."""
 
 
 class GatewayProcess:
@@ -66,6 +70,13 @@ class GatewayProcess:
             out.write(first)
             out.writelines(lines)  # type: ignore[arg-type]
 
+    def died(self) -> int:
+        """Its exit status, once it has ended by itself; the next one starts without a trap."""
+        status = self._ended()
+        self.up.clear()
+        self._environment = {name: text for name, text in self._environment.items() if name != DIES}
+        return status
+
     def kill(self) -> None:
         """End it as the system does: at once, and without a word to it."""
         self.up.clear()
@@ -111,7 +122,9 @@ def _main() -> int:
     from reelbook.gateway import upstream_run
 
     upstream_run.PAUSE_SECONDS = 0.1
-    if "REELBOOK_TEST_FORGETS" in os.environ:
+    if DIES in os.environ:
+        Trap(os.environ[DIES]).set()
+    if FORGETS in os.environ:
         from reelbook.gateway import hosted_lane
 
         # Each process gives a request another number in the ledger, and so does not find what the last one sent.

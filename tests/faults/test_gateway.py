@@ -9,6 +9,7 @@ import asyncio
 import csv
 import itertools
 import json
+import signal
 import sqlite3
 import statistics
 import subprocess
@@ -23,9 +24,10 @@ import pytest
 
 from reelbook.service.accounts import NewAccount
 from tests.faults.canary import Canary
-from tests.faults.gateway_process import GatewayProcess
+from tests.faults.gateway_process import DIES, FORGETS, GatewayProcess
 from tests.faults.nursery import clip, number_of
 from tests.faults.proxy import DESTROYED, ODD, ONCE, Deck, Proxy
+from tests.faults.test_kill import MOMENTS, SENT
 from tests.support import Serve, Served, read_charges
 
 STITCH = "svc/frames-api/images-to-video"
@@ -279,12 +281,41 @@ def test_a_class_on_one_key_is_exact_to_the_credit(
     )
 
 
+FEW = ("POST sent", "accepted: not safe", "finished: not safe")
+ALL_MOMENTS = (*MOMENTS, "finished: not safe", "finished: safe")
+
+
+@pytest.mark.parametrize(
+    "moment", [*FEW, *(pytest.param(one, marks=pytest.mark.deep) for one in ALL_MOMENTS if one not in FEW)]
+)
+def test_a_gateway_killed_between_any_two_steps_goes_on(elsewhere: Served, tmp_path: Path, moment: str) -> None:
+    """Paid for once, and there for its student; only a death with the request in flight leaves it uncertain."""
+    student = Student("ana", PRICE * 2, 1)
+    models, accounts = write_models(tmp_path, elsewhere.base_url), write_accounts(tmp_path, [student])
+    with GatewayProcess(tmp_path, models, accounts, {"TEACHER_KEY": CANARY.key, DIES: moment}) as gateway:
+
+        async def work() -> None:
+            working = asyncio.create_task(Class(gateway, [student]).work(0))
+            assert await asyncio.to_thread(gateway.died) == -signal.SIGKILL
+            await asyncio.to_thread(gateway.start)
+            await working
+
+        asyncio.run(work())
+        told = statement(gateway, student)
+
+    (row,) = ledger_rows(gateway)
+    assert row.state == ("uncertain" if moment in SENT else "stored")
+    assert len(student.urls) == (row.state == "stored")
+    assert not paid_twice(gateway, elsewhere)
+    assert (told["credits_reserved"], told["credits_spent"]) == (0, PRICE)
+
+
 @pytest.mark.deep
 def test_a_gateway_that_forgets_what_it_sent_pays_twice(elsewhere: Served, tmp_path: Path) -> None:
     """The control: after each kill its runs have other numbers in the ledger, and the same audit sees it."""
     everybody = [Student(f"s{n}", PRICE * 10, 10) for n in range(4)]
     models, accounts = write_models(tmp_path, elsewhere.base_url), write_accounts(tmp_path, everybody)
-    forgets = {"TEACHER_KEY": CANARY.key, "REELBOOK_TEST_FORGETS": "1"}
+    forgets = {"TEACHER_KEY": CANARY.key, FORGETS: "1"}
     with GatewayProcess(tmp_path, models, accounts, forgets) as gateway:
         asyncio.run(Class(gateway, everybody).work(3))
 
