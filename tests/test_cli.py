@@ -268,3 +268,21 @@ class TestSweepAndLibrary:
         assert listed[1].count("completed") == 2
         assert checked[0] == 0
         assert len(list((tmp_path / "out").glob("*.png"))) == 2
+
+
+def test_serve_refuses_a_models_file_before_anything_is_started(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A sentence and the status 1; a key in the file is not repeated."""
+    models = tmp_path / "models.toml"
+    models.write_text(
+        '[services.paid]\naddress = "https://host"\nkey = "sk-0123456789"\n[models."*"]\nengine = "hosted"\n'
+    )
+
+    status = cli.main(["serve", "--models", str(models), "--data", str(tmp_path / "data"), "--port", "0"])
+
+    told = capsys.readouterr()
+    assert status == 1
+    assert "it looks as if the key itself stood there" in told.err
+    assert "sk-0123456789" not in told.err + told.out
+    assert not (tmp_path / "data").exists()

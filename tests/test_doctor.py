@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from reelbook import doctor
-from reelbook.doctor import Finding, run_checks
+from reelbook.doctor import Finding, check_models_file, run_checks
 from reelbook.errors import Unreachable
+from tests.support import Served
 
 # In one worker, so that the run is made once.
 
@@ -105,3 +106,29 @@ def test_a_first_run_that_fails_is_told_in_its_own_words(monkeypatch: pytest.Mon
 
     assert not good
     assert what.startswith("Nothing answered at http://127.0.0.1:1 (connection refused).")
+
+
+def test_a_models_file_is_checked_at_no_cost(shared: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who runs which model, whether the service elsewhere answers and takes the key; and a file that is wrong, in a sentence."""
+    served = shared.with_own_account(500)
+    monkeypatch.setenv("TEACHER_KEY", served.key)
+    path = tmp_path / "models.toml"
+    path.write_text(
+        f'[services.paid]\naddress = "{served.base_url}"\nkey = "env:TEACHER_KEY"\n[models."svc/smart-resize"]\nengine = "hosted"\n'
+    )
+
+    found = list(check_models_file(path))
+    monkeypatch.setenv("TEACHER_KEY", "another")
+    refused = list(check_models_file(path))
+    path.write_text("")
+    wrong = list(check_models_file(path))
+
+    assert all(good for good, _ in found)
+    assert "svc/smart-resize is run by the service 'paid' at 127.0.0.1" in sentence(found, "smart-resize")
+    assert "svc/text-to-video-13b-distilled is run by this machine" in sentence(found, "text-to-video-13b")
+    assert "500 credits are left" in sentence(found, "answers and offers")
+    assert served.key not in str(found)
+    assert [good for good, _ in refused].count(False) == 1
+    assert "key" in next(what for good, what in refused if not good)
+    assert [good for good, _ in wrong] == [False]
+    assert served.charges() == []

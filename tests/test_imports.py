@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "decide": BASE | {"media", "storage", "runs", "sweeps"},
     "display": BASE | {"media", "storage", "runs", "sweeps", "decide"},
     "widgets": BASE | {"media", "storage", "runs", "sweeps", "decide", "display"},
+    "gateway": BASE - {"settings"} | {"transport", "storage", "runs", "service", "client", "process_shared"},
 }
 """What each package may import, from the bottom up."""
 

@@ -64,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--accounts", type=Path, help="CSV of accounts: name[,key][,budget][,permissions]")
     serve.add_argument("--budget", type=int, help="credits of each account that has no budget of its own")
     serve.add_argument("--rates", type=Path, help="TOML of per-unit rates, in place of the spec's prices")
+    serve.add_argument("--models", type=Path, help="TOML that says which engine answers for each model")
     serve.add_argument("--retention", type=float, metavar="DAYS", help="how long files are kept (default 7 days)")
     serve.add_argument("--workers", type=int, help="runs worked on at once (default: number of cores, 4 at most)")
     serve.add_argument(
@@ -109,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     library.set_defaults(command=_library)
 
     doctor = commands.add_parser("doctor", help="check this installation, the embedded service and one small run")
+    doctor.add_argument("--models", type=Path, help="check this models.toml instead: keys and services, at no cost")
     doctor.set_defaults(command=_doctor)
     return parser
 
@@ -142,6 +144,11 @@ def _settings(options: argparse.Namespace) -> Settings:
     settings = Settings(data=data, spec_only=options.spec_only, hosts=tuple(name.lower() for name in options.name))
     if options.rates:
         settings = replace(settings, rates=Rates.read(options.rates))
+    if options.models:
+        from .gateway.lane_table import make_lane_table
+        from .gateway.models_file import read_models_file
+
+        settings = replace(settings, lanes=make_lane_table(read_models_file(options.models)))
     if options.retention is not None:
         settings = replace(settings, retention=options.retention * 24 * 3600)
     if options.workers is not None:
@@ -166,6 +173,8 @@ def _announce(options: argparse.Namespace, server: Server, accounts: list[NewAcc
         print(
             f"Reelbook service at {server.base_url}\n  docs   {server.base_url}/docs\n  data   {server.service.settings.data}"
         )
+        for model, lane in server.service.settings.lanes.by_model.items():
+            print(f"  {model} is run elsewhere: {server.service.settings.lanes.labels[lane]}")
         if options.spec_only:
             print("  It answers with only what the specification shows.")
     for account in accounts:
@@ -260,10 +269,10 @@ def _input(options: argparse.Namespace) -> Input:
 
 def _doctor(options: argparse.Namespace) -> int:
     """Run the checks of `doctor`, print each result, and return the exit status."""
-    from .doctor import run_checks
+    from .doctor import check_models_file, run_checks
 
     healthy = True
-    for good, what in run_checks():
-        print(f"{'ok ' if good else 'BAD'}  {what}", flush=True)
+    for good, what in check_models_file(options.models) if options.models else run_checks():
+        print(printable(f"{'ok ' if good else 'BAD'}  {what}"), flush=True)
         healthy = healthy and good
     return 0 if healthy else 1

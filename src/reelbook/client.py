@@ -32,6 +32,7 @@ from .runs.run import Run, input_from_entry
 from .runs.submission import ClientContext, Submission
 from .runs.submit_wait import submit_and_wait
 from .service.embedded import Embedded
+from .service.lanes import LaneTable
 from .storage.ledger import claims, connection, known_services, transitions
 from .storage.ledger.transitions import Entry
 from .storage.ledger.writer import Ledger
@@ -55,7 +56,7 @@ class Models(list[Mapping[str, Any]]):
 class Client(NameHints):
     """A connection to one service, backed by one library. Its methods block; its runs can be awaited."""
 
-    _internal = ("context", "ledger", "resend", "resolve", "shelf", "start_watched", "submit_run")
+    _internal = ("attach_run", "context", "ledger", "resend", "resolve", "shelf", "start_watched", "submit_run")
 
     def __init__(
         self,
@@ -64,6 +65,7 @@ class Client(NameHints):
         library: Path,
         rates: Rates | None = None,
         shelf: str | None = None,
+        lanes: LaneTable | None = None,
     ) -> None:
         self.library = library
         self.is_finished = False
@@ -74,9 +76,17 @@ class Client(NameHints):
         self._embedded: Embedded | None = None
         name = None
         if address is None:
-            self._embedded = acquire_embedded_service(library, rates)
+            self._embedded = acquire_embedded_service(library, rates, lanes)
             try:
                 found = self._embedded.address()
+                if lanes is not None and not self._embedded.runs_here:
+                    raise ReelbookError(
+                        "Another notebook runs the service of this library already, without this models.toml or with its own. "
+                        "Close it there first, or connect here without `models`."
+                    )
+            except ReelbookError:
+                release_embedded_service(self._embedded)
+                raise
             except (OSError, ValueError) as error:
                 release_embedded_service(self._embedded)
                 raise LibraryError(str(library), connection.format_reason(error)) from None
@@ -108,7 +118,7 @@ class Client(NameHints):
     @property
     def is_embedded(self) -> bool:
         """Whether the client uses the embedded service of its library, without a key and at no cost."""
-        return self._embedded is not None
+        return self._embedded is not None and self._embedded.is_free
 
     @property
     def context(self) -> ClientContext:
@@ -193,7 +203,7 @@ class Client(NameHints):
             lambda db: known_services.has_request(db, request_id)
         )
         name = request_id if is_known else check_id(request_id, "request")
-        return background.wait(self._attach(name, named), CALL_SECONDS)
+        return background.wait(self.attach_run(name, named), CALL_SECONDS)
 
     def cancel_queued(self) -> Cancelled:
         """Cancel the queued runs, except those of active sweeps and of other open notebooks."""
@@ -290,13 +300,16 @@ class Client(NameHints):
         service, ledger = await context.name(), self._ledger
         entries = await ledger.transact(lambda db: claims.get_waiting(db, service, ledger.owner))
         free = [entry for entry in entries if entry.id not in context.sweep_runs]
-        return await cancel_runs(context, [await self._attach(entry.request_id or "", entry.model) for entry in free])
+        return await cancel_runs(
+            context, [await self.attach_run(entry.request_id or "", entry.model) for entry in free]
+        )
 
     async def _describe(self, endpoint_id: str) -> type[Input]:
         document = await get_description(self._context(), self.library, endpoint_id)
         return await asyncio.to_thread(describe, document, endpoint_id)
 
-    async def _attach(self, request_id: str, model: str | None) -> Run:
+    async def attach_run(self, request_id: str, model: str | None) -> Run:
+        """Like `attach`, for callers on the background loop."""
         context, ledger = self._context(), self._ledger
         service = await context.name()
         known = await ledger.transact(lambda db: known_services.find_model(db, service, request_id))

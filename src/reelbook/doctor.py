@@ -9,6 +9,10 @@ import time
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .gateway.models_file import HostedService
 
 PACKAGES = ("httpx", "pydantic", "ipython", "ipywidgets", "pandas", "av", "pillow", "numpy", "starlette", "uvicorn")
 
@@ -22,6 +26,44 @@ def run_checks() -> Iterator[Finding]:
         yield _package(package)
     yield _encoder()
     yield from _first_run()
+
+
+def check_models_file(path: Path) -> Iterator[Finding]:
+    """Check a `models.toml` and yield a (passed, sentence) pair for each model and service; nothing is paid for."""
+    from .errors import ReelbookError
+    from .gateway.models_file import read_models_file
+    from .models.catalog import CATALOG
+
+    try:
+        file = read_models_file(path)
+    except ReelbookError as error:
+        yield False, str(error)
+        return
+    for row in CATALOG:
+        name = file.hosted.get(row.id)
+        where = "this machine" if name is None else f"the service {name!r} at {file.services[name].host}"
+        yield True, f"{row.id} is run by {where}"
+    for service in file.services.values():
+        yield _service_elsewhere(service)
+
+
+def _service_elsewhere(service: HostedService) -> Finding:
+    """Whether a service elsewhere answers, and takes the key."""
+    from .client import Client
+    from .errors import NotFound, ReelbookError
+
+    with tempfile.TemporaryDirectory(prefix="reelbook-doctor-", ignore_cleanup_errors=True) as folder:
+        try:
+            with Client(service.address, service.key, Path(folder)) as client:
+                features = ", ".join(sorted(client.features())) or "what the specification shows"
+                try:
+                    left = client.account().get("credits_available")
+                except NotFound:
+                    left = None
+        except ReelbookError as error:
+            return False, f"the service {service.name!r} at {service.host}: {error}"
+    money = "it does not say how many credits are left" if left is None else f"{left:,} credits are left"
+    return True, f"the service {service.name!r} at {service.host} answers and offers {features}; {money}"
 
 
 def _package(name: str) -> Finding:

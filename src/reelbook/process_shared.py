@@ -15,6 +15,7 @@ from .models.base import Input
 from .models.pricing import Rates
 from .runs.submission import ClientContext
 from .service.embedded import Embedded
+from .service.lanes import LaneTable
 from .service.service_settings import Settings
 from .storage.description_cache import DescriptionCache
 from .storage.ledger import known_services
@@ -35,19 +36,22 @@ _embedded_users: Counter[Embedded] = Counter()
 _ledgers: dict[Path, tuple[Ledger, int]] = {}
 
 
-def acquire_embedded_service(library: Path, rates: Rates | None) -> Embedded:
-    """The embedded service of a library, shared by all clients of this process."""
+def acquire_embedded_service(library: Path, rates: Rates | None, lanes: LaneTable | None = None) -> Embedded:
+    """The embedded service of a library, shared by all clients of this process; `lanes` as in a `models.toml`."""
     with _guard:
         folder = library / "service"
         known = _embedded.get(library)
-        if known is not None and rates is not None and known.settings.rates != rates:
-            if known.runs_here:
-                raise ReelbookError(
-                    "The embedded service of this library runs with other rates. Close its clients first, then connect with the new ones."
-                )
-            known = None
+        for name, wanted in (("rates", rates), ("lanes", lanes)):
+            if known is not None and wanted is not None and getattr(known.settings, name) != wanted:
+                if known.runs_here:
+                    what = "rates" if name == "rates" else "engines"
+                    raise ReelbookError(
+                        f"The embedded service of this library runs with other {what}. Close its clients first, then connect with the new ones."
+                    )
+                known = None
         if known is None:
-            known = _embedded[library] = Embedded(folder, Settings(data=folder, rates=rates or Rates()))
+            settings = Settings(data=folder, rates=rates or Rates(), lanes=lanes or LaneTable())
+            known = _embedded[library] = Embedded(folder, settings)
         _embedded_users[known] += 1
         return known
 

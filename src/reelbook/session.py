@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .client import Client
     from .decide.race import Race
     from .runs.run import Run
+    from .service.lanes import LaneTable
     from .shutdown import ProcessEnd
     from .storage.library import Library
     from .sweeps.execute.executor import Client as SweepClient
@@ -68,12 +69,15 @@ class Session:
         library: str | Path | None = None,
         shelf: str | None = None,
         rates: str | Path | None = None,
+        models: str | Path | None = None,
     ) -> Client:
         """Connect to the embedded service, or to the one at this address, and return the client.
 
         The defaults are `REELBOOK_URL` and `REELBOOK_API_KEY`; for the key, also the system's keyring. `shelf` stores
         the media outside the library's folder, such as in `s3://bucket/folder`. `rates` is the path of a TOML table of
-        per-unit prices, which the embedded service charges, and which are the fallback if a hosted one states none.
+        per-unit prices, which the embedded service charges, and which are the fallback if a hosted one states none. `models` is the path
+        of a `models.toml`, which says for each model whether the embedded service runs it itself or has it run by a
+        service elsewhere, at the cost of the account there.
         """
         # Here, because a form or a plan that is only displayed needs none of them.
         from .client import Client
@@ -81,7 +85,9 @@ class Session:
         from .shutdown import ProcessEnd
         from .transport.api_key import Key
 
-        address = address or os.getenv("REELBOOK_URL") or None
+        if models is not None and address is not None:
+            raise ReelbookError("`models` is for the embedded service: give either an address or `models`.")
+        address = None if models is not None else address or os.getenv("REELBOOK_URL") or None
         if address is not None and not isinstance(address, str):
             raise ReelbookError(f"`address` is a text, not a value of the type {type(address).__name__}.")
         if api_key is not None and not isinstance(api_key, str):
@@ -93,10 +99,11 @@ class Session:
             api_key = None  # A verbose traceback prints the variables of every frame, including this one.
         if address is not None and not address.lower().startswith(("http://", "https://")):
             raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
+        lanes = _read_lanes(models) if models is not None else None
         folder = parse_library_folder(library) if library else self._usual_folder()
         self._end = self._end or ProcessEnd(lambda: self.unfinished)
         self._end.install()
-        client = Client(address, key, folder, Rates.read(rates) if rates else None, shelf)
+        client = Client(address, key, folder, Rates.read(rates) if rates else None, shelf, lanes)
         with self._guard:
             self._clients = [*self.unfinished, client]
             self._has_opened = True
@@ -239,6 +246,13 @@ def _find_judge(by: object) -> Callable[..., object] | None:
     """`rb.judge` itself, if that is what a race is to be judged by."""
     module, name = getattr(by, "__module__", ""), getattr(by, "__name__", "")
     return by if callable(by) and (module, name) == ("reelbook.api.judging", "judge") else None
+
+
+def _read_lanes(models: str | Path) -> LaneTable:
+    from .gateway.lane_table import make_lane_table
+    from .gateway.models_file import read_models_file
+
+    return make_lane_table(read_models_file(models))
 
 
 session = Session()

@@ -256,8 +256,8 @@ def _naively(address: str, key: str, library: Path, numbers: Sequence[int]) -> N
 class Trap:
     """Kills its own process at a moment that lasts too short to be hit from outside.
 
-    `<state>: not safe` is inside the commit of this state, `<state>: safe` just after it. The others are named in
-    `POSTS` and `FILES`.
+    `<state>: not safe` is inside the commit of this state, `<state>: safe` just after it. `finished` is the end of a
+    request in a service's database. The others are named in `POSTS` and `FILES`.
     """
 
     POSTS = {
@@ -324,7 +324,8 @@ class Trap:
         class Watched(sqlite3.Connection):
             def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
                 done = super().execute(statement, *values)
-                if statement.startswith("INSERT INTO events") and values[0][2] == state:
+                is_event = statement.startswith("INSERT INTO events") and values[0][2] == state
+                if is_event or (state == "finished" and statement.startswith("UPDATE requests SET finished")):
                     written.now = True
                     if when == "not safe":
                         spring()

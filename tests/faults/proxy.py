@@ -83,8 +83,8 @@ ROUTES: Sequence[tuple[str, str, str]] = (
 class Deck:
     """What happens to whom: for each kind of call a deck of its own, shuffled by the seed, with every fault in it once."""
 
-    def __init__(self, seed: int, faults: Sequence[str], *, spared: Sequence[str] = ()) -> None:
-        self._seed, self._faults, self._spared = seed, faults, spared
+    def __init__(self, seed: int, faults: Sequence[str], *, spared: Sequence[str] = (), share: int = SHARE) -> None:
+        self._seed, self._faults, self._spared, self._share = seed, faults, spared, share
         self._cards: dict[str, Iterator[str]] = {}
 
     def draw(self, route: str) -> str:
@@ -98,7 +98,7 @@ class Deck:
     def _shuffled(self, route: str) -> Iterator[str]:
         chance = random.Random(f"{self._seed} {route}")
         while True:
-            yield from _spread(chance.sample(self._faults, len(self._faults)), chance)
+            yield from _spread(chance.sample(self._faults, len(self._faults)), chance, self._share)
 
 
 class Only(Deck):
@@ -112,11 +112,11 @@ class Only(Deck):
         return self._fault if route == self._route else SOUND
 
 
-def _spread(faults: Sequence[str], chance: random.Random) -> Iterator[str]:
+def _spread(faults: Sequence[str], chance: random.Random, share: int) -> Iterator[str]:
     """Each fault once, among so many sound ones that it has its share, at a place that cannot be foreseen."""
     for fault in faults:
-        hand = [fault, *repeat(SOUND, SHARE - 1)]
-        yield from chance.sample(hand, SHARE)
+        hand = [fault, *repeat(SOUND, share - 1)]
+        yield from chance.sample(hand, share)
 
 
 @dataclass

@@ -257,7 +257,7 @@ def test_what_can_be_read_in_two_ways_opens_nothing(shared: Served, name: str) -
 def test_a_foreign_host_is_refused(shared: Served, host: str) -> None:
     """A page that points its own name at this machine gets nothing, and is not taken for an address of ours."""
     port = shared.base_url.rpartition(":")[2]
-    known = shared.server.service.workers.own_addresses
+    known = shared.server.service.files.own_addresses
 
     with wire_to(shared.base_url) as wire:
         request = f"GET /models HTTP/1.1\r\nHost: {host.replace('PORT', port)}\r\nConnection: close\r\n\r\n"
@@ -265,7 +265,7 @@ def test_a_foreign_host_is_refused(shared: Served, host: str) -> None:
 
     assert answer.startswith((b"HTTP/1.1 403", b"HTTP/1.1 400"))
     assert b"svc/" not in answer
-    assert shared.server.service.workers.own_addresses == known
+    assert shared.server.service.files.own_addresses == known
 
 
 def test_its_own_names_are_known_and_others_can_be_given(serve: Serve) -> None:
@@ -280,7 +280,7 @@ def test_its_own_names_are_known_and_others_can_be_given(serve: Serve) -> None:
         200
     ] * 6
     assert [code(host) for host in ("lab.example.org", "xlab.example")] == [403] * 2
-    assert len(served.server.service.workers.own_addresses) <= 5
+    assert len(served.server.service.files.own_addresses) <= 5
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from ..storage.ledger.budget import Budget, Spend
 from ..storage.ledger.claims import RunRequest, Verdict
 from ..storage.ledger.transitions import Entry
 from ..storage.ledger.writer import Ledger
-from ..storage.run_identity import dumps, format_canonical, make_identity, make_price_key
+from ..storage.run_identity import dumps, format_canonical, make_identity
 from ..storage.shelf import Shelf
 from ..transport import retries
 from ..transport.downloads.downloader import Downloader
@@ -33,6 +33,7 @@ from ..transport.polling.poller import Poller
 from ..transport.service_calls import Accepted, ServiceCalls
 from ..transport.uploads import Uploads
 from ..util.background_loop import TICK_SECONDS
+from .price_cache import PriceCache
 
 RECORD_RETRY_SECONDS, OWNER_POLL_SECONDS, NOTICE_SECONDS = 2.0, 0.05, 1.0
 
@@ -65,7 +66,7 @@ class ClientContext:
     closed: bool = False
     sweep_runs: set[int] = field(default_factory=set)
     """Ids of the runs of active sweeps, which `cancel_queued` skips."""
-    _prices: dict[str, Estimate] = field(default_factory=dict)
+    _prices: PriceCache = field(default_factory=PriceCache)
     _sending: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def name(self) -> str:
@@ -81,14 +82,11 @@ class ClientContext:
 
     async def estimate(self, request: Input) -> Estimate:
         """Estimate the cost of a run, with one request for all inputs that differ only in price-neutral fields."""
-        key = make_price_key(request)
-        if key not in self._prices:
-            self._prices[key] = await self.calls.estimate(request)
-        return self._prices[key]
+        return await self._prices.get(request, self.calls.estimate)
 
     def has_estimate(self, request: Input) -> bool:
         """Whether `estimate` returns without a request to the service."""
-        return make_price_key(request) in self._prices
+        return self._prices.find(request) is not None
 
     def create_task(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Create a task that continues if its caller stops waiting, so that no paid request is dropped."""

@@ -157,17 +157,18 @@ class Accounts:
             )
         self._record_charge(db, account, request_id, credits, "reserve")
 
-    def settle(self, db: sqlite3.Connection, account: str, request_id: str, credits: int) -> None:
-        """Charge reserved credits."""
+    def settle(
+        self, db: sqlite3.Connection, account: str, request_id: str, reserved: int, charged: int | None = None
+    ) -> None:
+        """Charge a run's reserved credits, or as many of them as `charged` says, and release the others."""
+        spent = reserved if charged is None else max(0, min(charged, reserved))
         db.execute(
-            "UPDATE accounts SET reserved = reserved - ?, spent = spent + ? WHERE name = ?", (credits, credits, account)
+            "UPDATE accounts SET reserved = reserved - ?, spent = spent + ? WHERE name = ?", (reserved, spent, account)
         )
-        self._record_charge(db, account, request_id, credits, "settle")
-
-    def refund(self, db: sqlite3.Connection, account: str, request_id: str, credits: int) -> None:
-        """Release reserved credits."""
-        db.execute("UPDATE accounts SET reserved = reserved - ? WHERE name = ?", (credits, account))
-        self._record_charge(db, account, request_id, credits, "refund")
+        if spent or not reserved:
+            self._record_charge(db, account, request_id, spent, "settle")
+        if spent < reserved:
+            self._record_charge(db, account, request_id, reserved - spent, "refund")
 
     def _record_charge(self, db: sqlite3.Connection, account: str, request_id: str, credits: int, kind: str) -> None:
         db.execute(

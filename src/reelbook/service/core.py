@@ -16,19 +16,20 @@ from pydantic import ValidationError
 
 from .._version import __version__
 from ..errors import ReelbookError, UnknownModel
-from ..models import pricing
 from ..models.base import WIRE, Input
 from ..models.catalog import CATALOG, Endpoint, get_endpoint
 from ..models.images import pictures_of
 from ..models.pricing import Estimate
-from ..models.queue_status import COMPLETED, IN_QUEUE
+from ..models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
 from ..util.data_address import is_data_address
 from . import spec_decisions
 from .accounts import Account, Accounts
 from .fetch_pictures import SourceError, decode_data_uri
 from .folder_lock import FolderLock
+from .lanes import LOCAL, Lane
 from .queue import Queue, Request
 from .refusals import Refusal, check_list_lengths, invalid, invalid_at
+from .result_writer import ResultWriter
 from .service_files import Files
 from .service_settings import Settings
 from .store import Store
@@ -60,8 +61,16 @@ class Service:
         self.id: str = self.store.submit(_service_id).result()
         self.accounts = Accounts(self.store, data / "charges.jsonl", settings.clock)
         self.files = Files(self.store, data / "files", settings.clock, settings.retention)
-        self.queue = Queue(self.store, self.accounts, settings.clock, settings.max_waiting)
-        self.workers = WorkerPool(settings, self.queue, self.files, self.accounts)
+        self.queue = Queue(self.store, self.accounts, settings.clock, settings.max_waiting, settings.lanes)
+        self.results = ResultWriter(self.queue, self.files, settings.clock)
+        self.workers = WorkerPool(settings, self.queue, self.files, self.accounts, self.results)
+        self.lanes: dict[str, Lane] = {LOCAL: self.workers}
+        try:
+            self.lanes |= {name: make(self) for name, make in settings.lanes.makers.items()}
+        except BaseException:
+            self.store.close()
+            self._lock.release()
+            raise
         self.large_input_lock = asyncio.Lock()
         self._cleanup: asyncio.Task[None] | None = None
 
@@ -69,7 +78,8 @@ class Service:
         """Resume unfinished requests and start the workers."""
         await self.files.remove_expired()
         self.queue.resume()
-        self.workers.start()
+        for lane in self.lanes.values():
+            lane.start()
         self._cleanup = asyncio.create_task(self._remove_expired_files())
 
     async def stop(self) -> None:
@@ -78,16 +88,15 @@ class Service:
             self._cleanup.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._cleanup
-        await self.workers.stop()
+        for lane in self.lanes.values():
+            await lane.stop()
         # In this thread: at interpreter exit no others can be started.
         self.store.close()
         self._lock.release()
 
     def add_own_addresses(self, *addresses: str) -> None:
         """Register addresses of this service, so that it recognises its own files in inputs."""
-        new = [address for address in addresses if address not in self.workers.own_addresses]
-        if new:
-            self.workers.own_addresses = (*self.workers.own_addresses, *new)
+        self.files.add_own_addresses(*addresses)
 
     def read_input(self, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
         """The validated input of a model; raises a 422 that lists each problem."""
@@ -105,23 +114,26 @@ class Service:
                     raise invalid_at([*at, *loc], str(error), "data_uri") from None
         return request
 
-    def estimate(self, request: Input) -> Estimate:
-        """The price of a run; exact, because it is the amount that will be charged."""
-        found = pricing.estimate(request, self.settings.rates)
-        return Estimate(found.credits, found.breakdown, found.rate_card, "exact")
+    async def estimate(self, request: Input, account: Account) -> Estimate:
+        """The price of a run: the most that will be charged for it."""
+        return await self.lanes[self.settings.lanes.lane_of(request.endpoint_id)].estimate(request, account)
 
     async def submit(self, account: Account, request: Input, idempotency: tuple[str, str] | None) -> Request:
         """Reserve a run's credits and add it to the queue."""
         account.require_permission("run")
-        price = self.estimate(request).credits or 0
+        price = (await self.estimate(request, account)).credits or 0
         accepted, _ = await self.queue.submit(account, request.endpoint_id, request.wire(), price, idempotency)
         return accepted
 
     async def cancel(self, request: Request) -> str:
         """Cancel a request, and return the outcome as in the API."""
+        lane = self.lanes.get(request.lane)
+        if lane is None and request.status != COMPLETED:
+            words = "The engine of this run is not set up at present, so that it cannot be cancelled. Try again later."
+            raise Refusal("unavailable", words)
         answer = await self.queue.cancel(request)
-        if answer == "CANCELLATION_REQUESTED":
-            self.workers.cancel(request)
+        if answer == "CANCELLATION_REQUESTED" and lane is not None and not await lane.cancel(request):
+            return "ALREADY_COMPLETED"
         return answer
 
     def status(self, request: Request, base_url: str, *, logs: bool = False) -> dict[str, Any]:
@@ -129,6 +141,10 @@ class Service:
         status: dict[str, Any] = {"status": request.status, "request_id": request.id}
         if request.status == IN_QUEUE:
             status["queue_position"] = self.queue.position(request)
+        elif request.status == IN_PROGRESS and request.waits_elsewhere:
+            status["status"] = IN_QUEUE
+            if request.place_elsewhere is not None:
+                status["queue_position"] = request.place_elsewhere
         if logs:
             status["logs"] = {"entries": list(request.logs)}
         status["metrics"] = request.metrics()
@@ -199,9 +215,15 @@ def body_hash(endpoint_id: str, value: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps([endpoint_id, value], sort_keys=True).encode()).hexdigest()
 
 
-def service_info() -> dict[str, Any]:
-    """Name, version and features of the service; the caller adds its id."""
-    return {"service": "reelbook", "version": __version__, "features": list(spec_decisions.FEATURES)}
+def service_info(service: Service) -> dict[str, Any]:
+    """Name, version, features and id of the service, and which engine answers for each model."""
+    return {
+        "service": "reelbook",
+        "version": __version__,
+        "features": list(spec_decisions.FEATURES),
+        "engines": {row.id: service.settings.lanes.label_of(row.id) for row in CATALOG},
+        "id": service.id,
+    }
 
 
 def _service_id(db: Any) -> str:

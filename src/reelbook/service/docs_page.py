@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 
 from .._version import __version__
 from ..models.catalog import CATALOG, Endpoint
+from .lanes import LaneTable
 from .openapi_document import STATUS_MEANINGS
 from .refusals import CODES
 from .spec_decisions import CHOICES
@@ -55,21 +56,23 @@ nav a { margin-right: 16px }
 """
 
 
-def page(base_url: str) -> str:
-    """The HTML of the page."""
+def page(base_url: str, lanes: LaneTable | None = None) -> str:
+    """The HTML of the page; `lanes` says which engine answers for each model."""
+    lanes = lanes or LaneTable()
+    where = "some runs are made by a service elsewhere" if lanes.by_model else "every run is made here"
     example = (
         f"curl {base_url}/models/run \\\n  -H 'content-type: application/json' -H 'x-api-key: YOUR_KEY' \\\n"
         f'  -d \'{{"endpointId": "{CATALOG[0].id}", "input": {{"prompt": "a paper boat", "seed": 7}}}}\''
     )
     parts = [
-        Markup("<h1>Reelbook service</h1><p class=soft>Version {} · answers on this machine · every run is made here, by engines that "
-               "say in their logs what they are.</p>").format(__version__),
+        Markup("<h1>Reelbook service</h1><p class=soft>Version {} · answers on this machine · {}, by engines that "
+               "say in their logs what they are.</p>").format(__version__, where),
         Markup("<nav><a href=#addresses>Addresses</a><a href=#models>Models</a><a href=#errors>Errors</a><a href=#choices>Choices</a></nav>"),
         Markup("<h2>A first run</h2><pre>{}</pre>").format(example),
         Markup("<h2 id=addresses>Addresses</h2>"),
         _table(("method", "address", "what it does"), ((escape(method), _code(path), escape(what)) for method, path, what in ADDRESSES)),
         Markup("<h2 id=models>Models</h2>"),
-        *(_model(row) for row in CATALOG),
+        *(_model(row, lanes) for row in CATALOG),
         Markup("<h2 id=errors>Errors</h2><p>Every refusal is JSON: <code>detail</code> is a sentence, or a list with one entry "
                "for each wrong field; <code>error_type</code> is one of these. The header <code>x-request-id</code> names the request.</p>"),
         _table(("error_type", "code", "when"), ((_code(name), escape(code), escape(STATUS_MEANINGS[code])) for name, code in CODES.items())),
@@ -82,10 +85,10 @@ def page(base_url: str) -> str:
     )  # fmt: skip
 
 
-def _model(row: Endpoint) -> Markup:
+def _model(row: Endpoint, lanes: LaneTable) -> Markup:
     schema = row.input.model_json_schema()
     switches = "".join(f" × {factor} with {name}" for name, factor in row.multipliers)
-    price = f"{row.base_credits} credits{switches} · rate card {row.rate_card}"
+    price = f"{row.base_credits} credits{switches} · rate card {row.rate_card} · engine {lanes.label_of(row.id)}"
     rows = (_field(name, rule, name in schema.get("required", ())) for name, rule in schema["properties"].items())
     return Markup("<h3><code>{}</code></h3><p>{} <span class=soft>{}</span></p>").format(
         row.id, row.purpose, price

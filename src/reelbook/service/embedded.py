@@ -10,12 +10,13 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..errors import FolderInUse, Unreachable
 from ..util.replace_file import PRIVATE, replace_file
 from .accounts import NewAccount, new_key
+from .lanes import LOCAL
 from .service_settings import Settings
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Embedded:
         self.settings = settings or Settings(data=folder)
         self._server: Server | None = None
         self._address: Address | None = None
+        self._has_engines_elsewhere = bool(self.settings.lanes.by_model)
         self._guard = threading.Lock()
         self._pid = os.getpid()
 
@@ -53,6 +55,11 @@ class Embedded:
     def runs_here(self) -> bool:
         """Whether this process runs the service."""
         return self._server is not None and self._server.running
+
+    @property
+    def is_free(self) -> bool:
+        """Whether all its runs are made on this machine; those elsewhere cost real credits."""
+        return not self._has_engines_elsewhere
 
     def address(self) -> Address:
         """The address of the service; starts it where no process runs it."""
@@ -64,7 +71,10 @@ class Embedded:
                 with contextlib.suppress(FolderInUse):
                     return self._join_or_start()
                 joined = self._read_address()
-                if joined is not None and _is_answering(joined):
+                info = None if joined is None else _read_info(joined)
+                if joined is not None and info is not None:
+                    engines = info.get("engines")
+                    self._has_engines_elsewhere = isinstance(engines, dict) and {*engines.values()} != {LOCAL}
                     return joined
                 if time.monotonic() > deadline:
                     raise Unreachable(
@@ -124,14 +134,15 @@ class Embedded:
             self._pid, self._server, self._address = os.getpid(), None, None
 
 
-def _is_answering(address: Address) -> bool:
-    """Whether the service with this id responds at the address; another program may use its port by now."""
+def _read_info(address: Address) -> dict[str, Any] | None:
+    """What the service at the address says of itself; None unless it has this id: another may use its port by now."""
     parts = urlsplit(address.base_url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=2)
     try:
         connection.request("GET", "/")
-        return bool(json.loads(connection.getresponse().read()).get("id") == address.id)
-    except (OSError, http.client.HTTPException, ValueError, AttributeError):
-        return False
+        info = json.loads(connection.getresponse().read())
+        return info if isinstance(info, dict) and info.get("id") == address.id else None
+    except (OSError, http.client.HTTPException, ValueError):
+        return None
     finally:
         connection.close()

@@ -30,7 +30,7 @@ STATUS_MEANINGS = {
     422: "The input is outside the tables, or its content or pictures were refused.",
     429: "Too many requests of this account wait already.",
     499: "The request was cancelled.",
-    500: "The engine broke off.",
+    500: "The engine broke off, or the answer of a service elsewhere was lost.",
     503: "The service has trouble of its own; nothing was charged.",
     504: "The engine ran out of time.",
 }

@@ -16,6 +16,7 @@ from typing import Any
 from ..models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
 from . import spec_decisions
 from .accounts import Account, Accounts
+from .lanes import LOCAL, LaneTable
 from .refusals import Refusal
 from .store import Store
 
@@ -24,7 +25,7 @@ MAX_CACHED = 2_000
 MAX_CACHED_CHARS = 100_000
 """Requests with more text than this are not cached: an output repeats its prompt, which can have megabytes."""
 
-COLUMNS = "seq, id, account, endpoint AS endpoint_id, credits, created"
+COLUMNS = "seq, id, account, endpoint AS endpoint_id, credits, created, lane"
 """The columns of a request, by the names of the fields of `Request`."""
 
 
@@ -37,7 +38,10 @@ class Request:
     account: str
     endpoint_id: str
     credits: int
+    """The credits reserved for it."""
     created: float
+    lane: str = LOCAL
+    """The name of the lane that works on it."""
     status: str = IN_QUEUE
     attempts: int = 0
     cancelling: bool = False
@@ -49,6 +53,14 @@ class Request:
     error: dict[str, Any] | None = None
     """`error_type`, `detail` and further facts of a failure."""
     engine: str | None = None
+    charged: int | None = None
+    """The credits charged at its end, where its lane decides that; None for all of them, or none after a failure."""
+    may_be_sent: bool = False
+    """Whether an earlier process may have sent it to another service, so that only its lane can cancel it."""
+    waits_elsewhere: bool = False
+    """Whether it waits in the queue of another service."""
+    place_elsewhere: int | None = None
+    """Its place in that queue, if that service reports it."""
     logs: list[dict[str, Any]] = field(default_factory=list)
     watchers: list[asyncio.Event] = field(default_factory=list)
 
@@ -65,8 +77,15 @@ class Request:
 
     def record(self) -> str:
         """The JSON that is stored at the end of the request."""
-        names = ("started", "output", "error", "engine", "logs", "attempts")
+        names = ("started", "output", "error", "engine", "logs", "attempts", "charged")
         return json.dumps({name: getattr(self, name) for name in names})
+
+    @property
+    def final_credits(self) -> int:
+        """The credits that it is charged, once it has ended."""
+        if self.charged is not None:
+            return self.charged
+        return 0 if self.error else self.credits
 
     def metrics(self) -> dict[str, Any]:
         """Figures for the status object."""
@@ -77,23 +96,66 @@ class Request:
             return {
                 "inference_time": round(self.finished - start, 4),
                 "queue_time": round(start - self.created, 4),
-                "credits": 0 if self.error else self.credits,
+                "credits": self.final_credits,
                 "engine": self.engine,
             }
         return {}
 
 
+class WaitingList:
+    """The waiting requests of one lane, in the order of their submission."""
+
+    def __init__(self) -> None:
+        self._order: list[int] = []
+        self._by_seq: dict[int, Request] = {}
+        self._has_some = asyncio.Event()
+
+    def add(self, request: Request) -> None:
+        """Add a request at its place."""
+        bisect.insort(self._order, request.seq)
+        self._by_seq[request.seq] = request
+        self._has_some.set()
+
+    def remove(self, request: Request) -> None:
+        """Remove a waiting request."""
+        del self._order[self.position(request)]
+        del self._by_seq[request.seq]
+
+    def position(self, request: Request) -> int:
+        """How many requests are ahead of this one."""
+        return bisect.bisect_left(self._order, request.seq)
+
+    def pop(self) -> Request:
+        """Remove and return the first request."""
+        return self._by_seq.pop(self._order.pop(0))
+
+    async def wait(self) -> None:
+        """Wait until a request is waiting."""
+        while not self._order:
+            self._has_some.clear()
+            await self._has_some.wait()
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+
 class Queue:
     """All requests of a service. Used from the service's event loop only."""
 
-    def __init__(self, store: Store, accounts: Accounts, clock: Callable[[], float], max_waiting: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        accounts: Accounts,
+        clock: Callable[[], float],
+        max_waiting: int,
+        lanes: LaneTable | None = None,
+    ) -> None:
         self._store, self._accounts, self._clock, self._max_waiting = store, accounts, clock, max_waiting
+        self._lanes = lanes or LaneTable()
         self._live: dict[str, Request] = {}
         self._done: OrderedDict[str, Request] = OrderedDict()
-        self._waiting: list[int] = []
-        self._by_seq: dict[int, Request] = {}
+        self._waiting = {name: WaitingList() for name in self._lanes.names}
         self._waiting_by_account: dict[str, int] = {}
-        self._has_waiting = asyncio.Event()
 
     def resume(self) -> None:
         """Queue the unfinished requests of an earlier process, in their order."""
@@ -105,6 +167,12 @@ class Queue:
                 "The service was started again and takes this run up once more, free of charge.",
                 source="service",
             )
+            # Its lane may have sent it to a service elsewhere, where it is paid for.
+            request.may_be_sent = request.lane != LOCAL
+            if request.lane not in self._waiting:
+                words = "The engine of this run is not set up at present; it waits until the service is started with it again."
+                request.log(self._clock(), words, "WARNING", "service")
+                self._waiting[request.lane] = WaitingList()
             self._add(request)
 
     async def submit(
@@ -128,7 +196,8 @@ class Queue:
                 headers={"Retry-After": str(spec_decisions.RETRY_AFTER_SECONDS)},
             )
         # A separate task: a caller that disconnects must not leave a paid request that no worker gets.
-        request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, self._clock())
+        lane = self._lanes.lane_of(endpoint_id)
+        request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, self._clock(), lane)
         inserting = asyncio.ensure_future(self._enter(request, json.dumps(input), idempotency))
         earlier = await asyncio.shield(inserting)
         return (request, True) if earlier is None else (await self.find(account, earlier), False)
@@ -172,8 +241,8 @@ class Queue:
             )
         self._accounts.reserve(db, request.account, request.id, request.credits)
         cursor = db.execute(
-            "INSERT INTO requests (id, account, endpoint, input, credits, created) VALUES (?, ?, ?, ?, ?, ?)",
-            (request.id, request.account, request.endpoint_id, text, request.credits, request.created),
+            "INSERT INTO requests (id, account, endpoint, input, credits, created, lane) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (request.id, request.account, request.endpoint_id, text, request.credits, request.created, request.lane),
         )
         request.seq = cursor.lastrowid or 0
         return None
@@ -193,23 +262,20 @@ class Queue:
 
     def position(self, request: Request) -> int:
         """How many requests are ahead of this one."""
-        return bisect.bisect_left(self._waiting, request.seq)
+        return self._waiting[request.lane].position(request)
 
-    @property
-    def waiting(self) -> int:
-        """The number of waiting requests."""
-        return len(self._waiting)
+    def count_waiting(self, lane: str = LOCAL) -> int:
+        """The number of requests that wait for a lane."""
+        return len(self._waiting[lane])
 
-    async def wait_for_request(self) -> None:
-        """Wait until a request is waiting."""
-        while not self._waiting:
-            self._has_waiting.clear()
-            await self._has_waiting.wait()
+    async def wait_for_request(self, lane: str = LOCAL) -> None:
+        """Wait until a request waits for a lane."""
+        await self._waiting[lane].wait()
 
-    async def pop_next(self) -> Request:
-        """Wait for the next request, and mark it as in progress."""
-        await self.wait_for_request()
-        request = self._by_seq.pop(self._waiting.pop(0))
+    async def pop_next(self, lane: str = LOCAL) -> Request:
+        """Wait for the next request of a lane, and mark it as in progress."""
+        await self._waiting[lane].wait()
+        request = self._waiting[lane].pop()
         self._waiting_by_account[request.account] -= 1
         request.status, request.attempts = IN_PROGRESS, request.attempts + 1
         request.started = self._clock()
@@ -226,7 +292,7 @@ class Queue:
         """Cancel a request: at once while it waits, soon while it runs. Returns which, as in the API."""
         if request.status == COMPLETED:
             return "ALREADY_COMPLETED"
-        if request.status == IN_QUEUE:
+        if request.status == IN_QUEUE and not request.may_be_sent:
             self._stop_waiting(request)
             request.status = IN_PROGRESS  # No worker may take it during the commit.
             await asyncio.shield(asyncio.ensure_future(self.finish(request, error=cancellation_error())))
@@ -243,16 +309,18 @@ class Queue:
         *,
         output: dict[str, Any] | None = None,
         error: dict[str, Any] | None = None,
+        charged: int | None = None,
         in_commit: Callable[[sqlite3.Connection], object] = lambda db: None,
         after_commit: Callable[[], object] = lambda: None,
     ) -> None:
         """End a request: commit its outcome, its credits and its files in one transaction.
 
-        `in_commit` runs in that transaction, if the request succeeds. `after_commit` is called after it, before the
-        end of the request becomes visible.
+        `charged`: the credits to charge, by the lane; without it a success is charged in full, and a failure or a
+        cancellation not at all. `in_commit` runs in that transaction, if the request succeeds. `after_commit` is called
+        after it, before the end of the request becomes visible.
         """
         finished = self._clock()
-        request.output, request.error = output, error
+        request.output, request.error, request.charged = output, error, charged
 
         def commit(db: sqlite3.Connection) -> None:
             row = db.execute(
@@ -260,14 +328,13 @@ class Queue:
             ).fetchone()
             if row is None:
                 return
-            if row["cancelling"]:
+            if row["cancelling"] and charged is None:
                 # It was cancelled while its files were stored; a confirmed cancellation is not charged.
                 request.output, request.error = None, cancellation_error()
             db.execute(
                 "UPDATE requests SET finished = ?, record = ? WHERE id = ?", (finished, request.record(), request.id)
             )
-            move = self._accounts.refund if request.error else self._accounts.settle
-            move(db, request.account, request.id, request.credits)
+            self._accounts.settle(db, request.account, request.id, request.credits, request.final_credits)
             if not request.error:
                 in_commit(db)
 
@@ -283,15 +350,12 @@ class Queue:
         self._wait(request)
 
     def _wait(self, request: Request) -> None:
-        bisect.insort(self._waiting, request.seq)
-        self._by_seq[request.seq] = request
         self._waiting_by_account[request.account] = self._waiting_by_account.get(request.account, 0) + 1
-        self._has_waiting.set()
+        self._waiting[request.lane].add(request)
         request.notify_watchers()
 
     def _stop_waiting(self, request: Request) -> None:
-        del self._waiting[bisect.bisect_left(self._waiting, request.seq)]
-        del self._by_seq[request.seq]
+        self._waiting[request.lane].remove(request)
         self._waiting_by_account[request.account] -= 1
 
     def _cache(self, request: Request) -> None:

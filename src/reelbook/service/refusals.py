@@ -34,6 +34,7 @@ CODES: Mapping[str, int] = {
     "too_many_requests": 429,
     "cancelled": 499,
     "engine_error": 500,
+    "answer_lost": 500,
     "unavailable": 503,
     "engine_timeout": 504,
 }

@@ -34,7 +34,7 @@ Handler = Callable[[Service, HTTPRequest], Awaitable[Response]]
 
 async def root(service: Service, http: HTTPRequest) -> Response:
     """Answer with the version and features of the service."""
-    return JSONResponse({**service_info(), "id": service.id})
+    return JSONResponse(service_info(service))
 
 
 async def run_model(service: Service, http: HTTPRequest) -> Response:
@@ -126,10 +126,10 @@ async def batch_status(service: Service, http: HTTPRequest) -> Response:
 
 async def estimate(service: Service, http: HTTPRequest) -> Response:
     """Answer with the price of an input."""
-    caller(service, http)
+    account = caller(service, http)
     endpoint_id, value = _envelope(await read_json_object(http))
     request = await _read_input(service, http, require_endpoint(endpoint_id), value, ("body", "input"))
-    return JSONResponse(estimate_json(service.estimate(request)))
+    return JSONResponse(estimate_json(await service.estimate(request, account)))
 
 
 async def account_statement(service: Service, http: HTTPRequest) -> Response:
@@ -173,7 +173,7 @@ async def service_description(service: Service, http: HTTPRequest) -> Response:
 
 async def read_docs(service: Service, http: HTTPRequest) -> Response:
     """Answer with the documentation page."""
-    return HTMLResponse(docs_page.page(base_url(http)), headers=docs_page.HEADERS)
+    return HTMLResponse(docs_page.page(base_url(http), service.settings.lanes), headers=docs_page.HEADERS)
 
 
 async def upload(service: Service, http: HTTPRequest) -> Response:

@@ -69,11 +69,23 @@ class Files:
 
     def __init__(self, store: Store, folder: Path, clock: Callable[[], float], retention: float) -> None:
         self._store, self._folder, self._clock, self._retention = store, folder, clock, retention
+        self.own_addresses: tuple[str, ...] = ()
+        """The addresses of this service, by which inputs name its files."""
         folder.mkdir(mode=0o700, exist_ok=True)
         rows = store.submit(lambda db: db.execute("SELECT * FROM files").fetchall()).result()
         self._known = {row["token"]: StoredFile(*tuple(row)) for row in rows}
         self._uploads = {stored.file_id: stored for stored in self._known.values() if stored.file_id}
         self._remove_uncommitted()
+
+    def add_own_addresses(self, *addresses: str) -> None:
+        """Register addresses of this service, so that it recognises its own files in inputs."""
+        new = [address for address in addresses if address not in self.own_addresses]
+        if new:
+            self.own_addresses = (*self.own_addresses, *new)
+
+    def is_own(self, address: str) -> bool:
+        """Whether an address names a file of this service, which may have expired."""
+        return any(address.startswith(own + "/files/") for own in self.own_addresses)
 
     def path(self, stored: StoredFile) -> Path:
         """The path of a file's bytes."""
@@ -88,7 +100,7 @@ class Files:
             )
         return stored
 
-    def find_local_path(self, address: str, account: str, own_addresses: tuple[str, ...]) -> Path | None:
+    def find_local_path(self, address: str, account: str) -> Path | None:
         """The path for a URL or `file_id` of a stored file; None for any other address.
 
         A token gives access to any client that has it; a `file_id` only to the account that uploaded it.
@@ -96,7 +108,7 @@ class Files:
         upload = self._uploads.get(address)
         if upload is not None and upload.account == account and not self._expired(upload):
             return self.path(upload)
-        for own in own_addresses:
+        for own in self.own_addresses:
             if address.startswith(own + "/files/"):
                 stored = self._known.get(address[len(own) + len("/files/") :].partition("/")[0])
                 return self.path(stored) if stored is not None and not self._expired(stored) else None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..models.pricing import Rates
 from . import spec_decisions
+from .lanes import LaneTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Settings:
     """The memory limit of a worker, in MiB."""
     max_waiting: int = spec_decisions.MAX_WAITING
     """How many requests of one account may wait."""
+    lanes: LaneTable = field(default_factory=LaneTable)
+    """Which engine answers for each model."""
     hosts: tuple[str, ...] = ()
     """Host names beyond localhost that clients may use."""
     clock: Callable[[], float] = time.time

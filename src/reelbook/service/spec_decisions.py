@@ -161,6 +161,16 @@ CHOICES: tuple[Choice, ...] = (
         "POST /files (multipart) → a File with a file_id that inputs take as an address",
         "a picture on a laptop has no address",
     ),
+    Choice(
+        "runs by a service elsewhere (models.toml)",
+        "its quote is reserved, and what it charges is settled, at most the quote; what it does not say counts with its price",
+        "the budgets of a class together are then the most that the account elsewhere can be charged",
+    ),
+    Choice(
+        "a lost answer of a service elsewhere",
+        "the run ends with answer_lost, counts with its price, and is never sent again by itself",
+        "nobody can know whether it was made; whoever runs the service looks into the account there, and gives credits back",
+    ),
     Choice("lifetime of files", "7 days, or --retention", "a disk is finite"),
     Choice(
         "length of one request",

@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS accounts (
 CREATE TABLE IF NOT EXISTS requests (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, account TEXT NOT NULL, endpoint TEXT NOT NULL,
     input TEXT NOT NULL, credits INTEGER NOT NULL, created REAL NOT NULL, finished REAL,
-    cancelling INTEGER NOT NULL DEFAULT 0, record TEXT
+    cancelling INTEGER NOT NULL DEFAULT 0, record TEXT, lane TEXT NOT NULL DEFAULT 'local'
 );
 CREATE INDEX IF NOT EXISTS unfinished ON requests (seq) WHERE finished IS NULL;
 CREATE TABLE IF NOT EXISTS charges (
@@ -97,6 +97,9 @@ class Store:
         connection.execute("PRAGMA journal_mode=TRUNCATE")
         connection.execute("PRAGMA synchronous=FULL")
         connection.executescript(SCHEMA)
+        if "lane" not in {row["name"] for row in connection.execute("PRAGMA table_info(requests)")}:
+            # A database of an earlier version, whose requests were all worked on by the local lane.
+            connection.execute("ALTER TABLE requests ADD COLUMN lane TEXT NOT NULL DEFAULT 'local'")
         return connection
 
     def _commit(self, connection: sqlite3.Connection, batch: list[tuple[Work[Any], Future[Any]]]) -> None:

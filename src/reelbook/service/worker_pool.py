@@ -9,16 +9,19 @@ import json
 import logging
 import os
 import shutil
-import sqlite3
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..models import pricing
+from ..models.base import Input
+from ..models.pricing import Estimate
 from . import spec_decisions
-from .accounts import Accounts
+from .accounts import Account, Accounts
 from .queue import Queue, Request, cancellation_error
-from .service_files import Files, StoredFile
+from .result_writer import ResultWriter
+from .service_files import Files
 from .service_settings import Settings
 
 log = logging.getLogger("reelbook.service")
@@ -40,15 +43,17 @@ _MAIN = (
 class WorkerPool:
     """As many workers as the settings allow, each started when there is a request for it."""
 
-    def __init__(self, settings: Settings, queue: Queue, files: Files, accounts: Accounts) -> None:
+    def __init__(
+        self, settings: Settings, queue: Queue, files: Files, accounts: Accounts, results: ResultWriter
+    ) -> None:
         self._settings, self._queue, self._files, self._accounts = settings, queue, files, accounts
+        self._results = results
         self._folder = settings.data / "work"
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(mode=0o700)
         self._busy: dict[str, Worker] = {}
         self._workers: set[Worker] = set()
         self._tasks: list[asyncio.Task[None]] = []
-        self.own_addresses: tuple[str, ...] = ()
 
     def start(self) -> None:
         """Start to process requests."""
@@ -61,11 +66,17 @@ class WorkerPool:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def cancel(self, request: Request) -> None:
+    async def cancel(self, request: Request) -> bool:
         """Cancel a request that a worker is processing."""
         worker = self._busy.get(request.id)
         if worker:
             worker.cancel(request.id)
+        return True
+
+    async def estimate(self, request: Input, account: Account) -> Estimate:
+        """The price of a run; exact, because it is the amount that will be charged."""
+        found = pricing.estimate(request, self._settings.rates)
+        return Estimate(found.credits, found.breakdown, found.rate_card, "exact")
 
     @property
     def pids(self) -> dict[str, int]:
@@ -100,7 +111,7 @@ class WorkerPool:
             await self._queue.wait_for_request()
             if self._workers:
                 await asyncio.sleep(GIVE_WAY_SECONDS)
-            if self._queue.waiting:
+            if self._queue.count_waiting():
                 return await self._queue.pop_next()
 
     async def _end_worker(self, worker: Worker | None) -> None:
@@ -125,7 +136,7 @@ class WorkerPool:
             if outcome is None:
                 self._queue.requeue(request)
             else:
-                await self._end(request, outcome, folder)
+                await self._results.end(request, outcome, folder)
         finally:
             self._busy.pop(request.id, None)
             shutil.rmtree(folder, ignore_errors=True)
@@ -149,69 +160,12 @@ class WorkerPool:
             _outcome_after_crash(request) if outcome is None else {**outcome, "inline": values.get("sync_mode", False)}
         )
 
-    async def _end(self, request: Request, outcome: Mapping[str, Any], folder: Path) -> None:
-        stored_files: dict[str, StoredFile] = {}
-        output, error = None, outcome.get("failed")
-        while True:
-            try:
-                if error is None and output is None:
-                    output = await self._store_files(request, outcome["done"], folder, stored_files)
-                    output |= {"$inline": True} if outcome.get("inline") else {}
-                await self._queue.finish(
-                    request,
-                    output=output,
-                    error=error,
-                    in_commit=lambda db: _insert_all(db, stored_files.values()),
-                    after_commit=lambda: self._serve_or_drop(request, stored_files.values()),
-                )
-                break
-            except FileNotFoundError:
-                detail = "A file that the run made is gone. Nothing was charged; run it again."
-                output, error = None, {"error_type": "engine_error", "detail": detail}
-                stored_files.clear()
-            except (OSError, sqlite3.Error):
-                # A full disk is temporary; the request stays in progress until its outcome can be stored.
-                log.info("The end of the run %s cannot be written down yet", request.id, exc_info=True)
-                words = "The service cannot write the result down yet, and tries again every second."
-                request.log(self._settings.clock(), words, "WARNING", "service")
-                await asyncio.sleep(1.0)
-
-    def _serve_or_drop(self, request: Request, stored_files: Iterable[StoredFile]) -> None:
-        for stored in stored_files:
-            if request.error is None:
-                self._files.publish(stored)
-            else:
-                # Cancelled at the last moment: the files will never be requested.
-                self._files.path(stored).unlink(missing_ok=True)
-
-    async def _store_files(
-        self, request: Request, value: Any, folder: Path, stored_files: dict[str, StoredFile]
-    ) -> Any:
-        """The output with every file stored and named by its token."""
-        if isinstance(value, list):
-            return [await self._store_files(request, item, folder, stored_files) for item in value]
-        if not isinstance(value, dict):
-            return value
-        if "$made" not in value:
-            return {name: await self._store_files(request, item, folder, stored_files) for name, item in value.items()}
-        name = Path(value["$made"]).name
-        if (
-            name not in stored_files
-        ):  # An output may name a file twice, and a second try finds the first one's files moved.
-            label = f"{request.endpoint_id.rsplit('/', 1)[-1]}-{request.id[:8]}" + (
-                f"-{len(stored_files) + 1}" if stored_files else ""
-            )
-            stored_files[name] = await self._files.store_file(
-                folder / name, request.account, label, value["content_type"]
-            )
-        return {"$file": stored_files[name].token, "facts": value["facts"]}
-
     def _find_local_paths(self, input: Any, account: str) -> dict[str, str]:
         """Local paths of the addresses in an input that are files of this service."""
         found: dict[str, str] = {}
         for value in input.values() if isinstance(input, dict) else input:
             if isinstance(value, str):
-                path = self._files.find_local_path(value, account, self.own_addresses)
+                path = self._files.find_local_path(value, account)
                 found |= {value: str(path)} if path else {}
             elif isinstance(value, (dict, list)):
                 found |= self._find_local_paths(value, account)
@@ -306,7 +260,7 @@ class Worker:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-P", "-c", _MAIN,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log,
-                limit=MAX_LINE_BYTES, env=_environment(), start_new_session=True,
+                limit=MAX_LINE_BYTES, env=_environment(self._settings.lanes.is_secret), start_new_session=True,
             )  # fmt: skip
         self._send(
             {"limits": {"nice": 5, "data": 3 * self._settings.worker_mib * spec_decisions.MIB, "file": MAX_FILE_BYTES}}
@@ -345,12 +299,7 @@ def _outcome_after_crash(request: Request) -> dict[str, Any] | None:
     return {"failed": {"error_type": "engine_error", "detail": detail}}
 
 
-def _insert_all(db: sqlite3.Connection, stored_files: Iterable[StoredFile]) -> None:
-    for stored in stored_files:
-        stored.insert(db)
-
-
-def _environment() -> dict[str, str]:
+def _environment(is_secret: Callable[[str], bool] = lambda value: False) -> dict[str, str]:
     # One thread per library: several workers share the cores already. Few malloc arenas: each can retain memory.
     # Two blocks of Pillow's: pictures of one run tend to have one size, and allocating new pages each time took a
     # tenth of the total time.
@@ -363,7 +312,11 @@ def _environment() -> dict[str, str]:
     }
     # Proxies are for clients; a source must be fetched from the address that was checked.
     # A worker opens untrusted media, and does not need the key of a hosted service.
-    inherited = {name: value for name, value in os.environ.items() if not name.lower().endswith(("_proxy", "_api_key"))}
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.lower().endswith(("_proxy", "_api_key")) and not is_secret(value)
+    }
     return {**inherited, **threads, "PYTHONUNBUFFERED": "1"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import MutableMapping
+from hmac import compare_digest
 from typing import Any, NoReturn
 from urllib.parse import quote, quote_plus
 
@@ -47,6 +48,12 @@ class Key:
     def is_distinctive(self) -> bool:
         """Whether the key is too long to be an ordinary word."""
         return len(self._text) >= MIN_DISTINCTIVE_LENGTH
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Key) and compare_digest(self._text.encode(), other._text.encode())
+
+    def __hash__(self) -> int:
+        return hash(self._text)
 
     def __bool__(self) -> bool:
         return bool(self._text)

@@ -16,7 +16,7 @@ from ..definite_refusal import REFUSED_SECONDS
 from .durations import Durations, tolerable_delay
 from .outage import Outage, is_final, pause_after
 from .status_source import StatusCalls
-from .tracked_run import ModelRuns, TrackedRun
+from .tracked_run import CLOSE_PAUSE_SECONDS, CLOSE_SHARE, ModelRuns, TrackedRun
 
 MAX_CALLS, MAX_RETRIES, MAX_STREAMS, MAX_IN_BATCH = 4, 2, 2, 1_000
 """How many calls are made at once, and how many of them for runs whose last poll failed: a call can hang."""
@@ -63,6 +63,8 @@ class Poller:
         self._outage = Outage()
         self._unknown_statuses: set[str] = set()
         self._closed = False
+        self.close_pause = (CLOSE_PAUSE_SECONDS, CLOSE_SHARE)
+        """The longest time between two polls of a run that is watched: seconds, or a share of its age if that is more."""
 
     async def follow(
         self,
@@ -87,7 +89,10 @@ class Poller:
             raise ReelbookError("This client is closed. Open another one, and attach to the run there.")
         final: asyncio.Future[QueueStatus] = asyncio.get_running_loop().create_future()
         model = self._get_model(endpoint_id)
-        run = TrackedRun(endpoint_id, request_id, on_status, final, model, began - age, began, closely, refused_seconds)
+        run = TrackedRun(
+            endpoint_id, request_id, on_status, final, model, began - age, began, closely, refused_seconds,
+            close_pause=self.close_pause,
+        )  # fmt: skip
         self._runs[run] = None
         run.model.runs[run] = None
         if closely and "status-stream" in features and self._streams < MAX_STREAMS:

@@ -124,6 +124,8 @@ class TrackedRun:
     first_progress: tuple[float, float] | None = None
     """The first progress that was reported, and when."""
     random_steps: float = field(default_factory=lambda: random.expovariate(1.0))
+    close_pause: tuple[float, float] = (CLOSE_PAUSE_SECONDS, CLOSE_SHARE)
+    """The longest time between two polls while it is watched: seconds, or a share of its age if that is more."""
     early_share: float = field(
         default_factory=lambda: random.uniform(*EARLY_SHARES) if random.random() < EARLY_CHANCE else 1.0
     )
@@ -186,7 +188,8 @@ class TrackedRun:
         crowding = 1.0 if shared else max(run_count / MANY_RUNS, 1.0)
         max_pause = min(crowding * MAX_PAUSE_SECONDS, MAX_PAUSE_OF_MANY_SECONDS)
         if self.closely:
-            max_pause = min(max_pause, max(CLOSE_PAUSE_SECONDS, CLOSE_SHARE * self.polled_age))
+            seconds, share = self.close_pause
+            max_pause = min(max_pause, max(seconds, share * self.polled_age))
         return min(
             self._best_poll_time(shared, crowding * POLL_PRICE), max(self.polled_at, self.tracked_since) + max_pause
         )

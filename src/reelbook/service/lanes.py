@@ -1,0 +1,61 @@
+"""Lanes: which engine works on the queued requests of each model, and what a lane has to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from ..models.base import Input
+    from ..models.pricing import Estimate
+    from .accounts import Account
+    from .core import Service
+    from .queue import Request
+
+LOCAL = "local"
+"""The name of the lane whose runs are made on this machine, by the worker pool."""
+
+
+class Lane(Protocol):
+    """Works on the queued requests of some models: takes them from the queue, one or several at once, and ends them."""
+
+    def start(self) -> None:
+        """Start to take requests from the queue."""
+
+    async def stop(self) -> None:
+        """Stop; unfinished requests are taken up again by the next service with this data."""
+
+    async def cancel(self, request: Request) -> bool:
+        """Cancel a request in progress; false where it can no longer be cancelled."""
+
+    async def estimate(self, request: Input, account: Account) -> Estimate:
+        """The price that is reserved for a run, and never exceeded; raises a refusal for an input that it cannot run."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneTable:
+    """The lane of each model. Models that are not named have the local one."""
+
+    by_model: Mapping[str, str] = field(default_factory=dict)
+    makers: Mapping[str, Callable[[Service], Lane]] = field(default_factory=dict, compare=False)
+    """How the lanes beside the local one are made, by name."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What `/` and `/docs` say about them."""
+    sources: tuple[object, ...] = ()
+    """What the lanes are made from: two tables are equal if these are."""
+    is_secret: Callable[[str], bool] = field(default=lambda text: False, compare=False)
+    """Whether a text contains a key that this process uses, which no worker process may inherit."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all lanes."""
+        return (LOCAL, *self.makers)
+
+    def lane_of(self, endpoint_id: str) -> str:
+        """The name of the lane of a model."""
+        return self.by_model.get(endpoint_id, LOCAL)
+
+    def label_of(self, endpoint_id: str) -> str:
+        """Which engine answers for a model, in words."""
+        return self.labels.get(self.lane_of(endpoint_id), LOCAL)
