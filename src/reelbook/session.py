@@ -19,7 +19,7 @@ from .storage.library_folder import is_from_above, library_folder, parse_library
 
 if TYPE_CHECKING:
     from .client import Client
-    from .decide.race import Race
+    from .decide.race.race import Race
     from .runs.run import Run
     from .service.lanes import LaneTable
     from .shutdown import ProcessEnd
@@ -180,8 +180,8 @@ class Session:
 
     def make_race(self, plan: Plan, *, by: object, client: SweepClient | None = None, **choices: object) -> Race:
         """Start a race of a plan's settings; `by` is `rb.judge` for a person."""
-        from .decide.make_race import make_race
-        from .decide.race_options import make_race_options
+        from .decide.race.make_race import make_race
+        from .decide.race.race_arguments import make_race_options
 
         judge = _find_judge(by)
         race = make_race(plan, client or self.client(), make_race_options(by=by, judge=judge, **choices))

@@ -16,7 +16,7 @@ from reelbook.api import (
     table_accessor,  # noqa: F401  # Gives tables their `.reel`.
     tables,  # noqa: F401  # Hires whoever draws for tables.
 )
-from reelbook.decide.race_progress import Contender, RaceProgress, RaceState
+from reelbook.decide.race.standing import Contender, RaceProgress, RaceState
 from reelbook.display.client_card import client_card
 from reelbook.display.cost_chart import render_costs
 from reelbook.display.explorer_card import explorer_bundle

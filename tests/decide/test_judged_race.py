@@ -12,7 +12,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.decide import race_judging
+from reelbook.decide.race import judged_rounds
 from tests.decide.races import make_plan, utility
 from tests.support import Served
 from tests.sweeps.dots import reserved
@@ -25,7 +25,7 @@ def served(shared: Served) -> Served:
 
 @pytest.fixture
 def client(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    monkeypatch.setattr(race_judging, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(judged_rounds, "POLL_SECONDS", 0.02)
     with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         yield client
 

@@ -14,7 +14,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.decide.race_errors import RaceStopped, RaceUnfinished
+from reelbook.decide.race.race_errors import RaceStopped, RaceUnfinished
 from tests.decide.races import BASE, FIRST, NOWHERE, PRICE, SECOND, make_plan, merit, race
 from tests.support import Served
 from tests.sweeps.dots import paid, reserved

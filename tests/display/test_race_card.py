@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from reelbook.decide.race_progress import Contender, RaceProgress, RaceState
-from reelbook.decide.race_text import End, Facts, make_assumptions, make_findings
+from reelbook.decide.race.sentences import End, Facts, make_assumptions, make_findings
+from reelbook.decide.race.standing import Contender, RaceProgress, RaceState
 from reelbook.display.race_card import format_race, render_race
 
 FACTS = Facts(End.BUDGET, "", "", 0, 1.0, False, True, "prompt", False, False)

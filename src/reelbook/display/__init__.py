@@ -23,7 +23,7 @@ HTML = {
     ("reelbook.sweeps.results.metrics_table", "Metrics"): ("metrics_list", "render_metrics"),
     ("reelbook.sweeps.plan.plan", "Plan"): ("plan_card", "plan_card"),
     ("reelbook.decide.ratings", "Ratings"): ("ratings_card", "ratings_card"),
-    ("reelbook.decide.race", "Race"): ("race_card", "race_card"),
+    ("reelbook.decide.race.race", "Race"): ("race_card", "race_card"),
     ("reelbook.display.plots.plot_value", "Plot"): ("plots.plot_html", "render_plot"),
     ("reelbook.display.compare.comparison", "Comparison"): ("compare.comparison_html", "render_comparison"),
 }

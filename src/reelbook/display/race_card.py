@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ..decide.race_progress import RaceState
-from ..decide.race_text import format_chance, format_setting
+from ..decide.race.sentences import format_chance, format_setting
+from ..decide.race.standing import RaceState
 from ..models.problems import format_literal
 from ..util.printable import format_count
 from .fact_table import SOFT_STYLE, render_dotted, render_small_print
@@ -17,8 +17,8 @@ from .formatting import format_duration, join_with_dots, shorten
 from .theme import render_style
 
 if TYPE_CHECKING:
-    from ..decide.race import Race
-    from ..decide.race_progress import Contender, RaceProgress
+    from ..decide.race.race import Race
+    from ..decide.race.standing import Contender, RaceProgress
 
 MAX_ROWS, MAX_VALUE_LENGTH = 12, 40
 """Settings in the card, of which `race.ranking()` has all, and characters of a value."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from ..decide.race_text import format_setting
+from ..decide.race.sentences import format_setting
 from .race_card import render_race
 from .report.make_report import write_report
 
 if TYPE_CHECKING:
-    from ..decide.race import Race
+    from ..decide.race.race import Race
 
 
 def write_race_report(race: Race, path: str | Path, *, title: str | None = None) -> Path:

@@ -13,7 +13,7 @@ def register(shell: Any) -> None:
     if hasattr(shell, "kernel"):
         formatter = shell.display_formatter.ipython_display_formatter
         formatter.for_type_by_name("reelbook.sweeps.execute.job", "SweepJob", _show_job)
-        formatter.for_type_by_name("reelbook.decide.race", "Race", _show_race)
+        formatter.for_type_by_name("reelbook.decide.race.race", "Race", _show_race)
         formatter.for_type_by_name("reelbook.api.table_accessor", "Reel", _show_table)
         formatter.for_type_by_name("reelbook.display.plots.plot_value", "Plot", _show_plot)
         formatter.for_type_by_name("reelbook.media.explorer", "Explorer", _show_explorer)

@@ -9,13 +9,13 @@ import anywidget
 import traitlets
 from IPython.display import display
 
-from ..decide.race_progress import RaceState
+from ..decide.race.standing import RaceState
 from ..display import original_links
 from ..display.race_card import format_race, race_bundle, render_race
 from .panel import HERE
 
 if TYPE_CHECKING:
-    from ..decide.race import Race
+    from ..decide.race.race import Race
 
 TEXT = "A button to stop a race; it works while the notebook's kernel runs."
 

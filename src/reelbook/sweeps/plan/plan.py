@@ -36,7 +36,7 @@ from .row_selection import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...decide.race import Race
+    from ...decide.race.race import Race
     from ...session import Session
     from ..execute.executor import Client
     from ..execute.job import SweepJob

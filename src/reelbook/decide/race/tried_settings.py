@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..sweeps.plan.plan import Plan
-from ..sweeps.plan.plan_rows import Row
+from ...sweeps.plan.plan import Plan
+from ...sweeps.plan.plan_rows import Row
 from .race_errors import race_error
 
 IntArray = npt.NDArray[np.int64]

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..sweeps.execute.order import spread_rows
-from ..sweeps.plan.plan_rows import Row
-from .posterior import choose
+from ...sweeps.execute.order import spread_rows
+from ...sweeps.plan.plan_rows import Row
+from ..posterior import choose
 
 if TYPE_CHECKING:
-    from ..sweeps.plan.plan import Plan
-    from .evidence import FloatArray
-    from .posterior import Belief
-    from .race_settings import RaceSettings
+    from ...sweeps.plan.plan import Plan
+    from ..evidence import FloatArray
+    from ..posterior import Belief
+    from .tried_settings import RaceSettings
 
 MAX_FAILURES = 2
 """A setting without any score is given up after so many runs without one."""

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..errors import InvalidInput
-from ..models.base import Input
-from ..models.catalog import find_endpoint
-from ..models.pricing import estimate
-from ..sweeps.plan.plan import Plan
-from ..sweeps.plan.plan_rows import Row
-from ..sweeps.plan.row_selection import sum_credits
+from ...errors import InvalidInput
+from ...models.base import Input
+from ...models.catalog import find_endpoint
+from ...models.pricing import estimate
+from ...sweeps.plan.plan import Plan
+from ...sweeps.plan.plan_rows import Row
+from ...sweeps.plan.row_selection import sum_credits
 from .race_errors import race_error
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from ..models.problems import format_literal
-from ..sweeps.execute.run_options import Options, make_options
+from ...models.problems import format_literal
+from ...sweeps.execute.run_options import Options, make_options
 from .race_errors import race_error
 
 QUESTION = "Which is better?"

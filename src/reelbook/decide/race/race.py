@@ -10,22 +10,22 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Interrupted, ReelbookError
-from ..models.problems import format_literal
-from ..util.background_loop import TICK_SECONDS
-from ..util.interrupts import raise_once
-from ..util.name_hints import NameHints
+from ...errors import Interrupted, ReelbookError
+from ...models.problems import format_literal
+from ...util.background_loop import TICK_SECONDS
+from ...util.interrupts import raise_once
+from ...util.name_hints import NameHints
 from .race_errors import RaceUnfinished, race_error
-from .race_ranking import make_ranking_frame
+from .ranked_settings import make_ranking_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..models.base import Input
-    from ..session import Session
-    from ..sweeps.plan.plan import Plan
-    from .race_engine import RaceEngine
-    from .race_progress import RaceProgress
+    from ...models.base import Input
+    from ...session import Session
+    from ...sweeps.plan.plan import Plan
+    from .round_loop import RaceEngine
+    from .standing import RaceProgress
 
 LISTENER_SECONDS = 0.25
 """Minimum interval between calls of listeners."""

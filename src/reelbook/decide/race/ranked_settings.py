@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .race_progress import Contender, RaceProgress
+from .standing import Contender, RaceProgress
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .evidence import FloatArray
-    from .posterior import Belief
-    from .race_rounds import Rounds
+    from ..evidence import FloatArray
+    from ..posterior import Belief
+    from .rounds import Rounds
 
 FIGURES = ("mean", "low", "high", "chance", "runs", "credits")
 """The columns of a ranking beside the settings' values."""
@@ -54,7 +54,7 @@ def make_ranking_frame(progress: RaceProgress) -> pd.DataFrame:
     """One row per setting, the best first, indexed by the number of the setting."""
     import pandas as pd
 
-    from ..storage.table.typed_columns import build_column
+    from ...storage.table.typed_columns import build_column
 
     found = progress.contenders
     names = {name: f"setting_{name}" if name in FIGURES else name for name in progress.axes}

@@ -6,23 +6,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..models.problems import format_literal
-from ..sweeps.execute.run_options import HOSTED_AT_ONCE
-from ..util.printable import format_count
+from ...models.problems import format_literal
+from ...sweeps.execute.run_options import HOSTED_AT_ONCE
+from ...util.printable import format_count
+from .drafts import make_drafts
+from .judged_rounds import Judging
+from .paid_runs import RaceRuns
 from .race import Race
-from .race_drafts import make_drafts
-from .race_engine import RaceEngine
+from .race_arguments import RaceOptions
 from .race_errors import race_error
-from .race_judging import Judging
-from .race_options import RaceOptions
-from .race_rounds import Rounds
-from .race_runs import RaceRuns
-from .race_settings import RaceSettings, group_settings
+from .round_loop import RaceEngine
+from .rounds import Rounds
 from .score import make_score
+from .tried_settings import RaceSettings, group_settings
 
 if TYPE_CHECKING:
-    from ..sweeps.execute.executor import Client
-    from ..sweeps.plan.plan import Plan
+    from ...sweeps.execute.executor import Client
+    from ...sweeps.plan.plan import Plan
 
 MAX_SETTINGS = 500
 """The time for a choice grows with the cube of the number of settings."""

@@ -8,9 +8,9 @@ from enum import StrEnum
 from statistics import pstdev
 from typing import Any
 
-from ..models.problems import format_literal
-from ..util.printable import format_count
-from .race_progress import Contender, RaceProgress, RaceState
+from ...models.problems import format_literal
+from ...util.printable import format_count
+from .standing import Contender, RaceProgress, RaceState
 
 FAINT_SHARE = 0.25
 """Settings whose estimates differ by less than this share of the noise are said to differ little."""

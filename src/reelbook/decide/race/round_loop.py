@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import OverBudget
-from ..sweeps.execute.job import SweepJob
-from ..sweeps.execute.sweep_status import SweepStatus
-from .posterior import learn_values
-from .race_columns import add_race_columns
-from .race_progress import RaceProgress, RaceState
-from .race_ranking import make_contenders
-from .race_text import End, Facts, make_assumptions, make_findings
+from ...errors import OverBudget
+from ...sweeps.execute.job import SweepJob
+from ...sweeps.execute.sweep_status import SweepStatus
+from ..posterior import learn_values
+from .ranked_settings import make_contenders
+from .round_columns import add_race_columns
+from .sentences import End, Facts, make_assumptions, make_findings
+from .standing import RaceProgress, RaceState
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..sweeps.plan.plan import Plan
-    from ..sweeps.plan.plan_rows import Row
-    from .evidence import FloatArray
-    from .posterior import Belief
-    from .race_judging import Judging
-    from .race_options import RaceOptions
-    from .race_rounds import Rounds
-    from .race_runs import RaceRuns
+    from ...sweeps.plan.plan import Plan
+    from ...sweeps.plan.plan_rows import Row
+    from ..evidence import FloatArray
+    from ..posterior import Belief
+    from .judged_rounds import Judging
+    from .paid_runs import RaceRuns
+    from .race_arguments import RaceOptions
+    from .rounds import Rounds
     from .score import Score
 
 UNFINISHED = (SweepStatus.NOT_STARTED, SweepStatus.WAITING, SweepStatus.RUNNING, SweepStatus.UNFINISHED)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..storage.table.typed_columns import build_column
-from ..sweeps.results.metric_columns import add_metric_columns
+from ...storage.table.typed_columns import build_column
+from ...sweeps.results.metric_columns import add_metric_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import InvalidInput, Problem, ReelbookError
+from ...errors import InvalidInput, Problem, ReelbookError
 
 
 class RaceStopped(ReelbookError):

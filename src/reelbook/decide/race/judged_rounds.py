@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .posterior import learn_pairs
+from ..posterior import learn_pairs
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .posterior import Belief
-    from .race_options import RaceOptions
-    from .race_rounds import Rounds
+    from ..posterior import Belief
+    from .race_arguments import RaceOptions
+    from .rounds import Rounds
 
 PER_CLIP = 2
 """Judgements that a race waits for, for each new clip."""

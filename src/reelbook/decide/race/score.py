@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from ..media.measuring.metrics import METRICS
-from ..models.problems import format_literal
-from ..sweeps.plan.plan_frame import RUN_COLUMNS
+from ...media.measuring.metrics import METRICS
+from ...models.problems import format_literal
+from ...sweeps.plan.plan_frame import RUN_COLUMNS
 from .race_errors import RaceStopped, race_error
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..runs.run import Run
-    from ..sweeps.plan.plan import Plan
+    from ...runs.run import Run
+    from ...sweeps.plan.plan import Plan
 
 FIGURES = ("credits", "credits_estimated", "queued_s", "running_s")
 """The numeric columns of every table besides inputs, outputs and metrics."""

@@ -6,12 +6,12 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidInput, ReelbookError
-from ..storage.ledger.budget import join_scope
-from ..storage.ledger.transitions import State
-from ..storage.verify import get_paths
-from ..sweeps.execute.job import SweepJob
-from ..sweeps.execute.ledger_lookup import (
+from ...errors import InvalidInput, ReelbookError
+from ...storage.ledger.budget import join_scope
+from ...storage.ledger.transitions import State
+from ...storage.verify import get_paths
+from ...sweeps.execute.job import SweepJob
+from ...sweeps.execute.ledger_lookup import (
     CALL_SECONDS,
     LedgerRow,
     RunName,
@@ -20,16 +20,16 @@ from ..sweeps.execute.ledger_lookup import (
     make_budget_scope,
     name_runs,
 )
-from ..sweeps.execute.run_options import Options
-from ..sweeps.plan.plan import Plan
-from ..sweeps.plan.plan_rows import Row
-from ..sweeps.results.result_frame import make_stored_table
-from ..util.background_loop import background
+from ...sweeps.execute.run_options import Options
+from ...sweeps.plan.plan import Plan
+from ...sweeps.plan.plan_rows import Row
+from ...sweeps.results.result_frame import make_stored_table
+from ...util.background_loop import background
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..sweeps.execute.executor import Client
+    from ...sweeps.execute.executor import Client
 
 
 class RaceRuns:
