@@ -13,17 +13,20 @@ from typing import cast
 import nbformat
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
-from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell
 
+import reelbook
 from tests.demo import FRAMES, run_demo
 from tests.support import examples
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 FIRST = ROOT / "notebooks" / "01-first-video.ipynb"
+INDEX = ROOT / "notebooks" / "00-index.ipynb"
+LESSONS = [path for path in NOTEBOOKS if path != INDEX]
+MAX_WORDS = 1_500
+"""What is read in ten minutes, code included."""
 LARGEST = 1_000_000
 LONG = "num_frames=[17, 25]"
 SHORT = f"num_frames={[examples(9, 17), examples(10, 25)]}"
@@ -42,38 +45,26 @@ def stored(path: Path) -> NotebookNode:
 
 @pytest.fixture(scope="module")
 def execute(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Runs notebooks one after another in one kernel of this environment, which forgets every name in between."""
-    folder = tmp_path_factory.mktemp("notebooks")
+    """Runs notebooks, each in a kernel of this environment and in an empty folder of its own."""
     with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
-        patch.setenv("REELBOOK_LIBRARY", str(folder / "library"))
         patch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
-        patch.setenv("JUPYTER_RUNTIME_DIR", str(folder / "runtime"))
-        patch.setenv("IPYTHONDIR", str(folder / "ipython"))
-        for name in ("REELBOOK_URL", "REELBOOK_API_KEY"):
+        patch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+        patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
+        for name in ("REELBOOK_URL", "REELBOOK_API_KEY", "REELBOOK_LIBRARY"):
             patch.delenv(name, raising=False)
-        manager = AsyncKernelManager(kernel_name="python3")
 
         def executed(path: Path) -> NotebookNode:
             notebook = stored(path)
             for cell in notebook.cells:
                 cell.source = cell.source.replace(LONG, SHORT)
-            notebook.cells.append(new_code_cell("%reset -f"))  # type: ignore[no-untyped-call]
             client = NotebookClient(
-                notebook, km=manager, timeout=90, resources={"metadata": {"path": str(folder)}},
+                notebook, kernel_name="python3", timeout=90, resources={"metadata": {"path": str(tmp_path_factory.mktemp(path.stem))}},
                 extra_arguments=["--log-level=40"],
             )  # fmt: skip
             runner.run(client.async_execute())
-            assert client.kc is not None
-            client.kc.stop_channels()
-            del notebook.cells[-1]
             return notebook
 
-        async def end() -> None:
-            await manager.shutdown_kernel(now=True)
-
         yield executed
-        if manager.has_kernel:
-            runner.run(end())
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +144,46 @@ class TestStored:
         assert re.match(r"# \w[^\n]+\n\n\w", opening.source)
 
 
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_it_ends_with_something_to_try(path: Path) -> None:
+    """Three questions, and as many answers, folded so that nobody reads them by accident; the whole is read in ten minutes."""
+    cells = stored(path).cells
+    last = cells[-1].source
+    questions, _, answers = last.partition("<details><summary>Answers</summary>")
+
+    assert last.startswith("## Try this\n")
+    assert answers.rstrip().endswith("</details>")
+    assert re.findall(r"^(\d)\. ", questions, re.M) == re.findall(r"^(\d)\. ", answers, re.M) == ["1", "2", "3"]
+    assert sum(len(cell.source.split()) for cell in cells) <= MAX_WORDS
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_what_its_answers_call_is_there(path: Path) -> None:
+    """Code in the answers is Python, and every public name in it exists."""
+    codes = re.findall(r"`([^`]+)`", stored(path).cells[-1].source.partition("<details>")[2])
+
+    names = [name for code in codes for name in re.findall(r"\brb\.(\w+)", code)]
+    assert [name for name in names if not hasattr(reelbook, name)] == []
+    for code in codes:
+        if "(" in code:
+            ast.parse(code)
+
+
+def test_the_index_leads_to_every_notebook() -> None:
+    """Each is in its table once, under its own title; and what it and the others link to is there."""
+    rows = re.findall(r"^\| (\d\d) \| \[([^]]+)\]\(([^)]+)\)", stored(INDEX).cells[0].source, re.M)
+    links = {
+        link
+        for path in [*NOTEBOOKS, ROOT / "notebooks" / "TEACHING.md"]
+        for link in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8"))
+    }
+
+    assert [name for _, _, name in rows] == [path.name for path in LESSONS]
+    assert [number for number, _, name in rows if not name.startswith(number)] == []
+    assert [title for _, title, name in rows if not stored(INDEX.parent / name).cells[0].source.startswith(f"# {title}\n")] == []
+    assert [link for link in links if "://" not in link and not (INDEX.parent / link).exists()] == []
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_from_top_to_bottom(path: Path, run: Run) -> None:
     """Every cell has run, in order, and none raised an error."""
@@ -203,3 +234,28 @@ class TestFirst:
         size = len(nbformat.writes(first).encode())  # type: ignore[no-untyped-call]
 
         assert 60_000 < size <= LARGEST, f"{size:,} bytes"
+
+
+SHOWN: dict[str, tuple[str, ...]] = {
+    "02-what-will-it-cost": ("Estimate(53 credits, exact)", "Estimate(106 credits, exact)", "(True, 53)", "(1, 106)", "(212, 159)", "106 of 150 credits"),
+    "03-sweeps-under-a-budget": ("4 runs of svc/text-to-video", "212 of 212 credits", "(318, 106)"),
+    "04-look-and-compare": ("4 runs · 4 completed", "clips on one clock"),
+    "05-forms-and-studio": ("outside 9 to 1441",),
+    "06-one-picture-every-format": ("[(1080, 1080), (1080, 1920), (1500, 500), (1280, 720)]", "33 of 33 credits"),
+    "07-stills-to-film": ("Probe(width=640, height=360, frames=54", "13 frames at 24/s", "5.0 s"),
+    "08-chaining": ("159 of 159 credits", "480×480", "120 frames at 24/s", "20 frames at 8/s"),
+    "09-any-model": ("is not one of 'ink', 'oil', 'photo'", "not a multiple of 64", "18 runs of studio/painter · price unknown", "72"),
+    "10-when-things-go-wrong": ("outside 9 to 1441", "content_policy_violation", "2 of 4 · 2 completed · 2 not started", "was cancelled", "all sound"),
+    "12-growing": ("10,000 runs", "530,000 credits", "318 of 318 credits", "<Shelf at memory://films>"),
+}
+"""Words that the outputs of a notebook have, so that it does show what it tells."""
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_it_shows_what_it_tells(name: str, run: Run) -> None:
+    """Prices, refusals, sizes and counts are those of its text."""
+    notebook = run(ROOT / "notebooks" / f"{name}.ipynb")
+    printed = [str(output.text) for cell in notebook.cells for output in cell.get("outputs", []) if output.output_type == "stream"]
+    texts = "\n".join([*outputs(notebook, "text/plain"), *printed])
+
+    assert [words for words in SHOWN[name] if words not in texts] == []

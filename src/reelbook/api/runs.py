@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..models.base import Input
@@ -52,6 +53,10 @@ def estimate(request: Input) -> Estimate:
 
 
 @with_usage("rb.model('its/id')")
-def model(endpoint_id: str) -> type[Any]:
-    """The input class of any model, built from the service's description."""
+def model(endpoint_id: str | Mapping[str, Any]) -> type[Any]:
+    """The input class of any model: of an id, built from the service's description; or of an OpenAPI description as a dict."""
+    if isinstance(endpoint_id, Mapping):
+        from ..models.described.input_class import describe
+
+        return describe(endpoint_id)
     return session.client().model(endpoint_id)
