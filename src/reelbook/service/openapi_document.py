@@ -296,6 +296,7 @@ _ACCOUNT: Document = {
         "credits_reserved": {"type": "integer"},
         "credits_spent": {"type": "integer"},
         "permissions": {"type": "array", "items": {"type": "string"}},
+        "limits": {"type": "object"},
     },
 }
 
