@@ -45,11 +45,13 @@ class Administration:
 
     base_url: str
     secret: str = field(repr=False)
+    names: tuple[str, ...] = ()
+    """The host names by which clients call this machine."""
 
     @classmethod
-    def publish(cls, data: Path, base_url: str) -> Administration:
+    def publish(cls, data: Path, base_url: str, names: tuple[str, ...]) -> Administration:
         """A new secret, stored in the data folder, where only its owner can read it."""
-        made = cls(base_url, secrets.token_urlsafe(32))
+        made = cls(base_url, secrets.token_urlsafe(32), names)
         replace_file(data / FILE, json.dumps(asdict(made)).encode(), mode=PRIVATE)
         return made
 
@@ -58,7 +60,7 @@ class Administration:
         """That of the service which ran last in a folder; None if there was none."""
         try:
             stored = json.loads((data / FILE).read_text(encoding="utf-8"))
-            return cls(str(stored["base_url"]), str(stored["secret"]))
+            return cls(str(stored["base_url"]), str(stored["secret"]), tuple(stored.get("names", ())))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from . import spec_decisions
 from .accounts import DEFAULT_PERMISSIONS, BadAccounts, hash_key, new_readable_key, refill
 from .class_rows import STAFF
 from .limits import NONE, Limits, parse_week
@@ -95,12 +94,15 @@ def add(
             if student.key:
                 _set_key(db, student.name, student.key)
         else:
+            if student.budget is None:
+                words = "say how many credits it may spend, such as --budget 530. Nothing was changed."
+                raise BadAccounts(f"The account {student.name!r} is new: {words}")
             key = student.key or new_readable_key()
             keys.append(NewKey(student.name, student.group or "", key))
             _refuse_taken_key(db, student.name, key)
             db.execute(
                 "INSERT INTO accounts (name, key_hash, permissions, granted) VALUES (?, ?, ?, ?)",
-                (student.name, hash_key(key), " ".join(DEFAULT_PERMISSIONS), spec_decisions.DEFAULT_GRANT),
+                (student.name, hash_key(key), " ".join(DEFAULT_PERMISSIONS), student.budget),
             )
         _change(db, now, student, weekly, limits or {})
     return keys, changed

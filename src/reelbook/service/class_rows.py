@@ -16,6 +16,10 @@ STAFF = ("default", "notebook")
 """The accounts of whoever runs the service, which belong to no class."""
 
 
+MAX_PRINTED_CHARS = 32
+"""Longer names are truncated in the report, which has one line for each."""
+
+
 @dataclass(frozen=True, slots=True)
 class LastResult:
     """The latest run of an account that succeeded."""
@@ -180,3 +184,43 @@ def report_table(rows: list[Mapping[str, Any]]) -> list[list[str]]:
 
 def _text(value: Any) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def format_report(rows: list[Mapping[str, Any]]) -> str:
+    """The rows of a class, as JSON, as text in columns with a total."""
+    if not rows:
+        return "There are no accounts in this class yet. `reelbook class add names.csv --budget 530` makes some."
+    table = [["name", "group", "budget", "spent", "reserved", "left", "active", "done", "failed", "note"]]
+    table += [_report_line(row) for row in rows]
+    sums = [sum(row[name] for row in rows) for name in ("budget", "spent", "reserved", "left")]
+    runs = [
+        sum(row["queued"] + row["running"] for row in rows),
+        *(sum(row[name] for row in rows) for name in ("completed", "failed")),
+    ]
+    table.append([f"{len(rows)} in all", "", *(f"{number:,}" for number in (*sums, *runs)), ""])
+    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
+    # Texts to the left, numbers to the right.
+    lines = [
+        "  ".join(
+            cell.rjust(width) if 2 <= column <= 8 else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in table
+    ]
+    return "\n".join([*lines[:-1], "-" * max(map(len, lines)), lines[-1]])
+
+
+def _report_line(row: Mapping[str, Any]) -> list[str]:
+    numbers = [*(row[name] for name in ("budget", "spent", "reserved", "left")), row["queued"] + row["running"]]
+    notes = [
+        "paused" if row["paused"] else "",
+        "" if row["is_open"] else "outside its time",
+        ", ".join(f"{count}x {kind}" for kind, count in row["errors"].items()),
+    ]
+    cells = [f"{number:,}" for number in (*numbers, row["completed"], row["failed"])]
+    return [
+        row["name"][:MAX_PRINTED_CHARS],
+        row["group"][:MAX_PRINTED_CHARS],
+        *cells,
+        "; ".join(note for note in notes if note),
+    ]

@@ -98,7 +98,7 @@ class Service:
 
     def publish_address(self, base_url: str) -> None:
         """Store where this service takes actions on its accounts, with a new secret, for the command `reelbook class`."""
-        self.administration = Administration.publish(self.settings.data, base_url)
+        self.administration = Administration.publish(self.settings.data, base_url, self.settings.hosts)
 
     def add_own_addresses(self, *addresses: str) -> None:
         """Register addresses of this service, so that it recognises its own files in inputs."""
