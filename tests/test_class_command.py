@@ -8,19 +8,20 @@ import io
 import os
 import re
 import signal
+import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import reelbook as rb
 from reelbook import class_command, cli
+from reelbook.service.accounts import BadAccounts
 from reelbook.service.administration import administer
 from reelbook.service.class_actions import Student
-from reelbook.service.class_list import BadAccounts, read_students
+from reelbook.service.class_list import read_students
 from tests.support import Serve, Served
 
 REELBOOK = [sys.executable, "-m", "reelbook"]
@@ -53,8 +54,7 @@ def test_thirty_printed_keys_in_two_commands_and_a_clip_in_two_lines(tmp_path: P
         rows = administer(data, {"action": "report"})["rows"]
     finally:
         serving.send_signal(signal.SIGTERM)
-        serving.wait(30)
-        serving.stdout.close()
+        serving.communicate(timeout=30)
 
     assert student.returncode == 0, student.stderr
     assert [row["name"] for row in rows if row["completed"] == 1 and row["spent"] == 53] == [NAMES_IN_ORDER[7]]
@@ -69,7 +69,7 @@ NAMES_IN_ORDER = sorted(NAMES)
 
 
 @pytest.fixture
-def school(serve: Serve, capsys: pytest.CaptureFixture[str]) -> Iterator[School]:
+def school(serve: Serve, capsys: pytest.CaptureFixture[str]) -> School:
     return School(serve(workers=1), capsys)
 
 
@@ -227,4 +227,4 @@ def _keys(text: str) -> list[str]:
 
 def test_an_address_for_everybody_is_found_without_sending_anything() -> None:
     """Of this machine in its network, or at worst of itself."""
-    assert re.fullmatch(r"[0-9.]+", class_command._own_host(class_command.socket.AF_INET))
+    assert re.fullmatch(r"[0-9.]+", class_command._own_host(socket.AF_INET))

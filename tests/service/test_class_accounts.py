@@ -120,7 +120,8 @@ def test_a_run_given_back_in_its_own_week_can_be_spent_again(classroom: Classroo
 
 def test_outside_its_window_an_account_may_look_and_not_run(classroom: Classroom, dot: str) -> None:
     """Its finished runs stay readable; the refusal says when it opens."""
-    classroom.add("Ada", **{"from": "2026-11-23", "until": "2026-11-30", "hours": "08:00-16:00"})
+    limits = {"from": "2026-11-23", "until": "2026-11-30", "hours": "08:00-16:00"}
+    classroom.act("add", students=[{"name": "Ada", "budget": 10 * PRICE}], limits=limits)
     key = classroom.keys["Ada"]
     request_id = classroom.served.submitted(STITCH, {"images": [dot]}, key)
     classroom.served.finished(STITCH, request_id, key)
