@@ -11,6 +11,7 @@ import pytest
 
 from reelbook.service.administration import administer
 from reelbook.service.class_rows import ClassRow, read_class
+from reelbook.service.refusals import Refusal
 from reelbook.service.store import Store
 from tests.support import Serve, Served
 
@@ -214,6 +215,19 @@ def test_a_replaced_key_stops_at_once_and_everything_else_stays(classroom: Class
     assert classroom.served.get("/account", leaked).status_code == 401
     assert classroom.served.result(STITCH, request_id, classroom.keys["Ada"]).status_code == 200
     assert classroom.served.get("/account", classroom.keys["Ada"]).json()["credits_available"] == 2 * PRICE
+
+
+def test_a_call_that_came_before_the_replacement_and_is_stored_after_it_is_refused(classroom: Classroom) -> None:
+    """The key is checked once more in the transaction that reserves the credits."""
+    classroom.add("Ada")
+    service = classroom.served.server.service
+    before = service.accounts.identify(classroom.keys["Ada"])
+    classroom.act("replace", names=["Ada"])
+    after = service.accounts.identify(classroom.keys["Ada"])
+
+    with pytest.raises(Refusal, match="may have been replaced"):
+        service.store.submit(lambda db: service.accounts.admit(db, before, TEXT)).result()
+    service.store.submit(lambda db: service.accounts.admit(db, after, TEXT)).result()
 
 
 def test_adding_an_account_again_changes_only_what_is_given(classroom: Classroom, dot: str) -> None:
