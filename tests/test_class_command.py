@@ -18,6 +18,7 @@ import pytest
 
 import reelbook as rb
 from reelbook import class_command, cli
+from reelbook.service import limits
 from reelbook.service.accounts import BadAccounts
 from reelbook.service.administration import administer
 from reelbook.service.class_actions import Student
@@ -90,8 +91,12 @@ class School:
         return {row["name"]: row for row in csv.DictReader(io.StringIO(self.says("report", "--csv")))}
 
 
-def test_a_sweep_of_a_student_waits_for_its_places(school: School, tmp_path: Path, dot: str) -> None:
-    """With two runs at once, all are made in the end: the client waits as it is asked to."""
+@pytest.mark.usefixtures("impatient")
+def test_a_sweep_of_a_student_waits_for_its_places(
+    school: School, tmp_path: Path, dot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With two runs at once, all are made in the end: the client waits as it is asked to, which is not long here."""
+    monkeypatch.setattr(limits, "AT_ONCE_RETRY_SECONDS", 0)
     key = re.search(r"rb(-\w{4}){6}", school.says("add", "Ada", "--budget", "530", "--at-once", "2"))
     assert key is not None
 
