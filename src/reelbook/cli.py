@@ -1,4 +1,4 @@
-"""The command line: serve, models, estimate, run, sweep, library and doctor."""
+"""The command line: serve, class, models, estimate, run, sweep, library and doctor."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
-
 from ._version import __version__
+from .class_command import add_class_command
 from .errors import ReelbookError
 from .models.base import Input
 from .models.catalog import CATALOG, get_endpoint
 from .models.pricing import Rates, estimate
 from .service.accounts import NewAccount, new_key, read_accounts
-from .service.service_settings import Settings
+from .service.service_settings import Settings, default_data
 from .service.spec_decisions import DEFAULT_GRANT
 from .util.interrupts import exit_on_sigterm, raise_once
 from .util.printable import printable, readable_id
@@ -73,6 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument("--spec-only", action="store_true", help="answer with only what the specification shows")
     serve.add_argument("--quiet", action="store_true", help="print nothing but the keys that were made up")
     serve.set_defaults(command=_serve)
+
+    add_class_command(commands)
 
     models = commands.add_parser("models", help="list the models and their prices")
     models.set_defaults(command=_models)
@@ -140,7 +141,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> Settings:
-    data = options.data or platformdirs.user_data_path("reelbook") / "service"
+    data = options.data or default_data()
     settings = Settings(data=data, spec_only=options.spec_only, hosts=tuple(name.lower() for name in options.name))
     if options.rates:
         settings = replace(settings, rates=Rates.read(options.rates))

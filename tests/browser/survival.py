@@ -193,6 +193,11 @@ DEAD = "[data-rb-do]:visible, .rb-explorer :is(button, input, select):visible"
 """Buttons of clips that nobody can play: none may be there without a kernel."""
 
 
+def dead(page: Page) -> list[str]:
+    """The beginnings of those that are there."""
+    return list(page.locator(DEAD).evaluate_all("found => found.map(one => one.outerHTML.slice(0, 80))"))
+
+
 def check(view: View, *, players: bool) -> None:
     """Every row has its words and pictures; nothing is broken; players are there or are not missed."""
     lacking = {name: lacks for name in WORDS if (lacks := view[name].lacks(name))}

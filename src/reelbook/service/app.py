@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from .class_routes import class_routes
 from .core import Service
 from .refusals import Refusal
 from .routes import Row, all_routes
@@ -29,7 +30,8 @@ LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 def create_app(settings: Settings) -> Starlette:
     """The application of a new service, which starts and stops with the application's lifespan."""
     service = Service(settings)
-    routes = [_route(service, row) for row in all_routes() if row.in_spec or not settings.spec_only]
+    rows = [*all_routes(), *class_routes()]
+    routes = [_route(service, row) for row in rows if row.in_spec or not settings.spec_only]
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -24,6 +24,7 @@ from ..models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
 from ..util.data_address import is_data_address
 from . import spec_decisions
 from .accounts import Account, Accounts
+from .administration import Administration
 from .fetch_pictures import SourceError, decode_data_uri
 from .folder_lock import FolderLock
 from .lanes import LOCAL, Lane
@@ -73,6 +74,7 @@ class Service:
             raise
         self.large_input_lock = asyncio.Lock()
         self._cleanup: asyncio.Task[None] | None = None
+        self.administration: Administration | None = None
 
     async def start(self) -> None:
         """Resume unfinished requests and start the workers."""
@@ -93,6 +95,10 @@ class Service:
         # In this thread: at interpreter exit no others can be started.
         self.store.close()
         self._lock.release()
+
+    def publish_address(self, base_url: str) -> None:
+        """Store where this service takes actions on its accounts, with a new secret, for the command `reelbook class`."""
+        self.administration = Administration.publish(self.settings.data, base_url, self.settings.hosts)
 
     def add_own_addresses(self, *addresses: str) -> None:
         """Register addresses of this service, so that it recognises its own files in inputs."""

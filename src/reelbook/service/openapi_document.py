@@ -23,12 +23,12 @@ STATUS_MEANINGS = {
     400: "The body is not a JSON object, or the result is not there yet.",
     401: "The key is missing or not known.",
     402: "The account cannot pay for it.",
-    403: "The account may not do that, or the call comes from a foreign page.",
+    403: "The account may not do that, or not now, or the call comes from a foreign page.",
     404: "There is no such model, request or file.",
     405: "This address does not take that method.",
     413: "The body is too large.",
     422: "The input is outside the tables, or its content or pictures were refused.",
-    429: "Too many requests of this account wait already.",
+    429: "Too many requests of this account wait or run already.",
     499: "The request was cancelled.",
     500: "The engine broke off, or the answer of a service elsewhere was lost.",
     503: "The service has trouble of its own; nothing was charged.",
@@ -296,6 +296,7 @@ _ACCOUNT: Document = {
         "credits_reserved": {"type": "integer"},
         "credits_spent": {"type": "integer"},
         "permissions": {"type": "array", "items": {"type": "string"}},
+        "limits": {"type": "object"},
     },
 }
 

@@ -8,7 +8,7 @@ import json
 import sqlite3
 import time
 import uuid
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -198,7 +198,7 @@ class Queue:
         # A separate task: a caller that disconnects must not leave a paid request that no worker gets.
         lane = self._lanes.lane_of(endpoint_id)
         request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, self._clock(), lane)
-        inserting = asyncio.ensure_future(self._enter(request, json.dumps(input), idempotency))
+        inserting = asyncio.ensure_future(self._enter(account, request, json.dumps(input), idempotency))
         earlier = await asyncio.shield(inserting)
         return (request, True) if earlier is None else (await self.find(account, earlier), False)
 
@@ -207,11 +207,13 @@ class Queue:
         query = "SELECT 1 FROM idempotency WHERE account = ? AND key = ? AND at > ?"
         return bool(await self._store.run(lambda db: db.execute(query, (account.name, key, since)).fetchone()))
 
-    async def _enter(self, request: Request, text: str, idempotency: tuple[str, str] | None) -> str | None:
+    async def _enter(
+        self, account: Account, request: Request, text: str, idempotency: tuple[str, str] | None
+    ) -> str | None:
         # Counted before the commit, so that a burst cannot exceed the limit.
         self._waiting_by_account[request.account] = self._waiting_by_account.get(request.account, 0) + 1
         try:
-            earlier = await self._store.run(lambda db: self._insert(db, request, text, idempotency))
+            earlier = await self._store.run(lambda db: self._insert(db, account, request, text, idempotency))
         finally:
             self._waiting_by_account[request.account] -= 1
         if earlier is None:
@@ -219,7 +221,12 @@ class Queue:
         return earlier
 
     def _insert(
-        self, db: sqlite3.Connection, request: Request, text: str, idempotency: tuple[str, str] | None
+        self,
+        db: sqlite3.Connection,
+        account: Account,
+        request: Request,
+        text: str,
+        idempotency: tuple[str, str] | None,
     ) -> str | None:
         if idempotency is not None:
             key, body_hash = idempotency
@@ -239,10 +246,12 @@ class Queue:
                 "INSERT INTO idempotency VALUES (?, ?, ?, ?, ?)",
                 (request.account, key, body_hash, request.id, request.created),
             )
+        period = self._accounts.admit(db, account, request.endpoint_id)
         self._accounts.reserve(db, request.account, request.id, request.credits)
+        row = (request.id, request.account, request.endpoint_id, text, request.credits, request.created, request.lane)
         cursor = db.execute(
-            "INSERT INTO requests (id, account, endpoint, input, credits, created, lane) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (request.id, request.account, request.endpoint_id, text, request.credits, request.created, request.lane),
+            "INSERT INTO requests (id, account, endpoint, input, credits, created, lane, period) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*row, period),
         )
         request.seq = cursor.lastrowid or 0
         return None
@@ -259,6 +268,10 @@ class Queue:
         query = "SELECT input FROM requests WHERE id = ?"
         row = await self._store.run(lambda db: db.execute(query, (request.id,)).fetchone())
         return dict(json.loads(row["input"]))
+
+    def count_running(self) -> Counter[str]:
+        """How many requests of each account are in progress."""
+        return Counter(request.account for request in self._live.values() if request.status == IN_PROGRESS)
 
     def position(self, request: Request) -> int:
         """How many requests are ahead of this one."""
@@ -332,7 +345,8 @@ class Queue:
                 # It was cancelled while its files were stored; a confirmed cancellation is not charged.
                 request.output, request.error = None, cancellation_error()
             db.execute(
-                "UPDATE requests SET finished = ?, record = ? WHERE id = ?", (finished, request.record(), request.id)
+                "UPDATE requests SET finished = ?, record = ?, error_type = ? WHERE id = ?",
+                (finished, request.record(), request.error and request.error["error_type"], request.id),
             )
             self._accounts.settle(db, request.account, request.id, request.credits, request.final_credits)
             if not request.error:

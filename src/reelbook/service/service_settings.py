@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import platformdirs
+
 from ..models.pricing import Rates
 from . import spec_decisions
 from .lanes import LaneTable
@@ -39,3 +41,8 @@ class Settings:
     """Host names beyond localhost that clients may use."""
     clock: Callable[[], float] = time.time
     """The current time; tests replace it."""
+
+
+def default_data() -> Path:
+    """The folder of a service that is given none."""
+    return platformdirs.user_data_path("reelbook") / "service"

@@ -21,12 +21,14 @@ CREATE TABLE IF NOT EXISTS service (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS accounts (
     name TEXT PRIMARY KEY, key_hash TEXT NOT NULL UNIQUE, permissions TEXT NOT NULL,
     granted INTEGER NOT NULL, reserved INTEGER NOT NULL DEFAULT 0, spent INTEGER NOT NULL DEFAULT 0,
+    class_group TEXT NOT NULL DEFAULT '', paused INTEGER NOT NULL DEFAULT 0, limits TEXT NOT NULL DEFAULT '',
+    refilled REAL, used_before INTEGER NOT NULL DEFAULT 0,
     CHECK (reserved >= 0 AND spent >= 0)
 );
 CREATE TABLE IF NOT EXISTS requests (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, account TEXT NOT NULL, endpoint TEXT NOT NULL,
     input TEXT NOT NULL, credits INTEGER NOT NULL, created REAL NOT NULL, finished REAL,
-    cancelling INTEGER NOT NULL DEFAULT 0, record TEXT, lane TEXT NOT NULL DEFAULT 'local'
+    cancelling INTEGER NOT NULL DEFAULT 0, record TEXT, lane TEXT NOT NULL DEFAULT 'local', error_type TEXT, period REAL
 );
 CREATE INDEX IF NOT EXISTS unfinished ON requests (seq) WHERE finished IS NULL;
 CREATE TABLE IF NOT EXISTS charges (
@@ -42,6 +44,30 @@ CREATE TABLE IF NOT EXISTS files (
     size INTEGER NOT NULL, sha256 TEXT NOT NULL, created REAL NOT NULL
 );
 """
+
+
+ADDED_COLUMNS = {
+    "requests": {
+        "lane": "TEXT NOT NULL DEFAULT 'local'",
+        # Of the failed ones.
+        "error_type": "TEXT",
+        # When the weekly budget that a run is charged to was filled.
+        "period": "REAL",
+    },
+    "accounts": {
+        "class_group": "TEXT NOT NULL DEFAULT ''",
+        "paused": "INTEGER NOT NULL DEFAULT 0",
+        "limits": "TEXT NOT NULL DEFAULT ''",
+        # When the weekly budget was last filled, and what had been spent and reserved by then.
+        "refilled": "REAL",
+        "used_before": "INTEGER NOT NULL DEFAULT 0",
+    },
+}
+"""The columns that a database of an earlier version may lack."""
+FILL_ERROR_TYPES = (
+    "UPDATE requests SET error_type = json_extract(record, '$.error.error_type') WHERE finished IS NOT NULL"
+)
+INDEX = "CREATE INDEX IF NOT EXISTS requests_by_account ON requests (account, finished, error_type)"
 
 
 class Store:
@@ -97,9 +123,13 @@ class Store:
         connection.execute("PRAGMA journal_mode=TRUNCATE")
         connection.execute("PRAGMA synchronous=FULL")
         connection.executescript(SCHEMA)
-        if "lane" not in {row["name"] for row in connection.execute("PRAGMA table_info(requests)")}:
-            # A database of an earlier version, whose requests were all worked on by the local lane.
-            connection.execute("ALTER TABLE requests ADD COLUMN lane TEXT NOT NULL DEFAULT 'local'")
+        for table, columns in ADDED_COLUMNS.items():
+            present = {row["name"] for row in connection.execute(f"PRAGMA table_info({table})")}
+            for name in [name for name in columns if name not in present]:
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {columns[name]}")
+                if name == "error_type":
+                    connection.execute(FILL_ERROR_TYPES)
+        connection.execute(INDEX)
         return connection
 
     def _commit(self, connection: sqlite3.Connection, batch: list[tuple[Work[Any], Future[Any]]]) -> None:

@@ -1,0 +1,226 @@
+"""The rows of a class: each account's budget, spending, runs, errors and last result."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from .accounts import refill
+from .limits import Limits
+
+STAFF = ("default", "notebook")
+"""The accounts of whoever runs the service, which belong to no class."""
+
+
+MAX_PRINTED_CHARS = 32
+"""Longer names are truncated in the report, which has one line for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastResult:
+    """The latest run of an account that succeeded."""
+
+    request_id: str
+    endpoint_id: str
+    finished: float
+    token: str | None
+    """The token of its first file, which is served at /files/{token}/{name}; None once the file is gone."""
+    name: str | None
+    content_type: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """One account of a class. Credits are those of the present week where the budget is weekly."""
+
+    name: str
+    group: str
+    budget: int
+    """All that it may spend, with what was added."""
+    spent: int
+    reserved: int
+    """For runs that are queued or running."""
+    left: int
+    spent_in_all: int
+    """What it was ever charged."""
+    paused: bool
+    is_open: bool
+    """Whether the time window allows runs at present."""
+    limits: Mapping[str, Any]
+    """`weekly`, `window`, `at_once` and `models`, as far as they are set."""
+    refilled_next: float | None
+    """When a weekly budget is filled again."""
+    queued: int
+    running: int
+    completed: int
+    cancelled: int
+    failed: int
+    errors: Mapping[str, int] = field(default_factory=dict)
+    """How many runs failed, by `error_type`."""
+    last_result: LastResult | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as JSON; `last_result` without its token, which would give access to the file."""
+        names = [name for name in self.__slots__ if name not in ("last_result", "limits", "errors")]
+        last = self.last_result
+        return {
+            **{name: getattr(self, name) for name in names},
+            "limits": dict(self.limits),
+            "errors": dict(self.errors),
+            "last_result": last
+            and {"request_id": last.request_id, "model": last.endpoint_id, "finished": last.finished},
+        }
+
+
+def read_class(
+    db: sqlite3.Connection, now: float, running: Mapping[str, int] | None = None, *, with_results: bool = True
+) -> list[ClassRow]:
+    """The rows of all accounts of the class, by group and name; `running` counts runs in progress by account."""
+    accounts = db.execute("SELECT name FROM accounts ORDER BY class_group, name").fetchall()
+    names = [account["name"] for account in accounts if account["name"] not in STAFF]
+    for name in names:
+        refill(db, name, now)
+    counts = _count_runs(db)
+    return [
+        _read_row(db, name, now, counts.get(name, {}), (running or {}).get(name, 0), with_results) for name in names
+    ]
+
+
+def _count_runs(db: sqlite3.Connection) -> dict[str, dict[str, int]]:
+    """The runs of each account: unfinished ones under `""`, successful ones under `completed`, others by error type."""
+    counts: dict[str, dict[str, int]] = {}
+    query = (
+        "SELECT account, CASE WHEN finished IS NULL THEN '' ELSE coalesce(error_type, 'completed') END AS outcome, "
+        "count(*) AS number FROM requests GROUP BY 1, 2"
+    )
+    for row in db.execute(query):
+        counts.setdefault(row["account"], {})[row["outcome"]] = row["number"]
+    return counts
+
+
+def _read_row(
+    db: sqlite3.Connection, name: str, now: float, counts: Mapping[str, int], running: int, with_results: bool
+) -> ClassRow:
+    row = db.execute("SELECT * FROM accounts WHERE name = ?", (name,)).fetchone()
+    limits = Limits.from_json(row["limits"])
+    unfinished = counts.get("", 0)
+    # What is reserved from an earlier week's budget does not count against this one.
+    query = "SELECT coalesce(sum(credits), 0) FROM requests WHERE account = ? AND finished IS NULL AND period IS ?"
+    reserved = db.execute(query, (name, row["refilled"])).fetchone()[0] if unfinished else 0
+    used = row["reserved"] + row["spent"] - row["used_before"]
+    errors = {kind: count for kind, count in counts.items() if kind not in ("", "completed", "cancelled")}
+    return ClassRow(
+        name=name,
+        group=row["class_group"],
+        budget=row["granted"] - row["used_before"],
+        spent=used - reserved,
+        reserved=reserved,
+        left=row["granted"] - row["reserved"] - row["spent"],
+        spent_in_all=row["spent"],
+        paused=bool(row["paused"]),
+        is_open=limits.window.is_open(now),
+        limits=limits.describe(),
+        refilled_next=limits.weekly.next_moment(now) if limits.weekly else None,
+        queued=max(unfinished - running, 0),
+        running=min(running, unfinished),
+        completed=counts.get("completed", 0),
+        cancelled=counts.get("cancelled", 0),
+        failed=sum(errors.values()),
+        errors=dict(sorted(errors.items())),
+        last_result=_last_result(db, name) if with_results and counts.get("completed") else None,
+    )
+
+
+def _last_result(db: sqlite3.Connection, name: str) -> LastResult | None:
+    query = (
+        "SELECT id, endpoint, finished, record FROM requests WHERE account = ? AND finished IS NOT NULL AND error_type IS NULL "
+        "ORDER BY finished DESC LIMIT 1"
+    )
+    row = db.execute(query, (name,)).fetchone()
+    if row is None:
+        return None
+    token = _first_token(json.loads(row["record"])["output"])
+    query = "SELECT name, content_type FROM files WHERE token = ?"
+    file = db.execute(query, (token,)).fetchone() if token else None
+    found = (token, file["name"], file["content_type"]) if file else (None, None, None)
+    return LastResult(row["id"], row["endpoint"], row["finished"], *found)
+
+
+def _first_token(value: Any) -> str | None:
+    """The token of the first file in a stored output."""
+    if isinstance(value, dict) and isinstance(value.get("$file"), str):
+        return str(value["$file"])
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((token for token in map(_first_token, inner) if token), None)
+
+
+REPORT_COLUMNS = (
+    *("name", "group", "budget", "spent", "reserved", "left", "spent_in_all"),
+    *("paused", "queued", "running", "completed", "cancelled", "failed"),
+)
+
+
+def report_table(rows: list[Mapping[str, Any]]) -> list[list[str]]:
+    """The rows of a class, as JSON, as a table of texts with its heading: one more column for each kind of error."""
+    kinds = sorted({kind for row in rows for kind in row["errors"]})
+    heading = [*REPORT_COLUMNS, *(f"error_{kind}" for kind in kinds), "window", "weekly", "refilled_next"]
+    table = [heading]
+    for row in rows:
+        moment = row["refilled_next"]
+        table.append(
+            [
+                *(_text(row[name]) for name in REPORT_COLUMNS),
+                *(str(row["errors"].get(kind, 0)) for kind in kinds),
+                *(row["limits"].get(name, "") for name in ("window", "weekly")),
+                "" if moment is None else datetime.fromtimestamp(moment).isoformat(timespec="minutes"),
+            ]
+        )
+    return table
+
+
+def _text(value: Any) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def format_report(rows: list[Mapping[str, Any]]) -> str:
+    """The rows of a class, as JSON, as text in columns with a total."""
+    if not rows:
+        return "There are no accounts in this class yet. `reelbook class add names.csv --budget 530` makes some."
+    table = [["name", "group", "budget", "spent", "reserved", "left", "active", "done", "failed", "note"]]
+    table += [_report_line(row) for row in rows]
+    sums = [sum(row[name] for row in rows) for name in ("budget", "spent", "reserved", "left")]
+    runs = [
+        sum(row["queued"] + row["running"] for row in rows),
+        *(sum(row[name] for row in rows) for name in ("completed", "failed")),
+    ]
+    table.append([f"{len(rows)} in all", "", *(f"{number:,}" for number in (*sums, *runs)), ""])
+    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
+    # Texts to the left, numbers to the right.
+    lines = [
+        "  ".join(
+            cell.rjust(width) if 2 <= column <= 8 else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in table
+    ]
+    return "\n".join([*lines[:-1], "-" * max(map(len, lines)), lines[-1]])
+
+
+def _report_line(row: Mapping[str, Any]) -> list[str]:
+    numbers = [*(row[name] for name in ("budget", "spent", "reserved", "left")), row["queued"] + row["running"]]
+    notes = [
+        "paused" if row["paused"] else "",
+        "" if row["is_open"] else "outside its time",
+        ", ".join(f"{count}x {kind}" for kind, count in row["errors"].items()),
+    ]
+    cells = [f"{number:,}" for number in (*numbers, row["completed"], row["failed"])]
+    return [
+        row["name"][:MAX_PRINTED_CHARS],
+        row["group"][:MAX_PRINTED_CHARS],
+        *cells,
+        "; ".join(note for note in notes if note),
+    ]
