@@ -100,13 +100,13 @@ class RunFileSender:
             else get_poster(file.path, longest=request.longest)
         )
         if content is None:
-            self._send(_failure_message(request, find_refusal(file.path, "This file") or UNREADABLE))
+            self._send(_failure_message(request, find_refusal(file.path, f"The file {file.path}") or UNREADABLE))
             return
         self._send({"poster": [request.run, request.file, request.longest]}, content)
 
     def _send_clip(self, request: FileRequest) -> None:
         file = self._find_file(request)
-        why = UNKNOWN if file is None else find_refusal(file.path, "This file")
+        why = UNKNOWN if file is None else find_refusal(file.path, f"The file {file.path}")
         if file is None or why:
             self._send(_failure_message(request, why))
             return
