@@ -41,7 +41,7 @@ def render_summary(rows: Sequence[ClassRow]) -> Markup:
         f"{active:,} queued or running",
         *([f"{paused:,} paused"] if paused else []),
     ]
-    return Markup(" · ").join(Markup("<span>{}</span>").format(part) for part in parts)
+    return Markup(" ").join(Markup("<span>{}</span>").format(part) for part in parts)
 
 
 def render_queue(requests: Iterable[Request]) -> Markup:
@@ -91,8 +91,8 @@ def _waits(request: Request) -> bool:
 
 def _queued(request: Request) -> Markup:
     state = "◔ waiting" if _waits(request) else f"◑ {request.progress:.0%}"
-    return Markup("<li><b>{}</b> <span>{}</span> <span class=soft>{}</span></li>").format(
-        state, format_line(request.account), request.endpoint_id
+    return Markup('<li title="{model}"><b>{state}</b> {name} <span class=soft>{model}</span></li>').format(
+        state=state, name=format_line(request.account), model=request.endpoint_id
     )
 
 
@@ -136,7 +136,7 @@ def _failures(errors: Mapping[str, int]) -> Markup:
 
 
 def _result(result: LastResult | None, prompt: str) -> Markup:
-    """The latest result: its picture, which loads when it is seen, and its prompt."""
+    """The latest result: its picture, which loads when it is seen, and its prompt; both lead to a page of its own."""
     if result is None:
         return Markup("<span class=soft>none yet</span>")
     caption = Markup("<span class=caption>{}</span><small>{}</small>").format(
@@ -144,7 +144,7 @@ def _result(result: LastResult | None, prompt: str) -> Markup:
     )
     if result.token is None:
         return Markup("<span class=poster></span><span>{}<small>its file is gone</small></span>").format(caption)
-    address, kind = f"class/results/{result.request_id}", result.content_type or ""
+    address, kind = f"class/media/{result.request_id}", result.content_type or ""
     if kind.startswith("image/"):
         box = Markup('<img src="{}" alt="" width=96 height=54 loading=lazy decoding=async>').format(address)
     elif kind.startswith("video/"):
@@ -155,14 +155,14 @@ def _result(result: LastResult | None, prompt: str) -> Markup:
     else:
         box = Markup("")
     return Markup('<a href="{}" target=_blank title="{}"><span class=poster>{}</span><span>{}</span></a>').format(
-        address, prompt or result.endpoint_id, box, caption
+        f"class/results/{result.request_id}", prompt or result.endpoint_id, box, caption
     )
 
 
 def _state(row: ClassRow) -> Markup:
     """Whether the account may start runs, and the button that changes it."""
     action, word = ("resume", "Resume") if row.paused else ("pause", "Pause")
-    note = "⏸ paused" if row.paused else "" if row.is_open else "outside its time"
+    note = "paused" if row.paused else "" if row.is_open else "outside its time"
     button = Markup('<button name=one value="{}:{}">{}<span class=hidden> {}</span></button>').format(
         action, row.name, word, format_line(row.name)
     )

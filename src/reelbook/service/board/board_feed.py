@@ -15,8 +15,9 @@ from typing import Any
 from markupsafe import Markup
 
 from ...util.printable import format_line
-from ..class_rows import ClassRow, read_class
+from ..class_rows import ClassRow, LastResult, read_class
 from ..queue import Queue
+from ..refusals import Refusal
 from ..store import Store
 from .board_cells import Cells, render_cells, render_errors, render_queue, render_summary
 
@@ -73,10 +74,13 @@ class BoardFeed:
         """The content of a cell."""
         return self._cells[name][1]
 
-    def find_token(self, request_id: str) -> str | None:
-        """The token of the file of a result that is on the board."""
-        results = (row.last_result for row in self.rows)
-        return next((result.token for result in results if result and result.request_id == request_id), None)
+    def find_result(self, request_id: str) -> tuple[ClassRow, LastResult, str]:
+        """A result that is on the board, with its student and its prompt; raises a refusal for any other."""
+        for row in self.rows:
+            result = row.last_result
+            if result is not None and result.request_id == request_id and result.token is not None:
+                return row, result, self._prompts.get(request_id, "")
+        raise Refusal("not_found", "This result is not on the board any more: reload the class.")
 
     def expire(self) -> None:
         """Have the class read again at once, because an action changed it."""

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse
 
 from ...util.printable import format_count, format_line
 from ..class_actions import NewKey
-from ..class_rows import ClassRow
+from ..class_rows import ClassRow, LastResult
 from ..key_sheet import connect_line
 from .board_feed import BoardFeed
 
@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent
 STYLE = Markup((FOLDER / "board.css").read_text(encoding="utf-8"))
 SCRIPT = Markup((FOLDER / "board.js").read_text(encoding="utf-8"))
 COLUMNS = ("credits", "runs", "failures", "result", "state")
-HEADINGS = ("Credits", "Runs", "Errors", "Latest result", "Runs allowed")
+HEADINGS = ("Credits", "Runs", "Errors", "Latest result", "State")
 MAX_LISTED = 200
 """How many names are listed before their keys are replaced."""
 NO_STUDENTS = Markup(
@@ -30,11 +30,11 @@ NO_STUDENTS = Markup(
 
 
 def respond(
-    title: str, body: Markup, *, status: int = 200, script: Markup | None = None, version: str = "", below: bool = False
+    title: str, body: Markup, *, status: int = 200, script: Markup | None = None, version: str = "", above: str = ""
 ) -> HTMLResponse:
     """A page with our own style, and with our own script if there is one: nothing else runs or loads.
 
-    `below`: it is at an address below `/class`, while its own addresses are relative to the folder of `/class`.
+    `above`: the folder of `/class`, to which its addresses are relative, from where it is.
     """
     nonce = secrets.token_urlsafe(16)
     page = Markup(
@@ -42,7 +42,7 @@ def respond(
         '{base}<title>{title}</title><link rel=icon href="data:,"><style nonce="{nonce}">{style}</style>\n'
         '<body data-version="{version}">\n{body}\n{script}</html>\n'
     ).format(
-        base=Markup('<base href="../">') if below else "",
+        base=Markup('<base href="{}">').format(above) if above else "",
         title=title,
         nonce=nonce,
         style=STYLE,
@@ -80,14 +80,14 @@ def render_login(problem: str = "") -> Markup:
 def render_board(feed: BoardFeed, token: str, notice: str = "", *, is_problem: bool = False) -> Markup:
     """The board, with each cell under the name by which the stream changes it."""
     rows = feed.rows
+    said = Markup("<p id=notice role=status class={}>{}</p>").format("bad" if is_problem else "good", notice)
     return Markup(
         "<header><h1>Class</h1><span id=live class=soft><noscript>Without scripts: "
         "<a href=class>reload</a> for the present state</noscript></span>"
         "<form method=post action=class/logout><input type=hidden name=token value={token}>"
         "<a href=class/report.csv download>Export CSV</a><button>Log out</button></form>"
         "<p id=summary>{summary}</p></header>\n"
-        "<main><p id=notice role=status class={mark}>{notice}</p>"
-        "<div class=facts><section><h2>Queue</h2><div id=queue>{queue}</div></section>"
+        "<main><div class=facts><section><h2>Queue</h2><div id=queue>{queue}</div></section>"
         "<section><h2>Errors</h2><div id=errors>{errors}</div></section></div>\n"
         "<form id=class method=post action=class/change autocomplete=off>"
         "<input type=hidden name=token value={token}><input type=hidden name=once value={once}>"
@@ -97,11 +97,9 @@ def render_board(feed: BoardFeed, token: str, notice: str = "", *, is_problem: b
         token=token,
         once=secrets.token_hex(8),
         summary=feed.cell("summary"),
-        notice=notice,
-        mark="bad" if is_problem else "good",
         queue=feed.cell("queue"),
         errors=feed.cell("errors"),
-        table=Markup("{}\n{}").format(_actions(rows), _table(feed)) if rows else NO_STUDENTS,
+        table=Markup("{}\n{}").format(_actions(rows, said), _table(feed)) if rows else said + NO_STUDENTS,
     )
 
 
@@ -141,7 +139,21 @@ def render_new_keys(keys: Iterable[NewKey], address: str) -> Markup:
     ).format(rows)
 
 
-def _actions(rows: Sequence[ClassRow]) -> Markup:
+def render_result(row: ClassRow, result: LastResult, prompt: str) -> Markup:
+    """The page of one result, larger than on the board."""
+    address, kind = f"class/media/{result.request_id}", result.content_type or ""
+    if kind.startswith("video/"):
+        media = Markup('<video class=large src="{}" controls autoplay muted loop playsinline></video>').format(address)
+    elif kind.startswith("image/"):
+        media = Markup('<img class=large src="{}" alt="{}">').format(address, prompt)
+    else:
+        media = Markup('<p><a href="{}" download>Save the file</a></p>').format(address)
+    return Markup(
+        "<main><h1>{}</h1><p>{}</p>{}<p class=soft>{} · {}</p><p><a href=class>Back to the class</a></p></main>"
+    ).format(format_line(row.name), prompt, media, result.endpoint_id, result.request_id)
+
+
+def _actions(rows: Sequence[ClassRow], notice: Markup) -> Markup:
     groups = sorted({row.group for row in rows if row.group})
     options = Markup("").join(
         Markup('<option value="group:{}">group {}</option>').format(group, format_line(group)) for group in groups
@@ -151,8 +163,8 @@ def _actions(rows: Sequence[ClassRow]) -> Markup:
         "<option value=marked>those marked below</option>{}<option value=all>all {}</option></select></label>"
         "<button name=do value=pause>Pause</button><button name=do value=resume>Resume</button>"
         "<label>Credits <input name=credits inputmode=numeric maxlength=12></label><button name=do value=topup>Top up</button>"
-        "<button name=do value=replace>Replace keys …</button></div>"
-    ).format(options, f"{len(rows):,}")
+        "<button name=do value=replace>Replace keys …</button>{}</div>"
+    ).format(options, f"{len(rows):,}", notice)
 
 
 def _table(feed: BoardFeed) -> Markup:

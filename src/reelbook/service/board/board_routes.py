@@ -26,7 +26,7 @@ from ..refusals import Refusal
 from ..request_bodies import read_limited
 from ..routes import Row, base_url, file
 from .board import Board
-from .board_page import SCRIPT, render_board, render_confirmation, render_login, render_new_keys, respond
+from .board_page import SCRIPT, render_board, render_confirmation, render_login, render_new_keys, render_result, respond
 
 MAX_FORM_BYTES = 1_000_000
 FORM = "application/x-www-form-urlencoded"
@@ -50,6 +50,7 @@ def board_routes() -> list[Row]:
         Row("GET", "/class/stream", _behind_login(stream), in_spec=False),
         Row("GET", "/class/report.csv", _behind_login(export), in_spec=False),
         Row("GET", "/class/results/{request_id}", _behind_login(read_result), in_spec=False),
+        Row("GET", "/class/media/{request_id}", _behind_login(read_media), in_spec=False),
     ]
 
 
@@ -101,16 +102,16 @@ async def change(service: Service, http: HTTPRequest, board: Board, cookie: str)
         if action["action"] == "replace" and not _one(fields, "sure"):
             chosen = Chosen(tuple(action["names"]), action["group"], action["all"])
             names = await service.store.run(chosen.resolve)
-            return respond("Replace keys", render_confirmation(names, board.login.form_token(cookie)), below=True)
+            return respond("Replace keys", render_confirmation(names, board.login.form_token(cookie)), above="../")
         outcome = await _perform_once(service, board, action, _one(fields, "once"))
     except ERRORS as error:
         if _wants_json(http):
             raise Refusal("validation_error", str(error)) from None
         await board.feed.refresh()
-        return _board_page(board, cookie, str(error), status=422, is_problem=True, below=True)
+        return _board_page(board, cookie, str(error), status=422, is_problem=True, above="../")
     if "keys" in outcome:
         return respond(
-            "New keys", render_new_keys([NewKey(**key) for key in outcome["keys"]], base_url(http)), below=True
+            "New keys", render_new_keys([NewKey(**key) for key in outcome["keys"]], base_url(http)), above="../"
         )
     did = {"did": action["action"], "count": len(outcome["changed"]), "credits": action.get("credits", 0)}
     if _wants_json(http):
@@ -137,11 +138,15 @@ async def export(service: Service, http: HTTPRequest, board: Board, cookie: str)
 
 
 async def read_result(service: Service, http: HTTPRequest, board: Board, cookie: str) -> Response:
+    """Answer with the page of a result that is on the board."""
+    await board.feed.refresh()
+    return respond("Result", render_result(*board.feed.find_result(http.path_params["request_id"])), above="../../")
+
+
+async def read_media(service: Service, http: HTTPRequest, board: Board, cookie: str) -> Response:
     """Serve the file of a result that is on the board; its own address would work without a login."""
-    token = board.feed.find_token(http.path_params["request_id"])
-    if token is None:
-        raise Refusal("not_found", "This result is not on the board any more: reload the page.")
-    http.path_params["token"] = token
+    _, result, _ = board.feed.find_result(http.path_params["request_id"])
+    http.path_params["token"] = result.token
     return await file(service, http)
 
 
@@ -217,14 +222,14 @@ def _notice(http: HTTPRequest) -> str:
 
 
 def _board_page(
-    board: Board, cookie: str, notice: str, *, status: int = 200, is_problem: bool = False, below: bool = False
+    board: Board, cookie: str, notice: str, *, status: int = 200, is_problem: bool = False, above: str = ""
 ) -> Response:
     body = render_board(board.feed, board.login.form_token(cookie), notice, is_problem=is_problem)
-    return respond("Class", body, status=status, script=SCRIPT, version=board.feed.version, below=below)
+    return respond("Class", body, status=status, script=SCRIPT, version=board.feed.version, above=above)
 
 
 def _login_page(problem: str, status: int, headers: dict[str, str] | None = None) -> Response:
-    response = respond("Class", render_login(problem), status=status, below=True)
+    response = respond("Class", render_login(problem), status=status, above="../")
     response.headers.update(headers or {})
     return response
 
