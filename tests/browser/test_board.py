@@ -65,6 +65,7 @@ def test_a_teacher_logs_in_by_keyboard_and_sees_the_class(chromium: Browser, boa
     page = chromium.new_page()
     page.goto(board.url)
     shot(page, "board-login")
+    expect(page.get_by_label("Password of the board")).to_be_focused()
     page.keyboard.type(board.password)
     page.keyboard.press("Enter")
 
