@@ -207,7 +207,7 @@ def _with_new_keys(options: argparse.Namespace, action: Mapping[str, Any]) -> di
         outcome = _administer(options, action)
         keys = sorted((NewKey(**key) for key in outcome["keys"]), key=lambda key: (key.group, key.name))
         if sheet is not None and keys:
-            sheet.write(render_key_sheet(keys, address))
+            _write(sheet, render_key_sheet(keys, address))
     if keys and options.sheet:
         print(
             f"{format_count(len(keys), 'new key')} in {options.sheet}, for {address}. Print it, then delete it: keys are stored as "
@@ -243,6 +243,17 @@ def _opened_sheet(path: Path | None) -> Iterator[IO[str] | None]:
     finally:
         if path.stat().st_size == 0:
             path.unlink()
+
+
+def _write(sheet: IO[str], page: str) -> None:
+    try:
+        sheet.write(page)
+        sheet.flush()
+    except OSError as error:
+        raise BadSheet(
+            f"The new keys are made, and the sheet could not be written ({error.strerror}). Make room, delete what there is of "
+            "it, and make the keys anew: reelbook class keys --new NAME … --sheet FILE.html"
+        ) from None
 
 
 def _address(options: argparse.Namespace) -> str:

@@ -49,7 +49,7 @@ def _strip(key: NewKey, address: str) -> Markup:
     return Markup(
         "<section><div><h2>{name} {group}</h2>"
         "<dl><dt>Address<dd>{address}<dt>Key<dd class=key>{key}</dl>"
-        "<pre>{start}{comma}<wbr>{end}\n{run}</pre></div>{code}</section>"
+        "<ol><li><code>{start}{comma}</code><code>{end}</code><li><code>{run}</code></ol></div>{code}</section>"
     ).format(
         name=key.name,
         group=group,

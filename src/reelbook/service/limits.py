@@ -92,7 +92,7 @@ class Window:
     def __str__(self) -> str:
         parts = [
             "" if self.begins is None else f"from {format_moment(self.begins)}",
-            "" if self.ends is None else f"until {format_moment(self.ends)}",
+            "" if self.ends is None else f"until {_format_end(self.ends)}",
             ", ".join(DAYS[day] for day in self.days),
             "" if self.hours is None else "-".join(map(_clock, self.hours)),
         ]
@@ -217,6 +217,13 @@ def format_moment(moment: datetime) -> str:
     'Monday, 30 November 2026, 08:00'
     """
     return f"{moment:%A}, {moment.day} {moment:%B} {moment.year}, {moment:%H:%M}"
+
+
+def _format_end(moment: datetime) -> str:
+    """The end of a window in words: midnight belongs to the day that ends with it."""
+    if moment.time() != datetime.min.time():
+        return format_moment(moment)
+    return format_moment(moment - timedelta(days=1)).replace("00:00", "24:00")
 
 
 def _lower(sentence: str) -> str:

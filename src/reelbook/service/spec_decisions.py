@@ -169,6 +169,18 @@ CHOICES: tuple[Choice, ...] = (
     ),
     Choice("requests that wait", "10,000 for one key, then 429 with Retry-After", "one sweep must not fill the memory"),
     Choice(
+        "limits of an account",
+        "a budget, filled again weekly if wanted; a time window, allowed models, a pause: 403; more runs at once than allowed: "
+        "429 with Retry-After; a repeated Idempotency-Key gets its first answer whatever the limits say by now",
+        "they are judged in the transaction that reserves the credits, so that two calls at once cannot share the last place",
+    ),
+    Choice(
+        "weekly budgets",
+        "at a fixed weekday and time of day, in the machine's time zone, the credits left become the budget, if they are fewer; "
+        "a run counts in the week in which it was accepted, and what is given back for it later is void",
+        "nobody can save up a week, nor have more than the budget in one",
+    ),
+    Choice(
         "safety",
         "a short list of words, whose strictness safety_tolerance moves; without permission the check stays on; refused content is refunded",
         "enough to exercise the answer; not a judgement of taste",

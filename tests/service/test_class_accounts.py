@@ -1,0 +1,366 @@
+"""Accounts of a class as their owners meet them: limits, pauses, top-ups and replaced keys, through HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reelbook.service.administration import administer
+from reelbook.service.class_rows import ClassRow, read_class
+from reelbook.service.refusals import Refusal
+from reelbook.service.store import Store
+from tests.support import Serve, Served
+
+STITCH, TEXT = "svc/frames-api/images-to-video", "svc/text-to-video-13b-distilled"
+PRICE = 53
+MONDAY = datetime(2026, 11, 23, 12).timestamp()
+LONG = {"prompt": "a lake", "num_frames": 1441, "resolution": "480p"}
+
+
+class Classroom:
+    """A service whose clock a test moves, and the class in it."""
+
+    def __init__(self, serve: Serve) -> None:
+        self.now = MONDAY
+        self.served: Served = serve(workers=1, clock=lambda: self.now)
+        self.keys: dict[str, str] = {}
+
+    def act(self, action: str, **options: Any) -> dict[str, Any]:
+        """One action, by the call that the command makes."""
+        outcome = administer(self.served.server.service.settings.data, {"action": action, **options})
+        self.keys |= {key["name"]: key["key"] for key in outcome.get("keys", ())}
+        return outcome
+
+    def add(self, name: str, budget: int | None = 10 * PRICE, weekly: str | None = None, group: str | None = None, **limits: str) -> None:  # fmt: skip
+        self.act("add", students=[{"name": name, "budget": budget, "group": group}], weekly=weekly, limits=limits)
+
+    def row(self, name: str) -> ClassRow:
+        """The row of an account, as the board reads it."""
+        service = self.served.server.service
+        rows = service.store.submit(lambda db: read_class(db, self.now, service.queue.count_running())).result()
+        return next(row for row in rows if row.name == name)
+
+    def refusal(self, name: str, endpoint: str, input: Mapping[str, Any]) -> tuple[int, str, str]:
+        """The status, type and words of a refused run, which costs nothing."""
+        before = self._reserved()
+        response = self.served.run(endpoint, input, self.keys[name])
+        assert self._reserved() == before
+        body = response.json()
+        return response.status_code, body["error_type"], body["detail"]
+
+    def _reserved(self) -> list[str]:
+        return [charge["request_id"] for charge in self.served.charges() if charge["kind"] == "reserve"]
+
+
+@pytest.fixture
+def classroom(serve: Serve) -> Classroom:
+    return Classroom(serve)
+
+
+def test_a_weekly_budget_is_filled_again_and_does_not_add_up(classroom: Classroom, dot: str) -> None:
+    """Two runs a week, never four; the refusal says when there is more."""
+    classroom.add("Ada", budget=2 * PRICE, weekly="fri 14:00")
+    stitch = {"images": [dot]}
+    runs = [classroom.served.submitted(STITCH, stitch, classroom.keys["Ada"]) for _ in range(2)]
+
+    status, kind, words = classroom.refusal("Ada", STITCH, stitch)
+    classroom.now = datetime(2026, 11, 27, 14).timestamp() - 1
+    last = classroom.refusal("Ada", STITCH, stitch)
+    classroom.now += 1
+    runs.append(classroom.served.submitted(STITCH, stitch, classroom.keys["Ada"]))
+    left = classroom.row("Ada").left
+    for request_id in runs:
+        classroom.served.finished(STITCH, request_id, classroom.keys["Ada"])
+    classroom.now += 14 * 24 * 3600
+    after_two_weeks = classroom.row("Ada")
+
+    assert (status, kind) == (402, "insufficient_credits")
+    assert "filled again on Friday, 27 November 2026, 14:00" in words
+    assert "whoever runs the service" in words
+    assert last[0] == 402
+    assert left == PRICE
+    assert (after_two_weeks.budget, after_two_weeks.left) == (2 * PRICE, 2 * PRICE)
+    assert (after_two_weeks.spent, after_two_weeks.spent_in_all) == (0, 3 * PRICE)
+
+
+def test_what_is_given_back_for_an_earlier_week_is_void(classroom: Classroom) -> None:
+    """A run that is cancelled after the week has turned does not make the new one richer."""
+    classroom.add("Ada", budget=2 * PRICE, weekly="mon 00:00")
+    key = classroom.keys["Ada"]
+    runs = [classroom.served.submitted(TEXT, LONG, key) for _ in range(2)]
+
+    classroom.now += 7 * 24 * 3600
+    before = classroom.row("Ada")
+    for request_id in runs:
+        classroom.served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": key})
+        classroom.served.finished(TEXT, request_id, key)
+    after = classroom.row("Ada")
+
+    assert (before.budget, before.left, before.reserved, before.spent) == (2 * PRICE, 2 * PRICE, 0, 0)
+    assert (after.budget, after.left, after.reserved, after.spent) == (2 * PRICE, 2 * PRICE, 0, 0)
+    assert (after.cancelled, after.spent_in_all) == (2, 0)
+
+
+def test_a_run_given_back_in_its_own_week_can_be_spent_again(classroom: Classroom) -> None:
+    """And at the end of the week a top-up that is left stays."""
+    classroom.add("Ada", budget=PRICE, weekly="mon 00:00")
+    key = classroom.keys["Ada"]
+    request_id = classroom.served.submitted(TEXT, LONG, key)
+    classroom.served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": key})
+    classroom.served.finished(TEXT, request_id, key)
+
+    assert classroom.row("Ada").left == PRICE
+    classroom.act("topup", names=["Ada"], credits=100)
+    classroom.now += 7 * 24 * 3600
+    assert classroom.row("Ada").left == PRICE + 100
+
+
+def test_outside_its_window_an_account_may_look_and_not_run(classroom: Classroom, dot: str) -> None:
+    """Its finished runs stay readable; the refusal says when it opens."""
+    limits = {"from": "2026-11-23", "until": "2026-11-30", "hours": "08:00-16:00"}
+    classroom.act("add", students=[{"name": "Ada", "budget": 10 * PRICE}], limits=limits)
+    key = classroom.keys["Ada"]
+    request_id = classroom.served.submitted(STITCH, {"images": [dot]}, key)
+    classroom.served.finished(STITCH, request_id, key)
+
+    classroom.now = datetime(2026, 11, 23, 16).timestamp()
+    status, kind, words = classroom.refusal("Ada", STITCH, {"images": [dot]})
+
+    assert (status, kind) == (403, "forbidden")
+    assert "Tuesday, 24 November 2026, 08:00" in words
+    assert classroom.served.result(STITCH, request_id, key).status_code == 200
+    assert not classroom.row("Ada").is_open
+    classroom.now = datetime(2026, 11, 30, 23).timestamp()
+    assert "Its time is over" in classroom.refusal("Ada", STITCH, {"images": [dot]})[2]
+
+
+def test_only_the_allowed_models_run(classroom: Classroom, dot: str) -> None:
+    """Another one is refused by name, and its price may still be asked for."""
+    classroom.add("Ada", models="text-to-video")
+    key = classroom.keys["Ada"]
+
+    status, kind, words = classroom.refusal("Ada", STITCH, {"images": [dot]})
+
+    assert (status, kind) == (403, "forbidden")
+    assert f"may run {TEXT}" in words
+    body = {"endpointId": STITCH, "input": {"images": [dot]}}
+    assert (
+        classroom.served.http.post("/models/pricing/estimate", json=body, headers={"x-api-key": key}).status_code == 200
+    )
+
+
+def test_more_runs_at_once_than_allowed_wait_outside(classroom: Classroom) -> None:
+    """A 429 with Retry-After, and a place again as soon as a run has ended."""
+    classroom.add("Ada", at_once="2")
+    key = classroom.keys["Ada"]
+    first, _ = (classroom.served.submitted(TEXT, LONG, key) for _ in range(2))
+
+    response = classroom.served.run(TEXT, LONG, key)
+    classroom.served.http.put(f"/{TEXT}/requests/{first}/cancel", headers={"x-api-key": key})
+    classroom.served.finished(TEXT, first, key)
+
+    assert (response.status_code, response.headers["retry-after"]) == (429, "2")
+    assert response.json()["error_type"] == "too_many_requests"
+    assert classroom.served.run(TEXT, LONG, key).status_code == 200
+    row = classroom.row("Ada")
+    assert (row.queued + row.running, row.cancelled, row.reserved) == (2, 1, 2 * PRICE)
+
+
+def test_a_repeated_call_gets_its_first_answer_whatever_the_limits_say_by_now(classroom: Classroom) -> None:
+    """A lost answer is settled by repeating the call, also by an account that is paused or at its limit."""
+    classroom.add("Ada", at_once="1")
+    key = classroom.keys["Ada"]
+    first = classroom.served.run(TEXT, LONG, key, **{"Idempotency-Key": "one"})
+    classroom.act("pause", names=["Ada"])
+
+    again = classroom.served.run(TEXT, LONG, key, **{"Idempotency-Key": "one"})
+
+    assert again.json()["requestId"] == first.json()["requestId"]
+    assert classroom.refusal("Ada", TEXT, LONG)[:2] == (403, "forbidden")
+
+
+def test_a_paused_account_starts_nothing_until_it_is_resumed(classroom: Classroom, dot: str) -> None:
+    """One, a group or all; the accounts of whoever runs the service are in no class."""
+    for name, group in (("Ada", "A"), ("Bo", "A"), ("Cy", "B")):
+        classroom.add(name, group=group)
+    stitch = {"images": [dot]}
+
+    assert classroom.act("pause", group="A") == {"changed": ["Ada", "Bo"]}
+    status, kind, words = classroom.refusal("Ada", STITCH, stitch)
+    assert (status, kind) == (403, "forbidden")
+    assert "paused" in words
+    assert "whoever runs the service" in words
+    assert classroom.served.run(STITCH, stitch, classroom.keys["Cy"]).status_code == 200
+    assert classroom.act("pause", all=True) == {"changed": ["Ada", "Bo", "Cy"]}
+    assert classroom.served.run(STITCH, stitch).status_code == 200
+    assert classroom.act("resume", names=["Ada"]) == {"changed": ["Ada"]}
+    assert classroom.served.run(STITCH, stitch, classroom.keys["Ada"]).status_code == 200
+    assert [classroom.row(name).paused for name in ("Ada", "Bo", "Cy")] == [False, True, True]
+
+
+def test_a_replaced_key_stops_at_once_and_everything_else_stays(classroom: Classroom, dot: str) -> None:
+    """Runs, files and budget belong to the account, not to its key."""
+    classroom.add("Ada", budget=3 * PRICE)
+    leaked = classroom.keys["Ada"]
+    request_id = classroom.served.submitted(STITCH, {"images": [dot]}, leaked)
+    classroom.served.finished(STITCH, request_id, leaked)
+
+    classroom.act("replace", names=["Ada"])
+
+    assert classroom.served.run(STITCH, {"images": [dot]}, leaked).status_code == 401
+    assert classroom.served.get("/account", leaked).status_code == 401
+    assert classroom.served.result(STITCH, request_id, classroom.keys["Ada"]).status_code == 200
+    assert classroom.served.get("/account", classroom.keys["Ada"]).json()["credits_available"] == 2 * PRICE
+
+
+def test_a_call_that_came_before_the_replacement_and_is_stored_after_it_is_refused(classroom: Classroom) -> None:
+    """The key is checked once more in the transaction that reserves the credits."""
+    classroom.add("Ada")
+    service = classroom.served.server.service
+    before = service.accounts.identify(classroom.keys["Ada"])
+    classroom.act("replace", names=["Ada"])
+    after = service.accounts.identify(classroom.keys["Ada"])
+
+    with pytest.raises(Refusal, match="may have been replaced"):
+        service.store.submit(lambda db: service.accounts.admit(db, before, TEXT)).result()
+    service.store.submit(lambda db: service.accounts.admit(db, after, TEXT)).result()
+
+
+def test_adding_an_account_again_changes_only_what_is_given(classroom: Classroom, dot: str) -> None:
+    """Its key, its runs and what it has spent stay."""
+    classroom.add("Ada", budget=3 * PRICE, group="A", at_once="2", hours="08:00-16:00")
+    classroom.served.submitted(STITCH, {"images": [dot]}, classroom.keys["Ada"])
+
+    outcome = classroom.act("add", students=[{"name": "Ada"}], limits={"hours": "none"})
+    limits = classroom.row("Ada").limits
+    classroom.act("add", students=[{"name": "Ada", "budget": 5 * PRICE, "group": "B"}])
+
+    assert outcome == {"keys": [], "changed": ["Ada"]}
+    assert limits == {"at_once": 2}
+    row = classroom.row("Ada")
+    assert (row.budget, row.left, row.group, row.limits) == (5 * PRICE, 4 * PRICE, "B", {"at_once": 2})
+
+
+def test_an_account_can_become_weekly_and_stop_being_so(classroom: Classroom) -> None:
+    """The first week begins with what is left; runs under way are given back to it."""
+    classroom.add("Ada", budget=2 * PRICE)
+    key = classroom.keys["Ada"]
+    request_id = classroom.served.submitted(TEXT, LONG, key)
+
+    classroom.act("add", students=[{"name": "Ada"}], weekly="mon")
+    first = classroom.row("Ada")
+    classroom.served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": key})
+    classroom.served.finished(TEXT, request_id, key)
+    given_back = classroom.row("Ada")
+    classroom.act("add", students=[{"name": "Ada"}], weekly="none")
+    classroom.now += 30 * 24 * 3600
+
+    assert (first.budget, first.left, first.limits) == (2 * PRICE, PRICE, {"weekly": "mon 00:00"})
+    assert given_back.left == 2 * PRICE
+    assert (classroom.row("Ada").left, classroom.row("Ada").limits) == (2 * PRICE, {})
+
+
+def test_a_row_has_runs_errors_and_the_last_result(classroom: Classroom, dot: str) -> None:
+    """What a board needs, from the database and from the queue."""
+    classroom.add("Ada")
+    key = classroom.keys["Ada"]
+    for pictures in ([dot], ["data:image/png;base64,AAAA"]):
+        request_id = classroom.served.submitted(STITCH, {"images": pictures}, key)
+        classroom.served.finished(STITCH, request_id, key)
+    good = classroom.served.submitted(STITCH, {"images": [dot, dot]}, key)
+    classroom.served.finished(STITCH, good, key)
+
+    row = classroom.row("Ada")
+
+    assert (row.completed, row.failed, row.queued, row.running) == (2, 1, 0, 0)
+    assert dict(row.errors) == {"image_load_error": 1}
+    assert row.last_result is not None
+    assert row.last_result.request_id == good
+    assert (row.last_result.endpoint_id, row.last_result.content_type) == (STITCH, "video/mp4")
+    assert classroom.served.http.get(f"/files/{row.last_result.token}/{row.last_result.name}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        ({"action": "pause", "names": ["Adda"]}, "Did you mean 'Ada'"),
+        ({"action": "pause"}, "Say whom"),
+        ({"action": "pause", "group": "Z"}, "no accounts in the group 'Z'"),
+        ({"action": "topup", "names": ["Ada"], "credits": -1}, "not a number of credits"),
+        ({"action": "topup", "names": ["Ada"], "credits": 10**30}, "not a number of credits"),
+        ({"action": "add", "students": [{"name": "New"}]}, "how many credits"),
+        ({"action": "add", "students": [{"name": "Ada"}, {"name": "Ada"}]}, "there twice"),
+        ({"action": "add", "students": [{"name": "a\nb", "budget": 1}]}, "not a name"),
+        ({"action": "add", "students": [{"name": "default", "budget": 1}]}, "of the service itself"),
+        ({"action": "add", "students": [{"name": "Bo", "budget": 1, "key": "test-key"}]}, "same key"),
+        ({"action": "add", "students": [{"name": "Bo", "budget": 1}], "limits": {"days": "never"}}, "not weekdays"),
+        ({"action": "explode"}, "no such action"),
+    ],
+)
+def test_a_wrong_action_is_refused_in_words_and_changes_nothing(
+    shared_class: Classroom, action: dict[str, Any], words: str
+) -> None:
+    """All or nothing: a class is not half added."""
+    before = shared_class.act("report")
+
+    with pytest.raises(ValueError, match=words):
+        shared_class.act(action.pop("action"), **action)
+
+    assert shared_class.act("report") == before
+
+
+@pytest.fixture
+def shared_class(shared: Served) -> Classroom:
+    room = Classroom(lambda **settings: shared)
+    if "Ada" not in {row["name"] for row in room.act("report")["rows"]}:
+        room.add("Ada")
+    return room
+
+
+OLD_SCHEMA = """
+CREATE TABLE accounts (
+    name TEXT PRIMARY KEY, key_hash TEXT NOT NULL UNIQUE, permissions TEXT NOT NULL,
+    granted INTEGER NOT NULL, reserved INTEGER NOT NULL DEFAULT 0, spent INTEGER NOT NULL DEFAULT 0,
+    CHECK (reserved >= 0 AND spent >= 0)
+);
+CREATE TABLE requests (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, account TEXT NOT NULL, endpoint TEXT NOT NULL,
+    input TEXT NOT NULL, credits INTEGER NOT NULL, created REAL NOT NULL, finished REAL,
+    cancelling INTEGER NOT NULL DEFAULT 0, record TEXT
+);
+INSERT INTO accounts VALUES ('Ada', 'h', 'run upload', 530, 53, 106);
+INSERT INTO requests VALUES (1, 'a', 'Ada', 'm', '{}', 53, 1, 2, 0, '{"output": {"video": {"$file": "t"}}, "error": null}');
+INSERT INTO requests VALUES (2, 'b', 'Ada', 'm', '{}', 53, 1, 2, 0, '{"output": null, "error": {"error_type": "engine_error"}}');
+INSERT INTO requests VALUES (3, 'c', 'Ada', 'm', '{}', 53, 1, NULL, 0, NULL);
+"""
+
+
+def test_a_database_of_before_opens_with_its_accounts_unlimited(
+    tmp_path: Path, connect_sqlite: Callable[[Path], Any]
+) -> None:
+    """Columns are only added; what failed before is counted by kind."""
+    with connect_sqlite(tmp_path / "service.sqlite3") as old:
+        old.executescript(OLD_SCHEMA)
+
+    rows: list[ClassRow] = []
+    for _ in range(2):
+        store = Store(tmp_path / "service.sqlite3")
+        rows.append(store.submit(lambda db: read_class(db, MONDAY)[0]).result())
+        store.close()
+
+    assert rows[0] == rows[1]
+    assert (rows[0].budget, rows[0].spent, rows[0].reserved, rows[0].left) == (530, 106, 53, 371)
+    assert (rows[0].completed, rows[0].errors, rows[0].queued) == (1, {"engine_error": 1}, 1)
+    assert (rows[0].paused, rows[0].limits, rows[0].is_open) == (False, {}, True)
+
+
+@pytest.fixture
+def connect_sqlite() -> Callable[[Path], Any]:
+    import contextlib
+    import sqlite3
+
+    return lambda path: contextlib.closing(sqlite3.connect(path))

@@ -1,0 +1,75 @@
+"""The printable sheet: one strip for each student, with everything to begin, and nothing from elsewhere."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+
+from reelbook.service import key_sheet
+from reelbook.service.accounts import READABLE, new_readable_key
+from reelbook.service.class_actions import NewKey
+from reelbook.service.key_sheet import FIRST_RUN, connect_line, render_key_sheet, render_qr_code
+from tests.hostile import TEXTS
+from tests.service.qr_reader import read_qr_code
+
+ADDRESS = "http://192.168.1.20:8600"
+
+
+@pytest.mark.parametrize(
+    "address", ["http://10.0.0.5:8600", ADDRESS, f"https://{'reels.' * 6}example.org", f"https://{'x' * 60}.org"]
+)
+def test_the_code_says_the_first_line(address: str) -> None:
+    """Read back from the strokes of the SVG, for short and long addresses, and for several keys each."""
+    for _ in range(5):
+        line = connect_line(address, new_readable_key())
+        assert read_qr_code(render_qr_code(line)) == line
+
+
+def test_each_student_has_a_strip_with_name_address_key_and_two_lines() -> None:
+    """In the order given, and each with its own key alone."""
+    keys = [NewKey(f"Student {number}", "7 A", new_readable_key()) for number in range(30)]
+
+    page = render_key_sheet(keys, ADDRESS)
+
+    strips = page.split("<section>")[1:]
+    assert len(strips) == 30
+    for key, strip in zip(keys, strips, strict=True):
+        text = html.unescape(re.sub(r"<[^>]+>", "", strip.split("<svg")[0]))
+        assert key.name in text
+        assert "7 A" in text
+        assert f"Address{ADDRESS}Key{key.key}" in text
+        assert connect_line(ADDRESS, key.key) + FIRST_RUN in text
+        assert read_qr_code(strip) == connect_line(ADDRESS, key.key)
+        assert sum(other.key in strip for other in keys) == 1
+
+
+def test_the_page_needs_nothing_from_elsewhere() -> None:
+    """No script, no address but that of the service, and a policy that would stop both."""
+    page = render_key_sheet([NewKey("Ada", "", new_readable_key())], ADDRESS)
+
+    # The name of SVG is no place from which anything is loaded.
+    assert set(re.findall(r"https?://[^\s\"'<&]+", page)) - {"http://www.w3.org/2000/svg"} == {ADDRESS}
+    assert "default-src 'none'" in page
+    assert not re.search(r"<script|\bsrc=|\bhref=|@import|url\(", page)
+
+
+def test_hostile_names_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names come from lists that others write; the codes, which have none in them, are left out for their time."""
+    monkeypatch.setattr(key_sheet, "render_qr_code", lambda text: "")
+
+    page = render_key_sheet([NewKey(text, text, "rb-key") for text in TEXTS], ADDRESS)
+
+    allowed = {"html", "meta", "title", "style", "p", "code", "main", "section", "div", "h2", "small", "dl", "dt", "dd", "ol", "li"}  # fmt: skip
+    assert set(re.findall(r"<([a-zA-Z][a-zA-Z0-9]*)", page)) <= allowed
+
+
+def test_a_readable_key_is_long_and_has_no_two_letters_alike() -> None:
+    """118 bits, in characters of which none is another's double on paper."""
+    key = new_readable_key()
+
+    assert re.fullmatch(rf"rb(-[{READABLE}]{{4}}){{6}}", key)
+    assert len(set(READABLE)) == 31
+    assert not set("01ilo") & set(READABLE)
+    assert len({new_readable_key() for _ in range(1000)}) == 1000

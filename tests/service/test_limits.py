@@ -1,0 +1,191 @@
+"""Limits of an account: what a person types, when a week and a window begin and end, and what is refused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reelbook.service.limits import BadLimit, Limits, Weekly, Window, parse_week
+from reelbook.service.refusals import Refusal
+
+TEXT, STITCH = "svc/text-to-video-13b-distilled", "svc/frames-api/images-to-video"
+
+
+@pytest.fixture(autouse=True)
+def central_europe(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A time zone with summer time, by its rule, so that no database of time zones is needed."""
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def at(text: str) -> float:
+    """A moment of the machine's time zone."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def test_a_week_begins_at_its_weekday_and_hour() -> None:
+    """From that very moment on, and not a second before."""
+    friday = Weekly(530, weekday=4, minute=14 * 60)
+
+    assert friday.last_moment(at("2026-11-27T14:00:00")) == at("2026-11-27T14:00:00")
+    assert friday.last_moment(at("2026-11-27T13:59:59")) == at("2026-11-20T14:00:00")
+    assert friday.next_moment(at("2026-11-27T13:59:59")) == at("2026-11-27T14:00:00")
+    assert friday.next_moment(at("2026-11-27T14:00:00")) == at("2026-12-04T14:00:00")
+
+
+def test_a_week_keeps_its_hour_when_summer_time_ends() -> None:
+    """A week of 169 hours ends at the same time of day."""
+    monday = Weekly(530, weekday=0, minute=8 * 60)
+
+    assert monday.next_moment(at("2026-10-19T08:00:00")) - at("2026-10-19T08:00:00") == 169 * 3600
+
+
+@given(st.integers(0, 2**31), st.integers(0, 6), st.integers(0, 1439))
+def test_every_moment_is_in_exactly_one_week(now: int, weekday: int, minute: int) -> None:
+    """The last beginning is not after it, the next one is, and they are seven days apart."""
+    week = Weekly(1, weekday, minute)
+
+    last, following = week.last_moment(now), week.next_moment(now)
+
+    assert last <= now < following
+    assert abs(following - last - 7 * 24 * 3600) <= 3600
+    assert datetime.fromtimestamp(last).weekday() == weekday or datetime.fromtimestamp(last + 3600).weekday() == weekday
+
+
+@pytest.mark.parametrize(
+    ("options", "is_open", "is_closed"),
+    [
+        ({"from": "2026-11-30"}, "2026-11-30T00:00", "2026-11-29T23:59"),
+        ({"from": "2026-11-30T08:00"}, "2026-11-30T08:00", "2026-11-30T07:59"),
+        ({"until": "2026-12-18"}, "2026-12-18T23:59", "2026-12-19T00:00"),
+        ({"until": "2026-12-18T16:00"}, "2026-12-18T15:59", "2026-12-18T16:00"),
+        ({"days": "mon-wed,sat"}, "2026-11-28T12:00", "2026-11-27T12:00"),
+        ({"days": "sat-mon"}, "2026-11-30T12:00", "2026-12-01T12:00"),
+        ({"hours": "08:00-16:00"}, "2026-11-27T08:00", "2026-11-27T16:00"),
+        ({"hours": "8-24"}, "2026-11-27T23:59", "2026-11-27T07:59"),
+    ],
+)
+def test_a_window_is_open_from_its_first_minute_to_its_last(
+    options: dict[str, str], is_open: str, is_closed: str
+) -> None:
+    """Each of its parts by itself, in the machine's time zone."""
+    window = Limits().changed(options).window
+
+    assert window.is_open(at(is_open))
+    assert not window.is_open(at(is_closed))
+
+
+def test_a_closed_window_names_its_next_opening() -> None:
+    """The first moment at which all its parts allow a run; none once it is over."""
+    window = Limits().changed({"days": "mon,tue", "hours": "08:00-10:00", "until": "2026-12-01T09:00"}).window
+
+    assert window.next_opening(at("2026-11-27T12:00")) == datetime(2026, 11, 30, 8)
+    assert window.next_opening(at("2026-11-30T10:00")) == datetime(2026, 12, 1, 8)
+    assert window.next_opening(at("2026-12-01T08:30")) == datetime(2026, 12, 1, 8, 30)
+    assert window.next_opening(at("2026-12-01T09:00")) is None
+    assert Window(begins=datetime(2027, 1, 1)).next_opening(at("2026-11-27T12:00")) == datetime(2027, 1, 1)
+
+
+@given(st.builds(Window, days=st.just((0, 2)), hours=st.tuples(st.integers(0, 700), st.integers(701, 1440))))
+def test_the_next_opening_is_open_and_nothing_before_it_is(window: Window) -> None:
+    """Tried for each hour of a week."""
+    for hour in range(0, 168, 7):
+        now = at("2026-11-23T00:30") + hour * 3600
+        opening = window.next_opening(now)
+        assert opening is not None
+        assert window.is_open(opening.timestamp())
+        assert opening.timestamp() == now or not window.is_open((opening - timedelta(minutes=1)).timestamp())
+
+
+def test_limits_survive_the_database() -> None:
+    """What is stored is read again; no limits are an empty text, as in databases of before."""
+    typed = {
+        "from": "2026-11-30T08:00",
+        "until": "2026-12-18",
+        "days": "mon-fri",
+        "hours": "8-16",
+        "at_once": "2",
+        "models": TEXT,
+    }
+    limits = Limits(weekly=parse_week("fri 14:00", 530)).changed(typed)
+
+    assert Limits.from_json(limits.to_json()) == limits
+    assert limits.describe() == {
+        "weekly": "fri 14:00",
+        "window": "from Monday, 30 November 2026, 08:00; until Friday, 18 December 2026, 24:00; mon, tue, wed, thu, fri; 08:00-16:00",
+        "at_once": 2,
+        "models": [TEXT],
+    }
+    assert Limits().to_json() == ""
+    assert Limits.from_json("") == Limits()
+
+
+def test_none_takes_a_limit_away_and_others_stay() -> None:
+    """One by one, down to no limits at all."""
+    limits = Limits().changed({"at_once": "2", "days": "mon", "models": "text-to-video"})
+
+    assert limits.changed({"at_once": "none"}) == Limits().changed({"days": "mon", "models": "text-to-video"})
+    assert limits.changed({"at_once": "none", "days": "None", "models": "none"}) == Limits()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("from", "tomorrow", "is not a date"),
+        ("until", "2026-13-01", "is not a date"),
+        ("days", "mo", "are not weekdays"),
+        ("hours", "8", "are not hours"),
+        ("hours", "16:00-08:00", "end before they begin"),
+        ("hours", "08:60-09:00", "is not a time of day"),
+        ("at_once", "0", "is not a number of runs"),
+        ("at_once", "-1", "is not a number of runs"),
+        ("models", "boats", "names no model"),
+        ("models", "to-video", "may mean"),
+    ],
+)
+def test_a_limit_that_cannot_be_read_is_refused_in_words(name: str, text: str, words: str) -> None:
+    """The text is named, and what would be right."""
+    with pytest.raises(BadLimit, match=words):
+        Limits().changed({name: text})
+
+
+def test_a_window_that_ends_before_it_begins_is_refused() -> None:
+    """Nobody could ever run anything."""
+    with pytest.raises(BadLimit, match="ends before it begins"):
+        Limits().changed({"from": "2026-12-01", "until": "2026-11-30"})
+
+
+@pytest.mark.parametrize("text", ["someday", "fri 25:00", "fri 24:00", ""])
+def test_a_week_that_cannot_be_read_is_refused(text: str) -> None:
+    """A weekday, and perhaps a time of day."""
+    with pytest.raises(BadLimit):
+        parse_week(text, 530)
+
+
+def test_refusals_name_who_can_help_and_that_nothing_was_charged() -> None:
+    """Each in the service's own form; one that a little patience cures says how long."""
+    limits = Limits().changed({"hours": "08:00-16:00", "models": TEXT, "at_once": "2"})
+    noon, night = at("2026-11-27T12:00"), at("2026-11-27T20:00")
+
+    limits.check("Ada", TEXT, noon)
+    limits.check_count("Ada", 1)
+    with pytest.raises(Refusal, match="may run svc/text") as model:
+        limits.check("Ada", STITCH, noon)
+    with pytest.raises(Refusal, match="Saturday, 28 November 2026, 08:00") as window:
+        limits.check("Ada", TEXT, night)
+    with pytest.raises(Refusal, match="2 unfinished runs") as busy:
+        limits.check_count("Ada", 2)
+
+    refusals = [model.value, window.value, busy.value]
+    assert [one.status for one in refusals] == [403, 403, 429]
+    assert window.value.facts == {"opens": "2026-11-28T08:00"}
+    assert busy.value.headers == {"Retry-After": "2"}
+    assert all("Nothing was charged" in one.detail and "whoever runs the service" in one.detail for one in refusals)
