@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -49,14 +50,14 @@ class Board:
         token, once = (re.findall(f"name={name} value=([0-9a-f]+)", page)[-1] for name in ("token", "once"))
         return {"token": token, "once": once}
 
-    def change(self, *, client: httpx.Client | None = None, **fields: object) -> httpx.Response:
+    def change(self, **fields: Any) -> httpx.Response:
         """Send the form of the board."""
-        return (client or self.http).post("/class/change", data={**self.fields(), **fields})  # type: ignore[arg-type]
+        return self.http.post("/class/change", data={**self.fields(), **fields})
 
-    def change_as_script(self, **fields: object) -> dict[str, str]:
+    def change_as_script(self, **fields: Any) -> dict[str, str]:
         """The answer to the form as the page's own script sends it."""
-        sent: dict[str, object] = {**self.fields(), **fields}
-        response = self.http.post("/class/change", data=sent, headers={"accept": "application/json"})  # type: ignore[arg-type]
+        sent = {**self.fields(), **fields}
+        response = self.http.post("/class/change", data=sent, headers={"accept": "application/json"})
         return dict(response.json())
 
 

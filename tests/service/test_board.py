@@ -255,7 +255,8 @@ def test_many_boards_read_the_class_once_a_second(board: Board, monkeypatch: pyt
     """Twelve streams cause as many reads as one, and all of them hear of a change."""
     feed = board.server.service.board.feed  # type: ignore[union-attr]
     board.http.get("/class")
-    before, started, heard = feed.reads, time.monotonic(), []
+    before, started = feed.reads, time.monotonic()
+    heard: list[str] = []
 
     def follow() -> None:
         with board.guest() as http:
