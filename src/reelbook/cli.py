@@ -183,8 +183,9 @@ def _announce(options: argparse.Namespace, server: Server, accounts: list[NewAcc
     for account in accounts:
         if account.has_generated_key:
             print(f"  key    {account.key}   (account {account.name}; shown only now)")
-    password = server.service.board and server.service.board.login.make_first_password()
-    if password:
+    # Where nothing is printed none is made: nobody could read it again.
+    board = None if options.quiet else server.service.board
+    if board is not None and (password := board.login.make_first_password()):
         print(f"  board  {password}   (the password of the board at /class; shown only now)")
     if not accounts and not options.quiet:
         print("  The accounts and keys of this data folder are the ones it had before.")

@@ -134,7 +134,7 @@ def render_new_keys(keys: Iterable[NewKey], address: str) -> Markup:
     )
     return Markup(
         "<main><h1>New keys</h1><p>Copy them now: only their hashes are stored, and this page does not come again.</p>"
-        "<table><thead><tr><th scope=col>Student</th><th scope=col>Key</th><th scope=col>First line to type</th></tr></thead>"
+        "<table class=keys><thead><tr><th scope=col>Student</th><th scope=col>Key</th><th scope=col>First line to type</th></tr></thead>"
         "<tbody>{}</tbody></table><p><a href=class>Back to the class</a></p></main>"
     ).format(rows)
 
