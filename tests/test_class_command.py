@@ -55,8 +55,11 @@ def test_thirty_printed_keys_in_two_commands_and_a_clip_in_two_lines(tmp_path: P
         rows = administer(data, {"action": "report"})["rows"]
     finally:
         serving.send_signal(signal.SIGTERM)
+        # Not `communicate`, which leaves out what `readline` has read ahead.
+        printed = serving.stdout.read() if serving.stdout is not None else ""
         serving.communicate(timeout=30)
 
+    assert re.search(r"/class\n(.*\n)*  board  (\w{4}-){3}\w{4} ", printed), "the address of the board and its password"
     assert student.returncode == 0, student.stderr
     assert [row["name"] for row in rows if row["completed"] == 1 and row["spent"] == 53] == [NAMES_IN_ORDER[7]]
     # The keys are on the sheet alone.

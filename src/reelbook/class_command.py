@@ -84,6 +84,8 @@ def add_class_command(commands: _SubParsersAction[argparse.ArgumentParser]) -> N
     report = _action(actions, "report", _report, "spending against budget, runs, and errors by kind")
     report.add_argument("--csv", action="store_true", help="as CSV, for a spreadsheet")
 
+    _action(actions, "board-password", _board_password, "make a new password for the board at /class")
+
 
 def _action(
     actions: Any, name: str, command: Any, words: str, description: str | None = None
@@ -176,6 +178,12 @@ def _report(options: argparse.Namespace) -> int:
         csv.writer(sys.stdout, lineterminator="\n").writerows(report_table(rows))
     else:
         print(printable(format_report(rows)))
+    return 0
+
+
+def _board_password(options: argparse.Namespace) -> int:
+    password = _administer(options, {"action": "board-password"})["password"]
+    print(f"  board  /class   password {password}   (shown only now; whoever was logged in is logged out)")
     return 0
 
 

@@ -143,6 +143,7 @@ def _serve(options: argparse.Namespace) -> int:
 def _settings(options: argparse.Namespace) -> Settings:
     data = options.data or default_data()
     settings = Settings(data=data, spec_only=options.spec_only, hosts=tuple(name.lower() for name in options.name))
+    settings = replace(settings, has_board=not options.spec_only)
     if options.rates:
         settings = replace(settings, rates=Rates.read(options.rates))
     if options.models:
@@ -176,11 +177,17 @@ def _announce(options: argparse.Namespace, server: Server, accounts: list[NewAcc
         )
         for model, lane in server.service.settings.lanes.by_model.items():
             print(f"  {model} is run elsewhere: {server.service.settings.lanes.labels[lane]}")
+        if server.service.board is not None:
+            print(f"  class  {server.base_url}/class")
         if options.spec_only:
             print("  It answers with only what the specification shows.")
     for account in accounts:
         if account.has_generated_key:
             print(f"  key    {account.key}   (account {account.name}; shown only now)")
+    # Where nothing is printed none is made: nobody could read it again.
+    board = None if options.quiet else server.service.board
+    if board is not None and (password := board.login.make_first_password()):
+        print(f"  board  {password}   (the password of the board at /class; shown only now)")
     if not accounts and not options.quiet:
         print("  The accounts and keys of this data folder are the ones it had before.")
     sys.stdout.flush()

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from ..errors import FolderInUse, ReelbookError
 from ..util.replace_file import PRIVATE, replace_file
 from .accounts import Accounts, BadAccounts
+from .board.board_login import renew_password
 from .class_actions import Chosen, NewKey, Student, add, pause, replace_keys, resume, top_up
 from .class_rows import read_class
 from .folder_lock import FolderLock
@@ -87,6 +88,8 @@ def perform(
             return {"changed": resume(db, chosen)}
         case "replace":
             return {"keys": _as_json(replace_keys(db, chosen))}
+        case "board-password":
+            return {"password": renew_password(db)}
         case "report":
             return {"rows": [row.to_json() for row in read_class(db, now, running, with_results=False)]}
     raise BadAccounts("There is no such action.")

@@ -22,9 +22,13 @@ async def class_action(service: Service, http: HTTPRequest) -> Response:
     action, running = await read_json_object(http), service.queue.count_running()
     try:
         work = partial(perform, now=service.settings.clock(), action=action, running=running)
-        return JSONResponse(await service.accounts.change(work))
+        outcome = await service.accounts.change(work)
     except ERRORS as error:
         raise Refusal("validation_error", str(error)) from None
+    if service.board is not None:
+        await service.board.login.reload()
+        service.board.feed.expire()
+    return JSONResponse(outcome)
 
 
 def class_routes() -> list[Row]:

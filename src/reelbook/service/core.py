@@ -25,6 +25,7 @@ from ..util.data_address import is_data_address
 from . import spec_decisions
 from .accounts import Account, Accounts
 from .administration import Administration
+from .board.board import Board
 from .fetch_pictures import SourceError, decode_data_uri
 from .folder_lock import FolderLock
 from .lanes import LOCAL, Lane
@@ -74,6 +75,7 @@ class Service:
             raise
         self.large_input_lock = asyncio.Lock()
         self._cleanup: asyncio.Task[None] | None = None
+        self.board = Board(self.store, self.queue, settings.clock) if settings.has_board else None
         self.administration: Administration | None = None
 
     async def start(self) -> None:

@@ -273,6 +273,10 @@ class Queue:
         """How many requests of each account are in progress."""
         return Counter(request.account for request in self._live.values() if request.status == IN_PROGRESS)
 
+    def unfinished(self) -> list[Request]:
+        """All requests that are queued or in progress."""
+        return list(self._live.values())
+
     def position(self, request: Request) -> int:
         """How many requests are ahead of this one."""
         return self._waiting[request.lane].position(request)

@@ -39,6 +39,8 @@ class Settings:
     """Which engine answers for each model."""
     hosts: tuple[str, ...] = ()
     """Host names beyond localhost that clients may use."""
+    has_board: bool = False
+    """Whether there is a board at /class."""
     clock: Callable[[], float] = time.time
     """The current time; tests replace it."""
 

@@ -1,0 +1,319 @@
+"""The routes of the board: who is let in, what each action does, and what is never in an answer."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+import reelbook
+from reelbook.cli import main
+from reelbook.service.board import board_login
+from reelbook.service.class_rows import read_class
+from tests.board_class import TEXT, Board, running_board, student_key
+from tests.support import Serve, Served
+
+NAMES = [f"Student {number:02}" for number in range(60)]
+INPUT = {"prompt": "a paper boat", "num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "seed": 7}
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Board]:
+    """Sixty students in three groups, with 2,000 runs."""
+    with running_board(tmp_path_factory.mktemp("board"), NAMES, runs=2_000, groups=3) as running:
+        yield running
+
+
+def row(board: Board, name: str) -> dict[str, object]:
+    """The row of a student as the database has it."""
+    rows = board.server.service.store.submit(lambda db: read_class(db, time.time())).result()
+    return next(row.to_json() for row in rows if row.name == name)
+
+
+def submit(board: Board, key: str) -> httpx.Response:
+    """The answer to a student's run."""
+    with board.guest() as http:
+        return http.post("/models/run", json={"endpointId": TEXT, "input": INPUT}, headers={"x-api-key": key})
+
+
+def test_only_whoever_knows_the_password_sees_the_class(board: Board) -> None:
+    """Without a session there is the login, and nothing of the class; after it the cookie is out of reach of scripts."""
+    with board.guest() as http:
+        before, refused = http.get("/class"), http.post("/class/login", data={"password": "guess"})
+        accepted = http.post("/class/login", data={"password": board.password})
+        after = http.get("/class")
+
+    assert "Student 00" not in before.text
+    assert "password" in before.text
+    assert (refused.status_code, refused.headers.get("set-cookie")) == (401, None)
+    assert "not the password" in refused.text
+    assert accepted.headers["location"] == "../class"
+    cookie = accepted.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert "path" not in cookie
+    assert all(name in after.text for name in NAMES)
+
+
+@pytest.mark.parametrize("path", ["stream", "report.csv", "results/run-1980", "media/run-1980"])
+def test_what_is_behind_the_login_answers_nobody_else(board: Board, path: str) -> None:
+    """No cookie, a made-up one, and a student's key are refused alike."""
+    name = next(iter(board.http.cookies))
+    forged = {"cookie": f"{name}=9999999999.00.{'0' * 64}"}
+    with board.guest() as http:
+        answers = [
+            http.get(f"/class/{path}", headers=headers) for headers in ({}, forged, {"x-api-key": student_key(0)})
+        ]
+
+    assert [answer.status_code for answer in answers] == [401] * 3
+    assert len({answer.text for answer in answers}) == 1
+
+
+def test_a_form_from_elsewhere_does_nothing(board: Board) -> None:
+    """A foreign origin, no token, another token, and no cookie: nobody is paused."""
+    good = {**board.fields(), "one": "pause:Student 01"}
+
+    foreign = board.http.post("/class/change", data=good, headers={"origin": "http://evil.example"})
+    opaque = board.http.post("/class/change", data=good, headers={"origin": "null"})
+    without = board.http.post("/class/change", data={**good, "token": ""})
+    other = board.http.post("/class/change", data={**good, "token": "0" * 64})
+    with board.guest() as guest:
+        logged_out = guest.post("/class/change", data=good)
+
+    assert [answer.status_code for answer in (foreign, opaque, without, other, logged_out)] == [403, 403, 403, 403, 401]
+    assert row(board, "Student 01")["paused"] is False
+    own = board.http.post("/class/change", data=good, headers={"origin": board.server.base_url})
+    assert own.status_code == 303, "the control: with all of them it is done"
+    assert row(board, "Student 01")["paused"] is True
+    board.change(one="resume:Student 01")
+
+
+def test_passwords_are_tried_a_few_times_a_minute(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After five wrong ones even the right one has to wait, and then is taken."""
+    monkeypatch.setattr(board_login, "_hash_password", lambda text, salt: text)
+    now = [1_000_000.0]
+    served = serve(has_board=True, clock=lambda: now[0])
+    login = served.server.service.board.login  # type: ignore[union-attr]
+    password = login.make_first_password()
+
+    def attempt(text: str | None) -> int:
+        return served.http.post("/class/login", data={"password": text or ""}).status_code
+
+    wrong = [attempt("x") for _ in range(6)]
+    early = served.http.post("/class/login", data={"password": password or ""})
+    now[0] += board_login.TRIES_SECONDS + 1
+
+    assert wrong == [401] * 5 + [429]
+    assert (early.status_code, early.headers["retry-after"]) == (429, "60")
+    assert attempt(password) == 303
+    assert login.make_first_password() is None
+
+
+def test_a_session_ends_with_its_time_and_with_a_new_password(serve: Serve) -> None:
+    """A restart leaves it as it is; twelve hours, a logout and a new password end it."""
+    now = [1_000_000.0]
+    served = serve(has_board=True, clock=lambda: now[0])
+    login = served.server.service.board.login  # type: ignore[union-attr]
+
+    def is_in() -> bool:
+        return "Log out" in served.http.get("/class").text
+
+    def log_in(password: str | None) -> bool:
+        return served.http.post("/class/login", data={"password": password or ""}).status_code == 303 and is_in()
+
+    first = login.make_first_password()
+    assert log_in(first)
+    now[0] += board_login.SESSION_SECONDS - 1
+    assert is_in()
+    now[0] += 2
+    assert not is_in()
+    assert log_in(first)
+    assert main(["class", "board-password", "--data", str(served.server.service.settings.data)]) == 0
+    assert not is_in()
+    assert not log_in(first)
+
+
+def test_one_some_a_group_or_all_are_paused_and_resumed(board: Board) -> None:
+    """A paused student's next run is refused in words, and nobody else's."""
+    done = board.change_as_script(one="pause:Student 05")["done"]
+    refused = submit(board, student_key(5))
+    board.change(one="resume:Student 05")
+
+    def paused() -> list[str]:
+        query = "SELECT name FROM accounts WHERE paused ORDER BY name"
+        return board.server.service.store.submit(lambda db: [row["name"] for row in db.execute(query)]).result()
+
+    assert done == "1 student paused: no new runs; those under way go on."
+    assert refused.status_code == 403
+    assert "paused" in refused.json()["detail"]
+    assert paused() == []
+    board.change(do="pause", whom="marked", name=["Student 02", "Student 04"])
+    assert paused() == ["Student 02", "Student 04"]
+    board.change(do="resume", whom="all")
+    board.change(do="pause", whom="group:class 2")
+    assert paused() == NAMES[1::3]
+    board.change(do="pause", whom="all")
+    assert paused() == NAMES
+    board.change(do="resume", whom="all")
+    assert paused() == []
+
+
+def test_credits_are_added_once_for_each_form(board: Board) -> None:
+    """A form that a double click sends twice tops up once; without scripts the answer is a page that can be reloaded."""
+    before = row(board, "Student 06")["budget"]
+    form = {**board.fields(), "do": "topup", "whom": "marked", "name": "Student 06", "credits": "100"}
+
+    first, second = (board.http.post("/class/change", data=form) for _ in range(2))
+
+    assert first.status_code == 303
+    assert "100 credits more for 1 student." in board.http.get(first.headers["location"].removeprefix("..")).text
+    assert second.status_code == 422
+    assert "was sent already" in second.text
+    assert row(board, "Student 06")["budget"] == before + 100  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"do": "pause", "whom": "marked"}, "Nobody is marked"),
+        ({"do": "topup", "whom": "all", "credits": "1.5"}, "as a whole number"),
+        ({"do": "topup", "whom": "all", "credits": "0"}, "not a number of credits"),
+        ({"do": "pause", "whom": "group:none"}, "no accounts in the group"),
+        ({"one": "pause:Nobody"}, "no account"),
+        ({"one": "replace:default"}, "belongs to no class"),
+        ({"do": "drop", "whom": "all"}, "no such action"),
+    ],
+)
+def test_a_form_with_a_problem_changes_nothing_and_says_what(board: Board, form: dict[str, str], words: str) -> None:
+    """Both as a page and for the script, in the same words."""
+    page = board.change(**form)
+
+    assert page.status_code == 422
+    assert words in page.text
+    assert "Student 59" in page.text
+    assert words in board.change_as_script(**form)["detail"]
+
+
+def test_a_replaced_key_is_on_one_page_once(board: Board) -> None:
+    """After a question; the old key is refused at once, and the new one is in no later answer."""
+    asked = board.change(do="replace", whom="marked", name="Student 07")
+    assert "Of Student 07." in asked.text
+    assert submit(board, student_key(7)).status_code == 200, "nothing happened yet"
+
+    answer = board.change(do="replace", whom="marked", name="Student 07", sure="yes")
+
+    keys = set(re.findall(r"rb(?:-[0-9a-z]{4}){6}", answer.text))
+    assert len(keys) == 1
+    assert answer.headers["cache-control"] == "no-store"
+    key = keys.pop()
+    assert submit(board, student_key(7)).status_code == 401
+    assert submit(board, key).status_code == 200
+    later = board.http.get("/class").text + board.http.get("/class/report.csv").text
+    assert key not in later
+    assert student_key(7) not in later
+
+
+def test_the_table_opens_in_a_spreadsheet_and_runs_nothing_there(tmp_path: Path) -> None:
+    """One line for each student, in UTF-8, and a name that begins like a formula is text."""
+    with running_board(tmp_path, ["Zoë", "=HYPERLINK(1)", "@x"], runs=40) as board:
+        answer = board.http.get("/class/report.csv")
+
+    lines = answer.content.decode("utf-8-sig").splitlines()
+    assert answer.headers["content-disposition"] == 'attachment; filename="class.csv"'
+    assert [line.partition(",")[0] for line in lines] == ["name", "'=HYPERLINK(1)", "'@x", "Zoë"]
+    assert "error_engine_error" in lines[0]
+
+
+def test_the_page_has_no_file_tokens_and_allows_its_own_script_alone(board: Board) -> None:
+    """The token of a file opens it without a login, so that the board has addresses of its own."""
+    answer = board.http.get("/class")
+
+    tokens = board.server.service.store.submit(
+        lambda db: [r["token"] for r in db.execute("SELECT * FROM files")]
+    ).result()
+    policy = answer.headers["content-security-policy"]
+    nonces = set(re.findall("nonce-([^']+)", policy))
+    assert len(tokens) >= 60
+    assert not any(token in answer.text for token in tokens)
+    assert len(nonces) == 1
+    assert "unsafe" not in policy
+    assert "default-src 'none'" in policy
+    assert set(re.findall(r'nonce="([^"]+)"', answer.text)) == nonces
+    assert re.findall(r"\son\w+=|style=", re.sub(r"(?s)<(script|style).*?</\1>", "", answer.text)) == []
+    media = board.http.get("/class/media/run-1981")
+    assert (media.status_code, media.headers["content-type"]) == (200, "video/mp4")
+    assert board.http.get("/class/results/run-1981").status_code == 200
+    assert board.http.get("/class/media/run-3").status_code == 404, "not the latest result of anybody"
+
+
+def test_many_boards_read_the_class_once_a_second(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve streams cause as many reads as one, and all of them hear of a change."""
+    feed = board.server.service.board.feed  # type: ignore[union-attr]
+    board.http.get("/class")
+    before, started = feed.reads, time.monotonic()
+    heard: list[str] = []
+
+    def follow() -> None:
+        with board.guest() as http:
+            http.cookies = board.http.cookies
+            with http.stream("GET", "/class/stream", params={"since": feed.version}) as events:
+                ready.release()
+                for line in events.iter_lines():
+                    if line.startswith("data: ") and "paused" in line:
+                        heard.append(line)
+                        return
+
+    ready = threading.Semaphore(0)
+    threads = [threading.Thread(target=follow) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        assert ready.acquire(timeout=10)
+    board.change_as_script(one="pause:Student 09")
+    for thread in threads:
+        thread.join(10)
+    took = time.monotonic() - started
+    board.change_as_script(one="resume:Student 09")
+
+    assert len(heard) == 12
+    # One for each second begun, one for the page, and one for the action.
+    assert feed.reads - before <= took + 3
+
+
+def test_the_first_byte_comes_quickly(board: Board) -> None:
+    """With sixty students and 2,000 runs, read anew: 12 ms of processor time, and 50 ms are promised."""
+    feed = board.server.service.board.feed  # type: ignore[union-attr]
+    took = []
+    for _ in range(5):
+        feed.expire()
+        started = time.process_time()
+        assert board.http.get("/class").status_code == 200
+        took.append(time.process_time() - started)
+
+    assert min(took) < 0.05
+
+
+def test_only_a_served_class_has_a_board(shared: Served, shared_spec_only: Served) -> None:
+    """Not the service of a notebook, and not with --spec-only."""
+    assert [served.http.get("/class").status_code for served in (shared, shared_spec_only)] == [404, 404]
+
+
+def test_its_colours_are_those_of_all_displays() -> None:
+    """The ten tokens have the values of display's, light and dark, and the board has no others."""
+    package = Path(reelbook.__file__).parent
+    tokens = (package / "display/assets/tokens.css").read_text(encoding="utf-8")
+    style = (package / "service/board/board.css").read_text(encoding="utf-8")
+
+    light, dark = (
+        dict(re.findall(r"--_(\w+): (#\w+)", tokens[tokens.index(start) :][:500])) for start in (".rb {", "@media")
+    )
+
+    found = {name: (a, b) for name, a, b in re.findall(r"--rb-(\w+): light-dark\((#\w+), (#\w+)\)", style)}
+    assert found == {name: (light[name], dark[name]) for name in light}
+    assert len(found) == 10
+    assert len(re.findall("#[0-9a-f]{3,8};|rgb", style)) == 0
