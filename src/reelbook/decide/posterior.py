@@ -8,7 +8,7 @@ block (only where values repeat in one block) + noise. A judgement of two clips 
 clip is higher, by the logistic function of their difference (a tie is half of each), in Laplace's approximation.
 All variances are the most probable ones under weak priors of `NU` degrees of freedom: each step multiplies a variance by
 the root of what the data say it explains over what it would explain by chance, which raises the marginal likelihood.
-The t-distribution is normal with a variance for each setting, whose expectation each step finds (1 before it is tried).
+The t-distribution is normal with a variance for each setting, which each step estimates (`TAIL` before it is tried).
 The belief is the normal distribution of the true values given these variances; only in `draws` can a setting never tried
 be a lucky one. No step is random, and no order of the observations matters.
 """
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,19 +25,14 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 
-AXES, INTERACTIONS, REST, EXTRA, MIXED, NOISE = 0.5, 0.1, 0.1, 0.3, 0.1, 0.3
-"""What the priors expect of the variances of all main effects, of interactions, of the rest, of blocks or clips, of
-settings × blocks and of the noise, where values have variance 1."""
+MEAN, AXES, INTERACTIONS, REST, EXTRA, MIXED, NOISE = 10.0, 0.5, 0.1, 0.1, 0.3, 0.1, 0.3
+"""What the priors expect of the variances of m, of all main effects together, of interactions, of the rest, of blocks or
+clips, of settings × blocks and of the noise, where values have variance 1."""
 JUDGED = 4.0
 """How much larger those are where judgements are all there is, beside the logistic function's own noise."""
-MEAN = 10.0
-"""The variance of m."""
 NU, TAIL = 1.0, 3.0
 """Degrees of freedom of the variances' priors, and of the rest's distribution."""
-STEPS = 40
-FRESH = (2, 3)
-"""Turns, of so many, that go to a setting never tried."""
-TINY = 1e-9
+STEPS, TINY = 40, 1e-9
 
 
 @dataclass(frozen=True)
@@ -57,15 +52,14 @@ class Belief:
         One in all settings may be lucky: those never tried get, as often as that, what lifts them beyond the others.
         """
         drawn = self.mean + rng.standard_normal((count, len(self.mean))) @ _root(self.covariance).T
-        if self.tried is not None and not self.tried.all():
-            lucky = ~self.tried & (rng.random(drawn.shape) * len(self.mean) < 1)
-            drawn += lucky * np.abs(rng.standard_normal(drawn.shape)) * 2 * np.ptp(self.mean)
-        return np.asarray(drawn)
+        if self.tried is None:
+            return drawn
+        lucky = ~self.tried & (rng.random(drawn.shape) * len(self.mean) < 1)
+        return drawn + lucky * np.abs(rng.standard_normal(drawn.shape)) * 2 * np.ptp(self.mean)
 
     def chances(self, rng: np.random.Generator, draws: int = 4000) -> FloatArray:
         """The chance of each setting to be the best of all."""
-        best = np.argmax(self.draws(rng, draws), axis=1)
-        return np.bincount(best, minlength=len(self.mean)) / draws
+        return np.bincount(self.draws(rng, draws).argmax(axis=1), minlength=len(self.mean)) / draws
 
     def best(self, allowed: ArrayLike | None = None) -> int:
         """The setting with the highest mean, of those that are allowed."""
@@ -102,32 +96,30 @@ def learn_pairs(
     better, 0 where it was worse, 0.5 for a tie), and the numbers of the two clips, which several judgements may share.
     """
     shares, sides = np.asarray(share, float), np.array([left, right], int)
-    clips = sides[:, :0] if clip_left is None or clip_right is None else np.array([clip_left, clip_right], int)
-    order = np.lexsort((shares, *clips, *sides) if clips.size else (shares, *sides))
+    # Clips that nobody numbered are each another one, which the logistic function's own noise has in it.
+    clips = np.array([clip_left, clip_right], int) if clip_left is not None else 0 * sides
+    order = np.lexsort((shares, *clips, *sides))
     order = order[np.isfinite(shares[order])]
-    belief = _learn(np.asarray(levels), _Pairs(sides[:, order], shares[order], clips[:, order] if clips.size else clips))
+    belief = _learn(np.asarray(levels), _Pairs(sides[:, order], shares[order], clips[:, order]))
     covariance = belief.covariance - belief.covariance.mean(axis=0)
     covariance -= covariance.mean(axis=1)[:, None]
     return Belief(belief.mean - belief.mean.mean(), covariance, belief.noise, belief.tried)
 
 
 class _Values:
-    """Values of settings, as the means of those of one setting and one block."""
+    """Values of settings, as the means of those of one setting and one block, and which effects are in each mean."""
 
-    size = 1.0
+    size, varies_by_extra = 1.0, False
 
     def __init__(self, setting: IntArray, value: FloatArray, block: IntArray) -> None:
-        self.rows, setting = np.unique(setting, return_inverse=True)
         blocks, block = np.unique(block, return_inverse=True)
-        cells, place = np.unique(setting * len(blocks) + block, return_inverse=True)
-        self.more = len(blocks) if len(blocks) > 1 else 0
-        self.design = np.zeros((len(cells), len(self.rows) + self.more))
-        """Which effects are in a mean: that of its setting, and that of its block."""
-        self.design[place, setting] = 1
-        if self.more:
-            self.design[place, len(self.rows) + block] = 1
-        self.times = np.bincount(place, minlength=len(cells)).astype(float)
-        self.mean = np.bincount(place, value, len(cells)) / self.times
+        span = max(len(blocks), 1)
+        cells, place = np.unique(setting * span + block, return_inverse=True)
+        self.rows, setting = np.unique(cells // span, return_inverse=True)
+        self.more = span if span > 1 else 0
+        self.design = np.hstack([np.eye(len(self.rows))[setting], np.eye(span, self.more)[cells % span]])
+        self.times = np.bincount(place).astype(float)
+        self.mean = np.bincount(place, value) / self.times
         self.within, self.again = float(((value - self.mean[place]) ** 2).sum()), len(value) - len(cells)
         self.noise, self.mixed = NOISE, MIXED if self.more and self.again else 0.0
 
@@ -137,34 +129,29 @@ class _Values:
         products, sums = (self.design.T * weight) @ self.design, self.design.T @ (weight * self.mean)
         inner = np.linalg.solve(np.eye(len(prior)) + products @ prior, products)
         pull = sums - inner @ (prior @ sums)
-        known = prior - prior @ inner @ prior
         miss = weight * (self.mean - self.design @ (prior @ pull))
-        chance = weight - weight**2 * ((self.design @ known) * self.design).sum(axis=1)
+        chance = weight - weight**2 * ((self.design @ (prior - prior @ inner @ prior)) * self.design).sum(axis=1)
         if self.mixed:
-            self.mixed = _stepped(self.mixed, float(miss @ miss), float(chance.sum()), MIXED)
-        explained = float((miss**2 / self.times).sum()) + self.within / self.noise**2
-        by_chance = float((chance / self.times).sum()) + self.again / self.noise
-        self.noise = _stepped(self.noise, explained, by_chance, NOISE)
+            self.mixed = float(_stepped(self.mixed, miss @ miss, chance.sum(), MIXED))
+        explained = miss**2 @ (1 / self.times) + self.within / self.noise**2
+        by_chance = chance @ (1 / self.times) + self.again / self.noise
+        self.noise = float(_stepped(self.noise, explained, by_chance, NOISE))
         return pull, inner
-
-    def spread(self, extra: float) -> float:
-        """The variance of one value of one setting."""
-        return self.noise + self.mixed
 
 
 class _Pairs:
     """Judgements of pairs of clips."""
 
-    size = JUDGED
+    size, varies_by_extra = JUDGED, True
+    noise, mixed = float(np.pi**2 / 6), 0.0  # Half of the logistic function's variance: each clip's part.
 
     def __init__(self, sides: IntArray, shares: FloatArray, clips: IntArray) -> None:
-        self.rows, place = np.unique(sides, return_inverse=True)
+        self.rows, setting = np.unique(sides, return_inverse=True)
         those, clip = np.unique(clips, return_inverse=True)
         self.more, self.shares = len(those), shares
-        self.design = np.zeros((len(shares), len(self.rows) + self.more))
+        effects = [np.eye(len(self.rows))[setting.reshape(sides.shape)], np.eye(self.more)[clip.reshape(clips.shape)]]
+        self.design = np.hstack([each[0] - each[1] for each in effects])
         self.pull = np.zeros(self.design.shape[1])
-        for numbers in (place, len(self.rows) + clip)[: 1 + (self.more > 0)]:
-            np.add.at(self.design, (np.arange(len(shares))[:, None], numbers.reshape(sides.shape).T), [1.0, -1.0])
 
     def solve(self, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The same after one more of Newton's steps to the most probable effects."""
@@ -177,69 +164,55 @@ class _Pairs:
         self.pull = self.pull + step * min(1.0, 4.0 / (np.abs(through @ step).max(initial=0.0) + TINY))
         return self.pull, inner
 
-    def spread(self, extra: float) -> float:
-        """The variance of one clip of one setting, with the share of the logistic function's that is its own."""
-        return float(np.pi**2 / 6) + extra
-
 
 def _learn(levels: IntArray, evidence: _Values | _Pairs) -> Belief:
     """The belief under the most probable variances."""
-    rows, seen, size = evidence.rows, len(evidence.rows), evidence.size
     kernels, expected = _kernels(levels)
-    inside, expected = kernels[:, rows[:, None], rows], size * expected
-    variances, rest, extra = expected, size * REST, size * EXTRA
-    own = np.ones(seen)
-    """Of the rest's variance at each setting seen, in units of `rest`."""
-    prior = np.zeros((seen + evidence.more,) * 2)
-    for step in range(STEPS):
-        prior[:seen, :seen] = MEAN * size + np.tensordot(variances, inside, 1) + np.diag(rest * own)
-        np.fill_diagonal(prior[seen:, seen:], extra)
-        pull, inner = evidence.solve(prior)
-        if step == STEPS - 1:
-            break
-        square, chance = pull**2, np.diag(inner)
-        explained, by_chance = (inside @ pull[:seen]) @ pull[:seen], (inside * inner[:seen, :seen]).sum(axis=(1, 2))
-        variances = _stepped(variances, explained, by_chance, expected)
-        second = own + rest * own**2 * (square - chance)[:seen]
-        rest = _stepped(rest, own @ square[:seen], own @ chance[:seen], size * REST)
+    rows, seen = evidence.rows, len(evidence.rows)
+    parts = np.zeros((len(expected), *[seen + evidence.more] * 2))
+    parts[:-1, :seen, :seen] = kernels[:, rows[:, None], rows]
+    np.fill_diagonal(parts[-1, seen:, seen:], 1.0)
+    expected = evidence.size * expected
+    variances, own = expected, np.ones(seen)
+    for _ in range(STEPS):
+        pull, inner = evidence.solve(np.tensordot(variances, parts, 1))
+        second = own + variances[-2] * own**2 * (pull**2 - np.diag(inner))[:seen]
+        variances = _stepped(variances, (parts @ pull) @ pull, (parts * inner).sum(axis=(1, 2)), expected)
         own = (TAIL + second) / (TAIL + 1)
-        if evidence.more:
-            extra = _stepped(extra, square[seen:].sum(), chance[seen:].sum(), size * EXTRA)
-    alone = np.full(len(levels), TAIL / (TAIL - 2))
-    alone[rows] = own
-    whole = MEAN * size + np.tensordot(variances, kernels, 1) + np.diag(rest * alone)
+        np.fill_diagonal(parts[-2, :seen, :seen], own)
+    pull, inner = evidence.solve(np.tensordot(variances, parts, 1))
+    tried = np.isin(np.arange(len(levels)), rows)
+    kernels[-1] *= TAIL / (TAIL - 2)
+    kernels[-1, rows, rows] = own
+    whole = np.tensordot(variances[:-1], kernels, 1)
     near = whole[:, rows]
     covariance = whole - near @ inner[:seen, :seen] @ near.T
-    tried = np.isin(np.arange(len(levels)), rows)
-    noise = float(np.sqrt(evidence.spread(extra)))
-    return Belief(near @ pull[:seen], (covariance + covariance.T) / 2, noise, tried)
+    spread = evidence.noise + evidence.mixed + evidence.varies_by_extra * variances[-1]
+    return Belief(near @ pull[:seen], (covariance + covariance.T) / 2, float(np.sqrt(spread)), tried)
 
 
-def _stepped(variance, explained, by_chance, expected):  # type: ignore[no-untyped-def]
+def _kernels(levels: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The covariances of settings by m, each axis, all pairs of axes and the rest; and what variances they may have."""
+    columns = [column for column in levels.T if len(set(column)) > 1]
+    count, settings = len(columns), len(levels)
+    same = np.array([column[:, None] == column for column in columns], float).reshape(count, settings, settings)
+    total = same.sum(axis=0)
+    both = total * (total - 1) / max(count * (count - 1), 1)
+    expected = [MEAN, *[AXES / max(count, 1)] * count, INTERACTIONS, REST, EXTRA]
+    return np.array([np.ones_like(total), *same, both, np.eye(settings)]), np.array(expected)
+
+
+def _stepped(variance: Any, explained: Any, by_chance: Any, expected: Any) -> Any:  # Numbers, or an array of each.
     """A variance nearer to the most probable one, given what the data say it explains and what it would by chance."""
     return variance * np.sqrt((explained + NU * expected / variance**2) / (by_chance + NU / variance))
 
 
-def _kernels(levels: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Which settings share a level of each axis, and what share of all pairs of axes; and what variance they may have."""
-    columns = [column for column in levels.T if len(set(column)) > 1]
-    count, settings = len(columns), len(levels)
-    same = np.array([column[:, None] == column for column in columns], float).reshape(count, settings, settings)
-    expected = np.full(count, AXES / max(count, 1))
-    if count < 2:
-        return same, expected
-    total = same.sum(axis=0)
-    both = total * (total - 1) / (count * (count - 1))
-    return np.concatenate([same, both[None]]), np.append(expected, INTERACTIONS)
-
-
 def _standardized(value: FloatArray) -> tuple[FloatArray, float, float]:
     """Values with mean 0 and variance 1; their mean and deviation."""
-    if not len(value):
-        return value, 0.0, 1.0
-    size, centre, scale = float(np.abs(value).max()) or 1.0, float(value.mean()), float(value.std())
+    size, scale = float(np.abs(value).max(initial=0.0)) or 1.0, float(value.std()) if len(value) > 1 else 0.0
     if scale < TINY * size:
-        scale = size if len(value) == 1 else size / 1000
+        scale = size / 1000 if len(value) > 1 else size
+    centre = float(value.sum()) / max(len(value), 1)
     return (value - centre) / scale, centre, scale
 
 
@@ -250,18 +223,14 @@ def _root(covariance: FloatArray) -> FloatArray:
 
 
 def choose(
-    belief: Belief,
-    rng: np.random.Generator,
-    count: int,
-    *,
-    spent: ArrayLike | None = None,
-    open_: ArrayLike | None = None,
-) -> list[int]:
+    belief: Belief, rng: np.random.Generator, count: int,
+    *, spent: ArrayLike | None = None, open_: ArrayLike | None = None,
+) -> list[int]:  # fmt: skip
     """The settings to try next, some perhaps more than once, as if all of them ran at once.
 
-    Before there is any value: those that say most about all. Then each time the best of a draw from the belief; most turns
-    are for settings never tried while there are any, so that no lucky one is missed. `open_` says which can be tried at
-    all, `spent` how often each has been; without it, no turn is for those never tried.
+    Before there is any value: those that say most about all. Then the best of a draw from the belief, in every second turn
+    among those never tried while there are any, so that no lucky one is missed. `open_` says which can be tried at all,
+    `spent` how often each has been; without it, no turn is for those never tried.
     """
     covariance, chosen = belief.covariance.copy(), list[int]()
     times = np.ones(len(covariance)) if spent is None else np.array(spent, float)
@@ -273,7 +242,7 @@ def choose(
         else:
             values = belief.mean + _root(covariance) @ rng.standard_normal(len(times))
         fresh = allowed & (times == 0)
-        one = int(np.argmax(np.where(fresh if fresh.any() and turn % FRESH[1] < FRESH[0] else allowed, values, -np.inf)))
+        one = int(np.argmax(np.where(fresh if turn % 2 and fresh.any() else allowed, values, -np.inf)))
         chosen.append(one)
         times[one] += 1
         column = covariance[:, one]
