@@ -29,8 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reelbook.decide.evidence import FloatArray
-from reelbook.decide.posterior import Belief, choose, learn_pairs, learn_values
+from reelbook.decide.posterior import Belief, FloatArray, choose, learn_pairs, learn_values
 from reelbook.media.measuring.measures import measure_file
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.service.engines.protocol import EngineTask

@@ -1,34 +1,38 @@
 """What is known of each setting's true value, from noisy values or from judgements of pairs.
 
-A setting is one level on each axis. Its true value is m + Σ a(axis, level) + Σ b(two axes, their levels) + c(setting),
-each effect normal with mean 0: the main effects of an axis have a variance of their own, the interaction of two axes
-one in proportion to the geometric mean of the two, what is left one that is never 0, so that a single lucky setting
-can be found. A value of a setting adds an effect of its block (the prompt, the same for all settings), one of this
-setting with this block, and noise: value = true + block + setting × block + noise. The ratios of all variances to the
-noise are unknown with wide log-normal priors, the noise itself with an inverse-gamma one; draws from the priors, then
-from normal distributions fitted to what explained the data best, are weighted by their marginal likelihood, and the
-belief is the normal distribution with the mean and covariance of that mixture. Values beyond the outer fences (three
-times the quartiles' distance) count as those. A judgement of two clips says which true value + clip effect is higher, as
-the logistic function of their difference (a tie is half of each), by Laplace's approximation. No order matters.
+A setting is one level on each axis. Its true value is m + Σ a(axis, level) + Σ b(two axes, their levels) + c(setting).
+The effects a are normal with mean 0 and a variance of their own for each axis; all b share one variance; the rest c has
+Student's t-distribution, so that most settings are what their levels promise and a single lucky one can be far from it.
+A value is true value + effect of its block (the prompt, the same for all settings) + effect of this setting with this
+block (only where values repeat in one block) + noise. A judgement of two clips says which true value + effect of the
+clip is higher, by the logistic function of their difference (a tie is half of each), in Laplace's approximation.
+All variances are the most probable ones under weak priors of `NU` degrees of freedom: each step multiplies a variance by
+the root of what the data say it explains over what it would explain by chance, which raises the marginal likelihood.
+The t-distribution is normal with a variance for each setting, which each step estimates (`TAIL` before it is tried).
+The belief is the normal distribution of the true values given these variances; only in `draws` can a setting never tried
+be a lucky one. No step is random, and no order of the observations matters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from .evidence import PRIORS, TINY, FloatArray, IntArray, Pairs, Ratios, Values, standardized
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
 
-LEAST_LEFT = 0.02
-"""The least ratio of what is left to the main effects."""
-ROUNDS, DRAWS, BEST, NEAR = 4, 24, 8, 0.3
-"""Of ratios: first from the prior, then near those that explained the data best."""
-NODES = np.array([NormalDist().inv_cdf((place + 0.5) / 16) for place in range(16)])
-"""Of a standard normal distribution, each as probable."""
+MEAN, AXES, INTERACTIONS, REST, EXTRA, MIXED, NOISE = 10.0, 0.5, 0.1, 0.1, 0.3, 0.1, 0.3
+"""What the priors expect of the variances of m, of all main effects together, of interactions, of the rest, of blocks or
+clips, of settings × blocks and of the noise, where values have variance 1."""
+JUDGED = 4.0
+"""How much larger those are where judgements are all there is, beside the logistic function's own noise."""
+NU, TAIL = 1.0, 3.0
+"""Degrees of freedom of the variances' priors, and of the rest's distribution."""
+STEPS, TINY = 40, 1e-9
 
 
 @dataclass(frozen=True)
@@ -39,15 +43,23 @@ class Belief:
     covariance: FloatArray
     noise: float
     """The standard deviation of one value of one setting, repeated over seeds and blocks."""
+    tried: NDArray[np.bool_] | None = None
+    """The settings with an observation; None: all."""
 
     def draws(self, rng: np.random.Generator, count: int) -> FloatArray:
-        """True values of every setting that may be so, one row for each draw."""
-        return self.mean + rng.standard_normal((count, len(self.mean))) @ _root(self.covariance).T
+        """True values of every setting that may be so, one row for each draw.
+
+        One in all settings may be lucky: those never tried get, as often as that, what lifts them beyond the others.
+        """
+        drawn = self.mean + rng.standard_normal((count, len(self.mean))) @ _root(self.covariance).T
+        if self.tried is None:
+            return drawn
+        lucky = ~self.tried & (rng.random(drawn.shape) * len(self.mean) < 1)
+        return drawn + lucky * np.abs(rng.standard_normal(drawn.shape)) * 2 * np.ptp(self.mean)
 
     def chances(self, rng: np.random.Generator, draws: int = 4000) -> FloatArray:
         """The chance of each setting to be the best of all."""
-        best = np.argmax(self.draws(rng, draws), axis=1)
-        return np.bincount(best, minlength=len(self.mean)) / draws
+        return np.bincount(self.draws(rng, draws).argmax(axis=1), minlength=len(self.mean)) / draws
 
     def best(self, allowed: ArrayLike | None = None) -> int:
         """The setting with the highest mean, of those that are allowed."""
@@ -69,9 +81,9 @@ def learn_values(levels: ArrayLike, setting: ArrayLike, value: ArrayLike, block:
     blocks = np.zeros(len(values), int) if block is None else np.asarray(block, int)
     good = np.flatnonzero(np.isfinite(values))
     good = good[np.lexsort((values[good], blocks[good], settings[good]))]
-    standard, centre, scale = standardized(values[good])
-    belief = _mixture(_Axes(np.asarray(levels)), Values(settings[good], standard, blocks[good]), 1.0)
-    return Belief(centre + scale * belief.mean, scale**2 * belief.covariance, scale * belief.noise)
+    standard, centre, scale = _standardized(values[good])
+    belief = _learn(np.asarray(levels), _Values(settings[good], standard, blocks[good]))
+    return Belief(centre + scale * belief.mean, scale**2 * belief.covariance, scale * belief.noise, belief.tried)
 
 
 def learn_pairs(
@@ -84,100 +96,124 @@ def learn_pairs(
     better, 0 where it was worse, 0.5 for a tie), and the numbers of the two clips, which several judgements may share.
     """
     shares, sides = np.asarray(share, float), np.array([left, right], int)
-    clips = sides[:, :0] if clip_left is None or clip_right is None else np.array([clip_left, clip_right], int)
-    order = np.lexsort((shares, *clips, *sides) if clips.size else (shares, *sides))
+    # Clips that nobody numbered are each another one, which the logistic function's own noise has in it.
+    clips = np.array([clip_left, clip_right], int) if clip_left is not None else 0 * sides
+    order = np.lexsort((shares, *clips, *sides))
     order = order[np.isfinite(shares[order])]
-    pairs = Pairs(sides[:, order], shares[order], clips[:, order] if clips.size else clips)
-    # Nobody knows the scale of a judge's values: that it may be larger or smaller is no reason to doubt who is first.
-    belief = _mixture(_Axes(np.asarray(levels)), pairs, 0.0)
+    belief = _learn(np.asarray(levels), _Pairs(sides[:, order], shares[order], clips[:, order]))
     covariance = belief.covariance - belief.covariance.mean(axis=0)
     covariance -= covariance.mean(axis=1)[:, None]
-    return Belief(belief.mean - belief.mean.mean(), covariance, belief.noise)
+    return Belief(belief.mean - belief.mean.mean(), covariance, belief.noise, belief.tried)
 
 
-class _Axes:
-    """Which settings share levels, and the covariance of their true values that follows."""
+class _Values:
+    """Values of settings, as the means of those of one setting and one block, and which effects are in each mean."""
 
-    def __init__(self, levels: IntArray) -> None:
-        columns = [column for column in levels.T if len(set(column)) > 1]
-        self.settings, self.count = len(levels), len(columns)
-        self.same = np.array([column[:, None] == column for column in columns], float)
-        self.same = self.same.reshape(self.count, self.settings, self.settings)
+    size, varies_by_extra = 1.0, False
 
-    def covariance(self, ratio: Ratios, rows: IntArray, columns: IntArray) -> FloatArray:
-        """Between the true values of some settings and others, in units of the noise's variance."""
-        main, same = ratio["axes"], self.same[:, rows[:, None], columns]
-        pairs, left = ratio["pairs"] * (self.count > 1), LEAST_LEFT + ratio["left"]
-        alone = np.tensordot(main, same, 1)
-        whole = alone + left * (rows[:, None] == columns)
-        if pairs:
-            roots = np.sqrt(main)
-            whole += pairs / (roots.sum() ** 2 - 1) * (np.tensordot(roots, same, 1) ** 2 - alone)
-        return np.asarray(ratio["total"] / (min(self.count, 1) + pairs + left) * whole + 10 * ratio["total"] + 1)
+    def __init__(self, setting: IntArray, value: FloatArray, block: IntArray) -> None:
+        blocks, block = np.unique(block, return_inverse=True)
+        span = max(len(blocks), 1)
+        cells, place = np.unique(setting * span + block, return_inverse=True)
+        self.rows, setting = np.unique(cells // span, return_inverse=True)
+        self.more = span if span > 1 else 0
+        self.design = np.hstack([np.eye(len(self.rows))[setting], np.eye(span, self.more)[cells % span]])
+        self.times = np.bincount(place).astype(float)
+        self.mean = np.bincount(place, value) / self.times
+        self.within, self.again = float(((value - self.mean[place]) ** 2).sum()), len(value) - len(cells)
+        self.noise, self.mixed = NOISE, MIXED if self.more and self.again else 0.0
 
-
-def _mixture(axes: _Axes, evidence: Values | Pairs, between: float) -> Belief:
-    """The mixture of what follows from each set of variances; `between` is the weight of how much those differ."""
-    everything, seen = np.arange(axes.settings), len(evidence.rows)
-    middles, spreads = np.array(list(evidence.priors.values())).T
-
-    def ratios(point: FloatArray) -> Ratios:
-        found = dict(zip(PRIORS, np.exp(middles + spreads * point[: len(PRIORS)]), strict=True))
-        main = np.exp(point[len(PRIORS) :])
-        return {**found, "axes": main / (main.sum() or 1.0)}
-
-    def prior(ratio: Ratios) -> FloatArray:
-        whole = np.diag(np.full(seen + evidence.more, ratio["block"]))
-        whole[:seen, :seen] = axes.covariance(ratio, evidence.rows, evidence.rows)
-        return whole
-
-    def likelihood(point: FloatArray) -> float:
-        return evidence.solve(prior(ratios(point)), ratios(point))[0]
-
-    mean, covariance, noise = np.zeros(axes.settings), np.zeros((axes.settings,) * 2), 0.0
-    draws = DRAWS if seen + evidence.more <= 100 else DRAWS // 2
-    for point, weight in zip(*_weigh(likelihood, len(PRIORS) + axes.count, draws), strict=True):
-        ratio = ratios(point)
-        whole = prior(ratio)
-        _, pull, products, variance, spread = evidence.solve(whole, ratio)
-        near = axes.covariance(ratio, everything, evidence.rows)
-        inner = np.linalg.solve(np.eye(len(whole)) + products @ whole, products)[:seen, :seen]
-        one = near @ pull[:seen]
-        rest = axes.covariance(ratio, everything, everything) - near @ inner @ near.T
-        mean, noise = mean + weight * one, noise + weight * spread
-        covariance += weight * (variance * (rest + rest.T) / 2 + between * np.outer(one, one))
-    return Belief(mean, covariance - between * np.outer(mean, mean), float(np.sqrt(noise)))
+    def solve(self, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Z'V⁻¹y and Z'V⁻¹Z, where Z is the design and V the covariance of the means y; a step of the noise's variance."""
+        weight = 1 / (self.mixed + self.noise / self.times)
+        products, sums = (self.design.T * weight) @ self.design, self.design.T @ (weight * self.mean)
+        inner = np.linalg.solve(np.eye(len(prior)) + products @ prior, products)
+        pull = sums - inner @ (prior @ sums)
+        miss = weight * (self.mean - self.design @ (prior @ pull))
+        chance = weight - weight**2 * ((self.design @ (prior - prior @ inner @ prior)) * self.design).sum(axis=1)
+        if self.mixed:
+            self.mixed = float(_stepped(self.mixed, miss @ miss, chance.sum(), MIXED))
+        explained = miss**2 @ (1 / self.times) + self.within / self.noise**2
+        by_chance = chance @ (1 / self.times) + self.again / self.noise
+        self.noise = float(_stepped(self.noise, explained, by_chance, NOISE))
+        return pull, inner
 
 
-def _weigh(likelihood: Callable[[FloatArray], float], size: int, draws: int) -> tuple[FloatArray, FloatArray]:
-    """Points of a standard normal prior with their weights afterwards, by importance sampling in a few rounds."""
-    rng = np.random.default_rng(size)
-    fits = [(np.zeros(size), np.eye(size))]
-    points, values = np.zeros((0, size)), np.zeros(0)
-    for _ in range(ROUNDS):
-        middle, root = fits[-1]
-        fresh = middle + rng.standard_normal((draws, size)) @ root.T
-        points = np.concatenate([points, fresh])
-        values = np.concatenate([values, [likelihood(point) for point in fresh]])
-        proposed = np.logaddexp.reduce([_log_normal(points, *fit) for fit in fits], axis=0) - np.log(len(fits))
-        logarithms = values + _log_normal(points, *fits[0]) - proposed
-        logarithms -= logarithms.max()
-        for power in (1.0, 0.5, 0.25, 0.125, 0.06):
-            weights = np.exp(power * logarithms) / np.exp(power * logarithms).sum()
-            if 1 / (weights**2).sum() > size:
-                break
-        middle = weights @ points
-        spread = (points - middle).T @ ((points - middle) * weights[:, None]) + NEAR * np.eye(size)
-        fits.append((middle, np.linalg.cholesky(spread)))
-    best = np.argsort(-logarithms, kind="stable")[:BEST]
-    weights = np.exp(logarithms[best])
-    return points[best], weights / weights.sum()
+class _Pairs:
+    """Judgements of pairs of clips."""
+
+    size, varies_by_extra = JUDGED, True
+    noise, mixed = float(np.pi**2 / 6), 0.0  # Half of the logistic function's variance: each clip's part.
+
+    def __init__(self, sides: IntArray, shares: FloatArray, clips: IntArray) -> None:
+        self.rows, setting = np.unique(sides, return_inverse=True)
+        those, clip = np.unique(clips, return_inverse=True)
+        self.more, self.shares = len(those), shares
+        effects = [np.eye(len(self.rows))[setting.reshape(sides.shape)], np.eye(self.more)[clip.reshape(clips.shape)]]
+        self.design = np.hstack([each[0] - each[1] for each in effects])
+        self.pull = np.zeros(self.design.shape[1])
+
+    def solve(self, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The same after one more of Newton's steps to the most probable effects."""
+        through = self.design @ prior
+        chance = 1 / (1 + np.exp(-np.clip(through @ self.pull, -40, 40)))
+        products = (self.design * (chance * (1 - chance))[:, None]).T @ self.design
+        inner = np.linalg.solve(np.eye(len(prior)) + products @ prior, products)
+        sums = products @ (prior @ self.pull) + self.design.T @ (self.shares - chance)
+        step = sums - inner @ (prior @ sums) - self.pull
+        self.pull = self.pull + step * min(1.0, 4.0 / (np.abs(through @ step).max(initial=0.0) + TINY))
+        return self.pull, inner
 
 
-def _log_normal(points: FloatArray, middle: FloatArray, root: FloatArray) -> FloatArray:
-    """The logarithm of a normal density, a constant left out."""
-    steps = np.linalg.solve(root, (points - middle).T)
-    return np.asarray(-(steps**2).sum(axis=0) / 2 - np.log(np.diag(root)).sum())
+def _learn(levels: IntArray, evidence: _Values | _Pairs) -> Belief:
+    """The belief under the most probable variances."""
+    kernels, expected = _kernels(levels)
+    rows, seen = evidence.rows, len(evidence.rows)
+    parts = np.zeros((len(expected), *[seen + evidence.more] * 2))
+    parts[:-1, :seen, :seen] = kernels[:, rows[:, None], rows]
+    np.fill_diagonal(parts[-1, seen:, seen:], 1.0)
+    expected = evidence.size * expected
+    variances, own = expected, np.ones(seen)
+    for _ in range(STEPS):
+        pull, inner = evidence.solve(np.tensordot(variances, parts, 1))
+        second = own + variances[-2] * own**2 * (pull**2 - np.diag(inner))[:seen]
+        variances = _stepped(variances, (parts @ pull) @ pull, (parts * inner).sum(axis=(1, 2)), expected)
+        own = (TAIL + second) / (TAIL + 1)
+        np.fill_diagonal(parts[-2, :seen, :seen], own)
+    pull, inner = evidence.solve(np.tensordot(variances, parts, 1))
+    tried = np.isin(np.arange(len(levels)), rows)
+    kernels[-1] *= TAIL / (TAIL - 2)
+    kernels[-1, rows, rows] = own
+    whole = np.tensordot(variances[:-1], kernels, 1)
+    near = whole[:, rows]
+    covariance = whole - near @ inner[:seen, :seen] @ near.T
+    spread = evidence.noise + evidence.mixed + evidence.varies_by_extra * variances[-1]
+    return Belief(near @ pull[:seen], (covariance + covariance.T) / 2, float(np.sqrt(spread)), tried)
+
+
+def _kernels(levels: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The covariances of settings by m, each axis, all pairs of axes and the rest; and what variances they may have."""
+    columns = [column for column in levels.T if len(set(column)) > 1]
+    count, settings = len(columns), len(levels)
+    same = np.array([column[:, None] == column for column in columns], float).reshape(count, settings, settings)
+    total = same.sum(axis=0)
+    both = total * (total - 1) / max(count * (count - 1), 1)
+    expected = [MEAN, *[AXES / max(count, 1)] * count, INTERACTIONS, REST, EXTRA]
+    return np.array([np.ones_like(total), *same, both, np.eye(settings)]), np.array(expected)
+
+
+def _stepped(variance: Any, explained: Any, by_chance: Any, expected: Any) -> Any:  # Numbers, or an array of each.
+    """A variance nearer to the most probable one, given what the data say it explains and what it would by chance."""
+    return variance * np.sqrt((explained + NU * expected / variance**2) / (by_chance + NU / variance))
+
+
+def _standardized(value: FloatArray) -> tuple[FloatArray, float, float]:
+    """Values with mean 0 and variance 1; their mean and deviation."""
+    size, scale = float(np.abs(value).max(initial=0.0)) or 1.0, float(value.std()) if len(value) > 1 else 0.0
+    if scale < TINY * size:
+        scale = size / 1000 if len(value) > 1 else size
+    centre = float(value.sum()) / max(len(value), 1)
+    return (value - centre) / scale, centre, scale
 
 
 def _root(covariance: FloatArray) -> FloatArray:
@@ -187,28 +223,22 @@ def _root(covariance: FloatArray) -> FloatArray:
 
 
 def choose(
-    belief: Belief,
-    rng: np.random.Generator,
-    count: int,
-    *,
-    spent: ArrayLike | None = None,
-    open_: ArrayLike | None = None,
-) -> list[int]:
+    belief: Belief, rng: np.random.Generator, count: int,
+    *, spent: ArrayLike | None = None, open_: ArrayLike | None = None,
+) -> list[int]:  # fmt: skip
     """The settings to try next, some perhaps more than once, as if all of them ran at once.
 
-    Before there is any value: those that say most about all. Then by turns what raises the best mean to be expected most,
-    and the best of a draw from the belief among settings never tried, so that no lucky one is missed. `open_` says which
-    can be tried at all, `spent` how often each has been; without it, each turn is the best of a draw.
+    Before there is any value: those that say most about all. Then the best of a draw from the belief, in every second turn
+    among those never tried while there are any, so that no lucky one is missed. `open_` says which can be tried at all,
+    `spent` how often each has been; without it, no turn is for those never tried.
     """
     covariance, chosen = belief.covariance.copy(), list[int]()
     times = np.ones(len(covariance)) if spent is None else np.array(spent, float)
     allowed = np.ones(len(times), bool) if open_ is None else np.asarray(open_, bool)
-    for turn in np.arange(count if allowed.any() else 0) + (int(times.sum()) if spent is not None else 0):
+    for turn in range(int(times.sum()), int(times.sum()) + (count if allowed.any() else 0)):
         width = np.sqrt(np.maximum(np.diag(covariance), 0) + belief.noise**2 + TINY**2)
         if np.ptp(belief.mean) == 0:
             values = ((covariance / width) ** 2).sum(axis=0) * (1 + 0.01 * rng.random(len(times)))
-        elif turn % 2 == 0 and spent is not None:
-            values = (belief.mean[:, None, None] + (covariance / width)[..., None] * NODES).max(axis=0).mean(axis=1)
         else:
             values = belief.mean + _root(covariance) @ rng.standard_normal(len(times))
         fresh = allowed & (times == 0)
