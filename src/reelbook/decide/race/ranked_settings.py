@@ -10,8 +10,7 @@ from .standing import Contender, RaceProgress
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..evidence import FloatArray
-    from ..posterior import Belief
+    from ..posterior import Belief, FloatArray
     from .rounds import Rounds
 
 FIGURES = ("mean", "low", "high", "chance", "runs", "credits")

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from ...sweeps.plan.plan import Plan
     from ...sweeps.plan.plan_rows import Row
-    from ..evidence import FloatArray
-    from ..posterior import Belief
+    from ..posterior import Belief, FloatArray
     from .judged_rounds import Judging
     from .paid_runs import RaceRuns
     from .race_arguments import RaceOptions

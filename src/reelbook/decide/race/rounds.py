@@ -15,8 +15,7 @@ from ..posterior import choose
 
 if TYPE_CHECKING:
     from ...sweeps.plan.plan import Plan
-    from ..evidence import FloatArray
-    from ..posterior import Belief
+    from ..posterior import Belief, FloatArray
     from .tried_settings import RaceSettings
 
 MAX_FAILURES = 2
