@@ -24,6 +24,15 @@ form"""
 AFTER = (
     "len(form.races), form.races[-1].spent <= 170, form.value == form.races[-1].best, form.value.num_frames in (9, 17)"
 )
+JUDGED = """\
+boat = rb.TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", aspect_ratio="1:1")
+race = rb.sweep(boat, seed=range(2), num_frames=[9, 17]).race(by=rb.judge, concurrency=2)
+race"""
+ASKING = """() => {
+  const judge = document.querySelector('[data-rb-judge]')?.judge;
+  if (judge) judge.rest = 0;
+  return judge?.isAsking || [...document.querySelectorAll('.rb-race')].pop().innerText.includes('ecided');
+}"""
 ROOT, BEST, MADE = ".rbf-sweep", ".rbf-sweep-best", ".rbf-sweep-jobs"
 
 
@@ -32,7 +41,7 @@ def racing(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory
     """A notebook with a form in its first cell."""
     library = str(tmp_path_factory.mktemp("form-race") / "library")
     book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
-    texts = (START.format(library=library), AFTER, "form")
+    texts = (START.format(library=library), AFTER, "form", JUDGED, "race.is_done, len(race.ratings.frame)")
     book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
     book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     path = lab.root / "form-race.ipynb"
@@ -123,4 +132,31 @@ def test_a_race_is_there_again_and_for_everybody(racing: OpenNotebook) -> None:
     expect(again.locator(".rbf-sweep-panel")).to_contain_text("chance to be")
     assert grave == []
     assert sticking == []
+    assert racing.complaints == []
+
+
+def test_a_race_is_judged_in_its_own_cell(racing: OpenNotebook) -> None:
+    """The panel of the judge stands below the card when clips are there, goes on with the next round, and goes at the end."""
+    page = racing.page
+    racing.run_cell(3)
+    cell = page.locator(".jp-Cell").nth(3)
+    card, judge, answer = (
+        cell.locator(".rb-race"),
+        cell.locator("[data-rb-judge]"),
+        cell.locator("[data-rb-answer=left]"),
+    )
+    expect(answer).to_be_visible(timeout=60_000)
+    cell.scroll_into_view_if_needed()
+    shot(page, "race-judged")
+    for _ in range(40):
+        page.wait_for_function(ASKING, timeout=60_000)
+        if "ecided" in card.inner_text():
+            break
+        page.evaluate("() => document.querySelector('[data-rb-judge]')?.judge?.answer('left')")
+    racing.run_cell(4)
+
+    expect(card).to_contain_text("ecided", timeout=60_000)
+    expect(judge).to_have_count(0)
+    expect(page.locator(".jp-Cell").nth(4).locator(".jp-OutputArea-output").last).to_contain_text("(True, ")
+    assert racing.cell_errors() == []
     assert racing.complaints == []
