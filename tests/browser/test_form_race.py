@@ -41,7 +41,14 @@ def racing(lab: Lab, chromium: Browser, tmp_path_factory: pytest.TempPathFactory
     """A notebook with a form in its first cell."""
     library = str(tmp_path_factory.mktemp("form-race") / "library")
     book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
-    texts = (START.format(library=library), AFTER, "form", JUDGED, "race.is_done, len(race.ratings.frame)")
+    texts = (
+        START.format(library=library),
+        AFTER,
+        "form",
+        JUDGED,
+        "race.is_done, len(race.ratings.frame)",
+        "form.races[-1].is_done, len(form.races[-1].ratings.frame) > 0",
+    )
     book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
     book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     path = lab.root / "form-race.ipynb"
@@ -158,5 +165,36 @@ def test_a_race_is_judged_in_its_own_cell(racing: OpenNotebook) -> None:
     expect(card).to_contain_text("ecided", timeout=60_000)
     expect(judge).to_have_count(0)
     expect(page.locator(".jp-Cell").nth(4).locator(".jp-OutputArea-output").last).to_contain_text("(True, ")
+    assert racing.cell_errors() == []
+    assert racing.complaints == []
+
+
+def test_a_race_of_a_form_is_judged_in_the_form(racing: OpenNotebook) -> None:
+    """By eye: the panel of the judge comes below the race's, its answers end the race, and then it goes."""
+    page = racing.page
+    racing.command("notebook:clear-all-cell-outputs")
+    racing.run_cell(0)
+    form = page.locator(".jp-Cell").nth(0).locator(".rbf-form")
+    expect(form).to_be_visible(timeout=30_000)
+    form.get_by_role("button", name="Sweep…").click()
+    form.get_by_label("Field to vary").select_option("num_frames")
+    form.get_by_role("textbox", name="Values of Number of frames").fill("9, 17")
+    expect(form.locator(".rbf-sweep-line")).to_contain_text("2 runs")
+    form.get_by_role("button", name="Find the best…").click()
+    form.get_by_label("Judged by").select_option("your eye, in blind pairs")
+    form.locator(BEST).get_by_role("button", name="Start").click()
+    expect(form.locator("[data-rb-answer=left]")).to_be_visible(timeout=60_000)
+    page.locator(MADE).scroll_into_view_if_needed()
+    shot(page, "form-race-judged")
+    for _ in range(20):
+        page.wait_for_function(ASKING, timeout=60_000)
+        if "ecided" in form.locator(".rbf-sweep-panel").inner_text():
+            break
+        page.evaluate("() => document.querySelector('[data-rb-judge]')?.judge?.answer('left')")
+    expect(form.get_by_role("button", name="Use these values")).to_be_visible(timeout=60_000)
+    racing.run_cell(5)
+
+    expect(form.locator("[data-rb-judge]")).to_have_count(0)
+    expect(page.locator(".jp-Cell").nth(5).locator(".jp-OutputArea-output").last).to_contain_text("(True, True)")
     assert racing.cell_errors() == []
     assert racing.complaints == []

@@ -101,8 +101,12 @@ class JudgeLink(TableFileSender):
         """Go on after the ratings have got more clips; the panel is drawn anew only if it had nothing more to judge."""
         self._number_rows()
         if self._is_ended:
-            self._is_ended = False
-            self.update(make_bundle(self._ratings, key=self.key, group=self.group))
+            self.redraw()
+
+    def redraw(self) -> None:
+        """Draw the panel anew."""
+        self._is_ended = False
+        self.update(make_bundle(self._ratings, key=self.key, group=self.group))
 
     def _format_progress(self) -> str:
         counts = self._ratings.counts

@@ -45,6 +45,11 @@ class RaceJudging:
             self._link.refresh()
         self._rounds = progress.rounds
 
+    def redraw(self) -> None:
+        """Draw the panel once more, for a page that has come back."""
+        if self._link is not None:
+            self._link.redraw()
+
     def close(self) -> None:
         """Remove the panel; the standings of the race have what came of it."""
         if self._link is not None:

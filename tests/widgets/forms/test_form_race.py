@@ -8,6 +8,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
+from reelbook.decide.race import judged_rounds
 from reelbook.widgets.forms.sweeping.form_sweep import NO_MEASURE, STALE, TWICE
 from reelbook.widgets.forms.sweeping.race_measures import list_measures, parse_measure
 from tests.support import png
@@ -122,3 +123,30 @@ def test_a_race_is_stopped_from_the_page(bench: Bench) -> None:
     card = bench.done()
     assert card["can"] == []
     assert len(bench.form.races[0].table) < 20
+
+
+def test_a_race_by_eye_brings_its_judge_to_the_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The panel is sent when there are clips, again for a page that comes back, and goes at the end; elsewhere it is not offered."""
+    bench = Bench(rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16, "teal"), frames=2)]))
+    assert parse_measure("eye", bench.form.checked()) is None
+    monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
+    monkeypatch.setattr(judged_rounds, "POLL_SECONDS", 0.02)
+    bench.vary(fps="2, 3")
+
+    bench.run(by="eye")
+    html = str(bench.answer("sweep_judge")[0]["html"])
+    bench.sent.clear()
+    bench.tell(do="sweep_show", job="1")
+    again = str(bench.answer("sweep_judge")[0]["html"])
+    bench.sent.clear()
+    (race,) = bench.form.races
+    pair = race.ratings.next_pair()
+    race.ratings.judge(pair.left, pair.right, "left")
+    card = bench.done()
+    bench.until(lambda: {"sweep_judge": "1", "html": ""} in [content for content, _ in bench.sent])
+
+    assert "data-rb-judge" in html
+    assert again == html
+    assert ".race(by=rb.judge, budget=106)" in card["code"]
+    assert card["best"]
+    bench.form.close()

@@ -57,8 +57,9 @@ export function makeSweepBest(link, name, to) {
     if (key === listed) return;
     listed = key;
     const was = by.value;
-    const options = (/** @type {boolean} */ isFact) => race.measures.filter((one) => one.fact === isFact).map((one) => made("option", { value: one.value, text: one.label }));
-    by.replaceChildren(made("optgroup", { label: "Measured in the pictures" }, ...options(false)), made("optgroup", { label: "Facts of the file" }, ...options(true)));
+    const options = (/** @type {boolean} */ isFact) => race.measures.filter((one) => one.fact === isFact && one.value !== "eye").map((one) => made("option", { value: one.value, text: one.label }));
+    by.replaceChildren(made("optgroup", { label: "Measured in the pictures" }, ...options(false)), made("optgroup", { label: "Facts of the file" }, ...options(true)),
+      ...race.measures.filter((one) => one.value === "eye").map((one) => made("option", { value: one.value, text: one.label })));
     if (race.measures.some((one) => one.value === was)) by.value = was;
   };
 

@@ -70,12 +70,13 @@ function sweepSheet(link, job) {
 function sweepLarge(link, first) {
   const state = made("p", { class: "rbf-sweep-state" });
   const panel = made("div", { class: "rbf-sweep-panel" });
+  const judge = made("div", { class: "rbf-sweep-judge" });
   const problem = made("p", { class: "rbf-problem", hidden: true });
   const actions = made("div", { class: "rbf-row", role: "group", "aria-label": `this ${sweepNoun(first)}` });
   const place = made("div", {});
   const code = sweepCodeBox();
   const where = made("p", { class: "rbf-caption", hidden: true });
-  const el = made("section", { class: "rbf-sweep-job", "aria-label": `${sweepNoun(first)} ${first.key}` }, state, panel, problem, actions, place, where, code.el);
+  const el = made("section", { class: "rbf-sweep-job", "aria-label": `${sweepNoun(first)} ${first.key}` }, state, panel, judge, problem, actions, place, where, code.el);
   /** @type {ReturnType<typeof sweepSheet> | null} */
   let sheet = null;
   /** @type {ReturnType<typeof sweepFilm> | null} */
@@ -87,6 +88,17 @@ function sweepLarge(link, first) {
     link.on("sweep_panel", (/** @type {any} */ content) => {
       // The kernel has made it from escaped words (display/sweep_panel.py); nothing of a person or a service stands in it as markup.
       if (content.sweep_panel === first.key) panel.innerHTML = content.html;
+    }),
+    link.on("sweep_judge", (/** @type {any} */ content) => {
+      if (content.sweep_judge !== first.key) return;
+      // Made by the kernel like the panel (display/judge_panel.py). A script that comes as markup does not run by itself.
+      judge.innerHTML = content.html;
+      for (const script of judge.querySelectorAll("script")) {
+        const other = document.createElement("script");
+        for (const { name, value } of script.attributes) other.setAttribute(name, value);
+        other.textContent = script.textContent;
+        script.replaceWith(other);
+      }
     }),
   ];
 

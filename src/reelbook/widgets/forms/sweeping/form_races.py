@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ....models.base import Input
     from ....sweeps.plan.plan import Plan
     from ....sweeps.plan.plan_rows import Known
+    from ...race_judging import RaceJudging
 
 MAX_SETTINGS = 500
 """The most settings of a race, as `plan.race` has it."""
@@ -52,6 +53,8 @@ class StartedRace:
     is_stopping: bool = False
     is_end_published: bool = False
     """Whether its end was sent to the page."""
+    judging: RaceJudging | None = None
+    """The panel in which a person judges."""
     job: None = None
     """A race has a job for each round only."""
     _last: RaceProgress | None = None

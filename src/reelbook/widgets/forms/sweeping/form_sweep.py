@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....display.update_clock import Bundle
 from ....errors import ReelbookError
+from ...race_judging import RaceJudging
 from ..base_widget import Handler
 from ..fields.draft import Draft
 from ..live_updates import LiveUpdates
@@ -24,7 +25,7 @@ from .form_jobs import (
 )
 from .form_planning import NONE_POSSIBLE, SweepPlanning
 from .form_races import StartedRace, find_best_input, find_race_runs
-from .race_measures import parse_measure
+from .race_measures import EYE, parse_measure
 from .sweep_clips import CompletedRun, find_completed_runs
 
 if TYPE_CHECKING:
@@ -171,7 +172,8 @@ class FormSweeps:
     def _start_race(self, entry: StartedRace, session: Session) -> None:
         try:
             client = connect_client(entry, session)
-            race = session.start_form_race(entry.plan, by=entry.by, spend=entry.spend, price=entry.price, client=client)
+            by = None if entry.by == EYE else entry.by
+            race = session.start_form_race(entry.plan, by=by, spend=entry.spend, price=entry.price, client=client)
         except Exception as error:
             if not isinstance(error, ReelbookError):
                 log.debug("a race of a form could not be started", exc_info=True)
@@ -179,6 +181,9 @@ class FormSweeps:
         else:
             with self._condition:
                 entry.race = race
+            if by is None:
+                entry.judging = RaceJudging(lambda bundle: self._send_judge(entry, str(bundle["text/html"])))
+                race.on_change(entry.judging.follow)
         self._updates.start()
 
     def _do(self, content: dict[str, Any], _: list[memoryview]) -> None:
@@ -263,7 +268,13 @@ class FormSweeps:
         with form.lock, self._condition:
             self._displayed = entry.key
             self._publish()
-        form.in_background("sweep-panel", lambda: self._send_panel(entry, render_sweep_panel(entry)))
+
+        def draw() -> None:
+            self._send_panel(entry, render_sweep_panel(entry))
+            if isinstance(entry, StartedRace) and entry.judging is not None:
+                entry.judging.redraw()
+
+        form.in_background("sweep-panel", draw)
 
     def _film(self, content: dict[str, Any], _: list[memoryview]) -> None:
         """Send the completed runs of a sweep: `{do: "sweep_film", job}`."""
@@ -339,6 +350,11 @@ class FormSweeps:
         if form is not None:
             form.send({"sweep_panel": entry.key, "html": html})
 
+    def _send_judge(self, entry: StartedRace, html: str) -> None:
+        form = self._form
+        if form is not None:
+            form.send({"sweep_judge": entry.key, "html": html})
+
     def _bundle(self) -> Bundle:
         with self._condition:
             entry = next((one for one in self._entries if one.key == self._displayed), None)
@@ -366,4 +382,8 @@ def _format_code(preview: PlanPreview, by: Any, spend: int, price: int | None) -
     from ....display.sweep_code import format_race_code, format_sweep_code
 
     base, axes, budget = preview.plan.base, preview.axes, preview.paid + spend
-    return format_race_code(base, axes, repr(by), budget, price) if by else format_sweep_code(base, axes, budget, price)
+    return (
+        format_race_code(base, axes, "rb.judge" if by == EYE else repr(by), budget, price)
+        if by
+        else format_sweep_code(base, axes, budget, price)
+    )

@@ -1,4 +1,4 @@
-"""What a form's race can judge runs by: the metrics that the model's outputs can have, each with its direction."""
+"""What a form's race can judge runs by: the metrics that the model's outputs can have, or a person."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 from ....media.measuring.metrics import METRICS
 from ....models.base import Input
 from ....models.catalog import find_endpoint
+from ...table_clips import is_jupyter_server
 
 FACTS = ("frame_count", "duration", "width", "height", "bytes")
 OF_STILLS = frozenset({"sharpness", "brightness", "contrast", "colourfulness", "width", "height", "bytes"})
 """Metrics of pictures; the others need several frames."""
 LEAST = "-"
 """The first character of the value of a measure of which less is better."""
+EYE = "eye"
+"""The value of the measure by which a person judges."""
 WORDS = {
     "motion_smoothness_linear": "motion smoothness",
     "dynamic_degree_lk": "speed of motion",
@@ -52,7 +55,7 @@ def list_measures(base: Input) -> list[Measure]:
     endpoint = find_endpoint(base)
     if endpoint is not None and "video" not in endpoint.output.model_fields:
         names = [name for name in names if name in OF_STILLS]
-    found = []
+    found: list[Measure] = []
     for name in names:
         metric, words, is_fact = METRICS[name], WORDS.get(name, name.replace("_", " ")), name in FACTS
         meaning = f"{metric.meaning[0].upper()}{metric.meaning[1:]}."
@@ -60,6 +63,11 @@ def list_measures(base: Input) -> list[Measure]:
             found.append(Measure(name, f"highest {words}", meaning, is_fact))
         if metric.better != "higher":
             found.append(Measure(f"{LEAST}{name}", f"lowest {words}", meaning, is_fact))
+    # A page of another kind finds no widget that is not in a cell, as the judge's.
+    if is_jupyter_server():
+        found.append(
+            Measure(EYE, "your eye, in blind pairs", "After each round you say which of two clips is better.", False)
+        )
     return found
 
 
