@@ -20,7 +20,7 @@ export function makeSweepBest(link, name, to) {
   const copy = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text: "Copy code", title: "Python that finds the same", "aria-label": "Copy code that finds the best" }));
   const meaning = made("p", { class: "rbf-caption", id: `${name}-by-meaning` });
   const facts = made("p", { class: "rbf-caption" });
-  const why = made("p", { class: "rbf-caption rbf-sweep-why", id: `${name}-best-why` });
+  const why = made("p", { class: "rbf-caption", id: `${name}-best-why` });
   const code = sweepCodeBox();
   const el = made("div", { class: "rbf-sweep-best", id: `${name}-best`, role: "group", "aria-label": "Find the best", hidden: true },
     facts,
