@@ -36,7 +36,7 @@ class RaceJudging:
             return
         if self._link is None:
             self._link = JudgeLink(secrets.token_urlsafe(16), ratings)
-            self._link.update = self._update
+            self._link.update = self._update_if_open
             connect_link(self._link)
             if self._view is not None:
                 self._link.show_in(self._view)
@@ -53,9 +53,14 @@ class RaceJudging:
     def close(self) -> None:
         """Remove the panel; the standings of the race have what came of it."""
         if self._link is not None:
+            link, self._link = self._link, None
             self._update(EMPTY)
-            self._link.close()
-            self._link = None
+            link.close()
+
+    def _update_if_open(self, bundle: dict[str, Any]) -> None:
+        """Replace the output, unless the race has ended meanwhile: a ranking takes a moment to compute."""
+        if self._link is not None:
+            self._update(bundle)
 
 
 def reserve_judging() -> RaceJudging | None:
