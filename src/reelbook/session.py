@@ -188,6 +188,17 @@ class Session:
         race.begin()
         return race
 
+    def start_form_race(
+        self, plan: Plan, *, by: object, spend: int, price: int | None, client: SweepClient
+    ) -> Race:  # fmt: skip
+        """Start a race that spends no more than `spend` credits from now on; `by` is None for a person."""
+        from .api.judging import judge
+
+        return self.make_race(
+            plan, by=judge if by is None else by, spend=spend, price=price, client=client, budget=None, keep=1, over=("seed", "prompt"), seed=0,
+            sure=0.95, concurrency=None, draft=None, retry_failed=False, question="Which is better?", rater=None,
+        )  # fmt: skip
+
     def make_race_panel(self, race: Race) -> object:
         """A panel of a race with a button to stop it, for display or a layout."""
         from .widgets.race_panel import RacePanel

@@ -65,7 +65,7 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     """Two fields by keys alone; a bad value stops it in words; the price follows; one press runs it to its contact sheet."""
     page = sweeping.page
     sweep, line = page.locator(ROOT), page.locator(".rbf-sweep-line")
-    run = page.locator(".rbf-sweep .rbf-primary")
+    run = page.locator(".rbf-sweep-plan > .rbf-row .rbf-primary")
     expect(sweep).to_be_hidden()
 
     page.get_by_role("button", name="Sweep…").focus()
@@ -101,7 +101,7 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     page.locator(".rbf-sweep-first > summary").focus()
     page.keyboard.press("Enter")
     expect(page.locator(".rbf-sweep-table tbody tr")).to_have_count(2)
-    spend = page.get_by_label("Spend at most")
+    spend = page.locator(".rbf-sweep-plan > .rbf-row").get_by_label("Spend at most")
     spend.fill("79")
     expect(run).to_have_text("Run 2 · at most 79 credits")
     expect(page.locator(".rbf-sweep-why")).to_contain_text("It stops before more than 79 credits are spent")

@@ -136,7 +136,7 @@ def test_a_form_on_a_laptop(laptop: OpenNotebook) -> None:
     page.get_by_role("button", name="Sweep…").click()
     page.get_by_label("Field to vary").select_option("Seed")
     expect(page.locator(".rbf-sweep-line")).to_contain_text("4 runs")
-    page.locator(".rbf-sweep .rbf-primary").click()
+    page.locator(".rbf-sweep-plan > .rbf-row .rbf-primary").click()
     expect(page.locator(".rbf-sweep-panel")).to_contain_text("4 of 4", timeout=ROOM)
     expect(page.locator(".rbf-sweep-picture:visible")).to_have_count(1, timeout=ROOM)
     results = page.locator(".rbf-sweep-film button")

@@ -69,7 +69,7 @@ def test_a_person_finds_the_best_setting(served: Served, client: Client) -> None
 
     assert race.best.images[0].frames == 3
     assert asked >= 8
-    assert any("more judgements: run a cell with race.ratings to judge" in one for one in said)
+    assert any("more judgements: judge below, or in a cell with race.ratings" in one for one in said)
     assert again.best == race.best
     assert again.ranking().to_csv() == race.ranking().to_csv()
     assert len(reserved(served)) == paid == len(race.table)

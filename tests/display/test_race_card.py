@@ -48,7 +48,7 @@ def test_an_undecided_race_says_so_first() -> None:
         ({"is_decided": True, "chance": 0.97}, {"end": End.SURE}, "Decided: num_frames 97, resolution 480p. The chance to be the best is 97%."),
         ({"keep": 2, "is_decided": True}, {"end": End.SURE}, "The chance to be among the best 2 is 70% or more."),
         ({"state": RaceState.RUNNING}, {"end": End.NONE}, "In front: num_frames 97, resolution 480p; the chance to be the best is 70%, and 95% ends the race."),
-        ({"state": RaceState.JUDGING, "awaited": 1}, {}, "Waiting for 1 more judgement: run a cell with race.ratings"),
+        ({"state": RaceState.JUDGING, "awaited": 1}, {}, "Waiting for 1 more judgement: judge below, or in a cell with race.ratings"),
         ({}, {"is_constant": True}, "Nothing can be told apart by it"),
         ({}, {"noise": 50.0}, "any of those in front will do about as well"),
         ({"is_judged": True}, {"noise": 50.0}, "The answers hardly favour any setting"),

@@ -1,4 +1,4 @@
-"""The Python code that repeats a form's sweep."""
+"""The Python code that repeats a form's sweep or race."""
 
 from __future__ import annotations
 
@@ -27,6 +27,28 @@ def format_sweep_code(base: Input, axes: Mapping[str, Sequence[Any]], budget: in
         seed=range(0, 4),
     ).run(budget=212)
     """
+    per_run = "" if price is None else f", price={price}"
+    return _limit(f"table = {_format_sweep(base, axes)}.run(budget={budget}{per_run})")
+
+
+def format_race_code(
+    base: Input, axes: Mapping[str, Sequence[Any]], by: str, budget: int, price: int | None = None
+) -> str:
+    """Python code for a race of the same plan, whose last line displays it; `by` is code, too.
+
+    >>> from reelbook.models.text_to_video import TextToVideo
+    >>> print(format_race_code(TextToVideo(prompt="a boat"), {"num_frames": [49, 97]}, "'sharpness'", 53))
+    race = rb.sweep(
+        rb.TextToVideo(prompt='a boat'),
+        num_frames=[49, 97],
+    ).race(by='sharpness', budget=53)
+    race
+    """
+    per_run = "" if price is None else f", price={price}"
+    return _limit(f"race = {_format_sweep(base, axes)}.race(by={by}, budget={budget}{per_run})\nrace")
+
+
+def _format_sweep(base: Input, axes: Mapping[str, Sequence[Any]]) -> str:
     values = {name: _format_values(one) for name, one in axes.items()}
     if all(name.isascii() and name.isidentifier() and not iskeyword(name) for name in values):
         lines = [f"{name}={text}" for name, text in values.items()]
@@ -34,8 +56,10 @@ def format_sweep_code(base: Input, axes: Mapping[str, Sequence[Any]], budget: in
         lines = [f"{{{', '.join(f'{name!r}: {text}' for name, text in values.items())}}}"]
     first = format_input_code(base).replace("\n", "\n    ")
     body = "".join(f"    {line},\n" for line in (first, *lines))
-    per_run = "" if price is None else f", price={price}"
-    text = f"table = rb.sweep(\n{body}).run(budget={budget}{per_run})"
+    return f"rb.sweep(\n{body})"
+
+
+def _limit(text: str) -> str:
     return text if len(text) <= MAX_CODE_LENGTH else TOO_LONG
 
 

@@ -56,6 +56,8 @@ class JudgeLink(TableFileSender):
         self._rows: dict[int, int] = {}
         self._paths: dict[int, list[str]] = {}
         self._outlook: str | None = None
+        self._is_ended = False
+        """Whether the page knows of nothing more to judge."""
         self._facts: dict[int, dict[str, Any]] = {}
         self._actions: Mapping[str, Callable[[dict[str, Any]], None]] = {
             "next": self._set_rater,
@@ -87,12 +89,24 @@ class JudgeLink(TableFileSender):
 
     def _make_reply(self) -> dict[str, Any]:
         self._fill()
+        self._is_ended = not self._queue
         return {
             "asked": [self._describe(rows) for rows in self._queue],
             "progress": self._format_progress(),
             "rater": self._ratings.rater or "",
-            "isEnded": not self._queue,
+            "isEnded": self._is_ended,
         }
+
+    def refresh(self) -> None:
+        """Go on after the ratings have got more clips; the panel is drawn anew only if it had nothing more to judge."""
+        self._number_rows()
+        if self._is_ended:
+            self.redraw()
+
+    def redraw(self) -> None:
+        """Draw the panel anew."""
+        self._is_ended = False
+        self.update(make_bundle(self._ratings, key=self.key, group=self.group))
 
     def _format_progress(self) -> str:
         counts = self._ratings.counts
@@ -209,11 +223,16 @@ def show_judge(ratings: Ratings) -> None:
     link = JudgeLink(key, ratings)
     output = display(make_bundle(ratings, key=key, group=link.group), raw=True, display_id=True)  # type: ignore[no-untyped-call]
     link.update = lambda bundle: output.update(bundle, raw=True)
+    connect_link(link)
+    if not is_jupyter_server():
+        link.show()
+
+
+def connect_link(link: JudgeLink) -> None:
+    """Keep a link connected; the oldest of many is closed."""
     _open_links.append(link)
     if len(_open_links) > MAX_LINKS:
         _open_links.popleft().close()
-    if not is_jupyter_server():
-        link.show()
 
 
 def make_bundle(ratings: Ratings, *, key: str, group: str, with_ranking: bool = False) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ..decide.race.standing import RaceState
 from ..display import original_links
 from ..display.race_card import format_race, race_bundle, render_race
 from .panel import HERE
+from .race_judging import reserve_judging
 
 if TYPE_CHECKING:
     from ..decide.race.race import Race
@@ -75,9 +76,12 @@ def show_race(race: Race) -> None:
         return
     button = RacePanel(race, with_html=False)
     below = _display(button.bundle())
+    judging = reserve_judging() if race.progress.is_judged else None
 
     def follow(race: Race) -> None:
         handle.update(race_bundle(race), raw=True)
+        if judging is not None:
+            judging.follow(race)
         if race.is_done:
             # The button needs a kernel, so a saved notebook does not contain it.
             below.update({"text/plain": "", "text/html": ""}, raw=True)

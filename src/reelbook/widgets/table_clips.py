@@ -136,9 +136,16 @@ class TableFileSender(anywidget.AnyWidget):
 
     def show(self) -> None:
         """Display it in the cell until the page has loaded it; for front ends that find widgets nowhere else."""
+        self._view = display(self._make_bundle(), raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
+
+    def show_in(self, output: Any) -> None:
+        """The same in an output that the cell has already, so that it may happen after the cell has ended."""
+        self._view = output
+        output.update(self._make_bundle(), raw=True)
+
+    def _make_bundle(self) -> dict[str, Any]:
         mimebundle = self._repr_mimebundle_()
-        bundle = {**(mimebundle[0] if mimebundle else {}), "text/plain": TEXT}
-        self._view = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
+        return {**(mimebundle[0] if mimebundle else {}), "text/plain": TEXT}
 
 
 def show_table(reel: Reel) -> None:

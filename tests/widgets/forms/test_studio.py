@@ -387,6 +387,22 @@ def test_sweeps_are_in_the_gallery_and_in_the_costs(client: Client, opened: Call
     assert page.studio.value.fps == 42.0
 
 
+def test_races_are_in_the_gallery_and_in_the_costs(client: Client, opened: Callable[..., Watched]) -> None:
+    """What a race of a form has made stands in the gallery, and what it has paid in the costs; it is no sweep."""
+    page = opened(stitch(50.0))
+    form = page.studio.form
+    form._handle_custom_msg({"do": "sweep", "view": "v", "n": 1, "axes": [{"name": "fps", "typed": "50-57"}]}, [])
+    form.observe(lambda _: page._ring(), "sweeps")
+    page.until(lambda: bool(form.sweeps.get("plan")))
+
+    number = form.sweeps["plan"]["number"]
+    form._handle_custom_msg({"do": "sweep_run", "plan": number, "spend": 159, "by": "-bytes"}, [])
+    page.until(lambda: len(page.gallery.cards) == 3 and page.head.cost == "This session: 159 credits in 3 runs")
+
+    assert page.studio.jobs == ()
+    assert len(form.races) == 1
+
+
 # What stays.
 
 

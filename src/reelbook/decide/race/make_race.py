@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MAX_SETTINGS = 500
 """The time for a choice grows with the cube of the number of settings."""
+UNKNOWN_PRICE = "Nobody knows what all of its runs cost, so say the most that one run may cost: price=…"
 
 
 def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
@@ -41,9 +42,15 @@ def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
     runs.prepare()
     prices = [runs.get_price(row) for row in plan.distinct]
     whole = None if None in prices else sum(price for price in prices if price is not None)
-    budget = _find_budget(options.budget, whole, is_embedded=client.is_embedded)
+    if options.spend is None:
+        budget = _find_budget(options.budget, whole, is_embedded=client.is_embedded)
+    else:
+        if whole is None:
+            raise race_error(UNKNOWN_PRICE, "price")
+        # Whatever the runs have cost so far, whoever paid: the rest is what is spent from now on.
+        budget = runs.sum_costs(rows) + options.spend
     if budget is not None:
-        _check_budget(budget, drafts, race, runs)
+        _check_budget(budget if options.spend is None else options.spend, drafts, race, runs)
     runs.limit(budget)
     size = options.execution.concurrency or HOSTED_AT_ONCE
     rounds = Rounds(drafts, race, options.seed, size)
@@ -82,20 +89,19 @@ def _check_settings(race: RaceSettings, options: RaceOptions) -> None:
 
 def _find_budget(given: int | float | None, whole: int | None, *, is_embedded: bool) -> int | None:
     """The budget in credits; None for no limit, which only the embedded service allows."""
-    unknown = "Nobody knows what all of its runs cost, so say the most that one run may cost: price=…"
     if given is None:
         if is_embedded:
             return None
         needs = "This service charges real credits, so a race on it needs a budget."
         if whole is None:
-            raise race_error(f"{needs} {unknown}, and budget=…", "budget")
+            raise race_error(f"{needs} {UNKNOWN_PRICE}, and budget=…", "budget")
         raise race_error(
             f"{needs} The whole plan costs {whole:,} credits: budget={round(0.4 * whole)}, or budget=0.4 for that share of it. It is the "
             "most that the plan's runs may cost together, whoever pays and whenever, so that a cell that is run twice pays once.",
             "budget",
         )
     if whole is None:
-        raise race_error(unknown, "price")
+        raise race_error(UNKNOWN_PRICE, "price")
     return given if isinstance(given, int) else int(given * whole)
 
 

@@ -23,6 +23,8 @@ class RaceOptions:
     by: Any
     budget: int | float | None
     """Credits as an integer, or a share of the price of the whole plan as a float up to 1."""
+    spend: int | None
+    """The most credits that the race may spend from now on, in place of a budget."""
     keep: int
     over: Sequence[str]
     seed: int
@@ -51,6 +53,7 @@ def make_race_options(
     retry_failed: Any,
     question: Any,
     rater: Any,
+    spend: Any = None,
     judge: Callable[..., Any] | None = None,
 ) -> RaceOptions:
     """Validate the options; raises an error that says what each may be."""
@@ -65,6 +68,7 @@ def make_race_options(
     return RaceOptions(
         by=by,
         budget=_parse_budget(budget),
+        spend=None if spend is None else _parse_whole("spend", spend, 0),
         keep=_parse_whole("keep", keep, 1),
         over=over,
         seed=_parse_whole("seed", seed, 0),

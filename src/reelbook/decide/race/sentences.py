@@ -80,7 +80,9 @@ def make_findings(progress: RaceProgress, facts: Facts) -> tuple[str, ...]:
         sentences += [_format_end(progress, facts), _format_variation(progress, facts)]
     if progress.state == RaceState.JUDGING:
         count = format_count(progress.awaited, "more judgement")
-        sentences.insert(0, f"Waiting for {count}: run a cell with race.ratings to judge. The race goes on by itself.")
+        sentences.insert(
+            0, f"Waiting for {count}: judge below, or in a cell with race.ratings. The race goes on by itself."
+        )
     failed = sum(one.failed for one in progress.contenders)
     if failed and any(one.runs for one in progress.contenders):
         sentences.append(

@@ -31,6 +31,7 @@ from .sweeping.form_sweep import FormSweeps
 from .variable_name import find_variable_name
 
 if TYPE_CHECKING:
+    from ...decide.race.race import Race
     from ...media.local_file import LocalFile
     from ...runs.run import Run
     from ...session import Session
@@ -133,6 +134,11 @@ class Form(ScriptWidget):
     def jobs(self) -> tuple[SweepJob, ...]:
         """The sweeps started here, the newest last: `form.jobs[-1].frame` is the table of the newest."""
         return self._sweeping.jobs
+
+    @property
+    def races(self) -> tuple[Race, ...]:
+        """The races started here, the newest last: `form.races[-1].best` is the best input of the newest."""
+        return self._sweeping.races
 
     @property
     def name_in_notebook(self) -> str:

@@ -18,7 +18,7 @@ from ..studio.gallery_cards import LibraryRun, StudioRun
 if TYPE_CHECKING:
     from .form import Form
     from .running.run_history import Entry
-    from .sweeping.form_jobs import StartedSweep
+    from .sweeping.form_jobs import Started
 
 MAX_LINES = 6
 BOX = (160, 90)
@@ -27,7 +27,7 @@ THUMB = Markup('<img src="{}" alt="{}" style="display:block;max-width:160px;bord
 
 
 def render_form_snapshot(
-    form: Form, entries: Sequence[Entry] = (), sweeps: Sequence[StartedSweep] = (), *, mark: str
+    form: Form, entries: Sequence[Entry] = (), sweeps: Sequence[Started] = (), *, mark: str
 ) -> dict[str, Any]:
     """The MIME bundle of the static picture of a form, with its runs, the newest first; the form finds it by `mark`."""
     runs = [StudioRun(entry) for entry in reversed(entries)]
@@ -60,8 +60,9 @@ def _format_run(card: dict[str, Any]) -> str:
     return shorten(join_with_dots(f"{card['mark']} {card['status']}", lines, card.get("error")), 240)
 
 
-def _format_sweep(entry: StartedSweep) -> str:
+def _format_sweep(entry: Started) -> str:
     from .sweeping.form_jobs import sweep_json
 
     card = sweep_json(entry, -1, "form")
-    return shorten(join_with_dots(f"{card['mark']} sweep {card['state']}", card["line"], card["error"]), 240)
+    kind = card.get("kind", "sweep")
+    return shorten(join_with_dots(f"{card['mark']} {kind} {card['state']}", card["line"], card["error"]), 240)

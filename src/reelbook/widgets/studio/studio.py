@@ -199,7 +199,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         self._gallery.set_runs(self._list_runs())
         self._head.cost = format_cost(entries, self._sweeps.cost)
         # Each end of a run changes the account; so does connecting.
-        ends = sum(entry.is_over for entry in entries) + sum(job.is_done for job in self._sweeps.jobs)
+        ends = sum(entry.is_over for entry in entries) + sum(job.is_done for job in self._sweeps.sources)
         now = ends, self._session.service_name()
         if now != self._account_state:
             self._account_state = now

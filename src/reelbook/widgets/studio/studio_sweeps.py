@@ -1,4 +1,4 @@
-"""The sweeps of a studio: their ended runs, read in the background, and their cost."""
+"""The sweeps and races of a studio: their ended runs, read in the background, and their cost."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...decide.race.race import Race
+from ...sweeps.execute.job import SweepJob
 from ...sweeps.execute.sweep_status import WITHOUT_RESULT, SweepStatus
 from ...sweeps.results.table_files import find_paths
 from .gallery_cards import LibraryRun
 
 if TYPE_CHECKING:
-    from ...sweeps.execute.job import SweepJob
     from ..forms.form import Form
 
 ENDED = (SweepStatus.COMPLETED, *WITHOUT_RESULT)
 """States of runs with something to display."""
+Source = SweepJob | Race
 MAX_ROWS = 120
 """Runs of one sweep in a gallery; its table has all of them."""
 
@@ -34,36 +36,44 @@ class StudioSweeps:
     """The sweeps started by the forms of a studio."""
 
     def __init__(self) -> None:
-        self._jobs: dict[SweepJob, tuple[int, float, type[Any]]] = {}
+        self._jobs: dict[Source, tuple[int, float, type[Any]]] = {}
         """The number of each, when it was first seen, and its model."""
-        self._stages_read: dict[SweepJob, tuple[int, bool]] = {}
+        self._stages_read: dict[Source, tuple[int, bool]] = {}
         """How many runs had ended when each table was last read, and whether the sweep was done."""
-        self._items: dict[SweepJob, list[LibraryRun]] = {}
+        self._items: dict[Source, list[LibraryRun]] = {}
         self._guard = threading.Lock()
         self._is_busy = False
 
     @property
     def jobs(self) -> tuple[SweepJob, ...]:
         """The sweeps, the oldest first."""
+        return tuple(job for job in self._jobs if isinstance(job, SweepJob))
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The sweeps and races, the oldest first."""
         return tuple(self._jobs)
 
     @property
     def is_over(self) -> bool:
         """Whether all have ended and their runs were read."""
-        return all(self._stages_read.get(job, (0, False))[1] for job in self.jobs)
+        return all(self._stages_read.get(job, (0, False))[1] for job in self.sources)
 
     @property
     def key(self) -> tuple[int, ...]:
         """A key that changes with the progress of the sweeps and the runs read."""
-        jobs = self.jobs
-        ends = sum(job.progress.finished for job in jobs), sum(job.is_done for job in jobs)
+        jobs = self.sources
+        ends = sum(_count_ended(job) for job in jobs), sum(job.is_done for job in jobs)
         return len(jobs), *ends, len(self.items())
 
     @property
     def cost(self) -> list[SweepCost]:
         """The cost of each since it was started here."""
         found = []
-        for job in self.jobs:
+        for job in self.sources:
+            if isinstance(job, Race):
+                found.append(_find_race_cost(job))
+                continue
             progress = job.progress
             found.append(
                 SweepCost(
@@ -82,7 +92,7 @@ class StudioSweeps:
     def update(self, forms: Sequence[Form]) -> None:
         """Add the sweeps that these forms have started since."""
         for form in forms:
-            jobs = form.jobs
+            jobs: tuple[Source, ...] = (*form.jobs, *form.races)
             with self._guard:
                 new = [job for job in jobs if job not in self._jobs]
                 first = len(self._jobs) + 1
@@ -117,14 +127,29 @@ class StudioSweeps:
         in_background("sweeps", work)
 
 
-def _read_stage(job: SweepJob) -> tuple[int, bool]:
+def _count_ended(job: Source) -> int:
+    """How many runs have ended."""
+    if isinstance(job, Race):
+        progress = job.progress
+        return progress.runs - (progress.round_runs - progress.round_done)
+    return job.progress.finished
+
+
+def _find_race_cost(race: Race) -> SweepCost:
+    """The cost of a race since it was started here; without a cost its runs were paid for earlier."""
+    progress = race.progress
+    under_way = progress.round_runs - progress.round_done
+    return SweepCost(progress.spent_now, progress.runs - under_way if progress.spent_now else 0, under_way)
+
+
+def _read_stage(job: Source) -> tuple[int, bool]:
     # Read in this order, so that a run that ends meanwhile causes another read.
     is_done = job.is_done
-    return job.progress.finished, is_done
+    return _count_ended(job), is_done
 
 
-def _read_runs(job: SweepJob, number: int, kind: type[Any]) -> list[LibraryRun]:
-    frame = job.frame
+def _read_runs(job: Source, number: int, kind: type[Any]) -> list[LibraryRun]:
+    frame = job.table if isinstance(job, Race) else job.frame
     ended = frame[frame["status"].isin(ENDED)].tail(MAX_ROWS)
     rows: list[dict[Any, Any]] = ended.to_dict("records")
     return [

@@ -8,8 +8,8 @@ import { quietButton } from "./form_quiet.js";
 
 const SWEEP_FIRST = 12; // Results displayed at first; a button displays the rest.
 
-/** @param {any} link @param {string} job */
-export function sweepFilm(link, job) {
+/** @param {any} link @param {string} job @param {{isFirstOpen?: boolean}} [options] Whether the first is large from the start. */
+export function sweepFilm(link, job, { isFirstOpen = false } = {}) {
   const shelf = new ClipShelf(link);
   const large = made("div", { class: "rbf-sweep-large" });
   const row = made("div", { class: "rbf-sweep-film", role: "group", "aria-label": "results of this sweep" });
@@ -30,8 +30,8 @@ export function sweepFilm(link, job) {
     large.replaceChildren();
     opened = "";
   };
-  /** @param {SweepShot} shot */
-  const open = (shot) => {
+  /** @param {SweepShot} shot @param {boolean} [plays] */
+  const open = (shot, plays = true) => {
     const was = opened;
     close();
     if (was !== shot.key) {
@@ -39,7 +39,7 @@ export function sweepFilm(link, job) {
       clip = makeClip(shelf, shot.key, 0, shot.file, { isAlone: true, isNewest: false, text: shot.label });
       large.append(clip.el, made("p", { class: "rbf-caption", text: [shot.label, shot.file.caption].filter(Boolean).join(" · ") }));
       // Whoever opens a clip wants to see it move.
-      /** @type {HTMLElement | null} */ (clip.el.querySelector(".rbf-clip-play"))?.click();
+      if (plays) /** @type {HTMLElement | null} */ (clip.el.querySelector(".rbf-clip-play"))?.click();
     }
     for (const one of row.children) one.setAttribute("aria-pressed", String(/** @type {HTMLElement} */ (one).dataset.run === opened));
   };
@@ -66,6 +66,7 @@ export function sweepFilm(link, job) {
     if (content.sweep_film !== job || shots.length) return;
     ({ shots, of: total } = content);
     show(SWEEP_FIRST);
+    if (isFirstOpen && shots.length) open(shots[0], false);
   });
   link.ask({ do: "sweep_film", job });
   return { el, dispose: () => {

@@ -4,12 +4,14 @@ import { made } from "../../../display/assets/table_element.js";
 import { runsState } from "./form_run.js";
 import { runsReveal, runsWaited } from "./form_runs.js";
 import { whenSeen } from "./form_seen.js";
+import { sweepCodeBox } from "./form_sweep_code.js";
 import { sweepFilm } from "./form_sweep_film.js";
+import { sweepWinner } from "./form_sweep_winner.js";
 import { quietButton } from "./form_quiet.js";
 
 /**
  * @typedef {{key: string, state: string, mark: string, over: boolean, runs: number, error: string, code: string, table: string, can: string[], line: string,
- *   sheet: number, spoken?: string}} SweepJob
+ *   sheet: number, spoken?: string, kind?: string, best?: string}} SweepJob
  */
 
 /** @type {Record<string, string>} */
@@ -23,33 +25,12 @@ const SWEEP_DO_TITLES = {
 };
 const SWEEP_SHEET_RUNS = 24;
 
+/** What it is called. @param {SweepJob} job */
+const sweepNoun = (job) => (job.kind === "race" ? "race" : "sweep");
+
 /** A sweep whose kernel is gone: its state is no longer updated. @param {SweepJob} job @returns {SweepJob} */
 export function sweepLost(job) {
   return { ...job, can: [], ...(job.over ? {} : { state: "uncertain", mark: "?" }) };
-}
-
-/** A box that displays code, copied to the clipboard where there is one. */
-export function sweepCodeBox() {
-  const area = /** @type {HTMLTextAreaElement} */ (made("textarea", { class: "rbf-code", readonly: true, "aria-label": "Code" }));
-  const said = made("span", { class: "rbf-caption", role: "status" });
-  const el = made("div", { class: "rbf-sweep-code", hidden: true }, area, said);
-  return {
-    el,
-    /** @param {string} text */
-    show: async (text) => {
-      area.value = text;
-      area.rows = Math.min(12, text.split("\n").length);
-      el.hidden = false;
-      try {
-        await navigator.clipboard.writeText(text);
-        said.textContent = "Copied";
-      } catch {
-        // No clipboard on pages without TLS: it can be taken by hand.
-        area.select();
-        said.textContent = "";
-      }
-    },
-  };
 }
 
 /** The contact sheet of a sweep, requested when it scrolls into view. @param {any} link @param {SweepJob} job */
@@ -89,21 +70,35 @@ function sweepSheet(link, job) {
 function sweepLarge(link, first) {
   const state = made("p", { class: "rbf-sweep-state" });
   const panel = made("div", { class: "rbf-sweep-panel" });
+  const judge = made("div", { class: "rbf-sweep-judge" });
   const problem = made("p", { class: "rbf-problem", hidden: true });
-  const actions = made("div", { class: "rbf-row", role: "group", "aria-label": "this sweep" });
+  const actions = made("div", { class: "rbf-row", role: "group", "aria-label": `this ${sweepNoun(first)}` });
   const place = made("div", {});
   const code = sweepCodeBox();
   const where = made("p", { class: "rbf-caption", hidden: true });
-  const el = made("section", { class: "rbf-sweep-job", "aria-label": `sweep ${first.key}` }, state, panel, problem, actions, place, where, code.el);
+  const el = made("section", { class: "rbf-sweep-job", "aria-label": `${sweepNoun(first)} ${first.key}` }, state, panel, judge, problem, actions, place, where, code.el);
   /** @type {ReturnType<typeof sweepSheet> | null} */
   let sheet = null;
   /** @type {ReturnType<typeof sweepFilm> | null} */
   let film = null;
+  /** @type {ReturnType<typeof sweepWinner> | null} */
+  let winner = null;
   let job = first, buttons = "";
   const offs = [
     link.on("sweep_panel", (/** @type {any} */ content) => {
       // The kernel has made it from escaped words (display/sweep_panel.py); nothing of a person or a service stands in it as markup.
       if (content.sweep_panel === first.key) panel.innerHTML = content.html;
+    }),
+    link.on("sweep_judge", (/** @type {any} */ content) => {
+      if (content.sweep_judge !== first.key) return;
+      // Made by the kernel like the panel (display/judge_panel.py). A script that comes as markup does not run by itself.
+      judge.innerHTML = content.html;
+      for (const script of judge.querySelectorAll("script")) {
+        const other = document.createElement("script");
+        for (const { name, value } of script.attributes) other.setAttribute(name, value);
+        other.textContent = script.textContent;
+        script.replaceWith(other);
+      }
     }),
   ];
 
@@ -124,7 +119,7 @@ function sweepLarge(link, first) {
   /** @param {SweepJob} next */
   const update = (next) => {
     job = next;
-    state.replaceChildren(...runsState({ status: next.state, mark: next.mark }), ` · ${next.runs.toLocaleString("en")} run${next.runs === 1 ? "" : "s"}`);
+    state.replaceChildren(...runsState({ status: next.state, mark: next.mark }), next.kind === "race" ? " · race" : "", ` · ${next.runs.toLocaleString("en")} run${next.runs === 1 ? "" : "s"}`);
     problem.textContent = next.error;
     problem.hidden = !next.error;
     where.hidden = !next.over || !!next.error;
@@ -135,6 +130,10 @@ function sweepLarge(link, first) {
       const focused = actions.contains(document.activeElement);
       actions.replaceChildren(...next.can.map(action), copy);
       if (focused) actions.querySelector("button")?.focus();
+    }
+    if (next.best && !winner) {
+      winner = sweepWinner(link, next.key, next.best, next.state === "decided");
+      panel.before(winner.el);
     }
     if (next.sheet && !film) {
       film = sweepFilm(link, next.key);
@@ -149,6 +148,7 @@ function sweepLarge(link, first) {
   return { el, key: first.key, update, dispose: () => {
     offs.forEach((off) => off());
     film?.dispose();
+    winner?.dispose();
     sheet?.dispose();
     el.remove();
   } };
@@ -192,7 +192,7 @@ export function makeSweepJobs(link, say) {
         const focused = document.activeElement?.closest(".rbf-sweep-older") === older ? /** @type {HTMLElement} */ (document.activeElement).dataset.job : null;
         older.replaceChildren(...others.map((one) => made("li", { class: "rbf-caption" },
           made("span", { text: `${one.mark} ${one.runs.toLocaleString("en")} run${one.runs === 1 ? "" : "s"} · ${one.state} · ${one.error || one.line} ` }),
-          made("button", { type: "button", class: "rbf-quiet", text: "Show", "data-job": one.key, "aria-label": `Show sweep ${one.key}`, onclick: () => link.ask({ do: "sweep_show", job: one.key }) }))));
+          made("button", { type: "button", class: "rbf-quiet", text: "Show", "data-job": one.key, "aria-label": `Show ${sweepNoun(one)} ${one.key}`, onclick: () => link.ask({ do: "sweep_show", job: one.key }) }))));
         older.hidden = !others.length;
         /** @type {HTMLElement | null} */ (focused ? older.querySelector(`[data-job="${CSS.escape(focused)}"]`) : null)?.focus();
       }

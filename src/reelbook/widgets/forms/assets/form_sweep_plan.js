@@ -1,19 +1,18 @@
 // @ts-check
 /** The plan of a sweep: how many runs, what they cost, what cannot run; what it may spend now, and the button that runs it. */
 import { made } from "../../../display/assets/table_element.js";
-import { sweepCodeBox } from "./form_sweep_jobs.js";
+import { makeSweepBest } from "./form_sweep_best.js";
+import { sweepCodeBox } from "./form_sweep_code.js";
+import { sweepCredits, sweepWhole } from "./form_sweep_money.js";
 
 /**
  * @typedef {{number: number, line: string, runs: number, possible: number, due: number, told: string, about: boolean, unpriced: number, impossible: string[],
- *   notes: string[], head: string[], numbers: boolean[], rows: {cells: string[], credits: string, why?: string}[], more: number}} SweepPlan
+ *   notes: string[], head: string[], numbers: boolean[], rows: {cells: string[], credits: string, why?: string}[], more: number,
+ *   race: import("./form_sweep_best.js").SweepRace | Record<string, never>}} SweepPlan
  */
 
-const SWEEP_MOST_SPENT = 10 ** 15;
 // The kernel says it in the same words.
 const SWEEP_MAKING = "The plan is being made …";
-
-/** @param {number} amount */
-const sweepCredits = (amount) => `${amount.toLocaleString("en")} credit${amount === 1 ? "" : "s"}`;
 
 /** The first runs, with what each costs. @param {any} link @param {SweepPlan} plan */
 function sweepTable(link, plan) {
@@ -25,12 +24,6 @@ function sweepTable(link, plan) {
     ...row.cells.map((text, at) => made("td", { class: side(at) }, made("bdi", { text }))),
     made("td", { class: "rbf-sweep-number", text: row.credits, title: row.why ?? null })));
   return made("table", { class: "rbf-sweep-table" }, made("thead", {}, head), made("tbody", {}, ...rows));
-}
-
-/** A whole number of at least 0 in an input; null where there is none. @param {HTMLInputElement} input */
-function sweepWhole(input) {
-  const text = input.value.trim();
-  return /^\d+$/.test(text) && Number(text) <= SWEEP_MOST_SPENT ? Number(text) : null;
 }
 
 /**
@@ -51,8 +44,17 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
   const copy = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text: "Copy code", title: "Python that plans and runs the same" }));
   const why = made("p", { class: "rbf-caption rbf-sweep-why", id: `${name}-sweep-why` });
   const code = sweepCodeBox();
-  const pay = made("div", { class: "rbf-row" }, priced, made("span", { class: "rbf-sweep-pair" }, made("label", { for: spend.id, text: "Spend at most" }), spend, made("span", { class: "rbf-caption", text: "credits now" })), run, copy);
-  const el = made("div", { class: "rbf-sweep-plan" }, line, notes, first, pay, why, code.el);
+  const best = makeSweepBest(link, name, {
+    plan: () => currentPlan(), stops: (plan) => blocked(plan), due: (plan) => due(plan), price: () => (priced.hidden ? {} : { price: sweepWhole(price) }),
+    start: (plan) => {
+      pressed = plan.number;
+      said = "";
+      started();
+      update();
+    },
+  });
+  const pay = made("div", { class: "rbf-row" }, priced, made("span", { class: "rbf-sweep-pair" }, made("label", { for: spend.id, text: "Spend at most" }), spend, made("span", { class: "rbf-caption", text: "credits now" })), run, best.button, copy);
+  const el = made("div", { class: "rbf-sweep-plan" }, line, notes, first, pay, why, code.el, best.el);
   let isOwn = false, drawn = "", said = "", pressed = 0;
   line.hidden = notes.hidden = first.hidden = pay.hidden = true;
 
@@ -65,14 +67,21 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
   /** What was asked of the plan: the most that it may spend now, and one run where the price is unknown. */
   const money = () => ({ spend: sweepWhole(spend), ...(priced.hidden ? {} : { price: sweepWhole(price) }) });
 
-  /** Why it cannot be run now; empty where it can. @param {SweepPlan | null} plan */
-  const reason = (plan) => {
+  /** Why nothing can be started now, for whatever amount. @param {SweepPlan | null} plan */
+  const blocked = (plan) => {
     const sweeps = model.get("sweeps");
     if (!isSettled()) return SWEEP_MAKING;
     if (!plan) return sweeps.why ?? "Choose a field and its values.";
     if (!link.isHeard) return "The form has changed; the plan is being made …";
     if (sweeps.started || pressed === plan.number || !plan.possible) return sweeps.why || "Starting …";
     if (!priced.hidden && sweepWhole(price) === null) return "The price of these runs is unknown. Set the most that one run may cost.";
+    return "";
+  };
+
+  /** Why it cannot be run now; empty where it can. @param {SweepPlan | null} plan */
+  const reason = (plan) => {
+    const stops = blocked(plan);
+    if (stops || !plan) return stops;
     const most = sweepWhole(spend);
     if (most === null) return "Spend a whole number of credits, or 0.";
     // The kernel says it in the same words.
@@ -125,6 +134,7 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
     const stops = reason(plan);
     run.setAttribute("aria-disabled", String(!!stops || link.hasEnded));
     copy.disabled = !plan || !isCurrent();
+    best.update();
     const words = [said, stops || (plan ? remark(plan, sweepWhole(spend) ?? 0) : "")].filter((one, place, all) => one && all.indexOf(one) === place).join(" ");
     // That the kernel has ended is said above, once for all of the form.
     if (link.hasEnded) why.textContent = "";
@@ -170,7 +180,8 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
     if (plan) link.ask({ do: "sweep_code", plan: plan.number, ...money() });
   });
   const off = link.on("sweep_code", (/** @type {any} */ content) => {
-    if (content.sweep_code) code.show(content.sweep_code);
+    if (content.sweep_code && content.by) best.showCode(content.sweep_code);
+    else if (content.sweep_code) code.show(content.sweep_code);
     else setMessage(content.why);
   });
 

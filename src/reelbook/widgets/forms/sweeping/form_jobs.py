@@ -12,6 +12,7 @@ from ....display.sweep_panel import format_panel, render_panel
 from ....errors import ReelbookError
 from ....sweeps.execute.sweep_status import SweepStatus
 from ..page_messages import format_service_changed
+from .form_races import StartedRace, race_json, render_race_panel
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -77,10 +78,17 @@ class StartedSweep:
         return "stopped" if is_short else progress.state
 
 
-def progress_key(entries: Sequence[StartedSweep]) -> tuple[Any, ...]:
+Started = StartedSweep | StartedRace
+
+
+def progress_key(entries: Sequence[Started]) -> tuple[Any, ...]:
     """A key that changes when the display of the sweeps would: four parts, however many sweeps there are."""
-    states, ends, total_credits, seconds = [], 0, 0, 0
+    states: list[tuple[Any, ...]] = []
+    ends, total_credits, seconds = 0, 0, 0
     for entry in entries:
+        if isinstance(entry, StartedRace):
+            states.append(entry.progress_key)
+            continue
         progress = None if entry.job is None else entry.job.progress
         states.append((entry.key, entry.state, entry.error, tuple(sorted(entry.final_actions))))
         if progress is not None:
@@ -90,8 +98,22 @@ def progress_key(entries: Sequence[StartedSweep]) -> tuple[Any, ...]:
     return tuple(states), ends, total_credits, seconds
 
 
-def sweep_json(entry: StartedSweep, place: int, form: str) -> dict[str, Any]:
+def list_json(entries: Sequence[Started], form: str, *, limit: int) -> list[dict[str, Any]]:
+    """The newest sweeps and races as JSON for the page, the newest first."""
+    found, places = [], {"job": 0, "race": 0}
+    for entry in reversed(entries[-limit:]):
+        kind = "race" if isinstance(entry, StartedRace) else "job"
+        # Counted among those that were started: `form.jobs` and `form.races` have no others.
+        is_counted = (entry.race if isinstance(entry, StartedRace) else entry.job) is not None
+        places[kind] -= is_counted
+        found.append(sweep_json(entry, places[kind] if is_counted else places[kind] - 1, form))
+    return found
+
+
+def sweep_json(entry: Started, place: int, form: str) -> dict[str, Any]:
     """A sweep as JSON for the page; `place` is -1 for the newest, `form` the expression for the form in a cell."""
+    if isinstance(entry, StartedRace):
+        return race_json(entry, place, form)
     state = entry.state
     card = {
         "key": entry.key,
@@ -132,8 +154,10 @@ def format_announcement(progress: Progress) -> str:
     return f"{text}. {shorten(progress.reason or '', 300)}" if is_short else text
 
 
-def render_sweep_panel(entry: StartedSweep) -> str:
+def render_sweep_panel(entry: Started) -> str:
     """The panel as HTML; empty without a job. Its results are displayed by the page itself, once it is over."""
+    if isinstance(entry, StartedRace):
+        return render_race_panel(entry)
     return "" if entry.job is None else render_panel(entry.job.progress, has_film=not entry.is_over)
 
 
@@ -156,7 +180,7 @@ def _jpeg(picture: Image) -> bytes:
     return content.getvalue()
 
 
-def connect_client(entry: StartedSweep, session: Session) -> Client:
+def connect_client(entry: Started, session: Session) -> Client:
     """The client that runs a sweep; an error if the service, and so the price, has changed since Run was pressed."""
     # Before and after: another connection may be made in between, and without one it is made here.
     _check_service(entry, session)
@@ -166,7 +190,7 @@ def connect_client(entry: StartedSweep, session: Session) -> Client:
     return client
 
 
-def _check_service(entry: StartedSweep, session: Session) -> None:
+def _check_service(entry: Started, session: Session) -> None:
     now = session.service_name()
     if now != entry.service:
         raise ReelbookError(format_service_changed(now or session.next_service_name()))

@@ -18,6 +18,7 @@ from ....sweeps.execute.run_options import make_options
 from ....sweeps.plan.sweep_call import sweep
 from ....util.printable import format_count
 from ..page_messages import format_sentence
+from .form_races import find_race_facts
 
 if TYPE_CHECKING:
     from ....session import Session
@@ -67,6 +68,7 @@ def make_preview(
         "unpriced": sum(row.credits is None for row in due),
         "impossible": _format_impossible(facts, labels),
         "notes": [shorten(format_sentence(note, labels), MAX_NOTE_LENGTH) for note in facts.warnings],
+        "race": find_race_facts(plan, known),
         **_table_json(plan, known, labels),
     }
     return PlanPreview(number, plan, axes, (plan.credits or known_due) - known_due, summary)

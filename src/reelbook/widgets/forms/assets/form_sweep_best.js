@@ -1,0 +1,120 @@
+// @ts-check
+/** Find the best: the settings of a plan raced by a measure, for a part of what all runs cost. */
+import { made } from "../../../display/assets/table_element.js";
+import { sweepCodeBox } from "./form_sweep_code.js";
+import { sweepCredits, sweepWhole } from "./form_sweep_money.js";
+
+/** @typedef {{settings: number, repeats: number, least: number, measures: {value: string, label: string, meaning: string, fact: boolean}[]}} SweepRace */
+
+const SWEEP_SHARE = 0.4;
+
+/**
+ * The button that opens the row, and the row.
+ * @param {any} link @param {string} name
+ * @param {{plan: () => any, stops: (plan: any) => string, due: (plan: any) => number, price: () => Record<string, number | null>, start: (plan: any) => void}} to
+ */
+export function makeSweepBest(link, name, to) {
+  const by = /** @type {HTMLSelectElement} */ (made("select", { id: `${name}-by`, class: "rbf-sweep-by", "aria-describedby": `${name}-by-meaning` }));
+  const spend = /** @type {HTMLInputElement} */ (made("input", { type: "number", min: "0", step: "1", id: `${name}-best-spend`, class: "rbf-sweep-budget", "aria-describedby": `${name}-best-why` }));
+  const start = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-primary", "aria-describedby": `${name}-best-why` }));
+  const copy = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rbf-quiet", text: "Copy code", title: "Python that finds the same", "aria-label": "Copy code that finds the best" }));
+  const meaning = made("p", { class: "rbf-caption", id: `${name}-by-meaning` });
+  const facts = made("p", { class: "rbf-caption" });
+  const why = made("p", { class: "rbf-caption", id: `${name}-best-why` });
+  const code = sweepCodeBox();
+  const el = made("div", { class: "rbf-sweep-best", id: `${name}-best`, role: "group", "aria-label": "Find the best", hidden: true },
+    facts,
+    made("div", { class: "rbf-row" }, made("span", { class: "rbf-sweep-pair" }, made("label", { for: by.id, text: "Judged by" }), by)),
+    meaning,
+    made("div", { class: "rbf-row" }, made("span", { class: "rbf-sweep-pair" }, made("label", { for: spend.id, text: "Spend at most" }), spend, made("span", { class: "rbf-caption", text: "credits now" })), start, copy),
+    why, code.el);
+  const button = /** @type {HTMLButtonElement} */ (made("button", { type: "button", text: "Find the best…", title: "Decide which setting is the best, with fewer runs", "aria-expanded": "false", "aria-controls": el.id, hidden: true }));
+  let isOpen = false, isOwn = false, listed = "";
+
+  const money = () => ({ by: by.value, spend: sweepWhole(spend), ...to.price() });
+  /** @param {any} plan */
+  const least = (plan) => plan.race.least + (plan.unpriced ? 2 * (to.price().price ?? 0) : 0);
+  /** @param {any} plan */
+  const proposed = (plan) => Math.min(Math.max(Math.round(SWEEP_SHARE * to.due(plan)), least(plan)), to.due(plan));
+
+  /** Why it cannot start now; empty where it can. @param {any} plan */
+  const reason = (plan) => {
+    const stops = to.stops(plan);
+    if (stops) return stops;
+    const most = sweepWhole(spend);
+    if (most === null) return "Spend a whole number of credits, or 0.";
+    return most < least(plan) ? `One run of two settings costs ${sweepCredits(least(plan))}; spend at least that.` : "";
+  };
+  /** What an amount comes to. @param {any} plan @param {number} most */
+  const remark = (plan, most) => {
+    const all = to.due(plan);
+    const saved = most < all ? `At least ${sweepCredits(all - most)} less than all runs cost; it` : "It";
+    return all ? `${saved} ends as soon as the best is 95% sure.` : "All of its runs are in the library: paid earlier, nothing now.";
+  };
+  /** @param {SweepRace} race */
+  const list = (race) => {
+    const key = JSON.stringify(race.measures);
+    if (key === listed) return;
+    listed = key;
+    const was = by.value;
+    const options = (/** @type {boolean} */ isFact) => race.measures.filter((one) => one.fact === isFact && one.value !== "eye").map((one) => made("option", { value: one.value, text: one.label }));
+    by.replaceChildren(made("optgroup", { label: "Measured in the pictures" }, ...options(false)), made("optgroup", { label: "Facts of the file" }, ...options(true)),
+      ...race.measures.filter((one) => one.value === "eye").map((one) => made("option", { value: one.value, text: one.label })));
+    if (race.measures.some((one) => one.value === was)) by.value = was;
+  };
+
+  const update = () => {
+    const plan = to.plan();
+    const race = /** @type {SweepRace | null} */ (plan?.race?.settings ? plan.race : null);
+    // While another plan is made, what is there stays.
+    if (plan) button.hidden = !race;
+    el.hidden = !isOpen || button.hidden;
+    button.setAttribute("aria-expanded", String(!el.hidden));
+    if (race && !isOwn) spend.value = String(proposed(plan));
+    start.setAttribute("aria-disabled", String(!race || !!reason(plan) || link.hasEnded));
+    copy.disabled = !race || link.hasEnded;
+    if (!race) return;
+    list(race);
+    const once = race.repeats < 2 ? " With one run of each, luck cannot be told from merit: add a few seeds." : "";
+    const words = `${race.settings.toLocaleString("en")} settings are compared; seed and prompt only repeat one.${once}`;
+    if (facts.textContent !== words) facts.textContent = words;
+    const gauge = race.measures.find((one) => one.value === by.value)?.meaning ?? "";
+    if (meaning.textContent !== gauge) meaning.textContent = gauge;
+    const most = sweepWhole(spend);
+    const label = most === null ? "Start" : `Start · at most ${sweepCredits(most)}`;
+    if (start.textContent !== label) start.textContent = label;
+    const remarks = link.hasEnded ? "" : reason(plan) || remark(plan, most ?? 0);
+    if (why.textContent !== remarks) why.textContent = remarks;
+  };
+
+  button.addEventListener("click", () => {
+    isOpen = !isOpen;
+    update();
+    if (isOpen) by.focus();
+  });
+  by.addEventListener("change", update);
+  spend.addEventListener("input", () => {
+    isOwn = true;
+    update();
+  });
+  // Left empty it is what is proposed.
+  spend.addEventListener("change", () => {
+    isOwn = spend.value.trim() !== "";
+    update();
+  });
+  start.addEventListener("click", () => {
+    link.flush();
+    const plan = to.plan();
+    // Only the plan that is in view: what was typed since makes another one.
+    if (!plan?.race?.settings || link.hasEnded || reason(plan)) return update();
+    to.start(plan);
+    link.ask({ do: "sweep_run", plan: plan.number, ...money() });
+    return update();
+  });
+  copy.addEventListener("click", () => {
+    link.flush();
+    const plan = to.plan();
+    if (plan) link.ask({ do: "sweep_code", plan: plan.number, ...money() });
+  });
+  return { el, button, update, showCode: code.show };
+}

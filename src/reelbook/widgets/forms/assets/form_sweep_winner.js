@@ -1,0 +1,28 @@
+// @ts-check
+/** What a race has found: the best setting in words, a button that takes its values, and the clips of its runs, the best first. */
+import { made } from "../../../display/assets/table_element.js";
+import { sweepFilm } from "./form_sweep_film.js";
+
+/** @param {any} link @param {string} job @param {string} words @param {boolean} isDecided */
+export function sweepWinner(link, job, words, isDecided) {
+  const said = made("span", { class: "rbf-caption", role: "status" });
+  const use = /** @type {HTMLButtonElement} */ (made("button", { type: "button", text: "Use these values", title: "Fill the form with the inputs of the best run", onclick: () => {
+    said.textContent = "";
+    link.ask({ do: "sweep_use", job });
+  } }));
+  const film = sweepFilm(link, job, { isFirstOpen: true });
+  const el = made("div", { class: "rbf-sweep-winner" },
+    made("p", {}, isDecided ? "Best: " : "In front: ", made("b", {}, made("bdi", { text: words }))),
+    made("div", { class: "rbf-row" }, use, said), film.el);
+  const offs = [
+    link.on("sweep_used", (/** @type {any} */ content) => {
+      if (content.sweep_used === job) said.textContent = content.why || "The form has these values now.";
+    }),
+    link.on("ended", () => { use.disabled = true; }),
+  ];
+  return { el, dispose: () => {
+    offs.forEach((off) => off());
+    film.dispose();
+    el.remove();
+  } };
+}
