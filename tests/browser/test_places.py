@@ -138,6 +138,7 @@ def test_displays_work_below_the_prefix_of_a_hub(kind: type[Lab], chromium: Brow
             assert notebook.cell_errors() == []
 
 
+@pytest.mark.deep  # Eight seconds more, and nothing but the connections is of its own kind.
 def test_displays_work_in_voila(chromium: Browser, tmp_path: Path) -> None:
     """A dashboard: nobody runs a cell there, and what is displayed works all the same."""
     path = write_notebook(tmp_path / "places.ipynb")

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -49,7 +50,7 @@ def register(marimo: Any) -> None:
     _registered.add("marimo")
     set_link_provider(_register_file)
     for (module, name), (owner, render) in HTML.items():
-        _set_display(module, name, lambda value, at=(owner, render): _frame(marimo, _render, value, *at))
+        _set_display(module, name, partial(_frame_known, marimo, owner, render))
     for (module, name), display in {
         ("reelbook.runs.run", "Run"): lambda run: _frame(marimo, _render_run, run),
         ("reelbook.sweeps.execute.job", "SweepJob"): _make_panel,
@@ -65,6 +66,11 @@ def register(marimo: Any) -> None:
 def _set_display(module: str, name: str, display: Render) -> None:
     # Not marimo's own registry, which is private and asks for the same imports.
     getattr(import_module(module), name)._display_ = lambda self: display(self)
+
+
+def _frame_known(marimo: Any, owner: str, name: str, value: Any) -> Any:
+    """A value with one of the functions that are registered with IPython elsewhere."""
+    return _frame(marimo, _render, value, owner, name)
 
 
 def _render(value: Any, owner: str, name: str) -> Any:
