@@ -87,7 +87,7 @@ sys.modules[__name__].__class__ = _Package
 
 
 def _register_with_notebook() -> None:
-    """Register the display of Reelbook's values with IPython, as soon as one of its names is used in a notebook."""
+    """Register the display of Reelbook's values with IPython or marimo, as soon as one of its names is used in a notebook."""
     # Another thread may be half way through that import.
     get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
     shell = get_ipython() if get_ipython else None
@@ -97,3 +97,8 @@ def _register_with_notebook() -> None:
         shell._reelbook_registered = True
         display.register(shell)
         widgets.register(shell)
+    is_marimo = getattr(sys.modules.get("marimo"), "running_in_notebook", None)
+    if shell is None and is_marimo is not None and is_marimo():
+        from .widgets import marimo_cells
+
+        marimo_cells.register(sys.modules["marimo"])

@@ -62,12 +62,19 @@ FOLDERS = {
 class Lab:
     """A JupyterLab server of its own: free port, own token, own home; notebooks go into `root`."""
 
+    prefix = ""
+    """What every address begins with, `/user/ana` on a hub."""
+    doc = "doc/tree"
+    app = ("jupyterlab", "LabApp")
+    """The module that is run, and the name of its options."""
+
     def __init__(self, folder: Path) -> None:
         self.root, self._home = folder / "notebooks", folder / "home"
         self.root.mkdir(parents=True)
         self._quieten()
         self._token = secrets.token_hex(16)
-        self.base_url = f"http://127.0.0.1:{_free_port()}"
+        self.port = free_port()
+        self.base_url = f"http://127.0.0.1:{self.port}{self.prefix}"
         self._log = folder / "server.log"
         self.pages: dict[str, Page] = {}
         """Pages that are loaded and have no notebook, by their sort."""
@@ -91,7 +98,7 @@ class Lab:
 
     def address(self, notebook: Path) -> str:
         """Where the page of one notebook is, without the panels around it."""
-        return f"{self.base_url}/doc/tree/{notebook.relative_to(self.root)}?token={self._token}&reset"
+        return f"{self.base_url}/{self.doc}/{notebook.relative_to(self.root)}?token={self._token}&reset"
 
     def api(self, path: str) -> Any:
         """What the server's own API answers."""
@@ -121,16 +128,18 @@ class Lab:
         return str(notebook.relative_to(self.root))
 
     def _command(self) -> list[str]:
+        module, options = self.app
         return [
-            *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"),
-            f"--port={self.base_url.rpartition(':')[2]}",
+            *(sys.executable, "-m", module, "--no-browser", "--allow-root", "--ip=127.0.0.1"),
+            f"--port={self.port}",
+            f"--ServerApp.base_url={self.prefix}/",
             "--ServerApp.port_retries=0",
             f"--ServerApp.root_dir={self.root}",
             f"--IdentityProvider.token={self._token}",
             "--LabApp.news_url=",
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
             "--LabApp.extension_manager=readonly",
-            "--LabApp.expose_app_in_browser=True",  # So that a test can call a command by its name.
+            f"--{options}.expose_app_in_browser=True",  # So that a test can call a command by its name.
         ]
 
     def _environment(self) -> dict[str, str]:
@@ -308,7 +317,7 @@ class OpenNotebook:
             self.complaints.append(message.text)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])

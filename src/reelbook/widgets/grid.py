@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
@@ -63,7 +63,18 @@ class Grid(NameHints):
             display({"text/plain": repr(self)}, raw=True)  # type: ignore[no-untyped-call]
             return
         self._output = display(grid_bundle(self._grid), raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
-        self._sender = open_sender(self._grid.key, find_files(self._table.head(MAX_CELLS)), self._table)
+        self._connect(open_sender)
+
+    def connect(
+        self, make: Callable[[str, Any, pd.DataFrame], TableFileSender]
+    ) -> tuple[dict[str, Any], TableFileSender]:
+        """The output as a MIME bundle and the connection with which it works; `make` makes that of a key, files and a table."""
+        self._connect(make)
+        assert self._sender is not None
+        return grid_bundle(self._grid), self._sender
+
+    def _connect(self, make: Callable[[str, Any, pd.DataFrame], TableFileSender | None]) -> None:
+        self._sender = make(self._grid.key, find_files(self._table.head(MAX_CELLS)), self._table)
         if self._job is not None and not self._job.is_done:
             self._job.on_change(self._update)
 

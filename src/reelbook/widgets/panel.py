@@ -14,6 +14,7 @@ from markupsafe import escape
 from ..display import original_links
 from ..display.sweep_panel import format_panel, panel_bundle, render_panel
 from ..errors import ReelbookError
+from .table_clips import is_voila
 
 if TYPE_CHECKING:
     from ..sweeps.execute.job import SweepJob
@@ -42,14 +43,15 @@ class Panel(anywidget.AnyWidget):
 
     def __init__(self, job: SweepJob, *, with_html: bool = True) -> None:
         super().__init__()
-        self._job, self._with_html = job, with_html
+        self._job, self._with_html, self._guard = job, with_html, threading.RLock()
         self.on_msg(self._on_message)
         job.on_change(self._update)
         self._update(job)
 
     def _update(self, job: SweepJob) -> None:
-        progress = job.progress
-        with self.hold_sync():
+        # Read under the lock: what one thread has read must not replace what another one read later.
+        with self._guard, self.hold_sync():
+            progress = job.progress
             self.state = progress.state
             # Only if useful: each change is a message to the page.
             can_cancel = progress.state == "stopping"
@@ -87,6 +89,9 @@ class Panel(anywidget.AnyWidget):
 
 def show_job(job: SweepJob) -> None:
     """Display a sweep as the value of a cell: a live panel that stays, and buttons until the sweep is done."""
+    if is_voila() and not job.is_done:
+        _display(Panel(job).bundle())
+        return
     original_links.prepare_links()
     # Read first: a sweep that ends while its panel is rendered needs one more update.
     is_done = job.is_done

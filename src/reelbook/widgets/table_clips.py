@@ -170,12 +170,20 @@ def show_with_files(table: pd.DataFrame, make_bundle: Callable[[str], dict[str, 
 
 
 def open_sender(key: str, files: Sequence[Sequence[str]], table: pd.DataFrame) -> TableFileSender | None:
-    """Connect a display of a table with the kernel, if the cell runs on a page; its ticks are those of the table.
-
-    The table is held weakly, because it may be large.
-    """
+    """Connect a display of a table with the kernel, if the cell runs on a page; its ticks are those of the table."""
     if not len(table) or not is_page_attached():
         return None
+    sender = make_sender(key, files, table)
+    _open_senders.append(sender)
+    if len(_open_senders) > MAX_SENDERS:
+        _open_senders.popleft().close()
+    if not is_jupyter_server():
+        sender.show()
+    return sender
+
+
+def make_sender(key: str, files: Sequence[Sequence[str]], table: pd.DataFrame) -> TableFileSender:
+    """A sender of a table's files, which ticks its rows. The table is held weakly, because it may be large."""
     table_ref = weakref.ref(table)
 
     def select(rows: Sequence[int]) -> None:
@@ -184,11 +192,6 @@ def open_sender(key: str, files: Sequence[Sequence[str]], table: pd.DataFrame) -
 
     sender = TableFileSender(key, files, selected=get_ticked(table), select=select)
     sender.table_ref = table_ref
-    _open_senders.append(sender)
-    if len(_open_senders) > MAX_SENDERS:
-        _open_senders.popleft().close()
-    if not is_jupyter_server():
-        sender.show()
     return sender
 
 
@@ -201,8 +204,13 @@ def is_page_attached() -> bool:
         request = shell.kernel.get_parent("shell")
     except (AttributeError, LookupError, TypeError):
         request = {}
-    # Pages name the cell; programs that execute notebooks do not.
-    return bool((request.get("metadata") or {}).get("cellId")) or "google.colab" in sys.modules
+    # Pages name the cell; programs that execute notebooks do not, save Voilà, which executes one for a page.
+    return bool((request.get("metadata") or {}).get("cellId")) or "google.colab" in sys.modules or is_voila()
+
+
+def is_voila() -> bool:
+    """Whether Voilà executes the notebook, once and for one page. Outputs do not change there, but widgets do."""
+    return os.environ.get("SERVER_SOFTWARE", "").startswith("voila/")
 
 
 def is_jupyter_server() -> bool:

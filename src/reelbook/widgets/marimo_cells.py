@@ -1,0 +1,177 @@
+"""Displays in marimo, which has no IPython: each value as a frame with its HTML, connected with the kernel by an anywidget."""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from ..display import HTML
+from ..display.original_links import set_link_provider
+from .table_clips import MAX_SENDERS, TableFileSender
+
+Render = Callable[[Any], Any]
+
+FRAME = """<!doctype html><meta charset="utf-8"><style>body { margin: 0; }</style><script>
+for (const name of ["want", "do", "built", "selected"]) addEventListener(`reelbook:${name}`, (event) => {
+  const sent = new CustomEvent(event.type, { detail: event.detail, cancelable: true });
+  if (!parent.dispatchEvent(sent)) event.preventDefault();
+});
+for (const name of ["here", "gone", "said", "cells", "told", "listens"]) {
+  const pass = (event) => dispatchEvent(new CustomEvent(event.type, { detail: event.detail }));
+  parent.addEventListener(`reelbook:${name}`, pass);
+  addEventListener("pagehide", () => parent.removeEventListener(`reelbook:${name}`, pass));
+}
+new ResizeObserver(() => {
+  frameElement.style.height = `${document.documentElement.offsetHeight}px`;
+}).observe(document.documentElement);
+</script>"""
+"""The start of a frame. marimo runs scripts in frames only, and widgets outside of them: their messages are passed on.
+
+A frame is as high as what is in it, also once its scripts have drawn.
+"""
+STUDIO = "marimo does not display ipywidgets, of which a studio consists; `rb.form(rb.TextToVideo)` works here."
+
+_links: ContextVar[list[Any] | None] = ContextVar("reelbook_marimo_links", default=None)
+"""While a value is rendered: the sender of its files, once it has one."""
+_open_senders: deque[TableFileSender] = deque()
+_registered: set[str] = set()
+
+
+def register(marimo: Any) -> None:
+    """Give Reelbook's values the method by which marimo displays them; called again, it does nothing."""
+    if _registered:
+        return
+    _registered.add("marimo")
+    set_link_provider(_register_file)
+    for (module, name), (owner, render) in HTML.items():
+        _set_display(module, name, partial(_frame_known, marimo, owner, render))
+    for (module, name), display in {
+        ("reelbook.runs.run", "Run"): lambda run: _frame(marimo, _render_run, run),
+        ("reelbook.sweeps.execute.job", "SweepJob"): _make_panel,
+        ("reelbook.api.table_accessor", "Reel"): lambda reel: _frame_table(marimo, reel.table, _render_table),
+        ("reelbook.display.plots.plot_value", "Plot"): lambda plot: _frame_plot(marimo, plot),
+        ("reelbook.widgets.grid", "Grid"): lambda grid: _frame_grid(marimo, grid),
+        ("reelbook.media.explorer", "Explorer"): lambda explorer: _frame_explorer(marimo, explorer),
+        ("reelbook.widgets.studio.studio", "Studio"): lambda _: marimo.md(STUDIO),
+    }.items():
+        _set_display(module, name, display)
+
+
+def _set_display(module: str, name: str, display: Render) -> None:
+    # Not marimo's own registry, which is private and asks for the same imports.
+    getattr(import_module(module), name)._display_ = lambda self: display(self)
+
+
+def _frame_known(marimo: Any, owner: str, name: str, value: Any) -> Any:
+    """A value with one of the functions that are registered with IPython elsewhere."""
+    return _frame(marimo, _render, value, owner, name)
+
+
+def _render(value: Any, owner: str, name: str) -> Any:
+    return getattr(import_module(f"reelbook.display.{owner}"), name)(value)
+
+
+def _render_run(run: Any) -> Any:
+    from ..display.run_progress import live_bundle
+
+    return live_bundle(run, many=False)["text/html"]
+
+
+def _render_table(table: Any, key: str) -> Any:
+    from ..display.tables.table_html import table_bundle
+    from ..sweeps.results.table_files import get_group
+
+    return table_bundle(table, key=key, group=get_group(table))["text/html"]
+
+
+def _make_panel(job: Any) -> Any:
+    from .panel import Panel
+
+    return Panel(job)
+
+
+def _frame(marimo: Any, render: Callable[..., Any], *values: Any) -> Any:
+    """The HTML of a value in a frame, and what sends its original files, if it has any."""
+    with _collect_links() as links:
+        html = str(render(*values))
+    return _join(marimo, html, *links)
+
+
+def _frame_table(marimo: Any, table: Any, render: Callable[[Any, str], Any]) -> Any:
+    from ..display.tables.table_html import MAX_ROWS
+    from ..display.tables.table_media import find_files
+
+    key = secrets.token_urlsafe(16)
+    html = str(render(table, key))
+    return _join(marimo, html, _keep(_make_table_sender(key, find_files(table.head(MAX_ROWS)), table)))
+
+
+def _frame_plot(marimo: Any, plot: Any) -> Any:
+    from ..display.plots.plot_html import plot_bundle
+    from ..sweeps.results.table_files import get_group
+
+    return _frame_table(
+        marimo, plot.table, lambda table, key: plot_bundle(plot, key=key, group=get_group(table))["text/html"]
+    )
+
+
+def _frame_grid(marimo: Any, grid: Any) -> Any:
+    bundle, sender = grid.connect(_make_table_sender)
+    return _join(marimo, bundle["text/html"], _keep(sender))
+
+
+def _frame_explorer(marimo: Any, explorer: Any) -> Any:
+    from ..display.explorer_card import explorer_bundle
+    from .explorer_link import ExplorerLink
+
+    key = secrets.token_urlsafe(16)
+    return _join(marimo, explorer_bundle(explorer, key=key)["text/html"], _keep(ExplorerLink(key, explorer)))
+
+
+def _make_table_sender(key: str, files: Any, table: Any) -> TableFileSender:
+    from .table_clips import make_sender
+
+    return make_sender(key, files, table)
+
+
+def _join(marimo: Any, html: str, *senders: TableFileSender) -> Any:
+    if "<script" not in html:
+        return marimo.Html(html)
+    # A script that is no module runs first, before the display asks for anything.
+    return marimo.vstack([marimo.iframe(FRAME + html), *map(marimo.ui.anywidget, senders)], gap=0)
+
+
+@contextmanager
+def _collect_links() -> Iterator[list[Any]]:
+    links: list[Any] = []
+    token = _links.set(links)
+    try:
+        yield links
+    finally:
+        _links.reset(token)
+
+
+def _register_file(path: Any) -> str:
+    """The key by which the figure that is being rendered requests this file; empty where none is."""
+    from .original_files import FigureFileSender
+
+    links = _links.get()
+    if path is None or links is None:
+        return ""
+    if not links:
+        links.append(_keep(FigureFileSender()))
+    return str(links[0].register_path(path.absolute()))
+
+
+def _keep(sender: TableFileSender) -> TableFileSender:
+    """The same sender; the oldest one is closed where there are too many."""
+    _open_senders.append(sender)
+    if len(_open_senders) > MAX_SENDERS:
+        _open_senders.popleft().close()
+    return sender

@@ -1,0 +1,183 @@
+"""The same displays in other places: below a hub's prefix, in Notebook 7, in Voilà, and in marimo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from textwrap import indent
+
+import nbformat
+import pytest
+from playwright.sync_api import Browser, Error, Locator, Page, expect
+
+from tests.browser.lab import Lab, OpenNotebook
+from tests.browser.looks import playback, shot
+from tests.browser.other_places import PREFIX, HubLab, Notebook7, served
+
+pytestmark = pytest.mark.browser
+
+START = """\
+import reelbook as rb
+client = rb.connect(library="library")
+boat = rb.TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", seed=7)
+run = rb.run(boat)
+table = rb.sweep(boat, seed=[1, 2]).run()"""
+DISPLAYS = {
+    "clip": "run.video",
+    "table": "table.reel",
+    "grid": 'table.reel.grid(rows="seed")',
+    "comparison": "rb.compare(run, run)",
+    "form": "form = rb.form(boat.revised(seed=8))\nform",
+    "job": "job = rb.sweep(boat, seed=[3, 4, 5]).start()\njob",
+}
+ROOTS = {
+    "clip": "[data-rb-figure]",
+    "table": "[data-rb-table]",
+    "grid": "[data-rb-viewer]",
+    "comparison": "[data-rb-compare]",
+    "form": ".rbf",
+    "job": ".rb:has([role=progressbar])",
+}
+WAIT_MS = 60_000
+
+Find = Callable[[str], Locator]
+"""Finds a display by its name, wherever the place has put it."""
+
+
+@contextmanager
+def watched(page: Page) -> Iterator[None]:
+    """Nothing may be asked for outside the prefix, nothing be missing, and no script of ours fail."""
+    outside: list[str] = []
+    # Voilà's own page has its icons from elsewhere.
+    page.route("https://**", lambda route: route.abort())
+    page.on("request", lambda request: outside.append(request.url) if is_outside(request.url) else None)
+    page.on(
+        "response",
+        lambda response: outside.append(f"{response.status} {response.url}") if response.status >= 400 else None,
+    )
+    page.on("pageerror", lambda error: outside.append(f"uncaught: {error}") if is_ours(error) else None)
+    yield
+    assert outside == []
+
+
+def is_ours(error: Error) -> bool:
+    """Whether it comes from a script in an output and not from the place's own, of which Notebook 7 has some that fail."""
+    return "/static/" not in (error.stack or "")
+
+
+def is_outside(url: str) -> bool:
+    return url.startswith("http://") and PREFIX not in url
+
+
+def find_on(page: Page, name: str) -> Locator:
+    """A display that is in the page itself; the last panel is that of the job."""
+    found = page.locator(ROOTS[name])
+    return found.last if name == "job" else found.first
+
+
+def has_played(video: Locator) -> bool:
+    return float(playback(video)["advanced"]) > 0
+
+
+def check_displays(find: Find) -> None:
+    """Clip, table, grid and comparison play the originals, a form runs, and a sweep's panel reaches its end."""
+    expect(find("job").get_by_text("3 of 3")).to_be_visible(timeout=WAIT_MS)
+
+    assert has_played(find("clip").locator("video").first)
+
+    find("table").locator("button.rb-poster").first.click()
+    opened = find("table").locator(".rb-open video")
+    expect(opened).to_be_visible(timeout=WAIT_MS)
+    assert opened.evaluate("video => video.currentSrc").startswith("blob:")
+
+    for name in ("grid", "comparison"):
+        # Only what has a connection to the kernel has one.
+        expect(find(name).locator("[data-rb-do=play]").first).to_be_visible(timeout=WAIT_MS)
+
+    find("form").locator(".rbf-foot .rbf-primary").click()
+    made = find("form").locator(".rbf-clip-frame video")
+    expect(made).to_be_visible(timeout=WAIT_MS)
+    assert has_played(made)
+
+
+def write_notebook(path: Path) -> Path:
+    """A notebook with each display in a cell of its own."""
+    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    book.cells = [nbformat.v4.new_code_cell(code) for code in (START, *DISPLAYS.values())]  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    return path
+
+
+def write_marimo(path: Path) -> Path:
+    """The same as a notebook of marimo, whose cells are functions; the form is wrapped as marimo's own elements are."""
+    cells = [START, *DISPLAYS.values()]
+    cells[5] = "import marimo as mo\nform = mo.ui.anywidget(rb.form(boat.revised(seed=8)))\nform"
+    needs = ("", "run", "table", "table", "rb, run", "rb, boat", "rb, boat")
+    gives = ("rb, boat, run, table", *[""] * 6)
+    parts = ["import marimo\napp = marimo.App()"]
+    for code, need, give in zip(cells, needs, gives, strict=True):
+        body = indent(f"{code}\nreturn {f'({give},)' if give else ''}", "    ")
+        parts.append(f"@app.cell\ndef _({need}):\n{body}")
+    path.write_text("\n\n".join(parts), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("kind", [Notebook7, pytest.param(HubLab, marks=pytest.mark.deep)])
+def test_displays_work_below_the_prefix_of_a_hub(kind: type[Lab], chromium: Browser, tmp_path: Path) -> None:
+    """In Notebook 7 and in JupyterLab, with every address below `/user/ana`."""
+    with kind(tmp_path) as server:
+        path = write_notebook(server.root / "places.ipynb")
+        with OpenNotebook(server, chromium, path, height=4000, sort="own") as notebook, watched(notebook.page):
+            notebook.open().run_all()
+            page = notebook.page
+            check_displays(partial(find_on, page))
+            shot(page, f"place-{kind.__name__}")
+            assert notebook.cell_errors() == []
+
+
+@pytest.mark.deep  # Eight seconds more, and nothing but the connections is of its own kind.
+def test_displays_work_in_voila(chromium: Browser, tmp_path: Path) -> None:
+    """A dashboard: nobody runs a cell there, and what is displayed works all the same."""
+    path = write_notebook(tmp_path / "places.ipynb")
+    command = ("-m", "voila", "--no-browser", f"--base_url={PREFIX}/", str(path))
+    with served("notebook", tmp_path, *command) as address, opened_page(chromium) as page, watched(page):
+        page.goto(address)
+        check_displays(partial(find_on, page))
+        shot(page, "place-voila")
+
+
+def test_displays_work_in_marimo(chromium: Browser, tmp_path: Path) -> None:
+    """Displays with scripts are in frames, whose clips the kernel sends; forms and panels are anywidgets."""
+    path = write_marimo(tmp_path / "places.py")
+    command = (
+        "-m",
+        "marimo",
+        "-q",
+        "run",
+        "--headless",
+        "--no-token",
+        f"--base-url={PREFIX}",
+        "--host=127.0.0.1",
+        str(path),
+    )
+    frames = ("clip", "table", "grid", "comparison")
+    with served("marimo", tmp_path, *command) as address, opened_page(chromium) as page, watched(page):
+        page.goto(address)
+
+        def find(name: str) -> Locator:
+            place = page.frame_locator("iframe").nth(frames.index(name)) if name in frames else page
+            return place.locator(ROOTS[name]).first
+
+        check_displays(find)
+        shot(page, "place-marimo")
+
+
+@contextmanager
+def opened_page(browser: Browser) -> Iterator[Page]:
+    page = browser.new_page(viewport={"width": 1200, "height": 4000})
+    page.set_default_timeout(WAIT_MS)
+    yield page
+    page.close()
