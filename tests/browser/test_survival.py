@@ -106,16 +106,12 @@ def test_reopened_with_trust(executed: Executed, lab: Lab, chromium: Browser, ha
         survival.settle(page)
         view = survival.look(page)
         clips = [playback(page.locator("video").nth(place)) for place in range(len(PLAYERS))]
-        said = page.locator(".rb-viewer .rb-notes:visible, .rb-compare-words").all_inner_texts()
-        dead = survival.dead(page)
         shot(page, f"survival-trusted{'-kernel' if has_kernel else ''}", whole=True)
 
         assert (notebook.is_trusted(), notebook.has_kernel()) == (True, has_kernel)
         assert notebook.complaints == []
     survival.check(view, players=True)
     assert [(clip["error"], clip["advanced"] > 0) for clip in clips] == [(None, True)] * len(PLAYERS)
-    assert dead == []
-    assert sum("Run the cell again" in words for words in said) == 3
 
 
 @contextmanager
@@ -140,9 +136,7 @@ def test_as_a_page_from_nbconvert(executed: Executed, chromium: Browser, tmp_pat
         clips = [playback(page.locator("video").nth(place)) for place in range(len(PLAYERS))]
         shot(page, "survival-nbconvert", whole=True)
         survival.settle(page)
-        dead = survival.dead(page)
 
-    assert dead == []
     survival.check(view, players=True)
     assert [(clip["error"], clip["advanced"] > 0) for clip in clips] == [(None, True)] * len(PLAYERS)
     assert [url for url in asked if url not in own] == []
