@@ -16,7 +16,8 @@ from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import playback, shot
 from tests.browser.other_places import PREFIX, HubLab, Notebook7, served
 
-pytestmark = pytest.mark.browser
+# Deep: each place is an environment of its own, and as slow to start as JupyterLab.
+pytestmark = [pytest.mark.browser, pytest.mark.deep]
 
 START = """\
 import reelbook as rb
@@ -125,7 +126,7 @@ def write_marimo(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", [Notebook7, pytest.param(HubLab, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("kind", [Notebook7, HubLab])
 def test_displays_work_below_the_prefix_of_a_hub(kind: type[Lab], chromium: Browser, tmp_path: Path) -> None:
     """In Notebook 7 and in JupyterLab, with every address below `/user/ana`."""
     with kind(tmp_path) as server:
@@ -138,7 +139,6 @@ def test_displays_work_below_the_prefix_of_a_hub(kind: type[Lab], chromium: Brow
             assert notebook.cell_errors() == []
 
 
-@pytest.mark.deep  # Eight seconds more, and nothing but the connections is of its own kind.
 def test_displays_work_in_voila(chromium: Browser, tmp_path: Path) -> None:
     """A dashboard: nobody runs a cell there, and what is displayed works all the same."""
     path = write_notebook(tmp_path / "places.ipynb")

@@ -97,6 +97,7 @@ def test_reopened_without_trust_and_without_a_kernel(executed: Executed, lab: La
     assert [(clip["error"], clip["advanced"] > 0) for clip in clips] == [(None, True)] * len(PLAYERS)
 
 
+@pytest.mark.deep  # On a busy machine JupyterLab draws outputs anew while they are looked at.
 @pytest.mark.parametrize("has_kernel", [False, True], ids=["without a kernel", "with a kernel that knows nothing"])
 def test_reopened_with_trust(executed: Executed, lab: Lab, chromium: Browser, has_kernel: bool) -> None:
     """By the one who made it, the next day: scripts run again, and no button is there that would move nothing."""
