@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +130,6 @@ def test_a_key_with_a_line_break_in_it_is_refused(tmp_path: Path, monkeypatch: p
     assert "Copy it again" in refusal(tmp_path, SERVICE + ALL)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
 def test_a_key_file_is_mine_alone(tmp_path: Path) -> None:
     """Relative to the folder of models.toml; refused if others can read it."""
     path = tmp_path / "teacher.key"

@@ -60,7 +60,7 @@ def advise(clips: Clips, pairs: Pairs, raters: Sequence[str] | None = None) -> A
     return Advice((*[first.named, *([_format_more(*first.more)] if first.more else [])], *about))
 
 
-def describe_outlook(clips: Clips, pairs: Pairs) -> str:
+def describe_remaining(clips: Clips, pairs: Pairs) -> str:
     """About how many judgements more would settle the first place, in words that name no clip; empty before the first."""
     decided = pairs.decided
     if len(clips) < 2 or not len(decided.left):

@@ -16,7 +16,7 @@ from .agreement import Agreement, measure_agreement
 from .judged_clips import Clips, find_axes, number_levels, usage_error
 from .pairs import Comparison, Pair, PairChooser, choose_row
 from .ranking import Pairs, make_pairs, make_ranking
-from .rating_advice import Advice, advise, describe_outlook, describe_stars, describe_votes
+from .rating_advice import Advice, advise, describe_remaining, describe_stars, describe_votes
 from .rating_columns import add_rating_columns, collect_stars, count_votes
 
 if TYPE_CHECKING:
@@ -150,9 +150,9 @@ class Ratings(NameHints):
         return self._advise(self._read())
 
     @property
-    def outlook(self) -> str:
+    def remaining(self) -> str:
         """About how many judgements more would settle the first place, for one who judges: it names no clip."""
-        return describe_outlook(self._clips, self._make_pairs(self._read())) if self.kind == Kind.PAIRS else ""
+        return describe_remaining(self._clips, self._make_pairs(self._read())) if self.kind == Kind.PAIRS else ""
 
     @property
     def advice(self) -> Advice:

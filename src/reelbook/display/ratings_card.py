@@ -160,10 +160,10 @@ def ratings_card(ratings: Ratings) -> str:
     )
 
 
-def format_progress(counts: Counts, outlook: str) -> str:
+def format_progress(counts: Counts, remaining: str) -> str:
     """The line below the clips while somebody judges; it names no clip and no setting."""
     others = f"{counts.judged:,} by {format_count(counts.raters, 'rater')}" if counts.judged > counts.mine else ""
-    return join_with_dots(f"{counts.mine:,} judged here", others, outlook)
+    return join_with_dots(f"{counts.mine:,} judged here", others, remaining)
 
 
 def _list_ranked(ratings: Ratings) -> list[RankedRow]:

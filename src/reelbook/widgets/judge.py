@@ -30,7 +30,7 @@ MAX_LINKS = 32
 """Panels of a session that are connected."""
 AHEAD = 2
 """The clips on the screen, and those that the page loads meanwhile."""
-OUTLOOK_EVERY = 5
+REMAINING_EVERY = 5
 """Answers after which it is estimated anew how many more are of use: of many clips that takes a moment."""
 MAX_SECONDS = 86_400.0
 MAX_NAME, MAX_MARK = 200, 64
@@ -55,7 +55,7 @@ class JudgeLink(TableFileSender):
         """The number by which the page knows the clip of a row."""
         self._rows: dict[int, int] = {}
         self._paths: dict[int, list[str]] = {}
-        self._outlook: str | None = None
+        self._remaining: str | None = None
         self._is_ended = False
         """Whether the page knows of nothing more to judge."""
         self._facts: dict[int, dict[str, Any]] = {}
@@ -110,9 +110,9 @@ class JudgeLink(TableFileSender):
 
     def _format_progress(self) -> str:
         counts = self._ratings.counts
-        if self._outlook is None or counts.judged % OUTLOOK_EVERY == 0:
-            self._outlook = self._ratings.outlook
-        return format_progress(counts, self._outlook)
+        if self._remaining is None or counts.judged % REMAINING_EVERY == 0:
+            self._remaining = self._ratings.remaining
+        return format_progress(counts, self._remaining)
 
     def _set_rater(self, content: dict[str, Any]) -> None:
         rater = str(content.get("rater") or "").strip()[:MAX_NAME]
