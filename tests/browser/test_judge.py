@@ -51,7 +51,7 @@ def make_rows(films: list[str], count: int | None = None) -> list[dict[str, Any]
     """Rows of a table whose settings would be noticed in a page."""
     return [
         {
-            "prompt": "a paper boat", "guidance": 7.25 + place // 2, "num_frames": 5001 + place % 2, "output_video": path,
+            "prompt": "a paper boat", "guidance": 7.25 + place // 2, "num_frames": 86420001 + place % 2, "output_video": path,
             "request_id": f"request-{place}", "status": "completed",
         }
         for place, path in enumerate(films[: count or len(films)])
@@ -214,7 +214,7 @@ def test_nothing_on_the_page_tells_the_setting(bench: Bench, films: list[str]) -
         + bench.page.evaluate("JSON.stringify({...sessionStorage})")
     )
     assert "is not there any more" in messages
-    for secret in ("guidance", "7.25", "8.25", "5001", "5002", "request-", ".mp4", str(bench.folder), 'run"'):
+    for secret in ("guidance", "7.25", "8.25", "86420001", "86420002", "request-", ".mp4", str(bench.folder), 'run"'):
         assert secret not in everything, secret
 
 
@@ -384,7 +384,7 @@ def test_the_end_is_a_ranking_that_leads_back(bench: Bench, films: list[str]) ->
     ranking = bench.page.locator("[data-rb-judge-ranking]")
     expect(ranking.locator("tbody img[src^='data:image/jpeg']")).to_have_count(2)
     expect(ranking.get_by_role("img", name="between")).to_have_count(2)
-    expect(ranking).to_contain_text("num_frames 500")
+    expect(ranking).to_contain_text("num_frames 8642000")
     bench.page.get_by_role("button", name="Go on judging").click()
     expect(bench.page.locator(".rb-judge-words")).to_contain_text("nothing more to judge")
     expect(ranking).to_have_count(0)
