@@ -7,10 +7,10 @@ READY := $(VENV)/.ready
 BUILD := build
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check unit lab bench deep docs lock clean
+.PHONY: help demo test weights-test check unit lab bench deep docs lock clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null || grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST)
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null || grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST)
 
 $(READY): binder/requirements.txt pyproject.toml
 	@PYTHON="$(PYTHON)" VENV="$(VENV)" sh .ci/venv
@@ -21,6 +21,9 @@ demo: $(READY) ## run the first notebook on the embedded service; prints its tab
 
 test: $(READY) ## lint, check types, run every test
 	@BIN="$(BIN)" sh .ci/test
+
+weights-test: $(READY) ## test the engines of real weights, with torch in an environment of its own
+	@VENV="$(VENV)" sh .ci/weights
 
 check: $(READY) ## lint and check types only
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

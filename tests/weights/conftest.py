@@ -1,0 +1,28 @@
+"""Fixtures of the tests of real weights, which run in an environment of their own: `make weights-test`."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+# Before torch and its friends are imported: nothing here asks a network for anything.
+os.environ.update(
+    HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1", TOKENIZERS_PARALLELISM="false", DIFFUSERS_VERBOSITY="error",
+    TRANSFORMERS_VERBOSITY="error", HF_HUB_DISABLE_IMPLICIT_TOKEN="1",
+)  # fmt: skip
+
+collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["test_*.py"]
+"""`make test` has no torch; `make weights-test` fails where it collects nothing."""
+
+
+@pytest.fixture(scope="session")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with tiny weights of every kind."""
+    from tests.weights.tiny import make_weights
+
+    folder = tmp_path_factory.mktemp("weights")
+    make_weights(folder)
+    return folder
