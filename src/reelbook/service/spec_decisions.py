@@ -16,6 +16,8 @@ MAX_BATCH = 1_000
 MAX_ATTEMPTS = 3
 FETCH_SECONDS = 30.0
 RUN_SECONDS = 900.0
+CANCEL_SECONDS = 10.0
+"""How long the caller of a cancellation waits for disk and lane; it is carried on after that."""
 HEADER_SECONDS = 10.0
 BODY_SECONDS = 120.0
 HEARTBEAT_SECONDS = 10.0
@@ -69,7 +71,8 @@ CHOICES: tuple[Choice, ...] = (
     ),
     Choice(
         "cancelling",
-        "in the queue at once, in progress between two frames; refunded either way; a second time answers ALREADY_COMPLETED",
+        "in the queue at once, in progress between two frames; refunded either way; a second time answers ALREADY_COMPLETED; "
+        "where disk or lane take longer than 10 s, the answer comes before the end of it",
         "nobody pays for what they do not get",
     ),
     Choice(
