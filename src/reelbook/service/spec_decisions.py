@@ -180,6 +180,12 @@ CHOICES: tuple[Choice, ...] = (
         "32 MiB of JSON, and 250,000 commas in it",
         "room for a 24 MB data URI, or for 100,000 pictures, and not for a list that takes a minute to check",
     ),
+    Choice(
+        "order of the queue",
+        "accounts take turns, one request each; those of one account in the order of submission; queue_position counts "
+        "the requests ahead",
+        "who submits 500 runs at once does not make the others of a class wait for all of them",
+    ),
     Choice("requests that wait", "10,000 for one key, then 429 with Retry-After", "one sweep must not fill the memory"),
     Choice(
         "limits of an account",
