@@ -72,6 +72,16 @@ def test_thirty_printed_keys_in_two_commands_and_a_clip_in_two_lines(tmp_path: P
 NAMES_IN_ORDER = sorted(NAMES)
 
 
+def test_no_name_in_the_report_is_a_formula_of_a_spreadsheet(school: School) -> None:
+    """As in the export of the board: a text in front of it, and numbers stay numbers."""
+    school.says("add", "=HYPERLINK(1)", "@x", "+1 Ada", "--budget", "53")
+
+    report = school.report()
+
+    assert list(report) == ["'+1 Ada", "'=HYPERLINK(1)", "'@x"]
+    assert {row["left"] for row in report.values()} == {"53"}
+
+
 @pytest.fixture
 def school(serve: Serve, capsys: pytest.CaptureFixture[str]) -> School:
     return School(serve(workers=1), capsys)
