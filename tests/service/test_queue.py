@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,6 +71,32 @@ def test_a_sweep_does_not_make_the_others_wait_for_all_of_it(store: Store, accou
         assert served == ["ben", "ana", "una", *itertools.islice(itertools.cycle(["ben", "ana"]), 6)]
 
     asyncio.run(scene())
+
+
+def test_a_request_whose_cancellation_cannot_be_stored_waits_on(
+    store: Store, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full at that moment: the caller learns it, and the request keeps its place and can be cancelled later."""
+
+    async def scene() -> None:
+        queue = opened(store, accounts)
+        first, second = await submit(queue, "ana", 2)
+        request = queue.unfinished()[0]
+        with monkeypatch.context() as patch:
+            patch.setattr(accounts, "settle", _is_full)
+            with pytest.raises(sqlite3.OperationalError):
+                await queue.cancel(request)
+
+        assert [one.id for one in queue.unfinished()] == [first, second]
+        assert (request.status, request.error, queue.position(request)) == ("IN_QUEUE", None, 0)
+        assert await queue.cancel(request) == "CANCELLED"
+        assert [one.id for one in queue.unfinished()] == [second]
+
+    asyncio.run(scene())
+
+
+def _is_full(*parts: object) -> None:
+    raise sqlite3.OperationalError("database or disk is full")
 
 
 def test_after_a_restart_accounts_take_turns_again(store: Store, accounts: Accounts) -> None:

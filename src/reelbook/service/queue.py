@@ -274,15 +274,24 @@ class Queue:
         if request.status == COMPLETED:
             return "ALREADY_COMPLETED"
         if request.status == IN_QUEUE and not request.may_be_sent:
-            self._stop_waiting(request)
-            request.status = IN_PROGRESS  # No worker may take it during the commit.
-            await asyncio.shield(asyncio.ensure_future(self.finish(request, error=cancellation_error())))
+            await asyncio.shield(asyncio.ensure_future(self._cancel_waiting(request)))
             return "CANCELLED"
         request.cancelling = True
         # Durable: a service that stops now must not run it again at its next start.
         change = "UPDATE requests SET cancelling = 1 WHERE id = ? AND finished IS NULL"
         marked = await self._store.run(lambda db: db.execute(change, (request.id,)).rowcount)
         return "CANCELLATION_REQUESTED" if marked else "ALREADY_COMPLETED"
+
+    async def _cancel_waiting(self, request: Request) -> None:
+        self._stop_waiting(request)
+        request.status = IN_PROGRESS  # No worker may take it during the commit.
+        try:
+            await self.finish(request, error=cancellation_error())
+        except BaseException:
+            # It is not cancelled where that could not be written, as on a full disk; a worker has to take it some time.
+            request.status, request.error = IN_QUEUE, None
+            self._wait(request)
+            raise
 
     async def finish(
         self,
