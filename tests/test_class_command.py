@@ -137,7 +137,8 @@ def test_credits_pauses_and_keys_change_while_the_service_runs(school: School) -
     said = school.says("replace", "Ada")
     assert "The old key stopped just now" in said
     assert 'import reelbook as rb; rb.connect("http://127.0.0.1:' in said
-    assert "Only this machine can reach that address" in said
+    assert f"Only this machine can reach {school.served.base_url}: students at other computers cannot." in said
+    assert "reelbook serve --host 0.0.0.0, or --address" in said
     key = re.search(r"rb(-\w{4}){6}", said)
     assert key is not None
     assert school.served.get("/account", key[0]).json()["credits_available"] == 135
