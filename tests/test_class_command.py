@@ -72,6 +72,16 @@ def test_thirty_printed_keys_in_two_commands_and_a_clip_in_two_lines(tmp_path: P
 NAMES_IN_ORDER = sorted(NAMES)
 
 
+def test_no_name_in_the_report_is_a_formula_of_a_spreadsheet(school: School) -> None:
+    """As in the export of the board: a text in front of it, and numbers stay numbers."""
+    school.says("add", "=HYPERLINK(1)", "@x", "+1 Ada", "--budget", "53")
+
+    report = school.report()
+
+    assert list(report) == ["'+1 Ada", "'=HYPERLINK(1)", "'@x"]
+    assert {row["left"] for row in report.values()} == {"53"}
+
+
 @pytest.fixture
 def school(serve: Serve, capsys: pytest.CaptureFixture[str]) -> School:
     return School(serve(workers=1), capsys)
@@ -127,7 +137,8 @@ def test_credits_pauses_and_keys_change_while_the_service_runs(school: School) -
     said = school.says("replace", "Ada")
     assert "The old key stopped just now" in said
     assert 'import reelbook as rb; rb.connect("http://127.0.0.1:' in said
-    assert "Only this machine can reach that address" in said
+    assert f"Only this machine can reach {school.served.base_url}: students at other computers cannot." in said
+    assert "reelbook serve --host 0.0.0.0, or --address" in said
     key = re.search(r"rb(-\w{4}){6}", said)
     assert key is not None
     assert school.served.get("/account", key[0]).json()["credits_available"] == 135

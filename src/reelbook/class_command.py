@@ -200,7 +200,7 @@ def _administer(options: argparse.Namespace, action: Mapping[str, Any]) -> dict[
 def _with_new_keys(options: argparse.Namespace, action: Mapping[str, Any]) -> dict[str, Any]:
     """Carry out an action that makes keys, and write them to the sheet, or print them."""
     from .service.class_actions import NewKey
-    from .service.key_sheet import connect_line, render_key_sheet
+    from .service.key_sheet import connect_line, format_unreachable, render_key_sheet
 
     address = _address(options)
     with _opened_sheet(options.sheet) as sheet:
@@ -218,8 +218,11 @@ def _with_new_keys(options: argparse.Namespace, action: Mapping[str, Any]) -> di
             print(printable(f"  key    {key.key}   (account {key.name}; shown only now)"))
         if len(keys) == 1:
             print(f"  type   {connect_line(address, keys[0].key)}")
-    if keys and urlsplit(address).hostname in ("127.0.0.1", "localhost", "::1"):
-        print("  Only this machine can reach that address. For others: reelbook serve --host 0.0.0.0")
+    if keys and (unreachable := format_unreachable(address)):
+        print(
+            f"  {unreachable} For them: reelbook serve --host 0.0.0.0, or --address with the one by which they reach it"
+            f"{'; then make the sheet anew' if options.sheet else ''}."
+        )
     return outcome
 
 

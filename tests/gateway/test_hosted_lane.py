@@ -17,9 +17,11 @@ from reelbook.errors import ReelbookError
 from reelbook.gateway import hosted_lane, upstream_run
 from reelbook.gateway.lane_table import make_lane_table
 from reelbook.gateway.models_file import read_models_file
+from reelbook.service import spec_decisions
 from reelbook.service.accounts import NewAccount
 from reelbook.service.server import Server, bind_socket
 from reelbook.service.service_settings import Settings
+from reelbook.util.background_loop import background
 from tests.faults.standin import CANCEL, ESTIMATE, RESULT, RUN, STATUS, Fault, StandIn
 from tests.support import Serve, Served, as_data_uri, png
 from tests.transport.variants import Reply
@@ -375,6 +377,49 @@ def test_a_service_that_gives_credits_back_gives_them_to_the_student(serve: Serv
     assert (final["error_type"], final["metrics"]["credits"]) == ("cancelled", 0)
     assert kinds(served, request_id) == [("reserve", 53), ("refund", 53)]
     assert [line["kind"] for line in there.charges()] == ["reserve", "refund"]
+
+
+def test_a_cancellation_is_answered_while_the_disk_does_not_answer(
+    elsewhere: Callable[..., StandIn], gateway: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not confirmed before it is on disk, and takes effect as soon as it is."""
+    monkeypatch.setattr(spec_decisions, "CANCEL_SECONDS", 0.2)
+    service = elsewhere(seconds=20.0)
+    served = gateway(service.base_url)
+    request_id = served.submitted(TEXT, text())
+    until_accepted(service)
+    disk_answers = threading.Event()
+    served.server.service.store.submit(lambda db: disk_answers.wait(60))
+
+    answer = cancelled(served, TEXT, request_id)
+    disk_answers.set()
+    final = served.finished(TEXT, request_id)
+
+    assert answer["error_type"] == "unavailable"
+    assert "not written down yet" in answer["detail"]
+    assert final["error_type"] == "cancelled"
+    assert [job.cancelled for job in service.jobs.values()] == [True]
+
+
+def test_a_cancellation_is_answered_while_the_lane_is_busy(
+    elsewhere: Callable[..., StandIn], gateway: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is on disk, so that it is confirmed; the lane cancels the run elsewhere once it can."""
+    monkeypatch.setattr(spec_decisions, "CANCEL_SECONDS", 0.2)
+    service = elsewhere(seconds=20.0)
+    served = gateway(service.base_url)
+    request_id = served.submitted(TEXT, text())
+    until_accepted(service)
+    lane_answers = threading.Event()
+    background.call(lambda: lane_answers.wait(60))
+
+    answer = cancelled(served, TEXT, request_id)
+    lane_answers.set()
+    final = served.finished(TEXT, request_id)
+
+    assert answer == {"success": True, "status": "CANCELLATION_REQUESTED"}
+    assert final["error_type"] == "cancelled"
+    assert [job.cancelled for job in service.jobs.values()] == [True]
 
 
 def test_a_cancellation_that_was_not_heard_is_repeated_after_a_restart(

@@ -208,6 +208,7 @@ def test_a_replaced_key_is_on_one_page_once(board: Board) -> None:
     answer = board.change(do="replace", whom="marked", name="Student 07", sure="yes")
 
     keys = set(re.findall(r"rb(?:-[0-9a-z]{4}){6}", answer.text))
+    assert f"Only this machine can reach {board.http.base_url}".rstrip("/") in answer.text
     assert len(keys) == 1
     assert answer.headers["cache-control"] == "no-store"
     key = keys.pop()

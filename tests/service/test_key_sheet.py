@@ -55,6 +55,19 @@ def test_the_page_needs_nothing_from_elsewhere() -> None:
     assert not re.search(r"<script|\bsrc=|\bhref=|@import|url\(", page)
 
 
+@pytest.mark.parametrize("address", ["http://127.0.0.1:8600", "http://localhost:8600", "http://[::1]:8600"])
+def test_the_page_warns_of_an_address_that_no_student_can_reach(address: str) -> None:
+    """In a note above the strips, which is not printed; an address in the network has none."""
+    keys = [NewKey("Ada", "", new_readable_key())]
+
+    page = render_key_sheet(keys, address)
+
+    assert f"Only this machine can reach {address}: students at other computers cannot." in page.split("<section>")[0]
+    assert "reelbook serve --host 0.0.0.0" in page
+    assert "<code>--address</code>" in page
+    assert "Only this machine" not in render_key_sheet(keys, ADDRESS)
+
+
 def test_hostile_names_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names come from lists that others write; the codes, which have none in them, are left out for their time."""
     monkeypatch.setattr(key_sheet, "render_qr_code", lambda text: "")

@@ -33,6 +33,7 @@ from ..transport.polling.poller import Poller
 from ..transport.service_calls import Accepted, ServiceCalls
 from ..transport.uploads import Uploads
 from ..util.background_loop import TICK_SECONDS
+from ..util.loopback import is_loopback
 from .price_cache import PriceCache
 
 RECORD_RETRY_SECONDS, OWNER_POLL_SECONDS, NOTICE_SECONDS = 2.0, 0.05, 1.0
@@ -73,7 +74,7 @@ class ClientContext:
         """The service's name in the ledger, looked up by the ids it has reported and by its address."""
         if self.service is None:
             info, address = await self.calls.service_info(), self.calls.base_url
-            lasts = known_services.is_loopback(address) and await self.calls.has_stable_id()
+            lasts = is_loopback(address) and await self.calls.has_stable_id()
             self.place = known_services.normalise_address(address)
             self.service = await self.ledger.transact(
                 partial(known_services.register_service, address=address, id=info.id, lasts=lasts)

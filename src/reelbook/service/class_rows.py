@@ -165,7 +165,10 @@ REPORT_COLUMNS = (
 
 
 def report_table(rows: list[Mapping[str, Any]]) -> list[list[str]]:
-    """The rows of a class, as JSON, as a table of texts with its heading: one more column for each kind of error."""
+    """The rows of a class, as JSON, as a table of texts with its heading, in which no spreadsheet finds a formula.
+
+    It has one more column for each kind of error.
+    """
     kinds = sorted({kind for row in rows for kind in row["errors"]})
     heading = [*REPORT_COLUMNS, *(f"error_{kind}" for kind in kinds), "window", "weekly", "refilled_next"]
     table = [heading]
@@ -179,7 +182,17 @@ def report_table(rows: list[Mapping[str, Any]]) -> list[list[str]]:
                 "" if moment is None else datetime.fromtimestamp(moment).isoformat(timespec="minutes"),
             ]
         )
-    return table
+    return [[_without_formula(cell) for cell in line] for line in table]
+
+
+def _without_formula(cell: str) -> str:
+    """A cell that no spreadsheet takes for a formula.
+
+    >>> _without_formula("=1+1"), _without_formula("-5"), _without_formula("Ada")
+    ("'=1+1", '-5', 'Ada')
+    """
+    is_number = cell.removeprefix("-").isdecimal()
+    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") and not is_number else cell
 
 
 def _text(value: Any) -> str:

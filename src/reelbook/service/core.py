@@ -134,15 +134,30 @@ class Service:
         return accepted
 
     async def cancel(self, request: Request) -> str:
-        """Cancel a request, and return the outcome as in the API."""
+        """Cancel a request, and return the outcome as in the API; one that takes long is carried on after the answer."""
         lane = self.lanes.get(request.lane)
         if lane is None and request.status != COMPLETED:
             words = "The engine of this run is not set up at present, so that it cannot be cancelled. Try again later."
             raise Refusal("unavailable", words)
-        answer = await self.queue.cancel(request)
-        if answer == "CANCELLATION_REQUESTED" and lane is not None and not await lane.cancel(request):
-            return "ALREADY_COMPLETED"
-        return answer
+        stored: list[str] = []
+
+        async def cancel_in_lane() -> str:
+            answer = await self.queue.cancel(request)
+            stored.append(answer)
+            if answer == "CANCELLATION_REQUESTED" and lane is not None and not await lane.cancel(request):
+                return "ALREADY_COMPLETED"
+            return answer
+
+        cancelling = asyncio.create_task(cancel_in_lane())
+        cancelling.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.wait([cancelling], timeout=spec_decisions.CANCEL_SECONDS)
+        if cancelling.done():
+            return cancelling.result()
+        if not stored:
+            # Not confirmed: a service that stops before it is on disk would run the request again.
+            words = "The disk of the service does not answer, so that the cancellation is not written down yet. Ask for the status, or try again."
+            raise Refusal("unavailable", words)
+        return stored[0]
 
     def status(self, request: Request, base_url: str, *, logs: bool = False) -> dict[str, Any]:
         """The queue status object."""

@@ -7,11 +7,19 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
+from ..util.loopback import is_loopback
 from .class_actions import NewKey
 
 FIRST_RUN = 'rb.run(rb.TextToVideo(prompt="a paper boat on a rainy street", num_frames=49))'
 QUIET_ZONE = 4
 """The white modules around a QR code that readers need."""
+
+SHEET_ADVICE = Markup(
+    "Start the service with <code>reelbook serve --host 0.0.0.0</code>, then make the keys anew: <code>reelbook class keys --new "
+    "--sheet FILE.html</code>. If students reach it by another address, as behind a proxy, add <code>--address</code> and that "
+    "address."
+)
+"""What to do about a sheet whose address only this machine can reach."""
 
 STYLE = (Path(__file__).parent / "key_sheet.css").read_text(encoding="utf-8")
 
@@ -25,21 +33,36 @@ def connect_line(address: str, key: str) -> str:
     return f'import reelbook as rb; rb.connect("{address}", api_key="{key}")'
 
 
+def format_unreachable(address: str) -> str:
+    """A sentence where only this machine can reach an address; empty for all others.
+
+    >>> format_unreachable("http://127.0.0.1:8600")
+    'Only this machine can reach http://127.0.0.1:8600: students at other computers cannot.'
+    >>> format_unreachable("http://10.0.0.5:8600")
+    ''
+    """
+    return f"Only this machine can reach {address}: students at other computers cannot." if is_loopback(address) else ""
+
+
 def render_key_sheet(keys: Iterable[NewKey], address: str) -> str:
     """A page with a strip for each key: name, address, key, the two lines to type, and a QR code of the first of them.
 
     It needs nothing from elsewhere, so that it prints offline.
     """
     strips = Markup("\n").join(_strip(key, address) for key in keys)
+    unreachable = format_unreachable(address)
+    warning = (
+        Markup("<p class=note><strong>{}</strong> {}</p>\n").format(unreachable, SHEET_ADVICE) if unreachable else ""
+    )
     return Markup(
         "<!doctype html>\n<html lang=en><meta charset=utf-8><title>Keys</title>\n"
         '<meta name=viewport content="width=device-width">'
         "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         "<style>{style}</style>\n"
-        "<p class=note>Print this page, cut it along the lines, then delete this file: whoever has a key can spend its budget. "
+        "{warning}<p class=note>Print this page, cut it along the lines, then delete this file: whoever has a key can spend its budget. "
         "A key that leaked is replaced with <code>reelbook class replace NAME</code>.</p>\n"
         "<main>\n{strips}\n</main>\n</html>\n"
-    ).format(style=Markup(STYLE), strips=strips)
+    ).format(style=Markup(STYLE), warning=warning, strips=strips)
 
 
 def _strip(key: NewKey, address: str) -> Markup:

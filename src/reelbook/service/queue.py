@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import bisect
 import json
 import sqlite3
 import time
@@ -19,6 +18,7 @@ from .accounts import Account, Accounts
 from .lanes import LOCAL, LaneTable
 from .refusals import Refusal
 from .store import Store
+from .waiting_list import WaitingList
 
 MAX_CACHED = 2_000
 """How many finished requests are cached in memory; older ones are read from the database."""
@@ -102,43 +102,6 @@ class Request:
         return {}
 
 
-class WaitingList:
-    """The waiting requests of one lane, in the order of their submission."""
-
-    def __init__(self) -> None:
-        self._order: list[int] = []
-        self._by_seq: dict[int, Request] = {}
-        self._has_some = asyncio.Event()
-
-    def add(self, request: Request) -> None:
-        """Add a request at its place."""
-        bisect.insort(self._order, request.seq)
-        self._by_seq[request.seq] = request
-        self._has_some.set()
-
-    def remove(self, request: Request) -> None:
-        """Remove a waiting request."""
-        del self._order[self.position(request)]
-        del self._by_seq[request.seq]
-
-    def position(self, request: Request) -> int:
-        """How many requests are ahead of this one."""
-        return bisect.bisect_left(self._order, request.seq)
-
-    def pop(self) -> Request:
-        """Remove and return the first request."""
-        return self._by_seq.pop(self._order.pop(0))
-
-    async def wait(self) -> None:
-        """Wait until a request is waiting."""
-        while not self._order:
-            self._has_some.clear()
-            await self._has_some.wait()
-
-    def __len__(self) -> int:
-        return len(self._order)
-
-
 class Queue:
     """All requests of a service. Used from the service's event loop only."""
 
@@ -158,7 +121,7 @@ class Queue:
         self._waiting_by_account: dict[str, int] = {}
 
     def resume(self) -> None:
-        """Queue the unfinished requests of an earlier process, in their order."""
+        """Queue the unfinished requests of an earlier process; each account's are in their order."""
         query = f"SELECT {COLUMNS}, cancelling FROM requests WHERE finished IS NULL ORDER BY seq"
         for row in self._store.submit(lambda db: db.execute(query).fetchall()).result():
             request = Request(**{**dict(row), "cancelling": bool(row["cancelling"])})
@@ -274,8 +237,9 @@ class Queue:
         return Counter(request.account for request in self._live.values() if request.status == IN_PROGRESS)
 
     def unfinished(self) -> list[Request]:
-        """All requests that are queued or in progress."""
-        return list(self._live.values())
+        """All requests that are in progress, then those that are queued, in the order in which they are taken."""
+        queued = [request for waiting in self._waiting.values() for request in waiting]
+        return [*(request for request in self._live.values() if request.status != IN_QUEUE), *queued]
 
     def position(self, request: Request) -> int:
         """How many requests are ahead of this one."""
@@ -300,7 +264,7 @@ class Queue:
         return request
 
     def requeue(self, request: Request) -> None:
-        """Put a request whose worker crashed back at its previous position."""
+        """Put a request whose worker crashed back, before the others of its account."""
         request.status, request.progress, request.stage, request.started = IN_QUEUE, 0.0, "", None
         request.log(self._clock(), "The worker died; the run starts again, free of charge.", "WARNING", "service")
         self._wait(request)
@@ -310,15 +274,24 @@ class Queue:
         if request.status == COMPLETED:
             return "ALREADY_COMPLETED"
         if request.status == IN_QUEUE and not request.may_be_sent:
-            self._stop_waiting(request)
-            request.status = IN_PROGRESS  # No worker may take it during the commit.
-            await asyncio.shield(asyncio.ensure_future(self.finish(request, error=cancellation_error())))
+            await asyncio.shield(asyncio.ensure_future(self._cancel_waiting(request)))
             return "CANCELLED"
         request.cancelling = True
         # Durable: a service that stops now must not run it again at its next start.
         change = "UPDATE requests SET cancelling = 1 WHERE id = ? AND finished IS NULL"
         marked = await self._store.run(lambda db: db.execute(change, (request.id,)).rowcount)
         return "CANCELLATION_REQUESTED" if marked else "ALREADY_COMPLETED"
+
+    async def _cancel_waiting(self, request: Request) -> None:
+        self._stop_waiting(request)
+        request.status = IN_PROGRESS  # No worker may take it during the commit.
+        try:
+            await self.finish(request, error=cancellation_error())
+        except BaseException:
+            # It is not cancelled where that could not be written, as on a full disk; a worker has to take it some time.
+            request.status, request.error = IN_QUEUE, None
+            self._wait(request)
+            raise
 
     async def finish(
         self,

@@ -16,6 +16,8 @@ MAX_BATCH = 1_000
 MAX_ATTEMPTS = 3
 FETCH_SECONDS = 30.0
 RUN_SECONDS = 900.0
+CANCEL_SECONDS = 10.0
+"""How long the caller of a cancellation waits for disk and lane; it is carried on after that."""
 HEADER_SECONDS = 10.0
 BODY_SECONDS = 120.0
 HEARTBEAT_SECONDS = 10.0
@@ -69,7 +71,8 @@ CHOICES: tuple[Choice, ...] = (
     ),
     Choice(
         "cancelling",
-        "in the queue at once, in progress between two frames; refunded either way; a second time answers ALREADY_COMPLETED",
+        "in the queue at once, in progress between two frames; refunded either way; a second time answers ALREADY_COMPLETED; "
+        "where disk or lane take longer than 10 s, the answer comes before the end of it",
         "nobody pays for what they do not get",
     ),
     Choice(
@@ -176,6 +179,12 @@ CHOICES: tuple[Choice, ...] = (
         "length of one request",
         "32 MiB of JSON, and 250,000 commas in it",
         "room for a 24 MB data URI, or for 100,000 pictures, and not for a list that takes a minute to check",
+    ),
+    Choice(
+        "order of the queue",
+        "accounts take turns, one request each; those of one account in the order of submission; queue_position counts "
+        "the requests ahead",
+        "who submits 500 runs at once does not make the others of a class wait for all of them",
     ),
     Choice("requests that wait", "10,000 for one key, then 429 with Retry-After", "one sweep must not fill the memory"),
     Choice(

@@ -45,8 +45,8 @@ def render_summary(rows: Sequence[ClassRow]) -> Markup:
 
 
 def render_queue(requests: Iterable[Request]) -> Markup:
-    """The runs in progress, then those that wait, in their order."""
-    runs = sorted(requests, key=lambda request: (_waits(request), request.seq))
+    """The runs in progress, then those that wait, in the order of the queue."""
+    runs = sorted(requests, key=_waits)
     if not runs:
         return Markup("<p class=soft>No run is queued or running.</p>")
     items = Markup("").join(_queued(request) for request in runs[:MAX_QUEUED])

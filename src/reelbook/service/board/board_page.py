@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 from ...util.printable import format_count, format_line
 from ..class_actions import NewKey
 from ..class_rows import ClassRow, LastResult
-from ..key_sheet import connect_line
+from ..key_sheet import connect_line, format_unreachable
 from .board_feed import BoardFeed
 
 FOLDER = Path(__file__).parent
@@ -23,6 +23,10 @@ COLUMNS = ("credits", "runs", "failures", "result", "state")
 HEADINGS = ("Credits", "Runs", "Errors", "Latest result", "State")
 MAX_LISTED = 200
 """How many names are listed before their keys are replaced."""
+KEYS_ADVICE = Markup(
+    "Write the address of this machine in its place; it is served there if the service was started with <code>reelbook serve "
+    "--host 0.0.0.0</code>."
+)
 NO_STUDENTS = Markup(
     "<p>There are no students yet. <code>reelbook class add names.csv --budget 530 --sheet keys.html</code> makes their accounts "
     "and a sheet of their keys.</p>"
@@ -132,11 +136,13 @@ def render_new_keys(keys: Iterable[NewKey], address: str) -> Markup:
         )
         for key in keys
     )
+    unreachable = format_unreachable(address)
+    warning = Markup("<p><b class=bad>{}</b> {}</p>").format(unreachable, KEYS_ADVICE) if unreachable else ""
     return Markup(
-        "<main><h1>New keys</h1><p>Copy them now: only their hashes are stored, and this page does not come again.</p>"
+        "<main><h1>New keys</h1>{}<p>Copy them now: only their hashes are stored, and this page does not come again.</p>"
         "<table class=keys><thead><tr><th scope=col>Student</th><th scope=col>Key</th><th scope=col>First line to type</th></tr></thead>"
         "<tbody>{}</tbody></table><p><a href=class>Back to the class</a></p></main>"
-    ).format(rows)
+    ).format(warning, rows)
 
 
 def render_result(row: ClassRow, result: LastResult, prompt: str) -> Markup:

@@ -131,7 +131,7 @@ async def export(service: Service, http: HTTPRequest, board: Board, cookie: str)
     await board.feed.refresh()
     text = io.StringIO()
     table = report_table([row.to_json() for row in board.feed.rows])
-    csv.writer(text).writerows([_without_formula(cell) for cell in line] for line in table)
+    csv.writer(text).writerows(table)
     headers = {"content-disposition": 'attachment; filename="class.csv"', "cache-control": "no-store"}
     # With a byte order mark, by which spreadsheets know that it is UTF-8.
     return Response("\ufeff" + text.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)
@@ -285,13 +285,3 @@ async def _read_form(http: HTTPRequest) -> dict[str, list[str]]:
 def _one(fields: dict[str, list[str]], name: str) -> str:
     values: Sequence[str] = fields.get(name) or [""]
     return values[0]
-
-
-def _without_formula(cell: str) -> str:
-    """A cell that no spreadsheet takes for a formula.
-
-    >>> _without_formula("=1+1"), _without_formula("-5"), _without_formula("Ada")
-    ("'=1+1", '-5', 'Ada')
-    """
-    is_number = cell.removeprefix("-").isdecimal()
-    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") and not is_number else cell

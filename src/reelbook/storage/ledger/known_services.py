@@ -7,7 +7,6 @@ services, those are merged. Only a lasting id (see `Identification`) proves that
 
 from __future__ import annotations
 
-import ipaddress
 import posixpath
 import re
 import sqlite3
@@ -15,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from ...util.loopback import is_loopback
 from .transitions import COLUMNS, UNDERREPORTED, Entry, State, rank, to_storable
 
 ADDRESS_PREFIX, ID_PREFIX, LASTING_PREFIX = "service at ", "service named ", "service keeps its id "
@@ -59,15 +59,6 @@ def normalise_address(address: str) -> str:
     at = "" if port is None or f":{port}" == _PORTS.get(parts.scheme) else f":{port}"
     path = posixpath.normpath("/" + parts.path.strip("/"))
     return f"{parts.scheme}://{host}{at}{'' if path == '/' else path}"
-
-
-def is_loopback(address: str) -> bool:
-    """Whether an address is a loopback address."""
-    try:
-        host = (urlsplit(address).hostname or "").rstrip(".")
-        return host == "localhost" or host.endswith(".localhost") or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def register_service(db: sqlite3.Connection, address: str, id: str | None, *, lasts: bool = False) -> str:

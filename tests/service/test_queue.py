@@ -1,0 +1,117 @@
+"""The queue without HTTP: who is served when, also after a restart, and what a failed cancellation leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reelbook.service.accounts import Account, Accounts, NewAccount
+from reelbook.service.queue import Queue
+from reelbook.service.store import Store
+
+MODEL = "svc/text-to-video-13b-distilled"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(tmp_path / "service.sqlite3")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def accounts(store: Store, tmp_path: Path) -> Accounts:
+    accounts = Accounts(store, tmp_path / "charges.jsonl", time.time)
+    accounts.open([NewAccount(name, f"key-of-{name}") for name in ("ana", "ben", "una")])
+    return accounts
+
+
+def opened(store: Store, accounts: Accounts) -> Queue:
+    return Queue(store, accounts, time.time, 10_000)
+
+
+async def submit(queue: Queue, name: str, count: int = 1) -> list[str]:
+    """The ids of so many new requests of an account."""
+    account = Account(name, frozenset({"run"}))
+    return [(await queue.submit(account, MODEL, {}, 1))[0].id for _ in range(count)]
+
+
+async def taken(queue: Queue, count: int) -> list[str]:
+    """The accounts of the next requests, each of which ends well."""
+    names = []
+    for _ in range(count):
+        request = await queue.pop_next()
+        names.append(request.account)
+        await queue.finish(request, output={})
+    return names
+
+
+def test_a_sweep_does_not_make_the_others_wait_for_all_of_it(store: Store, accounts: Accounts) -> None:
+    """Two accounts keep many requests in the queue, and a third one comes with a single one: they take turns."""
+
+    async def scene() -> None:
+        queue = opened(store, accounts)
+        await submit(queue, "ana", 30)
+        await submit(queue, "ben", 20)
+        before = await taken(queue, 3)
+        (late,) = await submit(queue, "una")
+        request = next(one for one in queue.unfinished() if one.id == late)
+
+        place = queue.position(request)
+        served = await taken(queue, 9)
+
+        assert before == ["ana", "ben", "ana"]
+        assert place == 2
+        assert served == ["ben", "ana", "una", *itertools.islice(itertools.cycle(["ben", "ana"]), 6)]
+
+    asyncio.run(scene())
+
+
+def test_a_request_whose_cancellation_cannot_be_stored_waits_on(
+    store: Store, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full at that moment: the caller learns it, and the request keeps its place and can be cancelled later."""
+
+    async def scene() -> None:
+        queue = opened(store, accounts)
+        first, second = await submit(queue, "ana", 2)
+        request = queue.unfinished()[0]
+        with monkeypatch.context() as patch:
+            patch.setattr(accounts, "settle", _is_full)
+            with pytest.raises(sqlite3.OperationalError):
+                await queue.cancel(request)
+
+        assert [one.id for one in queue.unfinished()] == [first, second]
+        assert (request.status, request.error, queue.position(request)) == ("IN_QUEUE", None, 0)
+        assert await queue.cancel(request) == "CANCELLED"
+        assert [one.id for one in queue.unfinished()] == [second]
+
+    asyncio.run(scene())
+
+
+def _is_full(*parts: object) -> None:
+    raise sqlite3.OperationalError("database or disk is full")
+
+
+def test_after_a_restart_accounts_take_turns_again(store: Store, accounts: Accounts) -> None:
+    """What was under way and what waited is taken up, each account's in its order."""
+
+    async def scene() -> None:
+        earlier = opened(store, accounts)
+        first, *_ = await submit(earlier, "ana", 3)
+        await submit(earlier, "ben", 2)
+        assert (await earlier.pop_next()).id == first
+
+        queue = opened(store, accounts)
+        queue.resume()
+
+        assert queue.unfinished()[0].id == first
+        assert await taken(queue, 5) == ["ana", "ben", "ana", "ben", "ana"]
+
+    asyncio.run(scene())
