@@ -15,6 +15,7 @@ from reelbook.service.weights.clip_plan import ClipPlan, sub_seed
 from reelbook.service.weights.pipelines.engine import WeightsEngine
 from reelbook.service.weights.pipelines.ltx_passes import Guide
 from tests.weights.ltx_runs import IMAGE, PICTURE, TEXT, Finished, ltx_row, model_of, run, small
+from tests.weights.tiny import LORAS
 
 AUTHORS = [1.0, 0.9937, 0.9875, 0.9812, 0.975, 0.9094, 0.725, 0.4219]
 """The sigmas that the weights were distilled on."""
@@ -95,7 +96,9 @@ def test_sizes_counts_and_seeds_are_exact(engine: WeightsEngine) -> None:
     """Any number of frames, every shape, and a seed of 400 digits."""
     for frames in (9, 10, 16, 24, 57, 58):
         assert len(run(engine, small(num_frames=frames)).frames()) == frames
-    shapes = {ratio: run(engine, small(aspect_ratio=ratio, num_frames=9)).frames()[0].shape for ratio in ("9:16", "1:1")}
+    shapes = {
+        ratio: run(engine, small(aspect_ratio=ratio, num_frames=9)).frames()[0].shape for ratio in ("9:16", "1:1")
+    }
     assert shapes == {"9:16": (96, 56, 3), "1:1": (64, 64, 3)}
     assert run(engine, small(resolution="720p", num_frames=9)).frames()[0].shape == (112, 192, 3)
     assert run(engine, small(), seed=10**400).data != run(engine, small(), seed=8).data
@@ -174,6 +177,23 @@ def test_long_clips_run_in_windows(weights: Path) -> None:
     assert not np.array_equal(raw(run(engine, long.model_copy(update={"temporal_adain_factor": 0.0}))), raw(first))
 
 
+def test_the_detailer_acts_and_goes_with_its_run(usual: Finished, weights: Path) -> None:
+    """In short clips and in windows, beside a LoRA of the run; the next run is that of the plain model."""
+    engine = WeightsEngine(
+        {TEXT: ltx_row(weights, window_frames=33, detailer=weights / LORAS / "paper.safetensors")}, "cpu"
+    )
+    loras = ({"path": "pair", "weight_name": "one"},)
+
+    detailed = run(engine, small(enable_detail_pass=True))
+    long = run(engine, small(enable_detail_pass=True, loras=loras, num_frames=57))
+
+    assert len(long.frames()) == 57
+    assert not np.array_equal(raw(detailed), raw(usual))
+    assert detailed.fractions == sorted(detailed.fractions)
+    assert 0.98 < detailed.fractions[-1] <= 1
+    assert run(engine, small()).data == usual.data
+
+
 def test_pieces_are_decoded_once_and_blended(engine: WeightsEngine, usual: Finished, weights: Path) -> None:
     """Forwards and backwards, and close to decoding the clip at once."""
     decoder, plan = model_of(engine).decoder, ClipPlan.of((96, 56), 121, ltx_row(weights))
@@ -183,9 +203,7 @@ def test_pieces_are_decoded_once_and_blended(engine: WeightsEngine, usual: Finis
     counts: list[str] = []
 
     def decoded(name: str, plan: ClipPlan, is_reversed: bool) -> list[Any]:
-        pieces = decoder.frames(
-            latents, plan, 1, is_reversed=is_reversed, after_piece=lambda: counts.append(name)
-        )
+        pieces = decoder.frames(latents, plan, 1, is_reversed=is_reversed, after_piece=lambda: counts.append(name))
         return list(pieces)
 
     forwards, backwards = torch.cat(decoded("f", plan, False)), torch.cat(decoded("b", plan, True)[::-1])

@@ -58,9 +58,9 @@ class PromptEncoder:
         try:
             self._encoder.to(self._runs_on)
             with torch.no_grad():
-                embeds = self._encoder(
-                    tokens.input_ids.to(self._runs_on), attention_mask=mask.to(self._runs_on)
-                )[0].cpu()
+                embeds = self._encoder(tokens.input_ids.to(self._runs_on), attention_mask=mask.to(self._runs_on))[
+                    0
+                ].cpu()
         finally:
             # Also after running out of memory: a parked encoder must not stay on the device.
             self._encoder.to(self._rests_on)
