@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.service.engines.long_step import StepReport
 from reelbook.service.weights.clip_plan import ClipPlan, sub_seed
+from reelbook.service.weights.pipelines.decoder import fitted
 from reelbook.service.weights.pipelines.engine import WeightsEngine
 from reelbook.service.weights.pipelines.ltx_passes import Guide
+from reelbook.service.weights.pipelines.start_picture import placed
 from tests.weights.ltx_runs import IMAGE, PICTURE, TEXT, Finished, ltx_row, model_of, run, small
 from tests.weights.tiny import LORAS
 
@@ -238,6 +241,21 @@ def test_a_picture_starts_the_clip(engine: WeightsEngine, monkeypatch: pytest.Mo
             sample = model.vae.encode(pixels).latent_dist.sample(generator)
         wanted = model.pipe._normalize_latents(sample, model.vae.latents_mean, model.vae.latents_std)
         assert float((result[:, :, :1] - wanted).abs().max()) < 1e-5
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (720, 720), (854, 480), (96, 56), (34, 200)], ids=str)
+@pytest.mark.parametrize("downscale", [0.5, 2 / 3, 1.0])
+def test_the_start_picture_comes_back_in_place(weights: Path, size: tuple[int, int], downscale: float) -> None:
+    """Laid into the second pass and cut out again, a smooth picture is the same within what scaling blurs."""
+    plan = ClipPlan.of(size, 120, ltx_row(weights, downscale=downscale))
+    rows, columns = np.mgrid[0 : size[1], 0 : size[0]]
+    smooth = np.stack([rows * 200 / size[1], columns * 200 / size[0], (rows + columns) * 100 / sum(size)], -1)
+    laid = np.asarray(placed(Image.fromarray(smooth.astype(np.uint8)), plan, plan.large))
+
+    back = fitted(torch.from_numpy(laid.copy()).permute(2, 0, 1)[None].float(), plan)[0].permute(1, 2, 0).numpy()
+
+    assert back.shape == smooth.shape
+    assert np.abs(back - smooth)[2:-2, 2:-2].max() < 2 + 400 / min(size)
 
 
 def test_guidance_acts_on_weights_that_are_not_distilled(weights: Path) -> None:

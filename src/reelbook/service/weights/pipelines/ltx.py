@@ -8,21 +8,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from diffusers import AutoencoderKLLTXVideo, LTXVideoTransformer3DModel
 from diffusers.pipelines.ltx.modeling_latent_upsampler import LTXLatentUpsamplerModel
-from PIL import Image
 
 from ....models.image_to_video import ImageToVideo
 from ....models.text_to_video import LoRA, TextToVideo
 from ...engines.long_step import StepReport
-from ...engines.move.size import frame_size
-from ...engines.open_pictures import flattened, open_picture, upright_size
 from ...engines.protocol import EngineTask, OutputFile
 from ...engines.sketch.expand_prompt import expanded
 from ...engines.write_provenance import Provenance
-from ..clip_plan import ClipPlan, Size, StageShare, stage_shares, sub_seed
+from ..clip_plan import ClipPlan, StageShare, stage_shares, sub_seed
 from ..weights_folder import upsampler_folder, weights_identity
 from ..weights_row import BadWeights, LoRAError, WeightsRow
 from .clip_file import write_clip
@@ -32,6 +28,7 @@ from .loras import Adapters
 from .ltx_passes import Guide, LtxPasses
 from .prompt_encoder import EncodedPrompt, PromptEncoder
 from .prompt_expander import PromptExpander
+from .start_picture import placed, start_picture
 
 IMAGE_RATE = 24
 DETAIL_STEPS = 2
@@ -236,18 +233,3 @@ def _shares(plan: ClipPlan, first_steps: int, second_steps: int, windows: int) -
             ("decoding", len(plan.pieces()), DECODING * (first + second)),
         ]
     )
-
-
-def start_picture(source: str, data: bytes) -> Image.Image:
-    """A source picture at the size of its clip."""
-    size = frame_size(*upright_size(source, data))
-    picture = flattened(open_picture(source, data, at_least=size))
-    return picture.resize(size, Image.Resampling.LANCZOS)
-
-
-def placed(picture: Image.Image, plan: ClipPlan, made: Size) -> Image.Image:
-    """The start picture within a picture of a pass, its edges repeated around it."""
-    place = plan.placement(made)
-    pixels = np.asarray(picture.resize(place.size, Image.Resampling.LANCZOS))
-    right, below = made[0] - place.size[0] - place.left, made[1] - place.size[1] - place.top
-    return Image.fromarray(np.pad(pixels, ((place.top, below), (place.left, right), (0, 0)), mode="edge"))
