@@ -147,9 +147,7 @@ PARTS = {"transformer": LTXVideoTransformer3DModel, "text_encoder": T5EncoderMod
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_missing_tensor_is_refused(
-    weights: Path, tmp_path: Path, part: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_tensor_is_refused(weights: Path, tmp_path: Path, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: without the check, the libraries load the holed folder without an error."""
     folder = tmp_path / "holed"
     shutil.copytree(weights / LTX, folder)
@@ -204,5 +202,3 @@ def test_a_fresh_process_makes_the_same_bytes_and_leaves_with_a_lost_device(usua
 
     assert ended.stdout.strip() == hashlib.sha256(usual.data).hexdigest(), ended.stderr
     assert ended.returncode == DEVICE_LOST
-
-

@@ -95,7 +95,9 @@ def test_sizes_counts_and_seeds_are_exact(engine: WeightsEngine) -> None:
     """Any number of frames, every shape, and a seed of 400 digits."""
     for frames in (9, 10, 16, 24, 57, 58):
         assert len(run(engine, small(num_frames=frames)).frames()) == frames
-    shapes = {ratio: run(engine, small(aspect_ratio=ratio, num_frames=9)).frames()[0].shape for ratio in ("9:16", "1:1")}
+    shapes = {
+        ratio: run(engine, small(aspect_ratio=ratio, num_frames=9)).frames()[0].shape for ratio in ("9:16", "1:1")
+    }
     assert shapes == {"9:16": (96, 56, 3), "1:1": (64, 64, 3)}
     assert run(engine, small(resolution="720p", num_frames=9)).frames()[0].shape == (112, 192, 3)
     assert run(engine, small(), seed=10**400).data != run(engine, small(), seed=8).data
@@ -183,9 +185,7 @@ def test_pieces_are_decoded_once_and_blended(engine: WeightsEngine, usual: Finis
     counts: list[str] = []
 
     def decoded(name: str, plan: ClipPlan, is_reversed: bool) -> list[Any]:
-        pieces = decoder.frames(
-            latents, plan, 1, is_reversed=is_reversed, after_piece=lambda: counts.append(name)
-        )
+        pieces = decoder.frames(latents, plan, 1, is_reversed=is_reversed, after_piece=lambda: counts.append(name))
         return list(pieces)
 
     forwards, backwards = torch.cat(decoded("f", plan, False)), torch.cat(decoded("b", plan, True)[::-1])

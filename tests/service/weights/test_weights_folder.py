@@ -64,7 +64,10 @@ def write_pipeline(folder: Path, family: Family) -> None:
             )
     (folder / "tokenizer" / "spiece.model").write_bytes(b"words")
     classes = {name: [part.library, part.class_name] for name, part in PARTS[family].items()}
-    write_json(folder / "model_index.json", {"_class_name": "Pipeline", "image_encoder": [None, None], **classes})
+    write_json(
+        folder / "model_index.json",
+        {"_class_name": "Pipeline", "image_encoder": [None, None], "expand_timesteps": True, **classes},
+    )
 
 
 @pytest.fixture

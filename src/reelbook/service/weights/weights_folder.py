@@ -143,6 +143,11 @@ def _check_pipeline(row: WeightsRow) -> None:
     index = _read_json(
         folder / "model_index.json", f"{row.endpoint_id}: {folder.name}/ has no model_index.json. {_FETCH}."
     )
+    if row.family == "wan" and (any(_class_in(index, "transformer_2")) or not index.get("expand_timesteps")):
+        # Their other pipelines have two transformers, or read the picture in another way.
+        raise BadWeights(
+            f"{row.endpoint_id}: {folder.name}/ is not Wan 2.2 TI2V, the one kind of the family wan that runs here."
+        )
     for name, part in PARTS[row.family].items():
         library, class_name = _class_in(index, name)
         # The fast tokenizer reads the same files as the slow one.

@@ -82,7 +82,5 @@ def blended(pixels: Any, before: Any, pieces: list[Piece], number: int) -> Any:
     if before is not None and piece.blended:
         weight = torch.linspace(0, 1, piece.blended + 2, device=frames.device)[1:-1].view(-1, 1, 1, 1)
         offset = piece.first - pieces[number - 1].first
-        frames[: piece.blended] = torch.lerp(
-            before[offset : offset + piece.blended], frames[: piece.blended], weight
-        )
+        frames[: piece.blended] = torch.lerp(before[offset : offset + piece.blended], frames[: piece.blended], weight)
     return frames

@@ -164,7 +164,9 @@ class LtxModel:
         report.progress("reading the prompt", 0.01)
         encoded = self.prompts.encode(prompt)
         if encoded.is_full:
-            report.log("The prompt is longer than the 256 tokens that the model reads; its end has no effect.", "WARNING")
+            report.log(
+                "The prompt is longer than the 256 tokens that the model reads; its end has no effect.", "WARNING"
+            )
         return encoded
 
     def _log_effects(self, plan: ClipPlan, guidance: float, report: StepReport) -> None:

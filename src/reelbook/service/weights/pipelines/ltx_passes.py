@@ -91,9 +91,7 @@ class LtxPasses:
                 fixed = done[:, :, start:]
                 part = torch.cat([fixed, part[:, :, fixed.shape[2] :]], dim=2)
             window_seed = sub_seed(seed, str(start))
-            new = self.denoise(
-                part, plan.large, end - start, guide, window_seed, steps, skip, after, fixed=fixed
-            )
+            new = self.denoise(part, plan.large, end - start, guide, window_seed, steps, skip, after, fixed=fixed)
             done = new if done is None else torch.cat([done, new[:, :, done.shape[2] - start :]], dim=2)
         return done
 
