@@ -36,6 +36,8 @@ MAX_TOKENS = 512
 """The length of the prompt that the transformer reads; what is shorter is filled with zeros."""
 DECODING = 0.1
 """The work of decoding a part, relative to its steps."""
+WRITTEN_TOGETHER = 8
+"""Frames whose colours are converted at once; all of a part would take gigabytes of the device's memory."""
 CHECKS_PER_STEP = 6
 """Places within a step at which a cancelled run ends: a step of a large clip takes seconds."""
 
@@ -119,7 +121,9 @@ class WanModel:
             latents = self._denoise(picture, prompt, negative, guidance, sub_seed(seed, f"part {part}"), steps)
             pixels = self._decode(latents, decoding)
             picture = _as_picture(pixels[-1])
-            yield pixels[: min(own, plan.frames - part * own), :, :height, :width]
+            for few in pixels[: min(own, plan.frames - part * own), :, :height, :width].split(WRITTEN_TOGETHER):
+                yield few.clone()  # A view would hold all frames of this part while the next one is made.
+            del pixels
 
     def _denoise(
         self, picture: Image.Image, prompt: Any, negative: Any, guidance: float, seed: int, after: _Steps
