@@ -15,6 +15,7 @@ from reelbook.service.weights.clip_plan import ClipPlan, sub_seed
 from reelbook.service.weights.pipelines.engine import WeightsEngine
 from reelbook.service.weights.pipelines.ltx_passes import Guide
 from tests.weights.ltx_runs import IMAGE, PICTURE, TEXT, Finished, ltx_row, model_of, run, small
+from tests.weights.tiny import LORAS
 
 AUTHORS = [1.0, 0.9937, 0.9875, 0.9812, 0.975, 0.9094, 0.725, 0.4219]
 """The sigmas that the weights were distilled on."""
@@ -174,6 +175,23 @@ def test_long_clips_run_in_windows(weights: Path) -> None:
     assert 0.98 < again.fractions[-1] <= 1
     assert "temporal_adain_factor" not in again.log
     assert not np.array_equal(raw(run(engine, long.model_copy(update={"temporal_adain_factor": 0.0}))), raw(first))
+
+
+def test_the_detailer_acts_and_goes_with_its_run(usual: Finished, weights: Path) -> None:
+    """In short clips and in windows, beside a LoRA of the run; the next run is that of the plain model."""
+    engine = WeightsEngine(
+        {TEXT: ltx_row(weights, window_frames=33, detailer=weights / LORAS / "paper.safetensors")}, "cpu"
+    )
+    loras = ({"path": "pair", "weight_name": "one"},)
+
+    detailed = run(engine, small(enable_detail_pass=True))
+    long = run(engine, small(enable_detail_pass=True, loras=loras, num_frames=57))
+
+    assert len(long.frames()) == 57
+    assert not np.array_equal(raw(detailed), raw(usual))
+    assert detailed.fractions == sorted(detailed.fractions)
+    assert 0.98 < detailed.fractions[-1] <= 1
+    assert run(engine, small()).data == usual.data
 
 
 def test_pieces_are_decoded_once_and_blended(engine: WeightsEngine, usual: Finished, weights: Path) -> None:
