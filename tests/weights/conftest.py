@@ -12,6 +12,7 @@ import pytest
 os.environ.update(
     HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1", TOKENIZERS_PARALLELISM="false", DIFFUSERS_VERBOSITY="error",
     TRANSFORMERS_VERBOSITY="error", HF_HUB_DISABLE_IMPLICIT_TOKEN="1",
+    OMP_NUM_THREADS="1",  # Two test processes with two threads each would wait for each other.
 )  # fmt: skip
 
 collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["test_*.py"]
@@ -26,3 +27,11 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("weights")
     make_weights(folder)
     return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the libraries warn each other of what will change in them; their versions are pinned."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            for library in ("diffusers", "peft", "torch", "transformers"):
+                item.add_marker(pytest.mark.filterwarnings(f"ignore:::{library}"))

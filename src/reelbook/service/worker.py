@@ -99,7 +99,7 @@ def perform(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], boo
     folder = Path(order["folder"])
     folder.mkdir(parents=True, exist_ok=True)
     sources = dict(_fetch_sources(request, order["local"], emit, is_cancelled))
-    work = engine(EngineTask(request, order["seed"], folder, sources))
+    work = engine(EngineTask(request, order["seed"], folder, sources, order["may_be_unchecked"]))
     reported_at = 0.0
     while True:
         if is_cancelled():
