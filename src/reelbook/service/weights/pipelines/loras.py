@@ -66,17 +66,18 @@ class Adapters:
             name = names.get(key) or self._names.get(key)
             if name is None:
                 data = read_lora(path, self._row.max_lora_mib)
-                name = f"l{hashlib.sha256(data).hexdigest()[:24]}"
+                name = _adapter_name(data)
                 fresh[name] = (data, path.name)
             names[key] = name
             scales[name] = scales.get(name, 0.0) + lora.scale
         if self._loaded != set(scales):
-            missing = set(scales) - set(fresh)
             self.clear()
-            for path, state in names:
-                # Of a set that changed, files that were read for the last one are read again: only adapters are kept.
-                if names[path, state] in missing:
-                    fresh[names[path, state]] = (read_lora(path, self._row.max_lora_mib), path.name)
+            # Of a set that changed, files that were read for an earlier one are read again: only adapters stay in memory.
+            for (path, _), name in names.items():
+                if name not in fresh:
+                    fresh[name] = (read_lora(path, self._row.max_lora_mib), path.name)
+                    if _adapter_name(fresh[name][0]) != name:
+                        raise LoRAError(f"{path.name} changed while it was read. Run it again.")
             for name in sorted(scales):
                 self._load(name, *fresh[name])
         self._names = names
@@ -128,3 +129,8 @@ class Adapters:
                 if self._row.storage:
                     parameter.data = tensors[plain].to(parameter.device, getattr(torch, self._row.dtype))
         return arrived
+
+
+def _adapter_name(data: bytes) -> str:
+    """A name that only these bytes have."""
+    return f"l{hashlib.sha256(data).hexdigest()[:24]}"
