@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from .weights_row import WeightsRow
@@ -202,7 +203,5 @@ def _interpolate(table: Sequence[tuple[int, float]], value: float) -> float:
     >>> [round(_interpolate(((10, 1.0), (20, 2.0)), value), 2) for value in (5, 15, 40)]
     [0.5, 1.5, 4.0]
     """
-    first, second = next(
-        (pair for pair in zip(table, table[1:], strict=False) if value <= pair[1][0]), (table[-2], table[-1])
-    )
+    first, second = next((pair for pair in pairwise(table) if value <= pair[1][0]), (table[-2], table[-1]))
     return max(0.0, first[1] + (value - first[0]) * (second[1] - first[1]) / (second[0] - first[0]))
