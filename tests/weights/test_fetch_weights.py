@@ -172,7 +172,7 @@ def test_a_full_disk_is_said_before_the_first_byte(
     hub: LoopbackHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With what is free and what is to come. The disk is a fake: this one cannot be filled."""
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(1, 1, 1000))  # type: ignore[attr-defined]
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(1, 1, 1000))
 
     with pytest.raises(BadWeights, match=r"0\.0 GB free, and 0\.0 GB are to come\. Nothing was fetched"):
         fetched(hub, row(tmp_path / "ltx"))

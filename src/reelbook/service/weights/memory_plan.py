@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from .weights_row import WeightsRow
+from .weights_row import TextEncoderPlace, WeightsRow
 
 GIB = 2**30
 CONTEXT_GIB = 1.5
@@ -84,8 +84,7 @@ def plan_memory(row: WeightsRow, frames: int = DEFAULT_CLIP, size: tuple[int, in
 
 def propose_setting(row: WeightsRow, card: float) -> WeightsRow | None:
     """The first setting with which every clip that may be asked for fits on a card of so many GiB."""
-    for change in _changes(row):
-        candidate = replace(row, **change)
+    for candidate in _smaller_settings(row):
         if plan_memory(candidate, LARGEST_CLIP).fits(card):
             return candidate
     return None
@@ -123,14 +122,13 @@ def plan_card(rows: Sequence[WeightsRow], max_loaded: int = 1) -> float:
     return sum(most) + max((plan.card - plan.stays for plan in plans), default=0.0)
 
 
-def _changes(row: WeightsRow) -> Iterator[dict[str, object]]:
-    """Ever smaller settings, beginning with the row's own; what costs quality or time comes late."""
-    yield {}
+def _smaller_settings(row: WeightsRow) -> Iterator[WeightsRow]:
+    """Ever smaller ones, beginning with the row's own; what costs quality or time comes late."""
+    yield row
+    places: tuple[TextEncoderPlace, ...] = ("stay", "park", "cpu")
     for storage in dict.fromkeys((row.storage, "float8_e4m3fn")):
         for downscale in dict.fromkeys((row.downscale, min(row.downscale, 0.5))):
-            yield from (
-                {"storage": storage, "text_encoder": place, "downscale": downscale} for place in ("stay", "park", "cpu")
-            )
+            yield from (replace(row, storage=storage, text_encoder=place, downscale=downscale) for place in places)
 
 
 def _weights(row: WeightsRow) -> dict[str, float]:
