@@ -53,10 +53,10 @@ def add_weights_command(commands: _SubParsersAction[argparse.ArgumentParser]) ->
 
 def read_rows(path: Path) -> Sequence[WeightsRow]:
     """The rows with the engine `diffusers` of a `models.toml`, whose folders need not be there yet."""
-    from .gateway import models_file
+    from .gateway.models_file import read_models_file
 
-    read: Any = models_file.read_models_file
-    rows: Sequence[WeightsRow] = tuple(read(path, check_folders=False).weights.values())
+    file: Any = read_models_file(path)
+    rows: Sequence[WeightsRow] = tuple(file.weights.values())
     if not rows:
         raise WeightsCommandError(f'{path} has no model with engine = "diffusers", so there are no weights.')
     return rows
