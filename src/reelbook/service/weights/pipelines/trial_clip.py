@@ -19,7 +19,7 @@ from ..weights_row import WeightsRow
 from .engine import WeightsEngine
 
 PICTURE = "https://example.com/grey.png"
-_STEP = re.compile(r"\bstep \d+ of \d+\b")
+_STEP = re.compile(r"\b\d+ of \d+\b")
 
 
 @dataclass(frozen=True, slots=True)
