@@ -86,6 +86,7 @@ def test_a_second_fetch_checks_and_brings_nothing(hub: LoopbackHub, tmp_path: Pa
     fetched(hub, row(tmp_path / "ltx"))
 
     assert again == []
+    assert (tmp_path / "ltx" / RECORD_NAME).exists()
     assert [name for name in hub.fetched() if name.endswith(".safetensors")] == ["vae/model.safetensors"]
     assert path.read_bytes() == FILES["vae/model.safetensors"]
 

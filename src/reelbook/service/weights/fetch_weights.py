@@ -18,7 +18,7 @@ from ...util.file_locks import try_lock
 from ...util.printable import printable
 from .fetch_targets import Target
 from .hub_errors import hub_errors
-from .weights_folder import RECORD_NAME
+from .weights_folder import RECORD_NAME, read_record
 from .weights_row import BadWeights
 
 INSTALL = "Fetching weights needs the extra `weights`: pip install 'reelbook[weights]'"
@@ -179,7 +179,7 @@ def fetch(hub: Any, listing: Listing, license: License, progress: FetchProgress)
     progress.total, progress.done = sum(one.size for one in listing.files), 0
     with _locked(folder):
         remove_orphans(folder)
-        (folder / RECORD_NAME).unlink(missing_ok=True)
+        _remove_other_record(listing.target)
         hashes, bad = {}, []
         for one in listing.files:
             progress.name, before = one.name, progress.done
@@ -244,6 +244,16 @@ def _check(folder: Path, one: RemoteFile) -> str | None:
     path.unlink()
     (folder / ".cache" / "huggingface" / "download" / f"{one.name}.metadata").unlink(missing_ok=True)
     return None
+
+
+def _remove_other_record(target: Target) -> None:
+    """Remove the record of another commit; one of the same holds what the files must be, also while some are missing."""
+    try:
+        is_same = read_record(target.folder).get("revision") == target.revision
+    except BadWeights:
+        is_same = False
+    if not is_same:
+        (target.folder / RECORD_NAME).unlink(missing_ok=True)
 
 
 def _write_record(listing: Listing, license: License, hashes: Mapping[str, str]) -> None:

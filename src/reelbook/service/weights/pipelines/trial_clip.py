@@ -58,5 +58,5 @@ def _task(row: WeightsRow, folder: Path) -> EngineTask[TextToVideo] | EngineTask
         return EngineTask(
             ImageToVideo(prompt="slowly closer", image_url=PICTURE), 7, folder, {PICTURE: stored.getvalue()}
         )
-    clip = TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", expand_prompt=False)
+    clip = TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", aspect_ratio="1:1", expand_prompt=False)
     return EngineTask(clip, 7, folder)
