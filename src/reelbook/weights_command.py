@@ -116,6 +116,9 @@ def _fetch_all(hub: Any, listings: Sequence[Listing], rows: Sequence[WeightsRow]
         for line in found.first_lines:
             print(f"    | {line}")
     print(*map(printable, format_memory(rows)), sep="\n")
+    for row in rows:
+        if row.upsampler and not row.upsampler_repository and not row.upsampler.is_dir():
+            print(printable(f"{row.upsampler} is not there and names no upsampler_repository, so it is not fetched"))
     words = sorted(
         {found.word for listing, found in zip(listings, licenses, strict=True) if not is_accepted(listing, found)}
     )

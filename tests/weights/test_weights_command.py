@@ -37,7 +37,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def accept(folder: Path, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     row = WeightsRow(
-        "svc/text-to-video-13b-distilled", "ltx", folder, repository="tiny/ltx", revision=COMMIT, accept_license=word
+        "svc/text-to-video-13b-distilled",
+        "ltx",
+        folder,
+        folder.parent / "up",
+        repository="tiny/ltx",
+        revision=COMMIT,
+        accept_license=word,
     )
     monkeypatch.setattr(weights_command, "read_rows", lambda path: [row])
 
@@ -63,6 +69,7 @@ def test_it_says_what_comes_and_asks(
     assert "licence tiny-open-weights" in out
     assert "    | Tiny License" in out
     assert "transformer 24.3" in out
+    assert "up is not there and names no upsampler_repository" in out
     assert out.index("| Tiny License") < out.index("Fetch 408 kB?")
     assert folder.exists() == (status == 0)
     assert ("8 files, each with its hash" in out) == (status == 0)
