@@ -43,9 +43,11 @@ TOP = {
     "cli",
     "client",
     "doctor",
+    "doctor_weights",
     "process_shared",
     "session",
     "shutdown",
+    "weights_command",
 }
 """What puts the packages together, and may import all of them."""
 

@@ -1,4 +1,4 @@
-"""The command line: serve, class, models, estimate, run, sweep, library and doctor."""
+"""The command line: serve, class, weights, models, estimate, run, sweep, library and doctor."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from .service.service_settings import Settings, default_data
 from .service.spec_decisions import DEFAULT_GRANT
 from .util.interrupts import exit_on_sigterm, raise_once
 from .util.printable import printable, readable_id
+from .weights_command import add_weights_command
 
 if TYPE_CHECKING:
     from .service.server import Server
@@ -74,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.set_defaults(command=_serve)
 
     add_class_command(commands)
+    add_weights_command(commands)
 
     models = commands.add_parser("models", help="list the models and their prices")
     models.set_defaults(command=_models)
@@ -112,6 +114,12 @@ def _parser() -> argparse.ArgumentParser:
 
     doctor = commands.add_parser("doctor", help="check this installation, the embedded service and one small run")
     doctor.add_argument("--models", type=Path, help="check this models.toml instead: keys and services, at no cost")
+    doctor.add_argument(
+        "--weights", type=Path, help="check the weights of this models.toml: memory, folders, a short clip"
+    )
+    doctor.add_argument(
+        "--deep", action="store_true", help="with --weights: read every file again and compare its hash"
+    )
     doctor.set_defaults(command=_doctor)
     return parser
 
@@ -279,8 +287,14 @@ def _doctor(options: argparse.Namespace) -> int:
     """Run the checks of `doctor`, print each result, and return the exit status."""
     from .doctor import check_models_file, run_checks
 
+    if options.weights:
+        from .doctor_weights import check_weights_file
+
+        findings = check_weights_file(options.weights, deep=options.deep)
+    else:
+        findings = check_models_file(options.models) if options.models else run_checks()
     healthy = True
-    for good, what in check_models_file(options.models) if options.models else run_checks():
+    for good, what in findings:
         print(printable(f"{'ok ' if good else 'BAD'}  {what}"), flush=True)
         healthy = healthy and good
     return 0 if healthy else 1

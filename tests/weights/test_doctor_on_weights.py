@@ -1,0 +1,46 @@
+"""The check of real weights where the extra is installed: on tiny ones, on the CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reelbook.doctor_weights import check_rows
+from reelbook.service.weights.pipelines.trial_clip import make_trial_clip
+from reelbook.service.weights.weights_row import WeightsRow
+from tests.weights.tiny import LTX, UPSAMPLER
+
+
+def row(weights: Path) -> WeightsRow:
+    folder, upsampler = weights / LTX, weights / UPSAMPLER
+    return WeightsRow(
+        "svc/text-to-video-13b-distilled", "ltx", folder, upsampler, devices=("cpu",), dtype="float32", downscale=0.5
+    )
+
+
+def test_all_is_well_on_a_cpu_but_no_clip_is_made(weights: Path) -> None:
+    """Versions, folders and licence are good, and it says that a real clip would take hours."""
+    found = list(check_rows([row(weights)], deep=True))
+
+    assert [what for good, what in found if not good] == []
+    assert any("a real clip would take hours here" in what for _, what in found)
+    assert not any("nine frames" in what for _, what in found)
+
+
+def test_a_device_that_is_not_there_is_a_finding(weights: Path) -> None:
+    """Not a traceback of torch."""
+    *_, (good, what) = check_rows(
+        [WeightsRow("svc/text-to-video-13b-distilled", "ltx", weights / LTX, devices=("cuda:7",))]
+    )
+
+    assert not good
+    assert what.startswith("cuda:7: torch cannot use it (")
+
+
+def test_the_trial_clip_is_measured(weights: Path, tmp_path: Path) -> None:
+    """Loading, seconds and steps, with the engine that serves; its memory only where there is a card."""
+    trial = make_trial_clip(row(weights), "cpu", tmp_path)
+
+    assert 0 < trial.step_seconds < trial.seconds
+    assert trial.load_seconds > 0
+    assert trial.peak_gib == 0
+    assert [path.suffix for path in tmp_path.iterdir()] == [".mp4"]

@@ -1,0 +1,234 @@
+"""Fetching weights: pinned, licensed, checked file by file, and resumed; against a fake hub on loopback."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reelbook.service.weights.fetch_targets import list_targets
+from reelbook.service.weights.fetch_weights import (
+    FetchProgress,
+    check_space,
+    fetch,
+    list_files,
+    read_license,
+)
+from reelbook.service.weights.weights_folder import RECORD_NAME
+from reelbook.service.weights.weights_row import BadWeights, WeightsRow
+from tests.weights.loopback_hub import COMMIT, FILES, WANTED, LoopbackHub
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub]:
+    """The fake hub; the library may dial, and only this far."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    hub = LoopbackHub()
+    yield hub
+    hub.close()
+
+
+def row(folder: Path, **changes: Any) -> WeightsRow:
+    values = {"repository": "tiny/ltx", "revision": COMMIT, "accept_license": "tiny-open-weights", **changes}
+    return WeightsRow("svc/text-to-video-13b-distilled", "ltx", folder, **values)
+
+
+def fetched(hub: LoopbackHub, row: WeightsRow, loras: tuple[str, ...] = ()) -> FetchProgress:
+    """Everything that the command does for the last target of a row."""
+    from huggingface_hub import HfApi
+
+    api = HfApi(endpoint=hub.url)
+    listing = list_files(api, list_targets([row], loras)[-1])
+    check_space([listing])
+    progress = FetchProgress()
+    fetch(api, listing, read_license(api, listing), progress)
+    return progress
+
+
+def names(folder: Path) -> set[str]:
+    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {path.as_posix() for path in paths if path.parts[0] != ".cache" and path.name != RECORD_NAME}
+
+
+def test_a_folder_is_fetched_whole_and_recorded(hub: LoopbackHub, tmp_path: Path) -> None:
+    """Every wanted file, byte for byte; no pickle, no program, no second copy; and a record with each sha256."""
+    progress = fetched(hub, row(tmp_path / "ltx"))
+
+    record = json.loads((tmp_path / "ltx" / RECORD_NAME).read_text())
+    assert names(tmp_path / "ltx") == WANTED
+    assert all((tmp_path / "ltx" / name).read_bytes() == FILES[name] for name in WANTED)
+    assert record["files"] == {name: hashlib.sha256(FILES[name]).hexdigest() for name in WANTED}
+    assert (record["repository"], record["revision"], record["license"], record["accepted"]) == (
+        "tiny/ltx", COMMIT, "tiny-open-weights", "tiny-open-weights",
+    )  # fmt: skip
+    assert progress.done == progress.total == sum(len(FILES[name]) for name in WANTED)
+    assert not set(hub.fetched()) - WANTED
+
+
+def test_a_second_fetch_checks_and_brings_nothing(hub: LoopbackHub, tmp_path: Path) -> None:
+    """What is there is hashed, not downloaded; a byte that changed on the disk is found, and only its file comes again."""
+    fetched(hub, row(tmp_path / "ltx"))
+    hub.asked.clear()
+    fetched(hub, row(tmp_path / "ltx"))
+    again = [name for name in hub.fetched() if name.endswith(".safetensors")]
+    path = tmp_path / "ltx" / "vae/model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    fetched(hub, row(tmp_path / "ltx"))
+
+    assert again == []
+    assert (tmp_path / "ltx" / RECORD_NAME).exists()
+    assert [name for name in hub.fetched() if name.endswith(".safetensors")] == ["vae/model.safetensors"]
+    assert path.read_bytes() == FILES["vae/model.safetensors"]
+
+
+def test_a_flipped_byte_is_found_and_its_file_removed(hub: LoopbackHub, tmp_path: Path) -> None:
+    """The library takes any content of the right length; the hash does not. The other files stay, and no record is written."""
+    hub.flipped = {"vae/model.safetensors", "vae/config.json"}
+
+    with pytest.raises(BadWeights, match=r"2 of 8 files arrived damaged .* vae/config.json, vae/model.safetensors"):
+        fetched(hub, row(tmp_path / "ltx"))
+
+    assert names(tmp_path / "ltx") == WANTED - hub.flipped
+    assert not (tmp_path / "ltx" / RECORD_NAME).exists()
+    hub.flipped = set()
+    fetched(hub, row(tmp_path / "ltx"))
+    assert names(tmp_path / "ltx") == WANTED
+
+
+def test_a_killed_fetch_goes_on_by_file_and_removes_what_it_left(hub: LoopbackHub, tmp_path: Path) -> None:
+    """The process is killed in the middle of a file: its part is an orphan, and the files before it are not fetched again."""
+    hub.stalls = "transformer/model-2.safetensors"
+    code = (
+        "from pathlib import Path\nfrom tests.weights.test_fetch_weights import fetched, row\n"
+        f"class Hub: url = {hub.url!r}\nfetched(Hub, row(Path({str(tmp_path / 'ltx')!r})))"
+    )
+    environment = {"PATH": "", "HF_HOME": str(tmp_path / "home"), "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen([sys.executable, "-c", code], env=environment)
+    assert hub.halfway.wait(30)
+    process.kill()
+    process.wait(30)
+    orphans = list((tmp_path / "ltx").rglob("*.incomplete"))
+    hub.stalls = None
+    hub.asked.clear()
+
+    fetched(hub, row(tmp_path / "ltx"))
+
+    assert len(orphans) == 1
+    assert list((tmp_path / "ltx").rglob("*.incomplete")) == []
+    assert names(tmp_path / "ltx") == WANTED
+    assert "transformer/model-1.safetensors" not in hub.fetched()
+    assert "transformer/model-2.safetensors" in hub.fetched()
+
+
+@pytest.mark.parametrize("token", [None, "hf_secret"])
+def test_a_token_goes_to_the_hub_only_if_it_is_set(
+    hub: LoopbackHub,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    token: str | None,
+) -> None:
+    """Never to the storage that the hub redirects to, and into no file and no output."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_IMPLICIT_TOKEN", False)
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "none"))
+    if token:
+        monkeypatch.setenv("HF_TOKEN", token)
+
+    fetched(hub, row(tmp_path / "ltx"))
+
+    assert {sent for server, _, _, sent in hub.asked if server == "hub"} == {f"Bearer {token}" if token else None}
+    assert {sent for server, _, _, sent in hub.asked if server == "storage"} == {None}
+    assert not any(b"hf_secret" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert "hf_secret" not in "".join(capfd.readouterr())
+
+
+def test_the_licence_gate_holds(hub: LoopbackHub, tmp_path: Path) -> None:
+    """Without its word in the file nothing is fetched; what is printed of it has no control characters."""
+    from huggingface_hub import HfApi
+
+    with pytest.raises(BadWeights, match="tiny-open-weights of tiny/ltx is not accepted"):
+        fetched(hub, row(tmp_path / "ltx", accept_license="mit"))
+    api = HfApi(endpoint=hub.url)
+    found = read_license(api, list_files(api, list_targets([row(tmp_path / "ltx")])[0]))
+
+    assert not (tmp_path / "ltx").exists()
+    assert found.first_lines[0] == "Tiny License"
+    assert "\x1b" not in "".join(found.first_lines)
+    assert set(hub.fetched()) <= {"README.md", "LICENSE.md"}
+
+
+def test_a_full_disk_is_said_before_the_first_byte(
+    hub: LoopbackHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what is free and what is to come. The disk is a fake: this one cannot be filled."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(1, 1, 1000))
+
+    with pytest.raises(BadWeights, match=r"0\.0 GB free, and 0\.0 GB are to come\. Nothing was fetched"):
+        fetched(hub, row(tmp_path / "ltx"))
+
+    assert hub.fetched() == []
+
+
+def test_a_gated_repository_says_what_to_do(hub: LoopbackHub, tmp_path: Path) -> None:
+    """The hub's own message first, then ours."""
+    hub.gated = True
+
+    with pytest.raises(BadWeights, match=r"Access is restricted.* give it on the page of the repository"):
+        fetched(hub, row(tmp_path / "ltx"))
+
+
+def test_a_lora_goes_into_its_folder(hub: LoopbackHub, tmp_path: Path) -> None:
+    """Only its weights and texts, below the first folder of LoRAs, under the same licence gate."""
+    hub.files = {
+        "README.md": FILES["README.md"],
+        "ink.safetensors": FILES["vae/model.safetensors"],
+        "ink.bin": b"pickle",
+    }
+
+    fetched(hub, row(tmp_path / "ltx", lora_folders=(tmp_path / "loras",)), (f"someone/ink@{COMMIT}",))
+
+    assert names(tmp_path / "loras" / "ink") == {"README.md", "ink.safetensors"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "loras", "words"),
+    [
+        ({"revision": "main"}, (), "A branch or tag can change"),
+        ({"revision": ""}, (), "40 hex digits"),
+        ({"repository": "../evil/ltx"}, (), "organisation/name"),
+        ({"lora_folders": (Path("loras"),)}, ("someone/ink@main",), "--lora someone/ink@main: revision is a commit"),
+        ({}, (f"someone/ink@{COMMIT}",), "no folder for LoRAs"),
+    ],
+)
+def test_only_commits_are_fetched(changes: dict[str, Any], loras: tuple[str, ...], words: str) -> None:
+    """A branch is refused with what to do instead."""
+    with pytest.raises(BadWeights) as refused:
+        list_targets([row(Path("ltx"), **changes)], loras)
+
+    assert words in str(refused.value)
+
+
+def test_two_models_on_one_folder_are_one_target() -> None:
+    """With the words of both; the upsampler is a target of its own, and two commits in one folder are refused."""
+    first = row(Path("ltx"), upsampler=Path("up"), upsampler_repository="tiny/up", upsampler_revision=COMMIT)
+    second = replace(first, endpoint_id="svc/other", accept_license="mit, apache-2.0")
+
+    targets = list_targets([first, second])
+
+    assert [(target.repository, target.accepted) for target in targets] == [
+        (name, frozenset({"tiny-open-weights", "mit", "apache-2.0"})) for name in ("tiny/ltx", "tiny/up")
+    ]
+    with pytest.raises(BadWeights, match="two repositories or commits"):
+        list_targets([first, replace(second, revision=COMMIT[::-1])])
