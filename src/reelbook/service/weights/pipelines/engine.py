@@ -92,17 +92,21 @@ class WeightsEngine:
         if row.check_folder is None:
             report.log("The safety check read the prompt only: no classifier of pictures is configured.")
             return
+        check = self._picture_check(row)
+        for path in job.folder.glob("*.mp4"):
+            try:
+                check.check(sampled_frames(path, report.check))
+            except ContentRefused:
+                path.unlink()
+                raise
+
+    def _picture_check(self, row: WeightsRow) -> Any:
         key = (row.check_folder, row.check_label, row.check_threshold)
         if key not in self._checks:
             from .picture_check import PictureCheck
 
             self._checks[key] = PictureCheck(*key, self._device)
-        for path in job.folder.glob("*.mp4"):
-            try:
-                self._checks[key].check(sampled_frames(path, report.check))
-            except ContentRefused:
-                path.unlink()
-                raise
+        return self._checks[key]
 
     def _model(self, endpoint_id: str, report: StepReport) -> Any:
         row = self._rows[endpoint_id]
@@ -116,6 +120,8 @@ class WeightsEngine:
             kind = getattr(importlib.import_module(module, __package__), name)
             self._models[key] = kind(row, report)
             report.log(f"Loaded {row.folder.name} in {time.perf_counter() - began:.1f} s.")
+        if row.check_folder is not None:
+            self._picture_check(row)  # A damaged one must not come to light after the first clip.
         self._models.move_to_end(key)
         return self._models[key]
 
