@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -92,7 +93,7 @@ class WeightsEngine:
         if row.check_folder is None:
             report.log("The safety check read the prompt only: no classifier of pictures is configured.")
             return
-        check = self._picture_check(row)
+        check = self._picture_check(row, row.check_folder)
         for path in job.folder.glob("*.mp4"):
             try:
                 check.check(sampled_frames(path, report.check))
@@ -100,8 +101,8 @@ class WeightsEngine:
                 path.unlink()
                 raise
 
-    def _picture_check(self, row: WeightsRow) -> Any:
-        key = (row.check_folder, row.check_label, row.check_threshold)
+    def _picture_check(self, row: WeightsRow, folder: Path) -> Any:
+        key = (folder, row.check_label, row.check_threshold)
         if key not in self._checks:
             from .picture_check import PictureCheck
 
@@ -121,7 +122,7 @@ class WeightsEngine:
             self._models[key] = kind(row, report)
             report.log(f"Loaded {row.folder.name} in {time.perf_counter() - began:.1f} s.")
         if row.check_folder is not None:
-            self._picture_check(row)  # A damaged one must not come to light after the first clip.
+            self._picture_check(row, row.check_folder)  # A damaged one must not come to light after the first clip.
         self._models.move_to_end(key)
         return self._models[key]
 
