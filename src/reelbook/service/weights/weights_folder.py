@@ -1,0 +1,244 @@
+"""Folders of weights: what must be in them, checked in a few milliseconds and without torch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .safetensors_header import FETCH_AGAIN
+from .safetensors_header import read_header as read_header
+from .weights_row import BadWeights, Family, WeightsRow
+
+RECORD_NAME = "reelbook-weights.json"
+"""What `reelbook weights fetch` writes into a folder: repository, revision, licence, and the sha256 of each file."""
+
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
+WEIGHT_STEMS = ("diffusion_pytorch_model", "model")
+SAMPLES, SAMPLE_BYTES = 16, 4096
+
+_FETCH = "Fetch the weights first: reelbook weights fetch"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a pipeline: its library and class, and the file that holds its configuration."""
+
+    library: str
+    class_name: str
+    config: str = "config.json"
+    has_weights: bool = True
+
+
+_TOKENIZER = Part("transformers", "T5Tokenizer", "tokenizer_config.json", has_weights=False)
+
+PARTS: Mapping[Family, Mapping[str, Part]] = {
+    "ltx": {
+        "transformer": Part("diffusers", "LTXVideoTransformer3DModel"),
+        "vae": Part("diffusers", "AutoencoderKLLTXVideo"),
+        "text_encoder": Part("transformers", "T5EncoderModel"),
+        "tokenizer": _TOKENIZER,
+    },
+    "wan": {
+        "transformer": Part("diffusers", "WanTransformer3DModel"),
+        "vae": Part("diffusers", "AutoencoderKLWan"),
+        "text_encoder": Part("transformers", "UMT5EncoderModel"),
+        "tokenizer": _TOKENIZER,
+        "scheduler": Part("diffusers", "UniPCMultistepScheduler", "scheduler_config.json", has_weights=False),
+    },
+}
+"""The parts that each family is loaded from. The scheduler of LTX is made here, whatever its folder says."""
+
+UPSAMPLER = Part("ltx", "LTXLatentUpsamplerModel")
+
+
+def check_weights(row: WeightsRow) -> None:
+    """Raise `BadWeights` unless every folder of the row is complete; no tensor is read."""
+    _check_pipeline(row)
+    if row.family == "ltx":
+        if row.upsampler is None:
+            raise BadWeights(
+                f"{row.endpoint_id}: the family ltx needs `upsampler`, the folder of its latent upsampler."
+            )
+        _check_part(upsampler_folder(row.upsampler), UPSAMPLER)
+    for folder in (row.check_folder, row.expand_folder):
+        if folder is not None:
+            _read_json(folder / "config.json", f"{folder.name}/ has no config.json. {_FETCH}.")
+            _check_files(folder)
+    if row.detailer is not None:
+        if not row.detailer.is_file():
+            raise BadWeights(f"There is no file {row.detailer}, which `detailer` names.")
+        read_header(row.detailer)
+
+
+def upsampler_folder(path: Path) -> Path:
+    """The folder of the upsampler model itself, in that of a pipeline or the same."""
+    inner = path / "latent_upsampler"
+    return inner if inner.is_dir() else path
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The safetensors files of one part, all of which exist."""
+    for stem in WEIGHT_STEMS:
+        index, single = folder / f"{stem}.safetensors.index.json", folder / f"{stem}.safetensors"
+        if index.is_file():
+            names = sorted(set(_weight_map(index).values()))
+            if missing := [name for name in names if not (folder / name).is_file()]:
+                some = f"{len(missing)} of {len(names)} files, the first {missing[0]}"
+                raise BadWeights(f"{_label(folder)} lacks {some}. {FETCH_AGAIN}")
+            return [folder / name for name in names]
+        if single.is_file():
+            return [single]
+    if pickles := _pickles(folder):
+        raise BadWeights(
+            f"{_label(folder)} has only {pickles[0].name}, a pickle: it can run any program, so it is never opened. "
+            "Take a repository or revision with .safetensors files."
+        )
+    raise BadWeights(f"{_label(folder)} has no .safetensors file. {_FETCH}.")
+
+
+def weights_identity(row: WeightsRow) -> str:
+    """A short name of exactly these weights: the same files give the same one on every machine.
+
+    It covers the sha256s that fetch recorded, and the header and samples of each file: headers alone are the same for
+    every finetune of a model, and a record does not notice that a file was replaced later.
+    """
+    digest = hashlib.sha256()
+    parts = [row.folder / name for name in PARTS[row.family]]
+    roots = [(row.folder, parts)]
+    if row.upsampler is not None:
+        roots.append((row.upsampler, [upsampler_folder(row.upsampler)]))
+    for root, folders in roots:
+        recorded = read_record(root).get("files", {})
+        for folder in folders:
+            for path in _identity_files(folder):
+                # Without the name of the root, and without that of the inner folder: both layouts are the same weights.
+                digest.update(f"{folder.name if root == row.folder else 'upsampler'}/{path.name}\n".encode())
+                digest.update(str(recorded.get(path.relative_to(root).as_posix(), "")).encode())
+                for sample in _samples(path):
+                    digest.update(sample)
+    return digest.hexdigest()[:12]
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """What fetch recorded in a folder; empty where the folder came another way."""
+    path = folder / RECORD_NAME
+    if not path.is_file():
+        return {}
+    record = _read_json(path, "")
+    files = record.get("files", {})
+    if not isinstance(files, dict):
+        raise BadWeights(f"{folder.name}/{RECORD_NAME} is damaged. Remove it, or fetch the weights again.")
+    return record
+
+
+def _check_pipeline(row: WeightsRow) -> None:
+    folder = row.folder
+    if not folder.is_dir():
+        raise BadWeights(f"{row.endpoint_id}: there is no folder {folder}. {_FETCH}.")
+    index = _read_json(
+        folder / "model_index.json", f"{row.endpoint_id}: {folder.name}/ has no model_index.json. {_FETCH}."
+    )
+    for name, part in PARTS[row.family].items():
+        library, class_name = _class_in(index, name)
+        # The fast tokenizer reads the same files as the slow one.
+        if (library, class_name.removesuffix("Fast")) != (part.library, part.class_name):
+            found = f"{library}.{class_name}" if class_name else "nothing"
+            raise BadWeights(
+                f"{row.endpoint_id}: model_index.json in {folder.name}/ names {found} as the {name}; the family "
+                f"{row.family} needs {part.library}.{part.class_name}. Correct `family` or `folder` of this model."
+            )
+        _check_part(folder / name, part)
+
+
+def _check_part(folder: Path, part: Part) -> None:
+    config = _read_json(folder / part.config, f"{_label(folder)} has no {part.config}. {_FETCH}.")
+    if part is _TOKENIZER:
+        if not any((folder / name).is_file() for name in ("spiece.model", "tokenizer.json")):
+            raise BadWeights(f"{_label(folder)} has neither spiece.model nor tokenizer.json. {_FETCH}.")
+        return
+    # The libraries take any class's configuration for their own, and go on with default values.
+    named = config.get("_class_name") or next(iter(config.get("architectures") or ()), part.class_name)
+    if named != part.class_name:
+        raise BadWeights(f"{part.config} in {_label(folder)} is that of {named}; this model needs {part.class_name}.")
+    if part.has_weights:
+        _check_files(folder)
+
+
+def _check_files(folder: Path) -> None:
+    """Check the weight files of one part, that no pickle is beside them, and that their index names what they hold."""
+    files = {path.name: read_header(path) for path in weight_files(folder)}
+    if pickles := _pickles(folder):
+        raise BadWeights(
+            f"{_label(folder)} has {pickles[0].name} beside its .safetensors files. It is a pickle, which can run any "
+            "program; nothing here opens it. Remove it."
+        )
+    for stem in WEIGHT_STEMS:
+        index = folder / f"{stem}.safetensors.index.json"
+        for tensor, name in _weight_map(index).items() if index.is_file() else ():
+            if tensor not in files.get(name, {tensor: None}):
+                raise BadWeights(
+                    f"{name} in {_label(folder)} lacks the tensor {tensor}. Remove it, and fetch it again."
+                )
+
+
+def _pickles(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*") if path.suffix.lower() in PICKLES) if folder.is_dir() else []
+
+
+def _weight_map(index: Path) -> dict[str, str]:
+    table = _read_json(index, "").get("weight_map")
+    names = list(table.values()) if isinstance(table, dict) else [None]
+    if not names or not all(
+        isinstance(name, str) and name.endswith(".safetensors") and Path(name).name == name for name in names
+    ):
+        raise BadWeights(f"{index.name} in {_label(index.parent)} is damaged. Remove it, and fetch it again.")
+    return dict(table)  # type: ignore[arg-type]  # Checked above.
+
+
+def _class_in(index: Mapping[str, Any], part: str) -> tuple[str, str]:
+    match index.get(part):
+        case [str(library), str(class_name)]:
+            return library, class_name
+        case _:
+            return "", ""
+
+
+def _read_json(path: Path, missing: str) -> dict[str, Any]:
+    if not path.is_file():
+        raise BadWeights(missing)
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise BadWeights(f"{path.name} in {_label(path.parent)} is damaged. Remove it, and fetch it again.")
+    return value
+
+
+def _identity_files(folder: Path) -> list[Path]:
+    """The files of a part that its results depend on."""
+    names = {path.name for path in weight_files(folder)} if any(folder.glob("*.safetensors")) else set()
+    wanted = ("config.json", "scheduler_config.json", "spiece.model", "tokenizer.json", "tokenizer_config.json")
+    return [path for path in sorted(folder.iterdir()) if path.name in names or path.name in wanted]
+
+
+def _samples(path: Path) -> Iterator[bytes]:
+    """The length of a file, its header if it has one, and some of its bytes from the start to the very end."""
+    size = path.stat().st_size
+    yield size.to_bytes(8, "little")
+    with path.open("rb") as file:
+        if path.suffix == ".safetensors":
+            yield file.read(8 + struct.unpack("<Q", file.read(8))[0])
+        for number in range(SAMPLES):
+            file.seek(max(0, size - SAMPLE_BYTES) * number // (SAMPLES - 1))
+            yield file.read(SAMPLE_BYTES)
+
+
+def _label(folder: Path) -> str:
+    """The folder with the one that holds it: `ltx-13b/vae`."""
+    return f"{folder.parent.name}/{folder.name}"

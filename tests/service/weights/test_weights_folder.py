@@ -1,0 +1,287 @@
+"""Checks of folders of weights, with files written by hand: no torch."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reelbook.service.weights.weights_folder import (
+    PARTS,
+    RECORD_NAME,
+    check_weights,
+    read_header,
+    upsampler_folder,
+    weight_files,
+    weights_identity,
+)
+from reelbook.service.weights.weights_row import BadWeights, Family, WeightsRow
+
+LTX, WAN, UPSAMPLER = "ltx-small", "wan-small", "ltx-upsampler"
+SHARD = "diffusion_pytorch_model-00002-of-00002.safetensors"
+BYTES = 200_000
+"""Bytes of each tensor: enough that samples do not cover a file."""
+
+
+def write_tensors(path: Path, *names: str, fill: int = 1) -> None:
+    """Write a safetensors file: the length of its header, the header, the data."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = {
+        name: {"dtype": "U8", "shape": [BYTES], "data_offsets": [number * BYTES, (number + 1) * BYTES]}
+        for number, name in enumerate(names)
+    }
+    header = json.dumps({"__metadata__": {"format": "pt"}, **table}).encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes([fill]) * (BYTES * len(names)))
+
+
+def write_json(path: Path, value: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def write_pipeline(folder: Path, family: Family) -> None:
+    """Write a complete folder of a family; the transformer in two shards."""
+    for name, part in PARTS[family].items():
+        is_diffusers = part.library == "diffusers"
+        config = {"_class_name": part.class_name} if is_diffusers else {"architectures": [part.class_name]}
+        write_json(folder / name / part.config, config)
+        if name == "transformer":
+            first = SHARD.replace("00002-of", "00001-of")
+            write_tensors(folder / name / first, "a")
+            write_tensors(folder / name / SHARD, "b", "c")
+            index = {"weight_map": {"a": first, "b": SHARD, "c": SHARD}}
+            write_json(folder / name / "diffusion_pytorch_model.safetensors.index.json", index)
+        elif part.has_weights:
+            write_tensors(
+                folder / name / ("diffusion_pytorch_model.safetensors" if is_diffusers else "model.safetensors"), "a"
+            )
+    (folder / "tokenizer" / "spiece.model").write_bytes(b"words")
+    classes = {name: [part.library, part.class_name] for name, part in PARTS[family].items()}
+    write_json(folder / "model_index.json", {"_class_name": "Pipeline", "image_encoder": [None, None], **classes})
+
+
+@pytest.fixture
+def row(tmp_path: Path) -> WeightsRow:
+    """A complete row of LTX, with its upsampler in the folder of a pipeline."""
+    write_pipeline(tmp_path / LTX, "ltx")
+    write_json(tmp_path / UPSAMPLER / "latent_upsampler" / "config.json", {"_class_name": "LTXLatentUpsamplerModel"})
+    write_tensors(tmp_path / UPSAMPLER / "latent_upsampler" / "diffusion_pytorch_model.safetensors", "a")
+    return WeightsRow("svc/text-to-video-13b-distilled", "ltx", tmp_path / LTX, upsampler=tmp_path / UPSAMPLER)
+
+
+def sentence_of(row: WeightsRow) -> str:
+    with pytest.raises(BadWeights) as caught:
+        check_weights(row)
+    return str(caught.value)
+
+
+def test_complete_folders_pass_in_milliseconds_without_torch(row: WeightsRow, tmp_path: Path) -> None:
+    """Both families, a classifier and a language model; the service checks them before it binds."""
+    write_pipeline(tmp_path / WAN, "wan")
+    for name in ("check", "expand"):
+        write_json(tmp_path / name / "config.json", {"architectures": ["Anything"]})
+        write_tensors(tmp_path / name / "model.safetensors", "a")
+    write_tensors(tmp_path / "detailer.safetensors", "a")
+    full = replace(
+        row,
+        check_folder=tmp_path / "check",
+        expand_folder=tmp_path / "expand",
+        detailer=tmp_path / "detailer.safetensors",
+    )
+
+    check_weights(WeightsRow("svc/video-gen/v2.1/master/image-to-video", "wan", tmp_path / WAN))
+    check_weights(full)
+    began = time.process_time()
+    check_weights(full)
+
+    assert time.process_time() - began < 0.05  # Measured: 2 ms.
+    assert "torch" not in sys.modules
+
+
+def test_both_layouts_of_the_upsampler_are_accepted(row: WeightsRow, tmp_path: Path) -> None:
+    """A pipeline's folder, and the bare model; they are the same weights."""
+    shutil.copytree(tmp_path / UPSAMPLER / "latent_upsampler", tmp_path / "bare")
+    bare = replace(row, upsampler=tmp_path / "bare")
+
+    check_weights(bare)
+
+    assert upsampler_folder(tmp_path / "bare") == tmp_path / "bare"
+    assert upsampler_folder(tmp_path / UPSAMPLER).name == "latent_upsampler"
+    assert weights_identity(bare) == weights_identity(row)
+
+
+def cut(path: Path, count: int) -> None:
+    path.write_bytes(path.read_bytes()[:count])
+
+
+def edit(path: Path, change: Callable[[dict[str, object]], object]) -> None:
+    value = json.loads(path.read_text(encoding="utf-8"))
+    change(value)
+    write_json(path, value)
+
+
+def become_wan(folder: Path) -> None:
+    shutil.rmtree(folder)
+    write_pipeline(folder, "wan")
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], object], str, str]] = {
+    "no folder": (shutil.rmtree, "there is no folder", "reelbook weights fetch"),
+    "no table of parts": (
+        lambda at: (at / "model_index.json").unlink(),
+        "has no model_index.json",
+        "reelbook weights fetch",
+    ),
+    "a damaged table of parts": (lambda at: (at / "model_index.json").write_text("[1"), "is damaged", "fetch it again"),
+    "a part missing": (lambda at: shutil.rmtree(at / "vae"), f"{LTX}/vae has no config.json", "reelbook weights fetch"),
+    "a shard missing": (
+        lambda at: (at / "transformer" / SHARD).unlink(),
+        f"lacks 1 of 2 files, the first {SHARD}",
+        "fetch` again",
+    ),
+    "a shard cut short": (lambda at: cut(at / "transformer" / SHARD, -9), "and should be", "fetch` again"),
+    "a shard cut inside its header": (
+        lambda at: cut(at / "transformer" / SHARD, 40),
+        "ends inside its header",
+        "fetch` again",
+    ),
+    "an empty shard": (lambda at: cut(at / "transformer" / SHARD, 0), "is not a safetensors file", "get it again"),
+    "a page saved as weights": (
+        lambda at: (at / "vae" / "diffusion_pytorch_model.safetensors").write_text("<!doctype html>" * 9),
+        "is not a safetensors file",
+        "get it again",
+    ),
+    "a tensor missing in a shard": (
+        lambda at: write_tensors(at / "transformer" / SHARD, "b"),
+        "lacks the tensor c",
+        "fetch it again",
+    ),
+    "an index that leaves its folder": (
+        lambda at: write_json(
+            at / "transformer" / "diffusion_pytorch_model.safetensors.index.json",
+            {"weight_map": {"a": "../x.safetensors"}},
+        ),
+        "index.json in ltx-small/transformer is damaged",
+        "fetch it again",
+    ),
+    "only a pickle": (
+        lambda at: (at / "vae" / "diffusion_pytorch_model.safetensors").rename(
+            at / "vae" / "diffusion_pytorch_model.bin"
+        ),
+        "has only diffusion_pytorch_model.bin, a pickle",
+        "with .safetensors files",
+    ),
+    "a pickle beside the weights": (
+        lambda at: (at / "text_encoder" / "pytorch_model.bin").write_bytes(b"\x80\x04."),
+        "has pytorch_model.bin beside",
+        "Remove it",
+    ),
+    "another family": (
+        become_wan,
+        "names diffusers.WanTransformer3DModel as the transformer",
+        "Correct `family` or `folder`",
+    ),
+    "a foreign class": (
+        lambda at: edit(
+            at / "model_index.json", lambda index: index.update(vae=["evil_module", "AutoencoderKLLTXVideo"])
+        ),
+        "names evil_module.AutoencoderKLLTXVideo as the vae",
+        "needs diffusers.AutoencoderKLLTXVideo",
+    ),
+    "no class": (
+        lambda at: edit(at / "model_index.json", lambda index: index.pop("tokenizer")),
+        "names nothing as the tokenizer",
+        "needs transformers.T5Tokenizer",
+    ),
+    "the configuration of another class": (
+        lambda at: write_json(at / "vae" / "config.json", {"_class_name": "AutoencoderKLWan"}),
+        "is that of AutoencoderKLWan",
+        "needs AutoencoderKLLTXVideo",
+    ),
+    "no words": (
+        lambda at: (at / "tokenizer" / "spiece.model").unlink(),
+        "neither spiece.model nor",
+        "reelbook weights fetch",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_folder_is_refused_with_the_next_step(row: WeightsRow, damage: str) -> None:
+    """Before anything is loaded or bound, with the file in the sentence."""
+    change, fact, step = DAMAGES[damage]
+
+    change(row.folder)
+    sentence = sentence_of(row)
+
+    assert fact in sentence
+    assert step in sentence
+
+
+def test_the_other_folders_of_a_row_are_checked_too(row: WeightsRow, tmp_path: Path) -> None:
+    """The upsampler, the classifier, the language model and the detailer."""
+    assert "needs `upsampler`" in sentence_of(replace(row, upsampler=None))
+    assert "has no config.json" in sentence_of(replace(row, upsampler=tmp_path / "nowhere"))
+    assert "is that of AutoencoderKLLTXVideo" in sentence_of(replace(row, upsampler=row.folder / "vae"))
+    assert "has no config.json" in sentence_of(replace(row, check_folder=tmp_path / "nowhere"))
+    assert "has no config.json" in sentence_of(replace(row, expand_folder=tmp_path / "nowhere"))
+    assert "There is no file" in sentence_of(replace(row, detailer=tmp_path / "nowhere.safetensors"))
+
+
+@pytest.mark.parametrize(
+    "table", [b"[]", b'{"a": 1}', b'{"a": {"data_offsets": [3, 2]}}', b'{"a": {"data_offsets": [0]}}', b"{" * 999]
+)
+def test_a_header_that_is_none_is_refused(tmp_path: Path, table: bytes) -> None:
+    """Whatever JSON stands in it."""
+    path = tmp_path / "odd.safetensors"
+    path.write_bytes(struct.pack("<Q", len(table)) + table)
+
+    with pytest.raises(BadWeights, match=r"odd\.safetensors is not a safetensors file"):
+        read_header(path)
+
+
+def test_a_header_names_the_tensors(row: WeightsRow) -> None:
+    """Without the note that some writers put beside them."""
+    files = weight_files(row.folder / "transformer")
+
+    assert [sorted(read_header(path)) for path in files] == [["a"], ["b", "c"]]
+
+
+def test_other_bytes_are_other_weights(row: WeightsRow) -> None:
+    """A finetune has the same table of contents; its tensors are sampled, to the very last byte."""
+    before = weights_identity(row)
+    write_tensors(row.folder / "vae" / "diffusion_pytorch_model.safetensors", "a", fill=2)
+    finetuned = weights_identity(row)
+    with (row.folder / "vae" / "diffusion_pytorch_model.safetensors").open("r+b") as file:
+        file.seek(-1, 2)
+        file.write(b"\x03")
+
+    assert len({before, finetuned, weights_identity(row)}) == 3
+    assert len(before) == 12
+
+
+def test_the_identity_reads_what_fetch_recorded(row: WeightsRow) -> None:
+    """A bit that no sample covers differs in the recorded sha256; the date of the record does not matter."""
+    record = {
+        "repository": "someone/ltx",
+        "date": "2026-01-01",
+        "files": {"vae/diffusion_pytorch_model.safetensors": "ab" * 32},
+    }
+    write_json(row.folder / RECORD_NAME, record)
+    recorded = weights_identity(row)
+    write_json(row.folder / RECORD_NAME, {**record, "date": "2026-02-02"})
+    same = weights_identity(row)
+    write_json(row.folder / RECORD_NAME, {**record, "files": {"vae/diffusion_pytorch_model.safetensors": "cd" * 32}})
+
+    assert recorded == same != weights_identity(row)
+
+    write_json(row.folder / RECORD_NAME, {"files": []})
+    with pytest.raises(BadWeights, match="is damaged"):
+        weights_identity(row)
