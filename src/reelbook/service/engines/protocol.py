@@ -73,6 +73,12 @@ class Engine(Protocol):
     def __call__(self, job: EngineTask[Any]) -> Work: ...
 
 
+class LoadingEngine(Engine, Protocol):
+    """An engine whose models have to be loaded before their first run."""
+
+    def load(self, endpoint_id: str) -> Work: ...
+
+
 class PictureError(Exception):
     """A source picture that cannot be used; ends the run with `image_load_error`."""
 
