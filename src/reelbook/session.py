@@ -73,11 +73,11 @@ class Session:
     ) -> Client:
         """Connect to the embedded service, or to the one at this address, and return the client.
 
-        The defaults are `REELBOOK_URL` and `REELBOOK_API_KEY`; for the key, also the system's keyring. `shelf` stores
+        The defaults are `REELBOOK_URL` or `REELBOOK_MODELS`, and `REELBOOK_API_KEY`; for the key, also the system's keyring. `shelf` stores
         the media outside the library's folder, such as in `s3://bucket/folder`. `rates` is the path of a TOML table of
         per-unit prices, which the embedded service charges, and which are the fallback if a hosted one states none. `models` is the path
         of a `models.toml`, which says for each model whether the embedded service runs it itself or has it run by a
-        service elsewhere, at the cost of the account there.
+        service elsewhere, at the cost of the account there, or on weights of your own.
         """
         # Here, because a form or a plan that is only displayed needs none of them.
         from .client import Client
@@ -88,6 +88,11 @@ class Session:
         if models is not None and address is not None:
             raise ReelbookError("`models` is for the embedded service: give either an address or `models`.")
         address = None if models is not None else address or os.getenv("REELBOOK_URL") or None
+        if models is None and (usual := os.getenv("REELBOOK_MODELS")):
+            if address is None:
+                models = usual
+            elif address == os.getenv("REELBOOK_URL"):
+                raise ReelbookError("REELBOOK_URL and REELBOOK_MODELS are both set, and only one can count. Unset one.")
         if address is not None and not isinstance(address, str):
             raise ReelbookError(f"`address` is a text, not a value of the type {type(address).__name__}.")
         if api_key is not None and not isinstance(api_key, str):

@@ -42,6 +42,7 @@ PROGRESS = Markup(
 )
 PICTURES = ("image_load_error", "file_download_error")
 PROMPTS = ("content_policy_violation",)
+LORAS = ("lora_load_error",)
 
 
 def run_figure(run: Run, *, many: bool = False) -> str:

@@ -225,11 +225,17 @@ def body_hash(endpoint_id: str, value: Mapping[str, Any]) -> str:
 
 def service_info(service: Service) -> dict[str, Any]:
     """Name, version, features and id of the service, and which engine answers for each model."""
+    states = {
+        model: {"state": state.state, **({"reason": state.reason} if state.reason else {})}
+        for lane in service.lanes.values()
+        for model, state in lane.states().items()
+    }
     return {
         "service": "reelbook",
         "version": __version__,
         "features": list(spec_decisions.FEATURES),
         "engines": {row.id: service.settings.lanes.label_of(row.id) for row in CATALOG},
+        **({"weights": states} if states else {}),
         "id": service.id,
     }
 
