@@ -105,6 +105,7 @@ class TestFailure:
         [
             ("`prompt` is not allowed", None, SAIL, ["prompt"]),
             ("no", "content_policy_violation", SAIL, ["prompt"]),
+            ("no", "lora_load_error", SAIL, ["loras"]),
             ("no", "image_load_error", SAIL, ["image_url"]),
             ("b.png is empty", "image_load_error", ImagesToVideo(images=["a.png", "b.png"]), ["images[1].url"]),
             ("images[1].url is empty", None, ImagesToVideo(images=["a.png", "b.png"]), ["images[1].url"]),

@@ -136,6 +136,8 @@ def find_blamed_fields(run: Run) -> list[tuple[str, str]]:
         named = meant or list(pictures)
     if not named and failure.error_type in PROMPTS:
         named = [name for name in ("prompt", "negative_prompt") if name in request.changed()]
+    if not named and failure.error_type in LORAS:
+        named = ["loras"]
     return [(name, run_text.format_value({**values, **pictures}[name])) for name in named[:3]]
 
 
