@@ -26,3 +26,11 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("weights")
     make_weights(folder)
     return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the libraries warn each other of what will change in them; their versions are pinned."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            for library in ("diffusers", "peft", "torch", "transformers"):
+                item.add_marker(pytest.mark.filterwarnings(f"ignore:::{library}"))

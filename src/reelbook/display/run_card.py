@@ -137,7 +137,7 @@ def find_blamed_fields(run: Run) -> list[tuple[str, str]]:
     if not named and failure.error_type in PROMPTS:
         named = [name for name in ("prompt", "negative_prompt") if name in request.changed()]
     if not named and failure.error_type in LORAS:
-        named = ["loras"]
+        named = [name for name in ("loras",) if name in values]
     return [(name, run_text.format_value({**values, **pictures}[name])) for name in named[:3]]
 
 

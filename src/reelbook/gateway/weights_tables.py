@@ -142,7 +142,7 @@ def check_usable(rows: Mapping[str, WeightsRow]) -> None:
             if word and word not in re.split(r"[\s,]+", row.accept_license):
                 raise BadWeights(
                     f'{row.endpoint_id}: the weights in {folder} came with the licence "{word}". Read it, and if you accept it '
-                    f'write its name into accept_license of this model.'
+                    f"write its name into accept_license of this model."
                 )
 
 

@@ -107,6 +107,12 @@ class Engines:
             return self._of_weights
         return engine_for(request)
 
+    def name_of(self, engine: Engine, request: Input) -> str:
+        """An engine by name and version, or by its exact weights."""
+        if engine is self._of_weights and self._of_weights is not None:
+            return self._of_weights.described(request.endpoint_id)
+        return f"{engine.name} {engine.version}"
+
 
 def load_ahead(endpoint_id: str, engines: Engines) -> dict[str, Any]:
     """Load the weights of a model, and return a message with the outcome; raises nothing."""
@@ -172,11 +178,11 @@ def perform(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], boo
         _drive(engines.load(request.endpoint_id), emit, is_cancelled, share=0.0)
         emit({"loaded": request.endpoint_id})
     engine = engines.engine_for(request)
-    emit({"engine": f"{engine.name} {engine.version}"})
+    emit({"engine": engines.name_of(engine, request)})
     folder = Path(order["folder"])
     folder.mkdir(parents=True, exist_ok=True)
     sources = dict(_fetch_sources(request, order["local"], emit, is_cancelled))
-    work = engine(EngineTask(request, order["seed"], folder, sources))
+    work = engine(EngineTask(request, order["seed"], folder, sources, order["may_be_unchecked"]))
     return dict(_to_json(_drive(work, emit, is_cancelled)))
 
 

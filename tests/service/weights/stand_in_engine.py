@@ -23,6 +23,10 @@ class WeightsEngine:
         self._rows, self._device = rows, device
         self.loaded: tuple[str, ...] = ()
 
+    def described(self, endpoint_id: str) -> str:
+        """The name of the folder."""
+        return f"stand-in {self._rows[endpoint_id].folder.name}"
+
     def load(self, endpoint_id: str) -> Work:
         """Take a moment for a folder that is not loaded, or as long as the file `hold` is in it."""
         folder = self._rows[endpoint_id].folder

@@ -59,6 +59,8 @@ class EngineTask(Generic[I_co]):
     """An empty folder for its output files."""
     sources: Mapping[str, bytes] = field(default_factory=dict)
     """The bytes of each source picture, by its address in the input."""
+    may_be_unchecked: bool = False
+    """Whether the account may turn the safety check off."""
 
 
 class Engine(Protocol):
@@ -77,6 +79,8 @@ class LoadingEngine(Engine, Protocol):
     """An engine whose models have to be loaded before their first run."""
 
     def load(self, endpoint_id: str) -> Work: ...
+
+    def described(self, endpoint_id: str) -> str: ...
 
 
 class PictureError(Exception):

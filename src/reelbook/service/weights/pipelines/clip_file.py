@@ -1,0 +1,72 @@
+"""Writing of decoded frames: colours are converted on the device, many frames at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import torch
+
+from ...engines.protocol import OutputFile
+from ...engines.video_writer import Movie
+from ...engines.write_provenance import Provenance
+from ..clip_plan import ClipPlan
+
+CHECKED_FRAMES = 8
+"""Frames of each clip that the picture check gets."""
+
+_RED, _BLUE = 0.2126, 0.0722
+_LUMA = (_RED, 1 - _RED - _BLUE, _BLUE)
+"""The share of red, green and blue in the brightness, by BT.709."""
+
+
+def yuv_planes(pixels: Any) -> Any:
+    """Frames of H.264: from `(frames, 3, height, width)`, -1 to 1, to `(frames, height * 3 / 2, width)` of bytes."""
+    red, green, blue = pixels.clamp(-1, 1).add(1).mul(0.5).unbind(1)
+    luma = red * _LUMA[0] + green * _LUMA[1] + blue * _LUMA[2]
+    differences = torch.stack([(blue - luma) / (2 * (1 - _BLUE)), (red - luma) / (2 * (1 - _RED))], 1)
+    chroma = torch.nn.functional.avg_pool2d(differences, 2).mul(224).add(128).round().to(torch.uint8)
+    luma = luma.mul(219).add(16).round().to(torch.uint8)
+    return torch.cat([luma.flatten(1), chroma.flatten(1)], 1).view(len(pixels), -1, pixels.shape[-1])
+
+
+def write_clip(
+    path: Path,
+    plan: ClipPlan,
+    rate: Fraction,
+    provenance: Provenance,
+    pieces: Iterable[Any],
+    *,
+    is_reversed: bool,
+    check: Callable[[], None],
+) -> OutputFile:
+    """Write the pieces; `check` is called between frames and raises where the run was cancelled."""
+    with Movie(path, plan.size, rate, provenance) as movie:
+        for pixels in pieces:
+            piece = pixels.flip(0) if is_reversed else pixels
+            for planes in yuv_planes(piece).cpu().numpy():
+                check()
+                movie.add(av.VideoFrame.from_ndarray(planes, format="yuv420p"))
+        frames = movie.frames
+    if frames != plan.frames:
+        raise AssertionError(f"{frames} frames were decoded, and {plan.frames} were planned.")
+    width, height = plan.size
+    facts = {"width": width, "height": height, "frames": frames, "frame_rate": int(rate)}
+    return OutputFile(path, "video/mp4", facts)
+
+
+def sampled_frames(path: Path, check: Callable[[], None]) -> list[np.ndarray[Any, Any]]:
+    """Frames of a finished clip, evenly spread over it, as red, green and blue."""
+    with av.open(str(path)) as file:
+        count = file.streams.video[0].frames
+        numbers = {int(number) for number in np.linspace(0, count - 1, CHECKED_FRAMES)}
+        frames = []
+        for number, frame in enumerate(file.decode(video=0)):
+            check()
+            if number in numbers:
+                frames.append(frame.to_ndarray(format="rgb24"))
+        return frames

@@ -1,0 +1,90 @@
+"""The plan of a clip: any size, number of frames and setting gives sizes, windows and pieces that fit together."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reelbook.service.weights.clip_plan import MIN_OVERLAP, SIDE, ClipPlan, stage_shares, sub_seed
+from reelbook.service.weights.weights_row import WeightsRow
+
+rows = st.builds(
+    WeightsRow,
+    st.just("svc/text-to-video-13b-distilled"),
+    st.just("ltx"),
+    st.just(Path("weights")),
+    downscale=st.floats(0.25, 1.0),
+    window_frames=st.integers(1, 400),
+    overlap_frames=st.integers(0, 64),
+    decode_latents=st.integers(1, 40),
+)
+sides = st.integers(8, 640).map(lambda half: 2 * half)
+plans = st.builds(ClipPlan.of, st.tuples(sides, sides), st.integers(9, 1441), rows)
+
+
+def test_the_sizes_of_the_usual_clip() -> None:
+    """Those that the authors of the weights use for 720 lines, and half the work with a smaller first pass."""
+    row = WeightsRow("svc/text-to-video-13b-distilled", "ltx", Path("weights"))
+
+    usual = ClipPlan.of((1280, 720), 121, row)
+    half = ClipPlan.of((1280, 720), 121, WeightsRow(row.endpoint_id, "ltx", row.folder, downscale=0.5))
+
+    assert (usual.small, usual.large, usual.latents) == ((832, 480), (1664, 960), 16)
+    assert (half.small, half.large, half.fit().size) == ((640, 384), (1280, 768), (1280, 768))
+
+
+@given(plans)
+def test_windows_cover_the_clip_and_overlap(plan: ClipPlan) -> None:
+    """Each window has something new, and at least three latent frames of the one before."""
+    windows = plan.windows()
+
+    assert plan.frames <= plan.model_frames < plan.frames + 8
+    assert windows[0][0] == 0
+    assert windows[-1][1] == plan.latents
+    assert all(before[1] - after[0] == plan.overlap >= MIN_OVERLAP for before, after in pairwise(windows))
+    assert all(before[1] < after[1] for before, after in pairwise(windows))
+
+
+@given(plans)
+def test_each_frame_is_taken_from_one_piece(plan: ClipPlan) -> None:
+    """Exactly the frames of the clip, in order, and what is blended is in both pieces."""
+    pieces = plan.pieces()
+
+    assert [frame for piece in pieces for frame in range(piece.first, piece.until)] == list(range(plan.frames))
+    assert all(piece.until <= (piece.end - 1) * 8 + 1 and piece.end <= plan.latents for piece in pieces)
+    assert len({piece.start for piece in pieces}) == len(pieces)
+    for before, piece in pairwise(pieces):
+        assert 0 < piece.blended <= piece.until - piece.first
+        assert piece.first + piece.blended <= (before.end - 1) * 8 + 1
+
+
+@given(plans)
+def test_sizes_are_the_models_and_the_cut_is_exact(plan: ClipPlan) -> None:
+    """Sides are multiples of 32; the cut lies inside what is decoded, and the start picture inside the pass."""
+    fit = plan.fit()
+
+    assert all(side % SIDE == 0 and side > 0 for side in plan.small)
+    assert fit.left + plan.size[0] <= fit.size[0]
+    assert fit.top + plan.size[1] <= fit.size[1]
+    for made in (plan.small, plan.large):
+        place = plan.placement(made)
+        assert 0 <= place.left <= made[0] - place.size[0]
+        assert 0 <= place.top <= made[1] - place.size[1]
+
+
+@given(st.lists(st.tuples(st.just("stage"), st.integers(1, 50), st.floats(0.01, 1e6)), min_size=1, max_size=5))
+def test_progress_never_decreases_and_ends_below_one(stages: list[tuple[str, int, float]]) -> None:
+    """Also when a stage has more steps than it announced."""
+    fractions = [share.after(step)[1] for share in stage_shares(stages) for step in range(1, share.steps + 3)]
+
+    assert all(after >= before - 1e-9 for before, after in pairwise(fractions))
+    assert 0.98 < fractions[-1] <= 1
+
+
+@given(st.integers(0, 10**400), st.sampled_from(["first", "second", "decode"]))
+def test_seeds_of_any_length_work(seed: int, part: str) -> None:
+    """What torch takes as a seed has 64 bits."""
+    assert 0 <= sub_seed(seed, part) < 2**63

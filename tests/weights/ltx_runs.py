@@ -1,0 +1,126 @@
+"""Runs of the engine on tiny weights, as a worker does them."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import av
+import numpy as np
+from PIL import Image
+
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.models.text_to_video import TextToVideo
+from reelbook.service.engines.protocol import EngineTask, Log, Progress, Work
+from reelbook.service.weights.pipelines.engine import WeightsEngine
+from reelbook.service.weights.weights_row import WeightsRow
+from tests.weights.tiny import LORAS, LTX, UPSAMPLER
+
+TEXT, IMAGE = TextToVideo.endpoint_id, ImageToVideo.endpoint_id
+PICTURE = "https://example.org/start.png"
+
+
+class Small(TextToVideo):
+    """The same input at sizes that a CPU makes in a moment."""
+
+    @property
+    def frame_size(self) -> tuple[int, int]:
+        width, height = {"16:9": (96, 56), "9:16": (56, 96), "1:1": (64, 64)}[self.aspect_ratio]
+        return (width, height) if self.resolution == "480p" else (width * 2, height * 2)
+
+
+def small(**changes: Any) -> Small:
+    """An input for a clip of 17 frames."""
+    usual = {"prompt": "a paper boat on a rainy street", "num_frames": 17, "resolution": "480p"}
+    return Small(**{**usual, **changes})
+
+
+def ltx_row(weights: Path, endpoint: str = TEXT, **changes: Any) -> WeightsRow:
+    """The tiny weights of LTX on the CPU."""
+    row = WeightsRow(
+        endpoint, "ltx", weights / LTX, upsampler=weights / UPSAMPLER, devices=("cpu",), dtype="float32",
+        lora_folders=(weights / LORAS,),
+    )  # fmt: skip
+    return replace(row, **changes)
+
+
+def picture(width: int = 96, height: int = 56) -> bytes:
+    """A PNG of random pixels."""
+    pixels = np.random.default_rng(3).integers(0, 255, (height, width, 3), dtype=np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG")
+    return file.getvalue()
+
+
+@dataclass
+class Finished:
+    """A finished run."""
+
+    output: dict[str, Any]
+    data: bytes
+    news: list[Progress | Log]
+    longest_pause: float
+
+    @property
+    def log(self) -> str:
+        """All log lines."""
+        return "\n".join(item.message for item in self.news if isinstance(item, Log))
+
+    @property
+    def fractions(self) -> list[float]:
+        """The reported progress."""
+        return [item.fraction for item in self.news if isinstance(item, Progress)]
+
+    def frames(self) -> list[np.ndarray[Any, Any]]:
+        """The pictures of the clip."""
+        with av.open(io.BytesIO(self.data)) as file:
+            return [frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)]
+
+
+def task(request: Any, folder: Path, seed: int = 7) -> EngineTask[Any]:
+    """A task with the start picture, if the input has one."""
+    return EngineTask(request, seed, folder, {PICTURE: picture()})
+
+
+def run(engine: WeightsEngine, request: Any, seed: int = 7) -> Finished:
+    """Run to the end."""
+    with TemporaryDirectory() as folder:
+        work, news, before, longest = engine(task(request, Path(folder), seed)), [], time.monotonic(), 0.0
+        while True:
+            try:
+                news.append(next(work))
+            except StopIteration as stop:
+                return Finished(stop.value, (Path(folder) / "clip.mp4").read_bytes(), news, longest)
+            finally:
+                longest, before = max(longest, time.monotonic() - before), time.monotonic()
+
+
+def drain(work: Work) -> dict[str, Any]:
+    """The result of work whose news does not matter."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as stop:
+            return dict(stop.value)
+
+
+def cancel_at(engine: WeightsEngine, request: Any, is_there: Callable[[Progress], bool]) -> float:
+    """Cancel at the first report of which this is true, and return the seconds until the engine has stopped."""
+    with TemporaryDirectory() as folder:
+        work = engine(task(request, Path(folder)))
+        for item in work:
+            if isinstance(item, Progress) and is_there(item):
+                began = time.monotonic()
+                work.close()
+                return time.monotonic() - began
+    raise AssertionError("The run ended before it could be cancelled.")
+
+
+def model_of(engine: WeightsEngine) -> Any:
+    """The model that was used last."""
+    return next(reversed(engine._models.values()))

@@ -1,0 +1,204 @@
+"""The engine of real weights: loading, eviction, cancelling, failures, and that nothing is asked of a network."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from diffusers import AutoencoderKLLTXVideo, LTXVideoTransformer3DModel
+from safetensors.torch import load_file, save_file
+from transformers import T5EncoderModel
+
+from reelbook.service.engines.long_step import StepCancelled
+from reelbook.service.weights.pipelines import load_parts
+from reelbook.service.weights.pipelines.engine import DEVICE_LOST, WeightsEngine
+from reelbook.service.weights.weights_row import BadWeights
+from tests.weights.ltx_runs import IMAGE, TEXT, Finished, cancel_at, drain, ltx_row, model_of, run, small, task
+from tests.weights.tiny import LTX
+
+
+@pytest.fixture(scope="module")
+def engine(weights: Path) -> WeightsEngine:
+    """An engine with LTX for both models."""
+    return WeightsEngine({TEXT: ltx_row(weights), IMAGE: ltx_row(weights, IMAGE)}, "cpu")
+
+
+@pytest.fixture(scope="module")
+def usual(engine: WeightsEngine) -> Finished:
+    """The clip that others are compared with."""
+    return run(engine, small())
+
+
+@pytest.mark.parametrize("stage", ["first pass, step 3", "second pass, step 2", "decoding 1"])
+def test_a_run_is_cancelled_at_once(usual: Finished, engine: WeightsEngine, stage: str) -> None:
+    """The model stays loaded, and the next run is the same bit for bit."""
+    seconds = cancel_at(engine, small(num_frames=97), lambda news: news.stage.startswith(stage))
+
+    assert seconds < 1.0
+    assert run(engine, small()).data == usual.data
+
+
+def test_a_run_is_cancelled_within_a_step(usual: Finished, engine: WeightsEngine) -> None:
+    """A step of a large clip takes seconds, so it ends at one of six places in it: here before its second block."""
+    model, blocks = model_of(engine), []
+
+    def cancelled_after_the_first(module: Any, inputs: Any, output: Any) -> None:
+        blocks.append("first")
+        model._report.cancel()
+
+    first, second = model.transformer.transformer_blocks
+    hooks = [
+        first.register_forward_hook(cancelled_after_the_first),
+        second.register_forward_hook(lambda module, inputs, output: blocks.append("second")),
+    ]
+    with pytest.raises(StepCancelled):
+        drain(engine(task(small(), Path("unused"))))
+    for hook in hooks:
+        hook.remove()
+
+    assert blocks == ["first"]
+    assert run(engine, small()).data == usual.data
+
+
+def test_out_of_memory_ends_only_the_run(
+    usual: Finished, engine: WeightsEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a sentence that names size and frames; the loaded model goes on."""
+    model, forward, calls = model_of(engine), model_of(engine).transformer.forward, []
+
+    def failing(*args: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
+        return forward(*args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model.transformer, "forward", failing)
+        with pytest.raises(MemoryError, match="96×56 with 17 frames"):
+            run(engine, small())
+
+    assert run(engine, small()).data == usual.data
+    assert model_of(engine) is model
+
+
+def test_models_on_one_folder_share_what_is_loaded(usual: Finished, engine: WeightsEngine, weights: Path) -> None:
+    """And loading ahead does nothing where it is loaded."""
+    assert drain(engine.load(IMAGE)) == {}
+
+    assert engine.loaded == (str((weights / LTX).resolve()),)
+
+
+def test_the_least_recently_used_model_is_unloaded(usual: Finished, weights: Path, tmp_path: Path) -> None:
+    """And loaded again, it gives the same bytes."""
+    shutil.copytree(weights / LTX, tmp_path / "other")
+    other = ltx_row(weights, IMAGE, folder=tmp_path / "other")
+    engine = WeightsEngine({TEXT: ltx_row(weights), IMAGE: other}, "cpu", max_loaded=1)
+    run(engine, small())
+
+    drain(engine.load(IMAGE))
+    loaded = engine.loaded
+    again = run(engine, small())
+
+    assert loaded == (str(tmp_path / "other"),)
+    assert "Unloaded other" in again.log
+    assert again.data == usual.data
+
+
+def test_float8_storage_runs(weights: Path) -> None:
+    """Half the bytes of the transformer, and other pictures than without."""
+    row = ltx_row(weights, dtype="bfloat16")
+    plain, stored = (WeightsEngine({TEXT: one}, "cpu") for one in (row, replace(row, storage="float8_e4m3fn")))
+
+    first = run(stored, small())
+
+    assert run(stored, small()).data == first.data != run(plain, small()).data
+    assert _bytes_of(stored) < 0.7 * _bytes_of(plain)
+
+
+def _bytes_of(engine: WeightsEngine) -> int:
+    values = model_of(engine).transformer.state_dict().values()
+    return sum(value.numel() * value.element_size() for value in values)
+
+
+def _with_hole(folder: Path, part: str) -> str:
+    """Remove one tensor from whole files, and return its name."""
+    file = sorted((folder / part).glob("*.safetensors"))[-1]
+    tensors = load_file(file)
+    gone = min(name for name in tensors if name.endswith("weight"))
+    del tensors[gone]
+    save_file(tensors, file, metadata={"format": "pt"})
+    for index in (folder / part).glob("*.index.json"):
+        table = json.loads(index.read_text())
+        del table["weight_map"][gone]
+        index.write_text(json.dumps(table))
+    return gone
+
+
+PARTS = {"transformer": LTXVideoTransformer3DModel, "text_encoder": T5EncoderModel, "vae": AutoencoderKLLTXVideo}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_missing_tensor_is_refused(weights: Path, tmp_path: Path, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: without the check, the libraries load the holed folder without an error."""
+    folder = tmp_path / "holed"
+    shutil.copytree(weights / LTX, folder)
+    gone = _with_hole(folder, part)
+    engine = WeightsEngine({TEXT: ltx_row(weights, folder=folder)}, "cpu")
+
+    with pytest.raises(BadWeights, match="lacks 1 tensors") as caught:
+        drain(engine.load(TEXT))
+    monkeypatch.setattr(load_parts, "complete", lambda model, folder, missing=(): model)
+    load = load_parts.load_transformers_model if part == "text_encoder" else load_parts.load_model
+
+    assert gone in str(caught.value)
+    assert load(PARTS[part], folder / part, torch.float32) is not None
+
+
+def test_nothing_dials(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not while loading, nor in a run. The control: a dial is seen."""
+    dials: list[Any] = []
+
+    def dialled(self: socket.socket, address: Any) -> None:
+        dials.append(address)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(socket.socket, "connect", dialled)
+    run(WeightsEngine({TEXT: ltx_row(weights)}, "cpu"), small(expand_prompt=True))
+    count = len(dials)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", 9))
+
+    assert count == 0
+    assert len(dials) == 1
+
+
+FRESH = """
+import hashlib, sys, torch
+from pathlib import Path
+from tests.weights.ltx_runs import *
+torch.set_num_threads(1)
+engine = WeightsEngine({TEXT: ltx_row(Path(sys.argv[1]))}, "cpu")
+run(engine, small(prompt="something else", num_frames=9))
+print(hashlib.sha256(run(engine, small()).data).hexdigest(), flush=True)
+def lost(*args, **options):
+    raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
+model_of(engine).transformer.forward = lost
+run(engine, small())
+"""
+
+
+def test_a_fresh_process_makes_the_same_bytes_and_leaves_with_a_lost_device(usual: Finished, weights: Path) -> None:
+    """With one thread, after another run; the exit code is the engine's own."""
+    ended = subprocess.run([sys.executable, "-c", FRESH, str(weights)], capture_output=True, text=True)
+
+    assert ended.stdout.strip() == hashlib.sha256(usual.data).hexdigest(), ended.stderr
+    assert ended.returncode == DEVICE_LOST

@@ -1,0 +1,214 @@
+"""LoRAs on a loaded transformer: what acts, what is refused, and that nothing remains."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from reelbook.models.text_to_video import LoRA
+from reelbook.service.weights.weights_row import LoRAError
+from tests.weights.tiny import LORAS
+from tests.weights.tiny_transformer import TinyTransformer
+
+
+@pytest.fixture(scope="module")
+def folder(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the weights, to which a test may add LoRAs."""
+    return Path(shutil.copytree(weights, tmp_path_factory.mktemp("loras") / "weights"))
+
+
+@pytest.fixture(scope="module")
+def loaded(folder: Path) -> TinyTransformer:
+    """One loaded transformer, as a worker has it through many runs."""
+    return TinyTransformer(folder)
+
+
+@pytest.fixture(scope="module")
+def plain(folder: Path) -> bytes:
+    """What the transformer computes that never had a LoRA."""
+    return TinyTransformer(folder).bits()
+
+
+def with_loras(loaded: TinyTransformer, *loras: LoRA) -> bytes:
+    loaded.adapters.use(loras)
+    return loaded.bits()
+
+
+def test_a_lora_acts_by_its_scale(loaded: TinyTransformer, plain: bytes) -> None:
+    """Scale 0 is the plain model bit for bit, and the same file twice adds up."""
+    full = with_loras(loaded, LoRA(path="paper"))
+    half = with_loras(loaded, LoRA(path="paper", scale=0.5))
+
+    assert len({plain, full, half}) == 3
+    assert with_loras(loaded, LoRA(path="paper", scale=0)) == plain
+    assert with_loras(loaded, LoRA(path="paper.safetensors", scale=0.5), LoRA(path="paper", scale=0.5)) == full
+    assert with_loras(loaded) == plain
+    assert not any("lora" in name for name in loaded.model.state_dict())
+
+
+def test_both_namings_are_the_same_lora(loaded: TinyTransformer) -> None:
+    """`transformer.…` and `diffusion_model.…`."""
+    assert with_loras(loaded, LoRA(path="paper")) == with_loras(loaded, LoRA(path="paper-other-naming"))
+
+
+def test_alpha_and_the_older_names_of_the_halves_are_read(loaded: TinyTransformer, folder: Path) -> None:
+    """Alpha by rank is the strength, whether it stands among the tensors or in the header."""
+    state = load_file(folder / LORAS / "paper.safetensors")
+    older = {key.replace("lora_A", "lora_down").replace("lora_B", "lora_up"): value for key, value in state.items()}
+    alphas = {key.replace(".lora_A.weight", ".alpha"): torch.tensor(2.0) for key in state if "lora_A" in key}
+    save_file({**older, **alphas}, folder / LORAS / "older.safetensors")
+    record = {"transformer.r": 4, "transformer.lora_alpha": 2}
+    save_file(state, folder / LORAS / "recorded.safetensors", metadata={"lora_adapter_metadata": json.dumps(record)})
+    half = with_loras(loaded, LoRA(path="paper", scale=0.5))
+
+    assert with_loras(loaded, LoRA(path="recorded")) == with_loras(loaded, LoRA(path="older"))
+    # Halving a factor of two is exact, wherever it is multiplied in.
+    assert with_loras(loaded, LoRA(path="older")) == half
+
+
+def test_a_folder_of_several_needs_a_weight_name(loaded: TinyTransformer) -> None:
+    """With or without the ending; several LoRAs act together, in any order the same."""
+    one, two = LoRA(path="pair", weight_name="one"), LoRA(path="pair", weight_name="two.safetensors", scale=2)
+    both = with_loras(loaded, one, two)
+
+    assert len({both, with_loras(loaded, one), with_loras(loaded, two)}) == 3
+    assert with_loras(loaded, two, one) == both
+
+
+def test_the_same_set_stays_loaded_and_a_changed_file_is_another(loaded: TinyTransformer, folder: Path) -> None:
+    """Adapters are named by the bytes of their files."""
+    path = folder / LORAS / "changing.safetensors"
+    shutil.copy(folder / LORAS / "pair" / "one.safetensors", path)
+    first = with_loras(loaded, LoRA(path="changing"))
+    adapters, layer = loaded.adapters.loaded, loaded.model.transformer_blocks[0].attn1.to_q.lora_A
+    with_loras(loaded, LoRA(path="changing", scale=3))
+    stayed = loaded.model.transformer_blocks[0].attn1.to_q.lora_A is layer
+    shutil.copy(folder / LORAS / "pair" / "two.safetensors", path)
+    second = with_loras(loaded, LoRA(path="changing"))
+
+    assert stayed
+    assert first != second == with_loras(loaded, LoRA(path="pair", weight_name="two"))
+    assert loaded.adapters.loaded != adapters
+
+
+REFUSALS = {
+    "pair": "Say which by `weight_name`: one, two.",
+    "bomb.bin": "Other kinds can run programs, so none is opened.",
+    "bomb": "bomb.safetensors is not a whole safetensors file.",
+    "cut-off": "cut-off.safetensors is not a whole safetensors file.",
+    "other-model": "has another width. It was made for another model.",
+    "deeper-model": "they have no layer transformer_blocks.40.attn1",
+    "dora": "dora.safetensors is a DoRA.",
+    "no-lora": "it has a tensor 'transformer.proj_in.weight'.",
+    "half": "the two halves of its layer transformer.transformer_blocks.0.attn1.to_q do not belong together.",
+    "not-finite": "is not a matrix of finite numbers.",
+    "large": "has 2 MiB; this service takes LoRAs of 1 MiB at most.",
+    "rank-pattern": "records a kind of LoRA that is not known here",
+    "linked-out": "There is no LoRA 'linked-out' here.",
+    "../ltx-tiny-distilled/vae/diffusion_pytorch_model": "is not a name in this service's LoRA folders.",
+    "pair/../paper": "is not a name in this service's LoRA folders.",
+    "/etc/passwd": "is not a name in this service's LoRA folders.",
+    "https://example.org/x.safetensors": "is not a name in this service's LoRA folders.",
+    "someone/a-lora": "There is no LoRA 'someone/a-lora' here. There are: ",
+    "x" * 300: "is not the name of a file.",
+}
+
+
+@pytest.fixture(scope="module")
+def bad_loras(folder: Path) -> None:
+    """Further LoRAs that must be refused."""
+    loras = folder / LORAS
+    state = load_file(loras / "paper.safetensors")
+    first = next(iter(state))
+    save_file(
+        {key: value for key, value in state.items() if "blocks.0.attn1.to_q.lora_A" not in key},
+        loras / "half.safetensors",
+    )
+    save_file({**state, first: torch.full_like(state[first], torch.inf)}, loras / "not-finite.safetensors")
+    save_file({first: torch.zeros(2**19)}, loras / "large.safetensors")
+    record = json.dumps({"transformer.r": 4, "transformer.lora_alpha": 4, "transformer.alpha_pattern": {"to_q": 8}})
+    save_file(state, loras / "rank-pattern.safetensors", metadata={"lora_adapter_metadata": record})
+    shutil.copy(loras / "paper.safetensors", folder / "outside.safetensors")
+    (loras / "linked-out.safetensors").symlink_to(folder / "outside.safetensors")
+
+
+@pytest.mark.usefixtures("bad_loras")
+@pytest.mark.parametrize("path", REFUSALS, ids=lambda path: path[:30])
+def test_a_bad_lora_is_refused_and_leaves_nothing(
+    loaded: TinyTransformer, plain: bytes, folder: Path, path: str
+) -> None:
+    """Beside a good one, too: the plain model computes the same bits afterwards, and no pickle ran."""
+    with pytest.raises(LoRAError) as caught:
+        loaded.adapters.use([LoRA(path="paper"), LoRA(path=path)])
+
+    assert REFUSALS[path] in str(caught.value)
+    assert loaded.bits() == plain
+    assert not list(folder.parent.rglob("EXPLODED"))
+
+
+def test_weights_in_eight_bits_take_a_lora_and_give_it_back(folder: Path) -> None:
+    """The library rounds such a LoRA to 8 bits and then fails; here its values are set again."""
+    stored = TinyTransformer(folder, storage="float8_e4m3fn", dtype="bfloat16")
+    before = stored.bits()
+    with_lora = with_loras(stored, LoRA(path="paper"))
+    state = load_file(folder / LORAS / "paper.safetensors")
+    name, layer = next(iter(stored.adapters.loaded)), stored.model.transformer_blocks[0].attn1.to_q
+    expected = state["transformer.transformer_blocks.0.attn1.to_q.lora_A.weight"].bfloat16()
+
+    assert with_lora != before
+    assert torch.equal(layer.lora_A[name].weight, expected)
+    assert with_loras(stored) == before
+
+
+def test_controls_a_pickle_runs_and_a_name_of_a_hub_dials(weights: Path) -> None:
+    """What is refused above is a danger: in a process without our checks, both happen. No packet leaves it."""
+    code = """
+import os, socket, sys
+def connect(self, address):
+    print("dials", address, flush=True)
+    os._exit(0)  # Before a packet leaves; the library would try again for a minute.
+socket.socket.connect = connect
+def getaddrinfo(host, *args, **kwargs):
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 9))]
+socket.getaddrinfo = getaddrinfo
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from tests.weights.tiny_transformer import TinyTransformer
+import torch
+torch.load(Path(sys.argv[1]) / "loras" / "bomb.bin", weights_only=False)
+TinyTransformer(Path(sys.argv[1])).pipe.load_lora_weights("someone/a-lora", weight_name="x.safetensors")
+"""
+    online = {name: value for name, value in os.environ.items() if "OFFLINE" not in name}
+    root = str(Path(__file__).parents[2])
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(weights), root],
+        env={**online, "HF_HUB_DISABLE_TELEMETRY": "1"},
+        capture_output=True,
+        text=True,
+    )
+    exploded = weights / "EXPLODED"
+    existed = exploded.exists()
+    exploded.unlink(missing_ok=True)
+
+    assert existed, ended.stderr[-500:]
+    assert ended.stdout.startswith("dials"), ended.stderr[-500:]
+
+
+def test_nothing_dials_for_a_name_of_a_hub(loaded: TinyTransformer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor for an address, with or without the switch of the hub's library."""
+    dials: list[object] = []
+    monkeypatch.setattr(socket.socket, "connect", lambda self, address: dials.append(address))
+    for path in ("someone/a-lora", "https://example.org/x.safetensors", "hf://someone/a-lora"):
+        with pytest.raises(LoRAError):
+            loaded.adapters.use([LoRA(path=path)])
+
+    assert dials == []

@@ -1,0 +1,251 @@
+"""LTX-Video: every field acts, the schedule is that of the authors, and the same seed gives the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from reelbook.models.image_to_video import ImageToVideo
+from reelbook.service.engines.long_step import StepReport
+from reelbook.service.weights.clip_plan import ClipPlan, sub_seed
+from reelbook.service.weights.pipelines.engine import WeightsEngine
+from reelbook.service.weights.pipelines.ltx_passes import Guide
+from tests.weights.ltx_runs import IMAGE, PICTURE, TEXT, Finished, ltx_row, model_of, run, small
+
+AUTHORS = [1.0, 0.9937, 0.9875, 0.9812, 0.975, 0.9094, 0.725, 0.4219]
+"""The sigmas that the weights were distilled on."""
+
+
+@pytest.fixture(scope="module")
+def engine(weights: Path) -> WeightsEngine:
+    """One engine with LTX for both models."""
+    return WeightsEngine({TEXT: ltx_row(weights), IMAGE: ltx_row(weights, IMAGE)}, "cpu")
+
+
+@pytest.fixture(scope="module")
+def usual(engine: WeightsEngine) -> Finished:
+    """The clip that others are compared with; the first of its engine."""
+    return run(engine, small())
+
+
+def raw(finished: Finished) -> np.ndarray[Any, Any]:
+    """The pictures; unlike the file's bytes they do not contain the input."""
+    return np.stack(finished.frames())
+
+
+def image(**changes: Any) -> ImageToVideo:
+    """An input of image to video."""
+    return ImageToVideo(**{"prompt": "slowly closer", "image_url": PICTURE, **changes})
+
+
+def guide_of(engine: WeightsEngine) -> Guide:
+    """A prompt for single windows."""
+    return Guide(model_of(engine).prompts.encode("a"), 24)
+
+
+def test_a_prompt_becomes_a_clip(usual: Finished, engine: WeightsEngine) -> None:
+    """Size, count, rate, seed and prompt are in the output; the log names the weights and says what has no effect."""
+    video = usual.output["video"]
+
+    assert video.facts == {"width": 96, "height": 56, "frames": 17, "frame_rate": 24}
+    assert usual.output["seed"] == 7
+    assert usual.output["prompt"] == "a paper boat on a rainy street"
+    assert len(usual.frames()) == 17
+    assert engine.described(TEXT).startswith("ltx ltx-tiny-distilled@")
+    assert usual.log.startswith(f"These are the weights {engine.described(TEXT)} in float32 on cpu")
+    assert "not the hosted model" in usual.log
+    assert "Without effect: negative_prompt" in usual.log
+    assert "temporal_adain_factor" in usual.log
+    assert usual.fractions == sorted(usual.fractions)
+    assert 0.98 < usual.fractions[-1] <= 1
+
+
+def test_the_same_seed_gives_the_same_bytes(usual: Finished, engine: WeightsEngine) -> None:
+    """Cold and warm, and after other runs; the prompt is encoded once."""
+    encoded = model_of(engine).prompts.encoded
+    other = run(engine, small(num_frames=9), seed=8)
+
+    again = run(engine, small())
+
+    assert again.data == usual.data != other.data
+    assert model_of(engine).prompts.encoded == encoded
+
+
+@pytest.mark.parametrize("field", [
+    {"prompt": "a red balloon"}, {"frame_rate": 12}, {"first_pass_num_inference_steps": 4},
+    {"second_pass_num_inference_steps": 9}, {"second_pass_skip_initial_steps": 3}, {"enable_detail_pass": True},
+    {"tone_map_compression_ratio": 0.6}, {"loras": ({"path": "paper"},)}, {"expand_prompt": True},
+], ids=lambda field: next(iter(field)))  # fmt: skip
+def test_the_field_acts(usual: Finished, engine: WeightsEngine, field: dict[str, Any]) -> None:
+    """The pictures are others."""
+    assert not np.array_equal(raw(run(engine, small(**field))), raw(usual))
+
+
+@pytest.mark.parametrize("field", [{"negative_prompt": "green"}, {"temporal_adain_factor": 0.0}], ids=str)
+def test_the_field_has_no_effect_here(usual: Finished, engine: WeightsEngine, field: dict[str, Any]) -> None:
+    """As the log says."""
+    assert np.array_equal(raw(run(engine, small(**field))), raw(usual))
+
+
+def test_sizes_counts_and_seeds_are_exact(engine: WeightsEngine) -> None:
+    """Any number of frames, every shape, and a seed of 400 digits."""
+    for frames in (9, 10, 16, 24, 57, 58):
+        assert len(run(engine, small(num_frames=frames)).frames()) == frames
+    shapes = {
+        ratio: run(engine, small(aspect_ratio=ratio, num_frames=9)).frames()[0].shape for ratio in ("9:16", "1:1")
+    }
+    assert shapes == {"9:16": (96, 56, 3), "1:1": (64, 64, 3)}
+    assert run(engine, small(resolution="720p", num_frames=9)).frames()[0].shape == (112, 192, 3)
+    assert run(engine, small(), seed=10**400).data != run(engine, small(), seed=8).data
+
+
+def test_reverse_is_the_same_frames_backwards(engine: WeightsEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before they are encoded, bit for bit, also over several pieces."""
+    decoder, batches = model_of(engine).decoder, []
+    frames = decoder.frames
+
+    def recorded(*args: Any, **options: Any) -> Any:
+        for pixels in frames(*args, **options):
+            batches.append(pixels)
+            yield pixels
+
+    monkeypatch.setattr(decoder, "frames", recorded)
+    run(engine, small(num_frames=97))
+    forwards, steps = torch.cat(batches), len(batches)
+    batches.clear()
+    run(engine, small(num_frames=97, reverse_video=True))
+
+    assert torch.equal(torch.cat(batches[::-1]), forwards)
+    assert len(batches) == steps > 1
+
+
+def test_eight_steps_run_the_table_of_the_authors(usual: Finished, engine: WeightsEngine) -> None:
+    """All eight in the first pass, the last three in the second."""
+    sigmas: list[float] = []
+    hook = model_of(engine).transformer.register_forward_pre_hook(
+        lambda module, args, options: sigmas.append(float(options["timestep"].max()) / 1000), with_kwargs=True
+    )
+
+    run(engine, small())
+    hook.remove()
+
+    assert len(sigmas) == 11
+    assert np.allclose(sigmas, AUTHORS + AUTHORS[5:], atol=1.1e-4)
+
+
+def test_every_pair_of_steps_runs_their_difference(usual: Finished, engine: WeightsEngine) -> None:
+    """All 66 that the specification allows."""
+    passes, guide, latents = model_of(engine).passes, guide_of(engine), torch.zeros(1, 16, 2, 2, 2)
+
+    for steps in range(2, 13):
+        for skip in range(1, steps):
+            count: list[int] = []
+            passes.denoise(latents, (64, 64), 2, guide, 1, steps, skip, lambda count=count: count.append(1))
+            assert len(count) == steps - skip
+
+
+def test_long_clips_run_in_windows(weights: Path) -> None:
+    """Exact counts, the frames that windows share stay bit for bit, and the AdaIN factor acts."""
+    engine = WeightsEngine({TEXT: ltx_row(weights, window_frames=33)}, "cpu")
+    long = small(prompt="a paper boat | on a street", num_frames=97)
+    first = run(engine, long)
+    passes, errors, windows = model_of(engine).passes, [], []
+    denoise = passes.denoise
+
+    def recorded(*args: Any, fixed: Any = None, **options: Any) -> Any:
+        result = denoise(*args, fixed=fixed, **options)
+        windows.append(result.shape[2])
+        if fixed is not None:
+            errors.append(float((result[:, :, : fixed.shape[2]] - fixed).abs().max()))
+        return result
+
+    passes.denoise = recorded
+    again = run(engine, long)
+
+    assert len(first.frames()) == 97
+    assert len(windows) == len(ClipPlan.of((96, 56), 97, ltx_row(weights, window_frames=33)).windows()) > 2
+    assert errors
+    assert max(errors) == 0.0
+    assert again.data == first.data
+    assert 0.98 < again.fractions[-1] <= 1
+    assert "temporal_adain_factor" not in again.log
+    assert not np.array_equal(raw(run(engine, long.model_copy(update={"temporal_adain_factor": 0.0}))), raw(first))
+
+
+def test_pieces_are_decoded_once_and_blended(engine: WeightsEngine, usual: Finished, weights: Path) -> None:
+    """Forwards and backwards, and close to decoding the clip at once."""
+    decoder, plan = model_of(engine).decoder, ClipPlan.of((96, 56), 121, ltx_row(weights))
+    at_once = ClipPlan.of((96, 56), 121, ltx_row(weights, decode_latents=99))
+    shape = (1, 16, plan.latents, plan.large[1] // 32, plan.large[0] // 32)
+    latents = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+    counts: list[str] = []
+
+    def decoded(name: str, plan: ClipPlan, is_reversed: bool) -> list[Any]:
+        pieces = decoder.frames(latents, plan, 1, is_reversed=is_reversed, after_piece=lambda: counts.append(name))
+        return list(pieces)
+
+    forwards, backwards = torch.cat(decoded("f", plan, False)), torch.cat(decoded("b", plan, True)[::-1])
+    whole = torch.cat(decoded("w", at_once, False))
+
+    assert counts.count("f") == counts.count("b") == len(plan.pieces()) == 3
+    assert torch.equal(forwards, backwards)
+    assert forwards.shape == whole.shape == (121, 3, 56, 96)
+    assert float((forwards - whole).abs().mean()) < 0.05
+
+
+def test_a_picture_starts_the_clip(engine: WeightsEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its latents are the first frame of both passes, untouched; the clip has the picture's size."""
+    model, made = model_of(engine), []
+    denoise = model.passes.denoise
+
+    def recorded(*args: Any, start: Any = None, **options: Any) -> Any:
+        made.append((start, args[1], denoise(*args, start=start, **options)))
+        return made[-1][2]
+
+    monkeypatch.setattr(model.passes, "denoise", recorded)
+    finished = run(engine, image())
+
+    assert len(finished.frames()) == 120
+    assert finished.frames()[0].shape == (56, 96, 3)
+    assert "cfg_scale" in finished.log
+    for (start, (width, height), result), part in zip(made, ("first", "second"), strict=True):
+        pixels = model.pipe.video_processor.preprocess(start, height, width).unsqueeze(2)
+        generator = torch.Generator("cpu").manual_seed(sub_seed(7, part))
+        torch.randn(result.shape, generator=generator)  # The pipeline draws the noise of the clip first.
+        with torch.no_grad():
+            sample = model.vae.encode(pixels).latent_dist.sample(generator)
+        wanted = model.pipe._normalize_latents(sample, model.vae.latents_mean, model.vae.latents_std)
+        assert float((result[:, :, :1] - wanted).abs().max()) < 1e-5
+
+
+def test_guidance_acts_on_weights_that_are_not_distilled(weights: Path) -> None:
+    """cfg_scale and negative_prompt make other pictures, and the log does not say that they have no effect."""
+    engine = WeightsEngine({IMAGE: ltx_row(weights, IMAGE, guidance=(1.0, 9.0), steps=2)}, "cpu")
+    finished = [run(engine, image(**change)) for change in ({}, {"cfg_scale": 0.9}, {"negative_prompt": "green"})]
+
+    assert len({raw(one).tobytes() for one in finished}) == 3
+    assert "Without effect" not in finished[0].log
+
+
+@pytest.mark.parametrize("place", ["park", "cpu"])
+def test_the_place_of_the_text_encoder_changes_nothing(usual: Finished, weights: Path, place: Any) -> None:
+    """Only memory and time."""
+    engine = WeightsEngine({TEXT: ltx_row(weights, text_encoder=place)}, "cpu")
+
+    assert run(engine, small()).data == usual.data
+
+
+def test_a_long_prompt_is_cut_off_and_the_log_says_so(engine: WeightsEngine, usual: Finished) -> None:
+    """The model reads 256 tokens; the last 64 prompts stay encoded."""
+    report = StepReport()
+
+    model_of(engine)._encoded("boat " * 400, report)
+    for number in range(70):
+        model_of(engine).prompts.encode(f"boat {number}")
+
+    assert any("256 tokens" in getattr(item, "message", "") for item in report.remaining_news())
+    assert len(model_of(engine).prompts._cached) == 64
