@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from .queue import Queue, Request, cancellation_error
 from .result_writer import ResultWriter
 from .service_files import Files
 from .service_settings import Settings
-from .worker_rules import LOST_DEVICE, WorkerRules, worker_environment
+from .worker_rules import CPU_RULES, LOST_DEVICE, WorkerRules, worker_environment
 
 log = logging.getLogger("reelbook.service")
 
@@ -56,7 +56,7 @@ class WorkerPool:
     ) -> None:
         self._settings, self._queue, self._files, self._accounts = settings, queue, files, accounts
         self._results, self._lane = results, lane
-        self._rules = [WorkerRules()] * settings.workers if rules is None else rules
+        self._rules = [CPU_RULES] * settings.workers if rules is None else rules
         self._folder = settings.data / ("work" if lane == LOCAL else f"work-{re.sub('[^A-Za-z0-9]+', '-', lane)}")
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(mode=0o700)
@@ -188,7 +188,7 @@ class WorkerPool:
 class Worker:
     """The service's handle on one worker process."""
 
-    def __init__(self, settings: Settings, rules: WorkerRules) -> None:
+    def __init__(self, settings: Settings, rules: WorkerRules = CPU_RULES) -> None:
         self._settings, self._rules = settings, rules
         self._process: asyncio.subprocess.Process | None = None
         self._kill_reason: dict[str, str] | None = None
@@ -230,10 +230,10 @@ class Worker:
             self._send(order)
             if request.cancelling:
                 self.cancel(request.id)  # It was cancelled while the process was starting.
-            async with asyncio.timeout(
-                seconds if self._rules.load_seconds is None else self._rules.load_seconds
-            ) as limit:
-                return await self._follow(process, request, limit, seconds)
+            async with asyncio.timeout(self._rules.load_seconds or seconds) as limit:
+                now = asyncio.get_running_loop().time
+                # Loading does not count.
+                return await self._follow(process, request, lambda: limit.reschedule(now() + seconds))
         except TimeoutError:
             await self.end()
             detail = f"The run took longer than {seconds:g} s and was stopped. Nothing was charged; make it smaller."
@@ -267,13 +267,12 @@ class Worker:
         return f"{self.reason_of_end} while it was loading."
 
     async def _follow(
-        self, process: asyncio.subprocess.Process, request: Request, limit: asyncio.Timeout, seconds: float
+        self, process: asyncio.subprocess.Process, request: Request, on_loaded: Callable[[], None] = lambda: None
     ) -> dict[str, Any] | None:
         clock = self._settings.clock
         while (message := await _read_message(process)) is not None:
             if "loaded" in message:
-                # Loading does not count.
-                limit.reschedule(asyncio.get_running_loop().time() + seconds)
+                on_loaded()
             elif "done" in message or "failed" in message:
                 return dict(message)
             if "log" in message:

@@ -45,6 +45,9 @@ class WorkerRules:
     )
 
 
+CPU_RULES = WorkerRules()
+
+
 def worker_environment(rules: WorkerRules, is_secret: Callable[[str], bool] = lambda value: False) -> dict[str, str]:
     """The environment of a worker process: that of the service, without its keys and tokens."""
     # Proxies are for clients; a source must be fetched from the address that was checked.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -45,7 +44,6 @@ class WeightsEngine:
         """Write a file that depends on input and seed alone."""
         prompt = job.input.prompt
         facts = {
-            "torch": "torch" in sys.modules,
             "pid": os.getpid(),
             "nice": os.nice(0),
             "environment": dict(os.environ),
