@@ -87,12 +87,9 @@ class Session:
 
         if models is not None and address is not None:
             raise ReelbookError("`models` is for the embedded service: give either an address or `models`.")
+        if address is None and models is None:
+            models = _usual_models()
         address = None if models is not None else address or os.getenv("REELBOOK_URL") or None
-        if models is None and (usual := os.getenv("REELBOOK_MODELS")):
-            if address is None:
-                models = usual
-            elif address == os.getenv("REELBOOK_URL"):
-                raise ReelbookError("REELBOOK_URL and REELBOOK_MODELS are both set, and only one can count. Unset one.")
         if address is not None and not isinstance(address, str):
             raise ReelbookError(f"`address` is a text, not a value of the type {type(address).__name__}.")
         if api_key is not None and not isinstance(api_key, str):
@@ -262,6 +259,14 @@ def _find_judge(by: object) -> Callable[..., object] | None:
     """`rb.judge` itself, if that is what a race is to be judged by."""
     module, name = getattr(by, "__module__", ""), getattr(by, "__name__", "")
     return by if callable(by) and (module, name) == ("reelbook.api.judging", "judge") else None
+
+
+def _usual_models() -> str | None:
+    """The `models.toml` of the environment."""
+    models = os.getenv("REELBOOK_MODELS") or None
+    if models is not None and os.getenv("REELBOOK_URL"):
+        raise ReelbookError("REELBOOK_URL and REELBOOK_MODELS are both set, and only one can count. Unset one.")
+    return models
 
 
 def _read_lanes(models: str | Path) -> LaneTable:

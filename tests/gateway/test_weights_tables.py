@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import httpx
 import pytest
 
 import reelbook as rb
+from reelbook import cli
 from reelbook.errors import ReelbookError
 from reelbook.gateway import weights_tables
 from reelbook.gateway.lane_table import make_lane_table
@@ -118,3 +120,29 @@ def test_two_variables_that_contradict_each_other_are_refused(tmp_path: Path, mo
 
     with pytest.raises(ReelbookError, match="both set"):
         rb.connect(library=tmp_path)
+
+
+def test_the_embedded_service_runs_weights_at_no_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file by its variable; without torch the lane fails, says so, and stitching goes on."""
+    monkeypatch.setattr(weights_tables, "PACKAGES", ())
+    monkeypatch.setattr(weights_tables, "check_weights", lambda row: None)
+    monkeypatch.setenv("REELBOOK_MODELS", str(written(tmp_path, ROW + 'device = "cpu"\n')))
+
+    with rb.connect(library=tmp_path / "library") as client:
+        while (state := httpx.get(client.base_url).json()["weights"][TEXT])["state"] == "loading":
+            pass
+        with rb.connect(library=tmp_path / "library", models=tmp_path / "models.toml") as second:
+            assert (client.is_embedded, second.is_embedded) == (True, True)
+        cli.main(["models", "--service", client.base_url])
+
+    assert "weights:cpu · failed · The weights could not be loaded" in capsys.readouterr().out
+    assert state["state"] == "failed"
+    assert "could not be loaded (ModuleNotFoundError)" in state["reason"]
+
+
+def test_the_list_of_models_names_engines_and_states(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where no service answers, one sentence says so."""
+    assert cli.main(["models", "--service", "http://127.0.0.1:9"]) == 1
+    assert "does not say what it is" in capsys.readouterr().err
