@@ -76,6 +76,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | Non
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="run the large size of every measurement")
+    parser.addoption("--gpu", action="store_true", help="run the tests that need a CUDA device")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -116,17 +117,17 @@ def _begins(item: pytest.Item) -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put slow folders first, and leave the large sizes to `make deep`.
+    """Put slow folders first; leave the large sizes to `make deep`, and what needs a CUDA device to `--gpu` or `-m gpu`.
 
     Those are deselected, not skipped, so nothing looks tested that is not.
     """
     items.sort(key=_begins)
-    if config.getoption("--deep"):
-        return
-    deep = [item for item in items if item.get_closest_marker("deep")]
-    if deep:
-        config.hook.pytest_deselected(items=deep)
-        items[:] = [item for item in items if item not in deep]
+    omitted = {"deep": not config.getoption("--deep")}
+    omitted["gpu"] = not config.getoption("--gpu") and "gpu" not in (config.getoption("markexpr") or "")
+    left = [item for item in items if any(omitted[name] and item.get_closest_marker(name) for name in omitted)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -12,6 +12,7 @@ import pytest
 os.environ.update(
     HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1", TOKENIZERS_PARALLELISM="false", DIFFUSERS_VERBOSITY="error",
     TRANSFORMERS_VERBOSITY="error", HF_HUB_DISABLE_IMPLICIT_TOKEN="1",
+    OMP_NUM_THREADS="1",  # Two test processes with two threads each would wait for each other.
 )  # fmt: skip
 
 collect_ignore_glob = [] if importlib.util.find_spec("torch") else ["test_*.py"]

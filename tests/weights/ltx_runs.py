@@ -78,7 +78,7 @@ class Finished:
 
     def frames(self) -> list[np.ndarray[Any, Any]]:
         """The pictures of the clip."""
-        with av.open(io.BytesIO(self.data)) as file:
+        with av.open(io.BytesIO(self.data), "r") as file:
             return [frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)]
 
 

@@ -19,11 +19,12 @@ from safetensors.torch import load_file, save_file
 from transformers import T5EncoderModel
 
 from reelbook.service.engines.long_step import StepCancelled
+from reelbook.service.prompt_check import ContentRefused
 from reelbook.service.weights.pipelines import load_parts
 from reelbook.service.weights.pipelines.engine import DEVICE_LOST, WeightsEngine
 from reelbook.service.weights.weights_row import BadWeights
 from tests.weights.ltx_runs import IMAGE, TEXT, Finished, cancel_at, drain, ltx_row, model_of, run, small, task
-from tests.weights.tiny import LTX
+from tests.weights.tiny import CHECK, LTX
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +91,20 @@ def test_out_of_memory_ends_only_the_run(
     assert model_of(engine) is model
 
 
+def test_refused_pictures_end_the_run_and_are_removed(weights: Path, tmp_path: Path) -> None:
+    """Unless the account may turn the check off and the input does; without that permission it stays on."""
+    engine = WeightsEngine({TEXT: ltx_row(weights, check_folder=weights / CHECK, check_threshold=0.0)}, "cpu")
+    unchecked = small(num_frames=9, enable_safety_checker=False)
+
+    with pytest.raises(ContentRefused, match="pictures"):
+        drain(engine(task(unchecked, tmp_path)))
+    left = list(tmp_path.iterdir())
+    drain(engine(replace(task(unchecked, tmp_path), may_be_unchecked=True)))
+
+    assert left == []
+    assert [path.name for path in tmp_path.iterdir()] == ["clip.mp4"]
+
+
 def test_models_on_one_folder_share_what_is_loaded(usual: Finished, engine: WeightsEngine, weights: Path) -> None:
     """And loading ahead does nothing where it is loaded."""
     assert drain(engine.load(IMAGE)) == {}
@@ -131,7 +146,7 @@ def _bytes_of(engine: WeightsEngine) -> int:
 
 def _with_hole(folder: Path, part: str) -> str:
     """Remove one tensor from whole files, and return its name."""
-    file = sorted((folder / part).glob("*.safetensors"))[-1]
+    file = max((folder / part).glob("*.safetensors"))
     tensors = load_file(file)
     gone = min(name for name in tensors if name.endswith("weight"))
     del tensors[gone]
@@ -140,7 +155,7 @@ def _with_hole(folder: Path, part: str) -> str:
         table = json.loads(index.read_text())
         del table["weight_map"][gone]
         index.write_text(json.dumps(table))
-    return gone
+    return str(gone)
 
 
 PARTS = {"transformer": LTXVideoTransformer3DModel, "text_encoder": T5EncoderModel, "vae": AutoencoderKLLTXVideo}
@@ -185,7 +200,7 @@ FRESH = """
 import hashlib, sys, torch
 from pathlib import Path
 from tests.weights.ltx_runs import *
-torch.set_num_threads(1)
+torch.set_num_threads(2)
 engine = WeightsEngine({TEXT: ltx_row(Path(sys.argv[1]))}, "cpu")
 run(engine, small(prompt="something else", num_frames=9))
 print(hashlib.sha256(run(engine, small()).data).hexdigest(), flush=True)
@@ -197,7 +212,7 @@ run(engine, small())
 
 
 def test_a_fresh_process_makes_the_same_bytes_and_leaves_with_a_lost_device(usual: Finished, weights: Path) -> None:
-    """With one thread, after another run; the exit code is the engine's own."""
+    """With two threads in place of one, after another run; the exit code is the engine's own."""
     ended = subprocess.run([sys.executable, "-c", FRESH, str(weights)], capture_output=True, text=True)
 
     assert ended.stdout.strip() == hashlib.sha256(usual.data).hexdigest(), ended.stderr

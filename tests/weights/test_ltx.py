@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.service.engines.long_step import StepReport
 from reelbook.service.weights.clip_plan import ClipPlan, sub_seed
+from reelbook.service.weights.pipelines.decoder import fitted
 from reelbook.service.weights.pipelines.engine import WeightsEngine
 from reelbook.service.weights.pipelines.ltx_passes import Guide
+from reelbook.service.weights.pipelines.start_picture import placed
 from tests.weights.ltx_runs import IMAGE, PICTURE, TEXT, Finished, ltx_row, model_of, run, small
+from tests.weights.tiny import LORAS
 
 AUTHORS = [1.0, 0.9937, 0.9875, 0.9812, 0.975, 0.9094, 0.725, 0.4219]
 """The sigmas that the weights were distilled on."""
@@ -176,6 +180,23 @@ def test_long_clips_run_in_windows(weights: Path) -> None:
     assert not np.array_equal(raw(run(engine, long.model_copy(update={"temporal_adain_factor": 0.0}))), raw(first))
 
 
+def test_the_detailer_acts_and_goes_with_its_run(usual: Finished, weights: Path) -> None:
+    """In short clips and in windows, beside a LoRA of the run; the next run is that of the plain model."""
+    engine = WeightsEngine(
+        {TEXT: ltx_row(weights, window_frames=33, detailer=weights / LORAS / "paper.safetensors")}, "cpu"
+    )
+    loras = ({"path": "pair", "weight_name": "one"},)
+
+    detailed = run(engine, small(enable_detail_pass=True))
+    long = run(engine, small(enable_detail_pass=True, loras=loras, num_frames=57))
+
+    assert len(long.frames()) == 57
+    assert not np.array_equal(raw(detailed), raw(usual))
+    assert detailed.fractions == sorted(detailed.fractions)
+    assert 0.98 < detailed.fractions[-1] <= 1
+    assert run(engine, small()).data == usual.data
+
+
 def test_pieces_are_decoded_once_and_blended(engine: WeightsEngine, usual: Finished, weights: Path) -> None:
     """Forwards and backwards, and close to decoding the clip at once."""
     decoder, plan = model_of(engine).decoder, ClipPlan.of((96, 56), 121, ltx_row(weights))
@@ -220,6 +241,21 @@ def test_a_picture_starts_the_clip(engine: WeightsEngine, monkeypatch: pytest.Mo
             sample = model.vae.encode(pixels).latent_dist.sample(generator)
         wanted = model.pipe._normalize_latents(sample, model.vae.latents_mean, model.vae.latents_std)
         assert float((result[:, :, :1] - wanted).abs().max()) < 1e-5
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (720, 720), (854, 480), (96, 56), (34, 200)], ids=str)
+@pytest.mark.parametrize("downscale", [0.5, 2 / 3, 1.0])
+def test_the_start_picture_comes_back_in_place(weights: Path, size: tuple[int, int], downscale: float) -> None:
+    """Laid into the second pass and cut out again, a smooth picture is the same within what scaling blurs."""
+    plan = ClipPlan.of(size, 120, ltx_row(weights, downscale=downscale))
+    rows, columns = np.mgrid[0 : size[1], 0 : size[0]]
+    smooth = np.stack([rows * 200 / size[1], columns * 200 / size[0], (rows + columns) * 100 / sum(size)], -1)
+    laid = np.asarray(placed(Image.fromarray(smooth.astype(np.uint8)), plan, plan.large))
+
+    back = fitted(torch.from_numpy(laid.copy()).permute(2, 0, 1)[None].float(), plan)[0].permute(1, 2, 0).numpy()
+
+    assert back.shape == smooth.shape
+    assert np.abs(back - smooth)[2:-2, 2:-2].max() < 2 + 400 / min(size)
 
 
 def test_guidance_acts_on_weights_that_are_not_distilled(weights: Path) -> None:

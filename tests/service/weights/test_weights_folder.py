@@ -64,7 +64,10 @@ def write_pipeline(folder: Path, family: Family) -> None:
             )
     (folder / "tokenizer" / "spiece.model").write_bytes(b"words")
     classes = {name: [part.library, part.class_name] for name, part in PARTS[family].items()}
-    write_json(folder / "model_index.json", {"_class_name": "Pipeline", "image_encoder": [None, None], **classes})
+    write_json(
+        folder / "model_index.json",
+        {"_class_name": "Pipeline", "image_encoder": [None, None], "expand_timesteps": True, **classes},
+    )
 
 
 @pytest.fixture
@@ -86,9 +89,14 @@ def test_complete_folders_pass_in_milliseconds_without_torch(row: WeightsRow, tm
     """Both families, a classifier and a language model; the service checks them before it binds."""
     write_pipeline(tmp_path / WAN, "wan")
     for name in ("check", "expand"):
-        write_json(tmp_path / name / "config.json", {"architectures": ["Anything"]})
+        write_json(
+            tmp_path / name / "config.json", {"architectures": ["Anything"], "id2label": {"0": "normal", "1": "NSFW"}}
+        )
         write_tensors(tmp_path / name / "model.safetensors", "a")
     write_tensors(tmp_path / "detailer.safetensors", "a")
+    assert "has no label 'gore'. Its labels are: normal, nsfw." in sentence_of(
+        replace(row, check_folder=tmp_path / "check", check_label="gore")
+    )
     full = replace(
         row,
         check_folder=tmp_path / "check",

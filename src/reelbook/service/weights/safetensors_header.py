@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from .weights_row import BadWeights
 
 MAX_HEADER_BYTES = 100_000_000
 """The limit of the safetensors library itself."""
+
+SAMPLES, SAMPLE_BYTES = 16, 4096
 
 FETCH_AGAIN = "Run `reelbook weights fetch` again; it goes on with the files that are missing."
 
@@ -31,6 +34,18 @@ def read_header(path: Path) -> dict[str, Any]:
     if expected != size:
         raise BadWeights(f"{path.name} is {size:,} bytes and should be {expected:,}. {FETCH_AGAIN}")
     return table
+
+
+def file_samples(path: Path) -> Iterator[bytes]:
+    """The length of a file, its header if it has one, and some of its bytes from the start to the very end."""
+    size = path.stat().st_size
+    yield size.to_bytes(8, "little")
+    with path.open("rb") as file:
+        if path.suffix == ".safetensors":
+            yield file.read(8 + struct.unpack("<Q", file.read(8))[0])
+        for number in range(SAMPLES):
+            file.seek(max(0, size - SAMPLE_BYTES) * number // (SAMPLES - 1))
+            yield file.read(SAMPLE_BYTES)
 
 
 def _parsed_table(text: bytes) -> dict[str, Any] | None:

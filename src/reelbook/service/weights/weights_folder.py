@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .safetensors_header import FETCH_AGAIN
+from .safetensors_header import FETCH_AGAIN, file_samples
 from .safetensors_header import read_header as read_header
 from .weights_row import BadWeights, Family, WeightsRow
 
@@ -19,7 +18,6 @@ RECORD_NAME = "reelbook-weights.json"
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 WEIGHT_STEMS = ("diffusion_pytorch_model", "model")
-SAMPLES, SAMPLE_BYTES = 16, 4096
 
 _FETCH = "Fetch the weights first: reelbook weights fetch"
 
@@ -65,10 +63,15 @@ def check_weights(row: WeightsRow) -> None:
                 f"{row.endpoint_id}: the family ltx needs `upsampler`, the folder of its latent upsampler."
             )
         _check_part(upsampler_folder(row.upsampler), UPSAMPLER)
-    for folder in (row.check_folder, row.expand_folder):
-        if folder is not None:
-            _read_json(folder / "config.json", f"{folder.name}/ has no config.json. {_FETCH}.")
-            _check_files(folder)
+    if row.expand_folder is not None:
+        _check_model(row.expand_folder)
+    if row.check_folder is not None:
+        named = _check_model(row.check_folder).get("id2label")
+        labels = [str(label).lower() for label in named.values()] if isinstance(named, dict) else []
+        # With a label that it does not know, it would let every clip pass.
+        if row.check_label.lower() not in labels:
+            has = f"Its labels are: {', '.join(labels)}." if labels else "It is no classifier."
+            raise BadWeights(f"{row.check_folder.name}/ has no label {row.check_label!r}. {has}")
     if row.detailer is not None:
         if not row.detailer.is_file():
             raise BadWeights(f"There is no file {row.detailer}, which `detailer` names.")
@@ -119,7 +122,7 @@ def weights_identity(row: WeightsRow) -> str:
                 # Without the name of the root, and without that of the inner folder: both layouts are the same weights.
                 digest.update(f"{folder.name if root == row.folder else 'upsampler'}/{path.name}\n".encode())
                 digest.update(str(recorded.get(path.relative_to(root).as_posix(), "")).encode())
-                for sample in _samples(path):
+                for sample in file_samples(path):
                     digest.update(sample)
     return digest.hexdigest()[:12]
 
@@ -143,6 +146,11 @@ def _check_pipeline(row: WeightsRow) -> None:
     index = _read_json(
         folder / "model_index.json", f"{row.endpoint_id}: {folder.name}/ has no model_index.json. {_FETCH}."
     )
+    if row.family == "wan" and (any(_class_in(index, "transformer_2")) or not index.get("expand_timesteps")):
+        # Their other pipelines have two transformers, or read the picture in another way.
+        raise BadWeights(
+            f"{row.endpoint_id}: {folder.name}/ is not Wan 2.2 TI2V, the one kind of the family wan that runs here."
+        )
     for name, part in PARTS[row.family].items():
         library, class_name = _class_in(index, name)
         # The fast tokenizer reads the same files as the slow one.
@@ -153,6 +161,13 @@ def _check_pipeline(row: WeightsRow) -> None:
                 f"{row.family} needs {part.library}.{part.class_name}. Correct `family` or `folder` of this model."
             )
         _check_part(folder / name, part)
+
+
+def _check_model(folder: Path) -> dict[str, Any]:
+    """The configuration of a model that stands alone, whose files are complete."""
+    config = _read_json(folder / "config.json", f"{folder.name}/ has no config.json. {_FETCH}.")
+    _check_files(folder)
+    return config
 
 
 def _check_part(folder: Path, part: Part) -> None:
@@ -225,18 +240,6 @@ def _identity_files(folder: Path) -> list[Path]:
     names = {path.name for path in weight_files(folder)} if any(folder.glob("*.safetensors")) else set()
     wanted = ("config.json", "scheduler_config.json", "spiece.model", "tokenizer.json", "tokenizer_config.json")
     return [path for path in sorted(folder.iterdir()) if path.name in names or path.name in wanted]
-
-
-def _samples(path: Path) -> Iterator[bytes]:
-    """The length of a file, its header if it has one, and some of its bytes from the start to the very end."""
-    size = path.stat().st_size
-    yield size.to_bytes(8, "little")
-    with path.open("rb") as file:
-        if path.suffix == ".safetensors":
-            yield file.read(8 + struct.unpack("<Q", file.read(8))[0])
-        for number in range(SAMPLES):
-            file.seek(max(0, size - SAMPLE_BYTES) * number // (SAMPLES - 1))
-            yield file.read(SAMPLE_BYTES)
 
 
 def _label(folder: Path) -> str:

@@ -26,12 +26,19 @@ _LUMA = (_RED, 1 - _RED - _BLUE, _BLUE)
 
 def yuv_planes(pixels: Any) -> Any:
     """Frames of H.264: from `(frames, 3, height, width)`, -1 to 1, to `(frames, height * 3 / 2, width)` of bytes."""
-    red, green, blue = pixels.clamp(-1, 1).add(1).mul(0.5).unbind(1)
-    luma = red * _LUMA[0] + green * _LUMA[1] + blue * _LUMA[2]
-    differences = torch.stack([(blue - luma) / (2 * (1 - _BLUE)), (red - luma) / (2 * (1 - _RED))], 1)
-    chroma = torch.nn.functional.avg_pool2d(differences, 2).mul(224).add(128).round().to(torch.uint8)
-    luma = luma.mul(219).add(16).round().to(torch.uint8)
+    pixels = pixels.clamp(-1, 1)
+    luma = _weighted(pixels, _LUMA).mul_(219 / 2).add_(16 + 219 / 2).round_().to(torch.uint8)
+    # The colours are linear in the pixels, so that a quarter of them is enough to compute.
+    halves = torch.nn.functional.avg_pool2d(pixels, 2)
+    grey = _weighted(halves, _LUMA)
+    differences = [(halves[:, 2] - grey) / (1 - _BLUE), (halves[:, 0] - grey) / (1 - _RED)]
+    chroma = torch.stack(differences, 1).mul_(224 / 4).add_(128).round_().to(torch.uint8)
     return torch.cat([luma.flatten(1), chroma.flatten(1)], 1).view(len(pixels), -1, pixels.shape[-1])
+
+
+def _weighted(pixels: Any, weights: tuple[float, float, float]) -> Any:
+    red, green, blue = pixels.unbind(1)
+    return (red * weights[0]).add_(green, alpha=weights[1]).add_(blue, alpha=weights[2])
 
 
 def write_clip(

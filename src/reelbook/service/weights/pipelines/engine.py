@@ -83,9 +83,7 @@ class WeightsEngine:
             output: dict[str, Any] = (model.text_to_video if is_text else model.image_to_video)(job, report)
             self._check_pictures(row, job, report)
         finally:
-            end_run = getattr(model, "end_run", None)
-            if end_run is not None:
-                end_run()
+            model.end_run()
         return output
 
     def _check_pictures(self, row: WeightsRow, job: EngineTask[Any], report: StepReport) -> None:

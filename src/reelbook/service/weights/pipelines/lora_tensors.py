@@ -27,7 +27,7 @@ def parse_lora(data: bytes, name: str) -> Tensors:
     Only the bytes of a safetensors file are read; a pickle is refused by its first bytes.
     """
     try:
-        state = load(data)
+        state = dict(sorted(load(data).items()))  # They come in a random order.
     except SafetensorError:
         raise LoRAError(f"{name} is not a whole safetensors file. Copy it here again.") from None
     if not state:

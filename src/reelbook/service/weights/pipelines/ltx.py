@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from diffusers import AutoencoderKLLTXVideo, LTXVideoTransformer3DModel
 from diffusers.pipelines.ltx.modeling_latent_upsampler import LTXLatentUpsamplerModel
-from PIL import Image
 
 from ....models.image_to_video import ImageToVideo
-from ....models.text_to_video import TextToVideo
+from ....models.text_to_video import LoRA, TextToVideo
 from ...engines.long_step import StepReport
-from ...engines.move.size import frame_size
-from ...engines.open_pictures import flattened, open_picture, upright_size
 from ...engines.protocol import EngineTask, OutputFile
 from ...engines.sketch.expand_prompt import expanded
 from ...engines.write_provenance import Provenance
-from ..clip_plan import ClipPlan, Size, StageShare, stage_shares, sub_seed
+from ..clip_plan import ClipPlan, StageShare, stage_shares, sub_seed
 from ..weights_folder import upsampler_folder, weights_identity
-from ..weights_row import BadWeights, WeightsRow
+from ..weights_row import BadWeights, LoRAError, WeightsRow
 from .clip_file import write_clip
 from .decoder import Decoder
 from .load_parts import load_model, torch_dtype
+from .loras import Adapters
 from .ltx_passes import Guide, LtxPasses
 from .prompt_encoder import EncodedPrompt, PromptEncoder
 from .prompt_expander import PromptExpander
+from .start_picture import placed, start_picture
 
 IMAGE_RATE = 24
 DETAIL_STEPS = 2
@@ -64,7 +65,8 @@ class LtxModel:
         self.passes = LtxPasses(self.transformer, self.vae, upsampler, self._device)
         self.pipe = self.passes.pipe
         self.decoder = Decoder(self.vae, self.passes.upsample.tone_map_latents, self.pipe._denormalize_latents)
-        self.adapters = _adapters(row, self.pipe)
+        self.adapters = Adapters(row, self.pipe)
+        self._detailer: Adapters | None = None
         self._expander: PromptExpander | None = None
         blocks = self.transformer.transformer_blocks
         for block in list(blocks)[:: max(1, len(blocks) // CHECKS_PER_STEP)]:
@@ -77,6 +79,9 @@ class LtxModel:
     def end_run(self) -> None:
         """Forget the run that is reported to."""
         self._report = None
+        if self._detailer is not None:
+            self._detailer.clear()
+            self._detailer = None
 
     def _check(self, module: Any, inputs: Any) -> None:
         if self._report is None:
@@ -96,7 +101,7 @@ class LtxModel:
         self.adapters.use(request.loras)
         guide = self._guide(prompt, request.negative_prompt, request.frame_rate, guidance, report)
         steps, skip = request.second_pass_num_inference_steps, request.second_pass_skip_initial_steps
-        detail_steps = min(DETAIL_STEPS, steps - 1) if request.enable_detail_pass else 0
+        detail_steps = self._detail_steps(steps) if request.enable_detail_pass else 0
         windows = len(plan.windows())
         first, second, decoding = _shares(
             plan, request.first_pass_num_inference_steps, steps - skip + detail_steps, windows
@@ -109,7 +114,13 @@ class LtxModel:
         after = _Steps(report, second)
         latents = self.passes.refine(latents, plan, guide, sub_seed(job.seed, "second"), steps, skip, after)
         if detail_steps:
-            latents = self._with_details(latents, plan, guide, sub_seed(job.seed, "detail"), steps, detail_steps, after)
+            detail_seed = sub_seed(job.seed, "detail")
+            if self.row.detailer is None:
+                skip = steps - detail_steps
+                latents = self.passes.refine(latents, plan, guide, detail_seed, steps, skip, after)
+            else:
+                self._use_detailer(request.loras, self.row.detailer)
+                latents = self.passes.add_details(latents, plan, guide, detail_seed, steps, after)
         video = self._write(
             job, plan, latents, request.frame_rate, _Steps(report, decoding), is_reversed=request.reverse_video,
             compression=request.tone_map_compression_ratio,
@@ -142,10 +153,19 @@ class LtxModel:
         )  # fmt: skip
         return {"video": self._write(job, plan, latents, IMAGE_RATE, _Steps(report, decoding))}
 
-    def _with_details(
-        self, latents: Any, plan: ClipPlan, guide: Guide, seed: int, steps: int, detail_steps: int, after: _Steps
-    ) -> Any:
-        return self.passes.refine(latents, plan, guide, seed, steps, steps - detail_steps, after)
+    def _detail_steps(self, steps: int) -> int:
+        return min(DETAIL_STEPS, steps - 1) if self.row.detailer is None else steps
+
+    def _use_detailer(self, loras: Sequence[LoRA], path: Path) -> None:
+        """Let the LoRA of the detail pass act beside those of the run."""
+        row = replace(self.row, lora_folders=(*self.row.lora_folders, path.parent))
+        self.adapters.clear()
+        # From here on the run's adapters are these; `end_run` removes them.
+        self._detailer = Adapters(row, self.pipe)
+        try:
+            self._detailer.use((*loras, LoRA(path=path.name)))
+        except LoRAError as error:
+            raise BadWeights(f"The LoRA of the detail pass cannot be used: {error}") from None
 
     def _expanded(self, prompt: str, report: StepReport) -> str:
         if self.row.expand_folder is None:
@@ -213,24 +233,3 @@ def _shares(plan: ClipPlan, first_steps: int, second_steps: int, windows: int) -
             ("decoding", len(plan.pieces()), DECODING * (first + second)),
         ]
     )
-
-
-def start_picture(source: str, data: bytes) -> Image.Image:
-    """A source picture at the size of its clip."""
-    size = frame_size(*upright_size(source, data))
-    picture = flattened(open_picture(source, data, at_least=size))
-    return picture.resize(size, Image.Resampling.LANCZOS)
-
-
-def placed(picture: Image.Image, plan: ClipPlan, made: Size) -> Image.Image:
-    """The start picture within a picture of a pass, its edges repeated around it."""
-    place = plan.placement(made)
-    pixels = np.asarray(picture.resize(place.size, Image.Resampling.LANCZOS))
-    right, below = made[0] - place.size[0] - place.left, made[1] - place.size[1] - place.top
-    return Image.fromarray(np.pad(pixels, ((place.top, below), (place.left, right), (0, 0)), mode="edge"))
-
-
-def _adapters(row: WeightsRow, pipe: Any) -> Any:
-    from .loras import Adapters
-
-    return Adapters(row, pipe)

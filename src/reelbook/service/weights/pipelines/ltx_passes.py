@@ -76,9 +76,7 @@ class LtxPasses:
         """The latents of the small clip, made from noise."""
         if len(plan.windows()) == 1:
             return self.denoise(None, plan.small, plan.latents, guide, sub_seed(seed, "first"), steps, 0, after)
-        # With the closing zero, or the pipeline leaves out the last step.
-        sigmas = [*linear_quadratic_schedule(steps).tolist(), 0.0]
-        return self._in_windows(plan, plan.small, guide, sub_seed(seed, "first"), sigmas, adain, after)
+        return self._in_windows(plan, plan.small, guide, sub_seed(seed, "first"), steps, adain, after)
 
     def refine(
         self, latents: Any, plan: ClipPlan, guide: Guide, seed: int, steps: int, skip: int, after: AfterStep
@@ -95,11 +93,9 @@ class LtxPasses:
             done = new if done is None else torch.cat([done, new[:, :, done.shape[2] - start :]], dim=2)
         return done
 
-    def add_details(
-        self, latents: Any, plan: ClipPlan, guide: Guide, seed: int, sigmas: list[float], after: AfterStep
-    ) -> Any:
+    def add_details(self, latents: Any, plan: ClipPlan, guide: Guide, seed: int, steps: int, after: AfterStep) -> Any:
         """A pass with the detailer's LoRA, which follows the latents that it is given."""
-        return self._in_windows(plan, plan.large, guide, seed, sigmas, 0.0, after, guidance_latents=latents)
+        return self._in_windows(plan, plan.large, guide, seed, steps, 0.0, after, guidance_latents=latents)
 
     def enlarge(self, latents: Any, plan: ClipPlan) -> Any:
         """The latents with twice the width and height."""
@@ -167,7 +163,7 @@ class LtxPasses:
         size: Size,
         guide: Guide,
         seed: int,
-        sigmas: list[float],
+        steps: int,
         adain: float,
         after: AfterStep,
         **more: Any,
@@ -181,7 +177,9 @@ class LtxPasses:
         latents = self._long(
             prompt=["-"],  # A list, because a plain text would be split at each "|"; the real one is encoded already.
             width=width, height=height, num_frames=plan.model_frames, frame_rate=guide.frame_rate,
-            guidance_scale=guide.guidance, sigmas=sigmas,
+            guidance_scale=guide.guidance,
+            # With the closing zero, or the pipeline leaves out the last step.
+            sigmas=[*linear_quadratic_schedule(steps).tolist(), 0.0],
             # Without its own seed, which would be drawn on the device.
             seed=None, generator=torch.Generator("cpu").manual_seed(seed),
             temporal_tile_size=plan.window * FRAMES, temporal_overlap=plan.overlap * FRAMES, adain_factor=adain,

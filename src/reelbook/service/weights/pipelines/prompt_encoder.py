@@ -29,7 +29,8 @@ class EncodedPrompt:
 class PromptEncoder:
     """Encodes prompts; a sweep over seeds runs the encoder once."""
 
-    def __init__(self, row: WeightsRow, kind: Any = T5EncoderModel) -> None:
+    def __init__(self, row: WeightsRow, kind: Any = T5EncoderModel, max_tokens: int = MAX_TOKENS) -> None:
+        self._max_tokens = max_tokens
         self._device = row.devices[0]
         self._runs_on = "cpu" if row.text_encoder == "cpu" else self._device
         self._rests_on = self._device if row.text_encoder == "stay" else "cpu"
@@ -52,7 +53,7 @@ class PromptEncoder:
 
     def _encode(self, prompt: str) -> EncodedPrompt:
         tokens = self._tokenizer(
-            prompt, padding="max_length", max_length=MAX_TOKENS, truncation=True, return_tensors="pt"
+            prompt, padding="max_length", max_length=self._max_tokens, truncation=True, return_tensors="pt"
         )
         mask = tokens.attention_mask.bool()
         try:
