@@ -32,7 +32,7 @@ import reelbook as rb
 from reelbook import cli
 from reelbook.client import Client
 from reelbook.runs import follower
-from reelbook.service import worker_pool
+from reelbook.service.worker_rules import WorkerRules, worker_environment
 from reelbook.session import session
 from reelbook.transport.downloads import downloader
 from reelbook.transport.http import RetryPolicy
@@ -380,7 +380,7 @@ def test_the_embedded_service_keeps_its_key_in_two_private_files_only(tmp_path: 
 def test_the_workers_that_open_strangers_media_do_not_have_the_key() -> None:
     """The key of a hosted service is in the environment of the notebook, and goes no further."""
     assert CANARY.found_in(str(os.environ)), "the control: it is in ours"
-    assert CANARY.found_in(str(worker_pool._environment())) == []
+    assert CANARY.found_in(str(worker_environment(WorkerRules()))) == []
 
 
 # Other processes.

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
 from .class_command import add_class_command
@@ -18,6 +18,7 @@ from .models.base import Input
 from .models.catalog import CATALOG, get_endpoint
 from .models.pricing import Rates, estimate
 from .service.accounts import NewAccount, new_key, read_accounts
+from .service.lanes import is_on_this_machine
 from .service.service_settings import Settings, default_data
 from .service.spec_decisions import DEFAULT_GRANT
 from .util.interrupts import exit_on_sigterm, raise_once
@@ -78,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     add_weights_command(commands)
 
     models = commands.add_parser("models", help="list the models and their prices")
+    models.add_argument("--service", metavar="ADDRESS", help="say also which engine answers for each model there")
     models.set_defaults(command=_models)
 
     estimate = commands.add_parser("estimate", help="say what a run costs")
@@ -184,7 +186,8 @@ def _announce(options: argparse.Namespace, server: Server, accounts: list[NewAcc
             f"Reelbook service at {server.base_url}\n  docs   {server.base_url}/docs\n  data   {server.service.settings.data}"
         )
         for model, lane in server.service.settings.lanes.by_model.items():
-            print(f"  {model} is run elsewhere: {server.service.settings.lanes.labels[lane]}")
+            where = "on this machine" if is_on_this_machine(lane) else "elsewhere"
+            print(f"  {model} is run {where}: {server.service.settings.lanes.labels[lane]}")
         if server.service.board is not None:
             print(f"  class  {server.base_url}/class")
         if options.spec_only:
@@ -203,9 +206,25 @@ def _announce(options: argparse.Namespace, server: Server, accounts: list[NewAcc
 
 def _models(options: argparse.Namespace) -> int:
     width = max(len(row.id) for row in CATALOG)
+    info = _service_info(options.service) if options.service else {}
     for row in CATALOG:
         print(f"{row.id:{width}}  {row.base_credits:>4} credits  {row.purpose}")
+        if engine := info.get("engines", {}).get(row.id):
+            state = info.get("weights", {}).get(row.id, {})
+            words = " · ".join(str(part) for part in (engine, state.get("state"), state.get("reason")) if part)
+            print(printable(f"{'':{width}}  {words}"))
     return 0
+
+
+def _service_info(address: str) -> dict[str, Any]:
+    """What the service at this address says of itself."""
+    import httpx
+
+    try:
+        info = httpx.get(address, timeout=10.0).raise_for_status().json()
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        raise ReelbookError(f"The service at {address} does not say what it is ({error}).") from None
+    return info if isinstance(info, dict) else {}
 
 
 def _estimate(options: argparse.Namespace) -> int:

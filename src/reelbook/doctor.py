@@ -41,7 +41,9 @@ def check_models_file(path: Path) -> Iterator[Finding]:
         return
     for row in CATALOG:
         name = file.hosted.get(row.id)
-        where = "this machine" if name is None else f"the service {name!r} at {file.services[name].host}"
+        weights = file.weights.get(row.id)
+        here = "this machine" if weights is None else f"this machine, with the weights in {weights.folder}"
+        where = here if name is None else f"the service {name!r} at {file.services[name].host}"
         yield True, f"{row.id} is run by {where}"
     for service in file.services.values():
         yield _service_elsewhere(service)

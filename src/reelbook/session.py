@@ -73,11 +73,11 @@ class Session:
     ) -> Client:
         """Connect to the embedded service, or to the one at this address, and return the client.
 
-        The defaults are `REELBOOK_URL` and `REELBOOK_API_KEY`; for the key, also the system's keyring. `shelf` stores
+        The defaults are `REELBOOK_URL` or `REELBOOK_MODELS`, and `REELBOOK_API_KEY`; for the key, also the system's keyring. `shelf` stores
         the media outside the library's folder, such as in `s3://bucket/folder`. `rates` is the path of a TOML table of
         per-unit prices, which the embedded service charges, and which are the fallback if a hosted one states none. `models` is the path
         of a `models.toml`, which says for each model whether the embedded service runs it itself or has it run by a
-        service elsewhere, at the cost of the account there.
+        service elsewhere, at the cost of the account there, or on weights of your own.
         """
         # Here, because a form or a plan that is only displayed needs none of them.
         from .client import Client
@@ -87,6 +87,8 @@ class Session:
 
         if models is not None and address is not None:
             raise ReelbookError("`models` is for the embedded service: give either an address or `models`.")
+        if address is None and models is None:
+            models = _usual_models()
         address = None if models is not None else address or os.getenv("REELBOOK_URL") or None
         if address is not None and not isinstance(address, str):
             raise ReelbookError(f"`address` is a text, not a value of the type {type(address).__name__}.")
@@ -257,6 +259,14 @@ def _find_judge(by: object) -> Callable[..., object] | None:
     """`rb.judge` itself, if that is what a race is to be judged by."""
     module, name = getattr(by, "__module__", ""), getattr(by, "__name__", "")
     return by if callable(by) and (module, name) == ("reelbook.api.judging", "judge") else None
+
+
+def _usual_models() -> str | None:
+    """The `models.toml` of the environment."""
+    models = os.getenv("REELBOOK_MODELS") or None
+    if models is not None and os.getenv("REELBOOK_URL"):
+        raise ReelbookError("REELBOOK_URL and REELBOOK_MODELS are both set, and only one can count. Unset one.")
+    return models
 
 
 def _read_lanes(models: str | Path) -> LaneTable:

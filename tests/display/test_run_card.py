@@ -20,7 +20,7 @@ from reelbook.models.base import Output
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.service_file import File
-from reelbook.models.text_to_video import TextToVideo, TextToVideoOutput
+from reelbook.models.text_to_video import LoRA, TextToVideo, TextToVideoOutput
 from reelbook.runs.run import Run, _remember_media, media_of
 from tests.clips import film
 from tests.display.stand_in import StandIn, bare, run_of
@@ -105,6 +105,8 @@ class TestFailure:
         [
             ("`prompt` is not allowed", None, SAIL, ["prompt"]),
             ("no", "content_policy_violation", SAIL, ["prompt"]),
+            ("no", "lora_load_error", TextToVideo(prompt="a boat", loras=[LoRA(path="paper")]), ["loras"]),
+            ("no", "lora_load_error", SAIL, []),
             ("no", "image_load_error", SAIL, ["image_url"]),
             ("b.png is empty", "image_load_error", ImagesToVideo(images=["a.png", "b.png"]), ["images[1].url"]),
             ("images[1].url is empty", None, ImagesToVideo(images=["a.png", "b.png"]), ["images[1].url"]),

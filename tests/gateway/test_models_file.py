@@ -71,7 +71,7 @@ def test_a_service_has_its_settings(tmp_path: Path) -> None:
         (SERVICE + "[models.'*'", "could not be read"),
         (SERVICE + '[models."svc/text-to-vidio"]\nengine = "local"\n', "no such model"),
         (SERVICE + '[models."*"]\nengine = "cloud"\n', "engine is 'local' or 'hosted'"),
-        (SERVICE + '[models."*"]\nengine = "diffusers"\n', "comes with the extra `weights` of a later version"),
+        (SERVICE + '[models."*"]\nengine = "diffusers"\n', "each by its full name"),
         (SERVICE + '[models."*"]\nengine = "hosted"\nservice = "piad"\n', "one of the services of this file (paid)"),
         (SERVICE + '[models."*"]\nengine = "local"\nservice = "paid"\n', "no setting 'service'"),
         (SERVICE + "at_ones = 3\n" + ALL, "Did you mean 'at_once'?"),

@@ -25,7 +25,8 @@ from PIL import Image
 
 from reelbook.service import request_bodies, spec_decisions
 from reelbook.service.accounts import NewAccount
-from reelbook.service.queue import Queue, Request
+from reelbook.service.queue import Queue
+from reelbook.service.queued_request import Request
 from reelbook.service.refusals import CODES
 from reelbook.service.server import Server, bind_socket
 from reelbook.service.service_files import Files, StoredFile

@@ -7,7 +7,7 @@ from itertools import count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reelbook.service.queue import Request
+from reelbook.service.queued_request import Request
 from reelbook.service.waiting_list import WaitingList
 from tests.support import examples
 

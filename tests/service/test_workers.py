@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reelbook.service.queue import Request
+from reelbook.service.queued_request import Request
 from reelbook.service.worker_pool import seed_of
 from tests.support import KEY, Serve, Served
 

@@ -21,8 +21,9 @@ from transformers import T5EncoderModel
 from reelbook.service.engines.long_step import StepCancelled
 from reelbook.service.prompt_check import ContentRefused
 from reelbook.service.weights.pipelines import load_parts
-from reelbook.service.weights.pipelines.engine import DEVICE_LOST, WeightsEngine
+from reelbook.service.weights.pipelines.engine import WeightsEngine
 from reelbook.service.weights.weights_row import BadWeights
+from reelbook.service.worker_rules import LOST_DEVICE
 from tests.weights.ltx_runs import IMAGE, TEXT, Finished, cancel_at, drain, ltx_row, model_of, run, small, task
 from tests.weights.tiny import CHECK, LTX
 
@@ -216,4 +217,4 @@ def test_a_fresh_process_makes_the_same_bytes_and_leaves_with_a_lost_device(usua
     ended = subprocess.run([sys.executable, "-c", FRESH, str(weights)], capture_output=True, text=True)
 
     assert ended.stdout.strip() == hashlib.sha256(usual.data).hexdigest(), ended.stderr
-    assert ended.returncode == DEVICE_LOST
+    assert ended.returncode == LOST_DEVICE

@@ -42,6 +42,7 @@ PROGRESS = Markup(
 )
 PICTURES = ("image_load_error", "file_download_error")
 PROMPTS = ("content_policy_violation",)
+LORAS = ("lora_load_error",)
 
 
 def run_figure(run: Run, *, many: bool = False) -> str:
@@ -135,6 +136,8 @@ def find_blamed_fields(run: Run) -> list[tuple[str, str]]:
         named = meant or list(pictures)
     if not named and failure.error_type in PROMPTS:
         named = [name for name in ("prompt", "negative_prompt") if name in request.changed()]
+    if not named and failure.error_type in LORAS:
+        named = [name for name in ("loras",) if name in values]
     return [(name, run_text.format_value({**values, **pictures}[name])) for name in named[:3]]
 
 

@@ -23,7 +23,8 @@ from ..models.images import Image, pictures_of, replace_pictures
 from ..models.pricing import Estimate
 from ..service.accounts import Account
 from ..service.core import Service
-from ..service.queue import Request
+from ..service.lanes import ModelState
+from ..service.queued_request import Request
 from ..service.refusals import Refusal
 from ..service.service_files import sniff_content_type
 from ..util.background_loop import background
@@ -95,6 +96,10 @@ class HostedLane:
             # One that is in the queue, or taken from it just now, is cancelled by its mark; an end is final.
             return request.id not in self._ending
         return await asyncio.wrap_future(background.submit(run.cancel()))
+
+    def states(self) -> Mapping[str, ModelState]:
+        """Nothing: what is loaded elsewhere is not known."""
+        return {}
 
     async def estimate(self, request: Input, account: Account) -> Estimate:
         """The price that the service elsewhere quotes, else that of the catalog; it is reserved, and never exceeded."""

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from ..service.lanes import LaneTable
+from collections.abc import Callable
+
+from ..errors import ReelbookError
+from ..service.core import Service
+from ..service.device_lane import DeviceGroup, DeviceLane, group_rows
+from ..service.lanes import Lane, LaneTable
+from ..service.weights.weights_row import BadWeights
 from .hosted_lane import lane_name, make_lane
 from .models_file import ModelsFile
+from .weights_tables import check_usable
 
 
 def make_lane_table(file: ModelsFile) -> LaneTable:
-    """The lane of each model, for the settings of a service."""
+    """The lane of each model, for the settings of a service; raises `ReelbookError` for weights that cannot be used."""
+    try:
+        check_usable(file.weights)
+    except BadWeights as error:
+        raise ReelbookError(f"{file.path}: {error}") from None
     used = {name: service for name, service in file.services.items() if name in file.hosted.values()}
     keys = [service.key for service in used.values()]
+    groups = group_rows(tuple(file.weights.values()), file.max_loaded, file.keep_warm_seconds)
+    by_model = {model: lane_name(name) for model, name in file.hosted.items()}
+    by_model |= {row.endpoint_id: group.lane for group in groups for row in group.rows}
+    makers = {lane_name(name): make_lane(service) for name, service in used.items()}
+    makers |= {group.lane: _make_device_lane(group) for group in groups}
+    labels = {lane_name(name): f"hosted ({name})" for name in used}
     return LaneTable(
-        by_model={model: lane_name(name) for model, name in file.hosted.items()},
-        makers={lane_name(name): make_lane(service) for name, service in used.items()},
-        labels={lane_name(name): f"hosted ({name})" for name in used},
-        sources=tuple(used.values()),
+        by_model=by_model,
+        makers=makers,
+        labels=labels | {group.lane: group.lane for group in groups},
+        sources=(*used.values(), *groups),
         is_secret=lambda text: any(key.is_in(text.encode("utf-8", "surrogateescape")) for key in keys),
     )
+
+
+def _make_device_lane(group: DeviceGroup) -> Callable[[Service], Lane]:
+    return lambda service: DeviceLane(service, group)

@@ -14,8 +14,10 @@ from urllib.parse import urlsplit
 
 from ..errors import ReelbookError
 from ..models.catalog import CATALOG
+from ..service.weights.weights_row import WeightsRow
 from ..transport.api_key import Key
 from .key_reference import FORMS, read_key
+from .weights_tables import KINDS, MODELS, SHARED, BadTable, check_devices, check_shared, read_row
 
 LOCAL, HOSTED, DIFFUSERS = "local", "hosted", "diffusers"
 ENGINES = (LOCAL, HOSTED, DIFFUSERS)
@@ -54,7 +56,13 @@ class ModelsFile:
     path: Path
     services: Mapping[str, HostedService]
     hosted: Mapping[str, str]
-    """The name of the service of each model that a service elsewhere answers; all others are local."""
+    """The name of the service of each model that a service elsewhere answers."""
+    weights: Mapping[str, WeightsRow] = field(default_factory=dict)
+    """The weights of each model that runs on devices of this machine; all models in neither are local."""
+    max_loaded: int = 1
+    """How many folders of weights each device holds at once."""
+    keep_warm_seconds: float | None = None
+    """How long weights stay loaded without runs; None for ever."""
 
 
 def read_models_file(path: str | Path) -> ModelsFile:
@@ -70,17 +78,37 @@ def read_models_file(path: str | Path) -> ModelsFile:
 
 def _read(path: Path) -> ModelsFile:
     tables = _read_toml(path)
-    _check_names(f"{path}", tables, ("services", "models"))
+    _check_names(f"{path}", tables, ("services", "models", *SHARED))
+    shared = {name: _read_shared(path, name, tables.get(name, {})) for name in SHARED}
     services = {name: _read_service(path, name, table) for name, table in _tables(path, tables, "services").items()}
     rows = {
-        pattern: _read_row(path, pattern, table, services) for pattern, table in _tables(path, tables, "models").items()
+        pattern: _read_row(path, pattern, table, services, shared)
+        for pattern, table in _tables(path, tables, "models").items()
     }
     if not rows:
         raise BadModelsFile(
             f'{path} names no model. Write a table such as [models."*"] with engine = "hosted" and service = "NAME" in it.'
         )
     chosen = {row.id: _choose(row.id, rows) for row in CATALOG}
-    return ModelsFile(path, services, {model: name for model, name in chosen.items() if name is not None})
+    hosted = {model: name for model, name in chosen.items() if isinstance(name, str)}
+    weights = {model: row for model, row in chosen.items() if isinstance(row, WeightsRow)}
+    try:
+        check_devices(weights)
+    except BadTable as error:
+        raise BadModelsFile(f"{path}: {error}") from None
+    devices = shared["devices"]
+    return ModelsFile(path, services, hosted, weights, devices.get("max_loaded", 1), devices.get("keep_warm_s"))
+
+
+def _read_shared(path: Path, name: str, table: Any) -> Mapping[str, Any]:
+    if not isinstance(table, dict):
+        raise BadModelsFile(f"{path}: [{name}] is a table.")
+    _check_names(f"{path}, [{name}]", table, SHARED[name])
+    try:
+        check_shared(name, table)
+    except BadTable as error:
+        raise BadModelsFile(f"{path}, [{name}]: {error}") from None
+    return table
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -139,19 +167,28 @@ def _check_address(where: str, address: Any) -> str:
     return str(address).rstrip("/")
 
 
-def _read_row(path: Path, pattern: str, table: Mapping[str, Any], services: Mapping[str, HostedService]) -> str | None:
-    """The service of the models with this name or pattern; None for the local engine."""
+def _read_row(
+    path: Path,
+    pattern: str,
+    table: Mapping[str, Any],
+    services: Mapping[str, HostedService],
+    shared: Mapping[str, Mapping[str, Any]],
+) -> str | WeightsRow | None:
+    """The service or the weights of the models with this name or pattern; None for the local engine."""
     where, ids = f'{path}, [models."{pattern[:80]}"]', [row.id for row in CATALOG]
     if not any(fnmatchcase(model, pattern) for model in ids):
         raise BadModelsFile(f"{where}: there is no such model. {_suggest(pattern, ids)}")
     engine = table.get("engine")
     if engine == DIFFUSERS:
-        raise BadModelsFile(
-            f'{where}: the engine "diffusers", your own GPU, comes with the extra `weights` of a later version. '
-            'Until then write engine = "local" or "hosted".'
-        )
+        if pattern not in MODELS:
+            raise BadModelsFile(f"{where}: weights run only {' and '.join(MODELS)}, each by its full name.")
+        _check_names(where, table, ("engine", *KINDS))
+        try:
+            return read_row(pattern, table, shared, path.parent)
+        except BadTable as error:
+            raise BadModelsFile(f"{where}: {error}") from None
     if engine not in ENGINES:
-        raise BadModelsFile(f"{where}: engine is {' or '.join(map(repr, (LOCAL, HOSTED)))}, and is required.")
+        raise BadModelsFile(f"{where}: engine is {' or '.join(map(repr, ENGINES))}, and is required.")
     _check_names(where, table, ("engine", "service") if engine == HOSTED else ("engine",))
     if engine == LOCAL:
         return None
@@ -162,8 +199,8 @@ def _read_row(path: Path, pattern: str, table: Mapping[str, Any], services: Mapp
     return str(name)
 
 
-def _choose(model: str, rows: Mapping[str, str | None]) -> str | None:
-    """The service of a model: of all names that match it, the one with the most letters of its own counts."""
+def _choose(model: str, rows: Mapping[str, str | WeightsRow | None]) -> str | WeightsRow | None:
+    """The service or the weights of a model: of all names that match it, the one with the most letters of its own counts."""
     matching = [pattern for pattern in rows if fnmatchcase(model, pattern)]
     if not matching:
         return None

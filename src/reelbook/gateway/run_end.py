@@ -22,7 +22,9 @@ from ..errors import (
 )
 from ..storage.ledger.transitions import Entry, State
 
-INPUT_ERRORS = frozenset({"content_policy_violation", "validation_error", "file_download_error", "image_load_error"})
+INPUT_ERRORS = frozenset(
+    {"content_policy_violation", "validation_error", "file_download_error", "image_load_error", "lora_load_error"}
+)
 """Error types about the input; all others become `engine_error`."""
 UNCERTAIN = "answer_lost"
 """The error type of a run whose outcome nobody can know."""

@@ -29,7 +29,8 @@ from .board.board import Board
 from .fetch_pictures import SourceError, decode_data_uri
 from .folder_lock import FolderLock
 from .lanes import LOCAL, Lane
-from .queue import Queue, Request
+from .queue import Queue
+from .queued_request import Request
 from .refusals import Refusal, check_list_lengths, invalid, invalid_at
 from .result_writer import ResultWriter
 from .service_files import Files
@@ -240,11 +241,17 @@ def body_hash(endpoint_id: str, value: Mapping[str, Any]) -> str:
 
 def service_info(service: Service) -> dict[str, Any]:
     """Name, version, features and id of the service, and which engine answers for each model."""
+    states = {
+        model: {"state": state.state, **({"reason": state.reason} if state.reason else {})}
+        for lane in service.lanes.values()
+        for model, state in lane.states().items()
+    }
     return {
         "service": "reelbook",
         "version": __version__,
         "features": list(spec_decisions.FEATURES),
         "engines": {row.id: service.settings.lanes.label_of(row.id) for row in CATALOG},
+        **({"weights": states} if states else {}),
         "id": service.id,
     }
 

@@ -59,7 +59,7 @@ nav a { margin-right: 16px }
 def page(base_url: str, lanes: LaneTable | None = None) -> str:
     """The HTML of the page; `lanes` says which engine answers for each model."""
     lanes = lanes or LaneTable()
-    where = "some runs are made by a service elsewhere" if lanes.by_model else "every run is made here"
+    where = "some runs are made by a service elsewhere" if lanes.has_elsewhere else "every run is made here"
     example = (
         f"curl {base_url}/models/run \\\n  -H 'content-type: application/json' -H 'x-api-key: YOUR_KEY' \\\n"
         f'  -d \'{{"endpointId": "{CATALOG[0].id}", "input": {{"prompt": "a paper boat", "seed": 7}}}}\''

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from ..errors import FolderInUse, Unreachable
 from ..util.replace_file import PRIVATE, replace_file
 from .accounts import NewAccount, new_key
-from .lanes import LOCAL
+from .lanes import is_on_this_machine
 from .service_settings import Settings
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Embedded:
         self.settings = settings or Settings(data=folder)
         self._server: Server | None = None
         self._address: Address | None = None
-        self._has_engines_elsewhere = bool(self.settings.lanes.by_model)
+        self._has_engines_elsewhere = self.settings.lanes.has_elsewhere
         self._guard = threading.Lock()
         self._pid = os.getpid()
 
@@ -74,7 +74,9 @@ class Embedded:
                 info = None if joined is None else _read_info(joined)
                 if joined is not None and info is not None:
                     engines = info.get("engines")
-                    self._has_engines_elsewhere = isinstance(engines, dict) and {*engines.values()} != {LOCAL}
+                    self._has_engines_elsewhere = isinstance(engines, dict) and not all(
+                        isinstance(name, str) and is_on_this_machine(name) for name in engines.values()
+                    )
                     return joined
                 if time.monotonic() > deadline:
                     raise Unreachable(

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-import time
 import uuid
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
 from . import spec_decisions
 from .accounts import Account, Accounts
-from .lanes import LOCAL, LaneTable
+from .lanes import LOCAL, LaneTable, is_on_this_machine
+from .queued_request import Request
 from .refusals import Refusal
 from .store import Store
 from .waiting_list import WaitingList
@@ -27,79 +26,6 @@ MAX_CACHED_CHARS = 100_000
 
 COLUMNS = "seq, id, account, endpoint AS endpoint_id, credits, created, lane"
 """The columns of a request, by the names of the fields of `Request`."""
-
-
-@dataclass(slots=True, eq=False)
-class Request:
-    """One request and its current state."""
-
-    seq: int
-    id: str
-    account: str
-    endpoint_id: str
-    credits: int
-    """The credits reserved for it."""
-    created: float
-    lane: str = LOCAL
-    """The name of the lane that works on it."""
-    status: str = IN_QUEUE
-    attempts: int = 0
-    cancelling: bool = False
-    progress: float = 0.0
-    stage: str = ""
-    started: float | None = None
-    finished: float | None = None
-    output: dict[str, Any] | None = None
-    error: dict[str, Any] | None = None
-    """`error_type`, `detail` and further facts of a failure."""
-    engine: str | None = None
-    charged: int | None = None
-    """The credits charged at its end, where its lane decides that; None for all of them, or none after a failure."""
-    may_be_sent: bool = False
-    """Whether an earlier process may have sent it to another service, so that only its lane can cancel it."""
-    waits_elsewhere: bool = False
-    """Whether it waits in the queue of another service."""
-    place_elsewhere: int | None = None
-    """Its place in that queue, if that service reports it."""
-    logs: list[dict[str, Any]] = field(default_factory=list)
-    watchers: list[asyncio.Event] = field(default_factory=list)
-
-    def log(self, at: float, message: str, level: str = "INFO", source: str = "engine") -> None:
-        """Add a line to the log that the caller receives."""
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at % 1 * 1000):03d}Z"
-        self.logs.append({"message": message, "level": level, "source": source, "timestamp": stamp})
-        self.notify_watchers()
-
-    def notify_watchers(self) -> None:
-        """Wake all streams of this request."""
-        for watcher in self.watchers:
-            watcher.set()
-
-    def record(self) -> str:
-        """The JSON that is stored at the end of the request."""
-        names = ("started", "output", "error", "engine", "logs", "attempts", "charged")
-        return json.dumps({name: getattr(self, name) for name in names})
-
-    @property
-    def final_credits(self) -> int:
-        """The credits that it is charged, once it has ended."""
-        if self.charged is not None:
-            return self.charged
-        return 0 if self.error else self.credits
-
-    def metrics(self) -> dict[str, Any]:
-        """Figures for the status object."""
-        if self.status == IN_PROGRESS:
-            return {"progress": round(self.progress, 4), "stage": self.stage}
-        if self.status == COMPLETED and self.finished is not None:
-            start = self.started if self.started is not None else self.finished
-            return {
-                "inference_time": round(self.finished - start, 4),
-                "queue_time": round(start - self.created, 4),
-                "credits": self.final_credits,
-                "engine": self.engine,
-            }
-        return {}
 
 
 class Queue:
@@ -124,14 +50,15 @@ class Queue:
         """Queue the unfinished requests of an earlier process; each account's are in their order."""
         query = f"SELECT {COLUMNS}, cancelling FROM requests WHERE finished IS NULL ORDER BY seq"
         for row in self._store.submit(lambda db: db.execute(query).fetchall()).result():
-            request = Request(**{**dict(row), "cancelling": bool(row["cancelling"])})
+            lane = self._lanes.resumed_lane(row["lane"], row["endpoint_id"])
+            request = Request(**{**dict(row), "cancelling": bool(row["cancelling"]), "lane": lane})
             request.log(
                 self._clock(),
                 "The service was started again and takes this run up once more, free of charge.",
                 source="service",
             )
             # Its lane may have sent it to a service elsewhere, where it is paid for.
-            request.may_be_sent = request.lane != LOCAL
+            request.may_be_sent = not is_on_this_machine(lane)
             if request.lane not in self._waiting:
                 words = "The engine of this run is not set up at present; it waits until the service is started with it again."
                 request.log(self._clock(), words, "WARNING", "service")
@@ -160,7 +87,8 @@ class Queue:
             )
         # A separate task: a caller that disconnects must not leave a paid request that no worker gets.
         lane = self._lanes.lane_of(endpoint_id)
-        request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, self._clock(), lane)
+        loras = json.dumps(input.get("loras") or [])
+        request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, self._clock(), lane, loras)
         inserting = asyncio.ensure_future(self._enter(account, request, json.dumps(input), idempotency))
         earlier = await asyncio.shield(inserting)
         return (request, True) if earlier is None else (await self.find(account, earlier), False)
@@ -253,20 +181,23 @@ class Queue:
         """Wait until a request waits for a lane."""
         await self._waiting[lane].wait()
 
-    async def pop_next(self, lane: str = LOCAL) -> Request:
-        """Wait for the next request of a lane, and mark it as in progress."""
+    async def pop_next(self, lane: str = LOCAL, prefer: Callable[[Request], bool] = lambda request: True) -> Request:
+        """Wait for the next request of a lane, and mark it as in progress.
+
+        `prefer`: one of the next few for which it is true may go first, within the limits of overtaking.
+        """
         await self._waiting[lane].wait()
-        request = self._waiting[lane].pop()
+        request = self._waiting[lane].pop(prefer, self._clock())
         self._waiting_by_account[request.account] -= 1
         request.status, request.attempts = IN_PROGRESS, request.attempts + 1
         request.started = self._clock()
         request.notify_watchers()
         return request
 
-    def requeue(self, request: Request) -> None:
+    def requeue(self, request: Request, reason: str = "The worker died") -> None:
         """Put a request whose worker crashed back, before the others of its account."""
         request.status, request.progress, request.stage, request.started = IN_QUEUE, 0.0, "", None
-        request.log(self._clock(), "The worker died; the run starts again, free of charge.", "WARNING", "service")
+        request.log(self._clock(), f"{reason}; the run starts again, free of charge.", "WARNING", "service")
         self._wait(request)
 
     async def cancel(self, request: Request) -> str:

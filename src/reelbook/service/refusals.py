@@ -31,6 +31,7 @@ CODES: Mapping[str, int] = {
     "content_policy_violation": 422,
     "file_download_error": 422,
     "image_load_error": 422,
+    "lora_load_error": 422,
     "too_many_requests": 429,
     "cancelled": 499,
     "engine_error": 500,

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .queue import Queue, Request
+from .queue import Queue
+from .queued_request import Request
 from .service_files import Files, StoredFile
 
 log = logging.getLogger("reelbook.service")

@@ -21,7 +21,7 @@ from ..models.queue_status import COMPLETED
 from . import docs_page, openapi_document, spec_decisions
 from .accounts import Account
 from .core import Service, addresses, body_hash, require_endpoint, service_info
-from .queue import Request
+from .queued_request import Request
 from .refusals import Refusal, all_invalid, invalid_at
 from .request_bodies import read_json_object, save_upload
 from .service_files import HEADERS

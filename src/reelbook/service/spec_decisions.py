@@ -174,6 +174,17 @@ CHOICES: tuple[Choice, ...] = (
         "the run ends with answer_lost, counts with its price, and is never sent again by itself",
         "nobody can know whether it was made; whoever runs the service looks into the account there, and gives credits back",
     ),
+    Choice(
+        "runs on weights of this machine (models.toml)",
+        "as local ones: the price is reserved, and given back for every failure; while the weights are loaded requests wait; "
+        "where they cannot be loaded, calls for their models get 503",
+        "one rule for all that is made here",
+    ),
+    Choice(
+        "loras",
+        "files of the folders that models.toml names; one that cannot be used ends the run with lora_load_error (422), refunded",
+        "a path must not reach beyond those folders, nor into a network",
+    ),
     Choice("lifetime of files", "7 days, or --retention", "a disk is finite"),
     Choice(
         "length of one request",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import bisect
-from collections.abc import Iterator
-from itertools import zip_longest
+from collections.abc import Callable, Iterator
+from itertools import islice, takewhile, zip_longest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .queue import Request
+    from .queued_request import Request
+
+MAX_PREFERRED = 8
+"""How many of the first waiting requests may be preferred to those before them."""
 
 
 class WaitingList:
@@ -43,14 +46,18 @@ class WaitingList:
             ahead += min(len(waiting), turns)
         return ahead
 
-    def pop(self) -> Request:
-        """Remove and return the first request, which ends the turn of its account."""
-        account = next(iter(self._by_account))
-        waiting = self._by_account.pop(account)
-        request = waiting.pop(0)
+    def pop(self, prefer: Callable[[Request], bool] = lambda request: True, now: float = 0.0) -> Request:
+        """Remove and return the first request, or one of the next few that is preferred; it ends the turn of its account."""
+        first = list(islice(self, MAX_PREFERRED))
+        free = sum(1 for _ in takewhile(lambda request: request.may_be_overtaken(now), first))
+        chosen = next(filter(prefer, first[: free + 1]), first[0])
+        for passed in first[: first.index(chosen)]:
+            passed.count_overtaking(now)
+        waiting = self._by_account.pop(chosen.account)
+        waiting.remove(chosen)
         if waiting:
-            self._by_account[account] = waiting
-        return request
+            self._by_account[chosen.account] = waiting
+        return chosen
 
     def __iter__(self) -> Iterator[Request]:
         """The requests in the order in which they are taken."""

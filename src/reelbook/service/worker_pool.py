@@ -8,9 +8,10 @@ import hashlib
 import json
 import logging
 import os
+import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,17 @@ from ..models.base import Input
 from ..models.pricing import Estimate
 from . import spec_decisions
 from .accounts import Account, Accounts
-from .queue import Queue, Request, cancellation_error
+from .lanes import LOCAL, ModelState
+from .queue import Queue, cancellation_error
+from .queued_request import Request
 from .result_writer import ResultWriter
 from .service_files import Files
 from .service_settings import Settings
+from .worker_rules import CPU_RULES, LOST_DEVICE, WorkerRules, worker_environment
 
 log = logging.getLogger("reelbook.service")
 
 MAX_LINE_BYTES = 64 * spec_decisions.MIB
-CANCEL_SECONDS = 0.8
-IDLE_SECONDS = 120.0
 GIVE_WAY_SECONDS = 0.05
 """How long a request waits for a running worker that ends its last one, before another worker is started for it."""
 WATCH_SECONDS = 0.05  # A decoder can allocate hundreds of megabytes within a few of these.
@@ -41,14 +43,22 @@ _MAIN = (
 
 
 class WorkerPool:
-    """As many workers as the settings allow, each started when there is a request for it."""
+    """The workers of a lane, one for each set of rules, and each started when there is a request for it."""
 
     def __init__(
-        self, settings: Settings, queue: Queue, files: Files, accounts: Accounts, results: ResultWriter
+        self,
+        settings: Settings,
+        queue: Queue,
+        files: Files,
+        accounts: Accounts,
+        results: ResultWriter,
+        lane: str = LOCAL,
+        rules: Sequence[WorkerRules] | None = None,
     ) -> None:
         self._settings, self._queue, self._files, self._accounts = settings, queue, files, accounts
-        self._results = results
-        self._folder = settings.data / "work"
+        self._results, self._lane = results, lane
+        self._rules = [CPU_RULES] * settings.workers if rules is None else rules
+        self._folder = settings.data / ("work" if lane == LOCAL else f"work-{re.sub('[^A-Za-z0-9]+', '-', lane)}")
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(mode=0o700)
         self._busy: dict[str, Worker] = {}
@@ -57,7 +67,7 @@ class WorkerPool:
 
     def start(self) -> None:
         """Start to process requests."""
-        self._tasks = [asyncio.create_task(self._serve()) for _ in range(self._settings.workers)]
+        self._tasks = [asyncio.create_task(self._serve(rules)) for rules in self._rules]
 
     async def stop(self) -> None:
         """Stop processing requests and end the workers; unfinished runs start again with the next service."""
@@ -73,6 +83,10 @@ class WorkerPool:
             worker.cancel(request.id)
         return True
 
+    def states(self) -> Mapping[str, ModelState]:
+        """Nothing: the engines on the CPU are loaded in no time."""
+        return {}
+
     async def estimate(self, request: Input, account: Account) -> Estimate:
         """The price of a run; exact, because it is the amount that will be charged."""
         found = pricing.estimate(request, self._settings.rates)
@@ -83,7 +97,7 @@ class WorkerPool:
         """The process id of the worker of each request."""
         return {request_id: worker.pid for request_id, worker in self._busy.items() if worker.pid is not None}
 
-    async def _serve(self) -> None:
+    async def _serve(self, rules: WorkerRules) -> None:
         """One slot of the pool: process requests one after another, with a worker that is replaced when necessary."""
         worker: Worker | None = None
         try:
@@ -92,14 +106,14 @@ class WorkerPool:
                     if worker is None:
                         request = await self._pop_for_new_worker()
                     else:
-                        request = await asyncio.wait_for(self._queue.pop_next(), IDLE_SECONDS)
+                        request = await asyncio.wait_for(self._queue.pop_next(self._lane), rules.idle_seconds)
                 except TimeoutError:
                     await self._end_worker(worker)
                     worker = None
                     continue
                 if worker is None or not worker.alive:
                     await self._end_worker(worker)
-                    worker = Worker(self._settings)
+                    worker = Worker(self._settings, rules)
                     self._workers.add(worker)
                 await self._handle(worker, request)
         finally:
@@ -108,11 +122,11 @@ class WorkerPool:
     async def _pop_for_new_worker(self) -> Request:
         """The next request that no worker takes soon: starting another one takes longer than a short run."""
         while True:
-            await self._queue.wait_for_request()
+            await self._queue.wait_for_request(self._lane)
             if self._workers:
                 await asyncio.sleep(GIVE_WAY_SECONDS)
-            if self._queue.count_waiting():
-                return await self._queue.pop_next()
+            if self._queue.count_waiting(self._lane):
+                return await self._queue.pop_next(self._lane)
 
     async def _end_worker(self, worker: Worker | None) -> None:
         if worker is not None:
@@ -129,12 +143,12 @@ class WorkerPool:
                 # For example a process that cannot be started; this slot of the pool must survive it.
                 log.exception("The run %s broke off in the service", request.id)
                 await worker.end()
-                outcome = _outcome_after_crash(request)
+                outcome = worker.outcome_after_crash(request)
             if request.cancelling:
                 # Even if the run ended just before it was cancelled: a cancelled run is not charged.
                 outcome = {"failed": cancellation_error()}
             if outcome is None:
-                self._queue.requeue(request)
+                self._queue.requeue(request, worker.reason_of_end)
             else:
                 await self._results.end(request, outcome, folder)
         finally:
@@ -156,9 +170,9 @@ class WorkerPool:
             "may_be_unchecked": "unchecked" in self._accounts.permissions_of(request.account),
         }
         outcome = await worker.perform(order, request, self._settings)
-        return (
-            _outcome_after_crash(request) if outcome is None else {**outcome, "inline": values.get("sync_mode", False)}
-        )
+        if outcome is None:
+            return worker.outcome_after_crash(request)
+        return {**outcome, "inline": values.get("sync_mode", False)}
 
     def _find_local_paths(self, input: Any, account: str) -> dict[str, str]:
         """Local paths of the addresses in an input that are files of this service."""
@@ -175,8 +189,8 @@ class WorkerPool:
 class Worker:
     """The service's handle on one worker process."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, rules: WorkerRules = CPU_RULES) -> None:
+        self._settings, self._rules = settings, rules
         self._process: asyncio.subprocess.Process | None = None
         self._kill_reason: dict[str, str] | None = None
         self._request_id: str | None = None
@@ -189,6 +203,22 @@ class Worker:
     def pid(self) -> int | None:
         return self._process.pid if self._process is not None else None
 
+    @property
+    def reason_of_end(self) -> str:
+        """Why the process is gone, as the beginning of a sentence."""
+        is_lost = self._process is not None and self._process.returncode == LOST_DEVICE
+        return "The device was lost" if is_lost else "The worker died"
+
+    def outcome_after_crash(self, request: Request) -> dict[str, Any] | None:
+        """Failure once a run has cost as many workers as it may; None means requeue."""
+        if request.attempts < self._rules.attempts:
+            return None
+        detail = (
+            f"{self.reason_of_end} {request.attempts} times over this run. Nothing was charged; change the input, or tell "
+            "whoever runs the service."
+        )
+        return {"failed": {"error_type": "engine_error", "detail": detail}}
+
     async def perform(self, order: Mapping[str, Any], request: Request, settings: Settings) -> dict[str, Any] | None:
         """Execute one run in the process; None if the process crashed."""
         if not self.alive:
@@ -196,14 +226,18 @@ class Worker:
         assert self._process is not None
         process, self._kill_reason, self._request_id = self._process, None, request.id
         watch = asyncio.create_task(self._watch(process))
+        seconds = settings.run_seconds if self._rules.run_seconds is None else self._rules.run_seconds
         try:
             self._send(order)
             if request.cancelling:
                 self.cancel(request.id)  # It was cancelled while the process was starting.
-            return await asyncio.wait_for(self._follow(process, request), settings.run_seconds)
+            async with asyncio.timeout(self._rules.load_seconds or seconds) as limit:
+                now = asyncio.get_running_loop().time
+                # Loading does not count.
+                return await self._follow(process, request, lambda: limit.reschedule(now() + seconds))
         except TimeoutError:
             await self.end()
-            detail = f"The run took longer than {settings.run_seconds:g} s and was stopped. Nothing was charged; make it smaller."
+            detail = f"The run took longer than {seconds:g} s and was stopped. Nothing was charged; make it smaller."
             return {"failed": {"error_type": "engine_timeout", "detail": detail}}
         except asyncio.CancelledError:
             await self.end()
@@ -212,13 +246,35 @@ class Worker:
             self._request_id = None
             watch.cancel()
 
-    async def _follow(self, process: asyncio.subprocess.Process, request: Request) -> dict[str, Any] | None:
-        assert process.stdout is not None
+    async def load(self, endpoint_id: str) -> str | None:
+        """Load the weights of a model ahead of its runs; None, or the reason why they cannot be loaded."""
+        if not self.alive:
+            await self._start()
+        assert self._process is not None
+        process = self._process
+        self._send({"load": endpoint_id})
+        try:
+            async with asyncio.timeout(self._rules.load_seconds):
+                while (message := await _read_message(process)) is not None:
+                    if "loaded" in message or "load_failed" in message:
+                        return message.get("load_failed")
+        except TimeoutError:
+            await self.end()
+            return f"Loading took longer than {self._rules.load_seconds:g} s."
+        except asyncio.CancelledError:
+            await self.end()
+            raise
+        await process.wait()
+        return f"{self.reason_of_end} while it was loading."
+
+    async def _follow(
+        self, process: asyncio.subprocess.Process, request: Request, on_loaded: Callable[[], None] = lambda: None
+    ) -> dict[str, Any] | None:
         clock = self._settings.clock
-        # A last line without a newline was truncated by the end of the process.
-        while (line := await process.stdout.readline()).endswith(b"\n"):
-            message = json.loads(line)
-            if "done" in message or "failed" in message:
+        while (message := await _read_message(process)) is not None:
+            if "loaded" in message:
+                on_loaded()
+            elif "done" in message or "failed" in message:
                 return dict(message)
             if "log" in message:
                 request.log(clock(), message["log"], message["level"])
@@ -236,7 +292,9 @@ class Worker:
             return
         self._send({"cancel": request_id})
         process = self._process
-        asyncio.get_running_loop().call_later(CANCEL_SECONDS, lambda: self._kill_if_running(process, request_id))
+        asyncio.get_running_loop().call_later(
+            self._rules.cancel_seconds, lambda: self._kill_if_running(process, request_id)
+        )
 
     def _kill_if_running(self, process: asyncio.subprocess.Process | None, request_id: str) -> None:
         if process is self._process and self._request_id == request_id and self.alive:
@@ -260,11 +318,12 @@ class Worker:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-P", "-c", _MAIN,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log,
-                limit=MAX_LINE_BYTES, env=_environment(self._settings.lanes.is_secret), start_new_session=True,
+                limit=MAX_LINE_BYTES, env=worker_environment(self._rules, self._settings.lanes.is_secret), start_new_session=True,
             )  # fmt: skip
-        self._send(
-            {"limits": {"nice": 5, "data": 3 * self._settings.worker_mib * spec_decisions.MIB, "file": MAX_FILE_BYTES}}
-        )
+        data = 3 * self._settings.worker_mib * spec_decisions.MIB if self._rules.limits_memory else None
+        self._send({"limits": {"nice": self._rules.nice, "data": data, "file": MAX_FILE_BYTES}})
+        if self._rules.first_message is not None:
+            self._send(self._rules.first_message)
 
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self._process is not None
@@ -274,7 +333,7 @@ class Worker:
 
     async def _watch(self, process: asyncio.subprocess.Process) -> None:
         """Kill the process if it uses too much memory."""
-        while True:
+        while self._rules.limits_memory:
             if _resident_mib(process.pid) > self._settings.worker_mib:
                 limit = self._settings.worker_mib
                 detail = f"The run needed more than {limit} MiB of memory and was stopped. Nothing was charged; make it smaller."
@@ -291,33 +350,12 @@ def seed_of(request: Request, input: Mapping[str, Any]) -> int:
     return int.from_bytes(hashlib.sha256(request.id.encode()).digest()[:4])
 
 
-def _outcome_after_crash(request: Request) -> dict[str, Any] | None:
-    """Failure once MAX_ATTEMPTS is reached; None means requeue."""
-    if request.attempts < spec_decisions.MAX_ATTEMPTS:
-        return None
-    detail = f"The worker died {request.attempts} times over this run. Nothing was charged; change the input, or tell whoever runs the service."
-    return {"failed": {"error_type": "engine_error", "detail": detail}}
-
-
-def _environment(is_secret: Callable[[str], bool] = lambda value: False) -> dict[str, str]:
-    # One thread per library: several workers share the cores already. Few malloc arenas: each can retain memory.
-    # Two blocks of Pillow's: pictures of one run tend to have one size, and allocating new pages each time took a
-    # tenth of the total time.
-    threads = {
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "MALLOC_ARENA_MAX": "2",
-        "PILLOW_BLOCKS_MAX": "2",
-    }
-    # Proxies are for clients; a source must be fetched from the address that was checked.
-    # A worker opens untrusted media, and does not need the key of a hosted service.
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.lower().endswith(("_proxy", "_api_key")) and not is_secret(value)
-    }
-    return {**inherited, **threads, "PYTHONUNBUFFERED": "1"}
+async def _read_message(process: asyncio.subprocess.Process) -> dict[str, Any] | None:
+    """The next message of a process; None at its end."""
+    assert process.stdout is not None
+    line = await process.stdout.readline()
+    # A last line without a newline was truncated by the end of the process.
+    return dict(json.loads(line)) if line.endswith(b"\n") else None
 
 
 def _resident_mib(pid: int) -> float:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from ...models.queue_status import IN_PROGRESS
 from ...util.printable import format_count, format_line
 from ..class_rows import ClassRow, LastResult
-from ..queue import Request
+from ..queued_request import Request
 
 Cells = dict[str, Markup]
 

@@ -75,6 +75,14 @@ class Engine(Protocol):
     def __call__(self, job: EngineTask[Any]) -> Work: ...
 
 
+class LoadingEngine(Engine, Protocol):
+    """An engine whose models have to be loaded before their first run."""
+
+    def load(self, endpoint_id: str) -> Work: ...
+
+    def described(self, endpoint_id: str) -> str: ...
+
+
 class PictureError(Exception):
     """A source picture that cannot be used; ends the run with `image_load_error`."""
 

@@ -22,12 +22,10 @@ from ...engines.move.size import frame_size
 from ...engines.open_pictures import upright_size
 from ...engines.protocol import EngineTask, Work
 from ...prompt_check import ContentRefused
+from ...worker_rules import LOST_DEVICE
 from ..weights_folder import weights_identity
 from ..weights_row import BadWeights, WeightsRow
 from .clip_file import sampled_frames
-
-DEVICE_LOST = 70
-"""The exit code of a process whose device failed: it answers nothing more in that process."""
 
 _FAMILIES = {"ltx": (".ltx", "LtxModel"), "wan": (".wan", "WanModel")}
 _CPU_OUT_OF_MEMORY = "can't allocate memory"
@@ -139,7 +137,7 @@ class WeightsEngine:
             if isinstance(error, getattr(torch, "AcceleratorError", ())):
                 sys.stderr.write(f"The device {self._device} failed: {error}\n")
                 sys.stderr.flush()
-                os._exit(DEVICE_LOST)
+                os._exit(LOST_DEVICE)
             if not _is_out_of_memory(error):
                 raise
         # Outside the except block: the traceback of the error holds the tensors that filled the memory.

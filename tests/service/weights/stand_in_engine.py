@@ -1,0 +1,66 @@
+"""A stand-in for the engine of real weights, for tests of its lane without torch: slow, cancellable, and it can break."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from reelbook.service.engines.protocol import EngineTask, Log, OutputFile, Progress, Work
+from reelbook.service.weights.weights_row import BadWeights, LoRAError, WeightsRow
+
+
+class WeightsEngine:
+    """Behaves as its prompt says: `slow`, `lost`, `crash`, `too large`; `broken` in a folder's name fails to load."""
+
+    name, version = "stand-in", "1"
+
+    def __init__(self, rows: Mapping[str, WeightsRow], device: str, max_loaded: int = 1) -> None:
+        self._rows, self._device = rows, device
+        self.loaded: tuple[str, ...] = ()
+
+    def described(self, endpoint_id: str) -> str:
+        """The name of the folder."""
+        return f"stand-in {self._rows[endpoint_id].folder.name}"
+
+    def load(self, endpoint_id: str) -> Work:
+        """Take a moment for a folder that is not loaded, or as long as the file `hold` is in it."""
+        folder = self._rows[endpoint_id].folder
+        if str(folder) not in self.loaded:
+            yield Progress("loading the transformer", 0.5)
+            if "broken" in folder.name:
+                raise BadWeights("vae lacks a tensor.")
+            while (folder / "hold").exists():
+                yield Progress("loading the transformer", 0.9)
+                time.sleep(0.01)
+            self.loaded = (str(folder),)
+            yield Log(f"Loaded {folder.name}")
+        return {}
+
+    def __call__(self, job: EngineTask[Any]) -> Work:
+        """Write a file that depends on input and seed alone."""
+        prompt = job.input.prompt
+        facts = {
+            "pid": os.getpid(),
+            "nice": os.nice(0),
+            "environment": dict(os.environ),
+        }
+        yield Log(json.dumps(facts))
+        if getattr(job.input, "loras", ()):
+            raise LoRAError("There is no LoRA of that name.")
+        if "too large" in prompt:
+            raise MemoryError("1280x720 with 121 frames needs more memory than the device has.")
+        for step in range(2_000 if "slow" in prompt else 2):
+            yield Progress("drawing", step / 2_000)
+            time.sleep(0.01)
+            if "lost" in prompt:
+                os._exit(70)
+            if "crash" in prompt:
+                os._exit(1)
+        path = job.folder / "clip.mp4"
+        path.write_bytes(hashlib.sha256(f"{prompt}/{job.seed}".encode()).digest())
+        facts = {"width": 64, "height": 64, "frames": 9, "frame_rate": 24.0}
+        return {"seed": job.seed, "prompt": prompt, "video": OutputFile(path, "video/mp4", facts)}

@@ -1,0 +1,265 @@
+"""The lane of a device, with a stand-in for the engine: what waits, what is put back, and what is charged."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reelbook.service.core import Service
+from reelbook.service.device_lane import DeviceGroup, DeviceLane, group_rows
+from reelbook.service.lanes import LaneTable
+from reelbook.service.queued_request import Request
+from reelbook.service.waiting_list import WaitingList
+from reelbook.service.weights.weights_row import WeightsRow
+from tests.support import Serve, Served, as_data_uri, png
+
+TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
+STITCH = "svc/frames-api/images-to-video"
+MODULE = "tests.service.weights.stand_in_engine"
+ROOT = Path(__file__).parents[3]
+BALANCED = [("reserve", 53), ("refund", 53)]
+
+Open = Callable[..., Served]
+
+
+def lane_table(groups: list[DeviceGroup]) -> LaneTable:
+    groups = [replace(group, engine_module=MODULE) for group in groups]
+
+    def make(group: DeviceGroup, service: Service) -> DeviceLane:
+        return DeviceLane(service, group)
+
+    return LaneTable(
+        by_model={row.endpoint_id: group.lane for group in groups for row in group.rows},
+        makers={group.lane: partial(make, group) for group in groups},
+        labels={group.lane: group.lane for group in groups},
+    )
+
+
+@pytest.fixture
+def device(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
+    """A service whose generative models run on a device, by the stand-in."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+    def opened(text: str = "ltx", move: str = "ltx", devices: tuple[str, ...] = ("cpu",), **more: Any) -> Served:
+        for name in (text, move):
+            (tmp_path / name).mkdir(exist_ok=True)
+        moving = more.pop("move_devices", devices)
+        rows = [
+            WeightsRow(TEXT, "ltx", tmp_path / text, devices=devices),
+            WeightsRow(MOVE, "ltx", tmp_path / move, devices=moving),
+        ]
+        return serve(workers=1, lanes=lane_table(group_rows(rows)), data=tmp_path / "data", **more)
+
+    return opened
+
+
+def text(prompt: str = "a paper boat", **more: Any) -> dict[str, Any]:
+    return {"prompt": prompt, "num_frames": 9, "seed": 7, **more}
+
+
+def until(served: Served, request_id: str, words: str, model: str = TEXT) -> dict[str, Any]:
+    """The status of a run, once these words are in it."""
+    path = f"/{model}/requests/{request_id}/status/stream"
+    with served.http.stream("GET", path, headers={"x-api-key": served.key}) as events:
+        for line in events.iter_lines():
+            if line.startswith("data: ") and words in line:
+                return dict(json.loads(line[6:]))
+    raise AssertionError(f"the run ended without {words!r}")
+
+
+def lane_of(served: Served) -> DeviceLane:
+    (lane,) = [lane for lane in served.server.service.lanes.values() if isinstance(lane, DeviceLane)]
+    return lane
+
+
+def cancelled(served: Served, request_id: str) -> dict[str, Any]:
+    served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": served.key})
+    return served.finished(TEXT, request_id)
+
+
+def kinds(served: Served, request_id: str) -> list[tuple[str, int]]:
+    return [(line["kind"], line["credits"]) for line in served.charges() if line["request_id"] == request_id]
+
+
+def facts_of(status: dict[str, Any]) -> dict[str, Any]:
+    """What the stand-in says of its process."""
+    lines = [entry["message"] for entry in status["logs"]["entries"]]
+    return dict(json.loads(next(line for line in lines if line.startswith("{"))))
+
+
+def test_a_worker_of_a_device_loads_once_and_stays(device: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two models on one folder share a worker, and it has neither tokens nor keys nor proxies."""
+    monkeypatch.setenv("HF_TOKEN", "canary-of-a-token")
+    monkeypatch.setenv("SOME_API_KEY", "canary-of-a-key")
+    served = device()
+
+    one = served.finished(TEXT, served.submitted(TEXT, text()))
+    two = served.finished(MOVE, served.submitted(MOVE, {"prompt": "closer", "image_url": as_data_uri(png())}))
+
+    here = facts_of(one)
+    assert facts_of(two)["pid"] == here["pid"]
+    assert "canary" not in json.dumps(here)
+    assert here["nice"] == os.nice(0)
+    assert (here["environment"]["HF_HUB_OFFLINE"], here["environment"]["CUDA_VISIBLE_DEVICES"]) == ("1", "")
+    info = served.get("/").json()
+    assert info["engines"][TEXT] == "weights:cpu"
+    assert info["weights"] == {TEXT: {"state": "ready"}, MOVE: {"state": "ready"}}
+
+
+def test_requests_wait_while_weights_are_loaded_and_the_cpu_goes_on(device: Open, tmp_path: Path) -> None:
+    """The port answers before they are loaded; positions are counted for each lane, and stitching is not delayed."""
+    (tmp_path / "ltx").mkdir()
+    (tmp_path / "ltx" / "hold").touch()
+    served = device()
+    ids = [served.submitted(TEXT, text(seed=seed)) for seed in (1, 2)]
+
+    state = served.get("/").json()["weights"][TEXT]
+    served.done(STITCH, {"images": [as_data_uri(png())]})
+    positions = [served.get(f"/{TEXT}/requests/{one}/status").json()["queue_position"] for one in ids]
+    (tmp_path / "ltx" / "hold").unlink()
+    finals = [served.finished(TEXT, one) for one in ids]
+
+    assert state == {"state": "loading"}
+    assert positions == [0, 1]
+    assert all("error" not in final for final in finals)
+
+
+def test_a_cancelled_run_leaves_worker_and_weights(device: Open) -> None:
+    """It is refunded; the next run is made by the same process without loading."""
+    served = device()
+    request_id = served.submitted(TEXT, text("slow"))
+    pid = facts_of(until(served, request_id, '"stage": "drawing"'))["pid"]
+
+    final = cancelled(served, request_id)
+    after = served.finished(TEXT, served.submitted(TEXT, text()))
+
+    assert final["error_type"] == "cancelled"
+    assert kinds(served, request_id) == BALANCED
+    assert facts_of(after)["pid"] == pid
+    assert "Loaded" not in json.dumps(after["logs"])
+
+
+@pytest.mark.parametrize(
+    ("prompt", "more", "error_type", "words"),
+    [
+        ("lost", {}, "engine_error", "The device was lost 2 times"),
+        ("crash", {}, "engine_error", "The worker died 2 times"),
+        ("too large", {}, "engine_error", "1280x720 with 121 frames"),
+        ("boat", {"loras": [{"path": "none", "scale": 1}]}, "lora_load_error", "no LoRA of that name"),
+    ],
+)
+def test_every_failure_is_refunded(
+    device: Open, prompt: str, more: dict[str, Any], error_type: str, words: str
+) -> None:
+    """A lost device and a dead worker get one more try; the lane goes on after each."""
+    served = device()
+    request_id = served.submitted(TEXT, text(prompt, **more))
+
+    final = served.finished(TEXT, request_id)
+
+    assert (final["error_type"], words in final["error"]) == (error_type, True)
+    assert kinds(served, request_id) == BALANCED
+    assert served.result(TEXT, request_id).status_code == (422 if "lora" in error_type else 500)
+    assert "error" not in served.finished(TEXT, served.submitted(TEXT, text()))
+
+
+def test_a_killed_worker_is_replaced_and_the_run_made_again(device: Open) -> None:
+    """Killed three times over three runs, the charge log has one reservation and one end for each."""
+    served = device()
+    ids = [served.submitted(TEXT, text("slow", seed=seed)) for seed in range(3)]
+    for request_id in ids:
+        until(served, request_id, '"stage": "drawing"')
+        os.kill(lane_of(served).pids[request_id], signal.SIGKILL)
+        until(served, request_id, "The worker died; the run starts again")
+        until(served, request_id, '"stage": "drawing"')
+        cancelled(served, request_id)
+
+    assert [kinds(served, request_id) for request_id in ids] == [BALANCED] * 3
+    account = served.get("/account").json()
+    assert (account["credits_reserved"], account["credits_spent"]) == (0, 0)
+
+
+def test_a_lane_that_cannot_load_answers_503_and_the_others_go_on(device: Open) -> None:
+    """The reason stands in the answer and at `/`; what waited for it is ended and refunded."""
+    served = device(text="broken", move="ltx", devices=("cpu",), move_devices=("cuda:0",))
+    while (state := served.get("/").json()["weights"][TEXT])["state"] == "loading":
+        pass
+
+    refused = served.run(TEXT, text())
+    other = served.finished(MOVE, served.submitted(MOVE, {"prompt": "closer", "image_url": as_data_uri(png())}))
+
+    assert state == {"state": "failed", "reason": "vae lacks a tensor."}
+    assert (refused.status_code, refused.json()["error_type"]) == (503, "unavailable")
+    assert "vae lacks a tensor" in refused.json()["detail"]
+    assert "error" not in other
+    assert facts_of(other)["environment"]["CUDA_VISIBLE_DEVICES"] == "0"
+
+
+def test_a_restart_takes_runs_up_here_and_gives_back_what_is_cancelled(device: Open) -> None:
+    """They were sent nowhere, so that a cancellation is final at once."""
+    first = device()
+    running, waiting = first.submitted(TEXT, text("slow")), first.submitted(TEXT, text())
+    until(first, running, '"stage": "drawing"')
+    first.server.stop()
+
+    second = device()
+    until(second, running, '"stage": "drawing"')
+    answer = second.http.put(f"/{TEXT}/requests/{waiting}/cancel", headers={"x-api-key": second.key}).json()
+    cancelled(second, running)
+
+    assert answer["status"] == "CANCELLED"
+    assert kinds(second, running) == kinds(second, waiting) == BALANCED
+
+
+def test_a_run_moves_along_with_the_engine_of_its_model(device: Open, serve: Serve, tmp_path: Path) -> None:
+    """Accepted for a device and started again without one, it is run by the sketch engine."""
+    (tmp_path / "ltx").mkdir()
+    (tmp_path / "ltx" / "hold").touch()
+    first = device()
+    request_id = first.submitted(TEXT, text(resolution="480p"))
+    first.server.stop()
+
+    second = serve(workers=1, data=tmp_path / "data")
+
+    assert "error" not in second.finished(TEXT, request_id)
+
+
+def test_nobody_is_overtaken_more_than_four_times_or_for_longer_than_a_minute() -> None:
+    """Of the first eight one may be preferred, within those limits."""
+
+    def waiting(count: int) -> WaitingList:
+        found = WaitingList()
+        for seq in range(count):
+            found.add(Request(seq, str(seq), "me", TEXT, 53, 0.0, loras="[]" if seq % 2 else "[1]"))
+        return found
+
+    def pop(some: WaitingList, now: float = 0.0) -> int:
+        return some.pop(lambda request: request.loras == "[]", now).seq
+
+    often, late, far = waiting(20), waiting(20), WaitingList()
+    for seq in range(9):
+        far.add(Request(seq, str(seq), "me", TEXT, 53, 0.0, loras="[]" if seq == 8 else "[1]"))
+
+    assert [pop(often) for _ in range(6)] == [1, 3, 5, 7, 0, 9]
+    assert [pop(late, 10.0), pop(late, 69.0), pop(late, 71.0)] == [1, 3, 0]
+    assert pop(far) == 0
+
+
+def test_two_devices_share_a_line(device: Open) -> None:
+    """Two runs at once are made by two processes."""
+    served = device(devices=("cpu", "cuda:1"))
+    ids = [served.submitted(TEXT, text("slow", seed=seed)) for seed in (1, 2)]
+
+    pids = {facts_of(until(served, one, '"stage": "drawing"'))["pid"] for one in ids}
+    for one in ids:
+        cancelled(served, one)
+
+    assert len(pids) == 2

@@ -1,0 +1,206 @@
+"""Tiny weights behind the whole service: real HTTP, a real worker, and the charge log to the credit."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from reelbook.gateway.lane_table import make_lane_table
+from reelbook.gateway.models_file import read_models_file
+from reelbook.service.accounts import NewAccount
+from reelbook.service.device_lane import DeviceLane
+from reelbook.service.server import Server, bind_socket
+from reelbook.service.service_settings import Settings
+from tests.support import KEY, Served, as_data_uri, png
+from tests.weights.tiny import LORAS, LTX, UPSAMPLER
+
+TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
+STITCH = "svc/frames-api/images-to-video"
+TOKEN = "canary-of-a-token"
+REFUNDED = [("reserve", 53), ("refund", 53)]
+
+
+class Place:
+    """A data folder with a `models.toml`, and the service on it, which can be started again."""
+
+    def __init__(self, folder: Path, weights: Path) -> None:
+        self._data, self._models = folder / "data", folder / "models.toml"
+        row = (
+            f'engine = "diffusers"\nfamily = "ltx"\nfolder = "{weights / LTX}"\nupsampler = "{weights / UPSAMPLER}"\n'
+            'device = "cpu"\ndtype = "float32"\ndownscale = 0.25\n'
+        )
+        self._models.write_text(
+            f'[models."{TEXT}"]\n{row}[models."{MOVE}"]\n{row}[loras]\nfolders = ["{weights / LORAS}"]\n'
+        )
+        self.served = self._start()
+
+    def _start(self) -> Served:
+        table = make_lane_table(read_models_file(self._models))
+        server = Server(Settings(self._data, workers=1, lanes=table), bind_socket("127.0.0.1", 0))
+        server.service.accounts.open([NewAccount("me", KEY, 100_000)], grant_again=False)
+        server.start()
+        return Served(server, httpx.Client(base_url=server.base_url, timeout=60))
+
+    def stop(self) -> None:
+        """Stop the service."""
+        self.served.http.close()
+        self.served.server.stop()
+
+    def restart(self) -> None:
+        """Stop the service, and start another one on the same data."""
+        self.stop()
+        self.served = self._start()
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[socket.socket]:
+    """Where a library would look for a hub; nobody may connect to it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setblocking(False)
+        yield listening
+
+
+@pytest.fixture(scope="module")
+def place(weights: Path, tmp_path_factory: pytest.TempPathFactory, hub: socket.socket) -> Iterator[Place]:
+    """One service for all tests here: loading takes most of their time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_TOKEN", TOKEN)
+        patch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{hub.getsockname()[1]}")
+        patch.delenv("HF_HUB_OFFLINE")
+        found = Place(tmp_path_factory.mktemp("service"), weights)
+        yield found
+        found.stop()
+
+
+def text(**more: Any) -> dict[str, Any]:
+    return {
+        "prompt": "a paper boat", "num_frames": 9, "seed": 7, "resolution": "480p", "aspect_ratio": "1:1", "expand_prompt": False,
+        "enable_safety_checker": False, "first_pass_num_inference_steps": 2, "second_pass_num_inference_steps": 2,
+        "second_pass_skip_initial_steps": 1, **more,
+    }  # fmt: skip
+
+
+def until(served: Served, request_id: str, words: str) -> dict[str, Any]:
+    """The status of a run, once these words are in it."""
+    path = f"/{TEXT}/requests/{request_id}/status/stream"
+    with served.http.stream("GET", path, headers={"x-api-key": KEY}) as events:
+        for line in events.iter_lines():
+            if line.startswith("data: ") and words in line:
+                return dict(json.loads(line[6:]))
+    raise AssertionError(f"the run ended without {words!r}")
+
+
+def pid_of(served: Served, request_id: str) -> int:
+    (lane,) = [lane for lane in served.server.service.lanes.values() if isinstance(lane, DeviceLane)]
+    return lane.pids[request_id]
+
+
+def cancel(served: Served, request_id: str) -> dict[str, Any]:
+    served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": KEY})
+    return served.finished(TEXT, request_id)
+
+
+def content(served: Served, request_id: str) -> bytes:
+    return served.http.get(served.result(TEXT, request_id).json()["video"]["url"]).content
+
+
+def kinds(served: Served, request_id: str) -> list[tuple[str, int]]:
+    return [(line["kind"], line["credits"]) for line in served.charges() if line["request_id"] == request_id]
+
+
+@pytest.fixture(scope="module")
+def first(place: Place) -> tuple[str, bytes, list[str]]:
+    """The first clip, sent while the weights are still being loaded: its id, its bytes and the states of its model."""
+    request_id = place.served.submitted(TEXT, text())
+    before = place.served.get("/").json()["weights"][TEXT]["state"]
+    final = place.served.finished(TEXT, request_id)
+    assert "error" not in final, final["error"]
+    after = place.served.get("/").json()["weights"][TEXT]["state"]
+    return request_id, content(place.served, request_id), [before, after]
+
+
+def test_the_same_clip_comes_from_loading_and_loaded_weights(place: Place, first: tuple[str, bytes, list[str]]) -> None:
+    """The first request waits while they are loaded; the second needs no loading and has the same bytes."""
+    _, made, states = first
+
+    again = place.served.submitted(TEXT, text())
+    final = place.served.finished(TEXT, again)
+
+    assert states == ["loading", "ready"]
+    assert content(place.served, again) == made
+    assert final["metrics"]["engine"].startswith(f"ltx {LTX}@")
+    assert "not the hosted model" in json.dumps(final["logs"])
+    assert kinds(place.served, again) == [("reserve", 53), ("settle", 53)]
+
+
+def test_while_the_device_is_busy(place: Place, first: tuple[str, bytes, list[str]]) -> None:
+    """Stitching goes on, positions count the device's line alone, and a cancelled run leaves worker and weights."""
+    served = place.served
+    running, waiting = served.submitted(TEXT, text(num_frames=257, seed=8)), served.submitted(TEXT, text(seed=7))
+    until(served, running, '"IN_PROGRESS"')
+    pid = pid_of(served, running)
+    proc = Path(f"/proc/{pid}/environ")  # Linux alone has it.
+    environment = proc.read_bytes() if proc.exists() else b""
+
+    position = served.get(f"/{TEXT}/requests/{waiting}/status").json()["queue_position"]
+    served.done(STITCH, {"images": [as_data_uri(png())]})
+    still = served.get(f"/{TEXT}/requests/{running}/status").json()["status"]
+    final = cancel(served, running)
+    until(served, waiting, '"IN_PROGRESS"')
+    next_pid = pid_of(served, waiting)
+    served.finished(TEXT, waiting)
+
+    assert (position, still, next_pid) == (0, "IN_PROGRESS", pid)
+    assert (final["error_type"], kinds(served, running)) == ("cancelled", REFUNDED)
+    assert content(served, waiting) == first[1]
+    assert TOKEN.encode() not in environment
+    assert b"HF_HUB_OFFLINE=1" in environment or not environment
+
+
+def test_a_bad_lora_is_refunded_and_a_picture_moves_on_the_same_weights(
+    place: Place, first: tuple[str, bytes, list[str]]
+) -> None:
+    """The LoRA is refused with its own error, and the plain model is the same afterwards."""
+    served = place.served
+    bad = served.submitted(TEXT, text(loras=[{"path": "no-lora", "scale": 1}]))
+
+    final = served.finished(TEXT, bad)
+    moved = served.submitted(MOVE, {"prompt": "closer", "image_url": as_data_uri(png(64, 32)), "duration": "5"})
+    assert "Loaded" not in json.dumps(served.finished(MOVE, moved)["logs"])
+    assert served.result(MOVE, moved).status_code == 200
+    after = served.submitted(TEXT, text())
+    served.finished(TEXT, after)
+
+    assert (final["error_type"], kinds(served, bad)) == ("lora_load_error", REFUNDED)
+    assert served.result(TEXT, bad).status_code == 422
+    assert content(served, after) == first[1]
+
+
+def test_a_killed_worker_and_a_restart_cost_nothing(
+    place: Place, first: tuple[str, bytes, list[str]], hub: socket.socket
+) -> None:
+    """SIGKILL in the middle, then the service is started again: the run is made once more, and paid for once."""
+    served = place.served
+    request_id = served.submitted(TEXT, text())
+    until(served, request_id, '"IN_PROGRESS"')
+    os.kill(pid_of(served, request_id), signal.SIGKILL)
+    until(served, request_id, "The worker died; the run starts again")
+
+    place.restart()
+    final = place.served.finished(TEXT, request_id)
+
+    assert "error" not in final
+    assert content(place.served, request_id) == first[1]
+    assert kinds(place.served, request_id) == [("reserve", 53), ("settle", 53)]
+    account = place.served.get("/account").json()
+    assert account["credits_reserved"] == 0
+    with pytest.raises(BlockingIOError):
+        hub.accept()
