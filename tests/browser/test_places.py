@@ -175,6 +175,54 @@ def test_displays_work_in_marimo(chromium: Browser, tmp_path: Path) -> None:
         shot(page, "place-marimo")
 
 
+RUNS = {
+    "studio": "studio = rb.studio(boat)\nstudio",
+    "controls": "controls = rb.controls(boat)\ncontrols",
+    "under way": "started = rb.start(rb.TextToVideo(prompt='a paper boat', num_frames=121, seed=21))\nstarted",
+}
+"""What marimo cannot display, and what changes after its cell has ended."""
+
+
+def test_a_run_under_way_ends_as_its_clip_in_marimo_and_ipywidgets_are_declined(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    """marimo changes no output of a cell that has ended, so the run is a widget; a studio and controls say what works."""
+    path = tmp_path / "places.py"
+    parts = ["import marimo\napp = marimo.App()"]
+    cells = [f"{START}\nreturn rb, boat", *(f"{code}\nreturn" for code in RUNS.values())]
+    for code, need in zip(cells, ("", "rb, boat", "rb, boat", "rb"), strict=True):
+        parts.append(f"@app.cell\ndef _({need}):\n{indent(code, '    ')}")
+    path.write_text("\n\n".join(parts), encoding="utf-8")
+    command = ("-m", "marimo", "-q", "run", "--headless", "--no-token", f"--base-url={PREFIX}", "--host=127.0.0.1", str(path))  # fmt: skip
+    with served("marimo", tmp_path, *command) as address, opened_page(chromium) as page, watched(page):
+        page.goto(address)
+
+        expect(page.get_by_text("of which a studio consists")).to_be_visible(timeout=WAIT_MS)
+        expect(page.get_by_text("has the same fields here")).to_be_visible(timeout=WAIT_MS)
+        check_run(page)
+
+
+def test_a_run_under_way_ends_as_its_clip_in_voila(chromium: Browser, tmp_path: Path) -> None:
+    """The notebook has been executed before the run is done; the page gets the clip all the same."""
+    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    book.cells = [nbformat.v4.new_code_cell(code) for code in (START, RUNS["under way"])]  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = tmp_path / "places.ipynb"
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    command = ("-m", "voila", "--no-browser", f"--base_url={PREFIX}/", str(path))
+    with served("notebook", tmp_path, *command) as address, opened_page(chromium) as page, watched(page):
+        page.goto(address)
+
+        check_run(page)
+
+
+def check_run(page: Page) -> None:
+    """The clip of the run that its cell has not waited for is there, and plays."""
+    clip = page.locator("figure:has-text('121 frames') video").first
+    expect(clip).to_be_visible(timeout=WAIT_MS)
+    assert has_played(clip)
+
+
 @contextmanager
 def opened_page(browser: Browser) -> Iterator[Page]:
     page = browser.new_page(viewport={"width": 1200, "height": 4000})

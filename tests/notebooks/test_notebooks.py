@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import re
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -15,9 +16,13 @@ import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from playwright.sync_api import Browser, sync_playwright
 
 import reelbook
+from tests.browser.conftest import FLAGS, chromium_path
+from tests.clips import film
 from tests.demo import FRAMES, run_demo
+from tests.notebooks.saved_pages import convert, sample
 from tests.support import examples
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -262,3 +267,57 @@ def test_it_shows_what_it_tells(name: str, run: Run) -> None:
     texts = "\n".join([*outputs(notebook, "text/plain"), *printed])
 
     assert [words for words in SHOWN[name] if words not in texts] == []
+
+
+CLIPS = {
+    "01-first-video": 2, "02-what-will-it-cost": 3, "04-look-and-compare": 1, "05-forms-and-studio": 1, "06-one-picture-every-format": 1,
+    "07-stills-to-film": 4, "08-chaining": 3, "11-a-class-on-one-key": 3, "12-growing": 1,
+}  # fmt: skip
+"""How many players each saved notebook has; those that are not named have none."""
+WITHOUT_PICTURES = ("00-index", "09-any-model")
+
+
+@pytest.fixture(scope="module")
+def chromium(run: Run) -> Iterator[Browser]:
+    """Chromium, once every notebook has run: while Playwright lives, nothing else has an event loop in this thread."""
+    for path in NOTEBOOKS:
+        run(path)
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
+
+
+@pytest.mark.browser
+class TestSavedPage:
+    """An executed notebook as a page of its own, on the screen of somebody who has neither kernel nor network."""
+
+    @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+    def test_its_clips_and_pictures_are_there(self, path: Path, run: Run, chromium: Browser, tmp_path: Path) -> None:
+        """In the middle of each clip is a picture, no picture is broken; nothing complains or asks for anything."""
+        page = tmp_path / "page.html"
+        page.write_text(convert(run(path)), encoding="utf-8")
+
+        found = sample(chromium, page)
+
+        assert found.problems == ()
+        assert [clip.find_problem() for clip in found.clips] == [""] * CLIPS.get(path.stem, 0)
+        assert (found.pictures > 0) == (path.stem not in WITHOUT_PICTURES)
+
+    def test_what_is_broken_is_noticed(self, chromium: Browser, tmp_path: Path) -> None:
+        """The control: a clip of one grey, one that no decoder reads, a broken picture, an error, a request."""
+        grey = film(tmp_path / "grey.mp4").path.read_bytes()
+        page = tmp_path / "page.html"
+        page.write_text(
+            f"<video src='data:video/mp4;base64,{b64encode(grey).decode()}'></video><video src='data:video/mp4;base64,AAAA'></video>"
+            "<img src='data:image/png;base64,AAAA'><img src='http://127.0.0.1:9/'><script>console.error('one'); two()</script>",
+            encoding="utf-8",
+        )
+
+        found = sample(chromium, page)
+
+        assert found.clips[0].find_problem() == "one flat colour"
+        assert found.clips[1].find_problem()
+        assert [
+            word
+            for word in ("broken: <img", "one", "two is not defined", "asks for http://127.0.0.1:9/")
+            if word not in " ".join(found.problems)
+        ] == []

@@ -12,6 +12,7 @@ def register(shell: Any) -> None:
     """Register the displays with buttons in a notebook's shell; by name, so that modules are imported at first use."""
     if hasattr(shell, "kernel"):
         formatter = shell.display_formatter.ipython_display_formatter
+        formatter.for_type_by_name("reelbook.runs.run", "Run", _show_run)
         formatter.for_type_by_name("reelbook.sweeps.execute.job", "SweepJob", _show_job)
         formatter.for_type_by_name("reelbook.decide.race.race", "Race", _show_race)
         formatter.for_type_by_name("reelbook.api.table_accessor", "Reel", _show_table)
@@ -19,6 +20,12 @@ def register(shell: Any) -> None:
         formatter.for_type_by_name("reelbook.media.explorer", "Explorer", _show_explorer)
         formatter.for_type_by_name("reelbook.decide.ratings", "Ratings", _show_ratings)
         set_link_provider(_register_file)
+
+
+def _show_run(run: Any) -> None:
+    from .run_panel import show_run
+
+    show_run(run)
 
 
 def _show_job(job: Any) -> None:

@@ -35,6 +35,7 @@ new ResizeObserver(() => {
 
 A frame is as high as what is in it, also once its scripts have drawn.
 """
+CONTROLS = "marimo does not display ipywidgets, of which `rb.controls` consists; `rb.form(rb.TextToVideo)` has the same fields here."
 STUDIO = "marimo does not display ipywidgets, of which a studio consists; `rb.form(rb.TextToVideo)` works here."
 
 _links: ContextVar[list[Any] | None] = ContextVar("reelbook_marimo_links", default=None)
@@ -51,15 +52,17 @@ def register(marimo: Any) -> None:
     set_link_provider(_register_file)
     for (module, name), (owner, render) in HTML.items():
         _set_display(module, name, partial(_frame_known, marimo, owner, render))
-    for (module, name), display in {
-        ("reelbook.runs.run", "Run"): lambda run: _frame(marimo, _render_run, run),
+    displays: dict[tuple[str, str], Render] = {
+        ("reelbook.runs.run", "Run"): partial(_display_run, marimo),
         ("reelbook.sweeps.execute.job", "SweepJob"): _make_panel,
         ("reelbook.api.table_accessor", "Reel"): lambda reel: _frame_table(marimo, reel.table, _render_table),
         ("reelbook.display.plots.plot_value", "Plot"): lambda plot: _frame_plot(marimo, plot),
         ("reelbook.widgets.grid", "Grid"): lambda grid: _frame_grid(marimo, grid),
         ("reelbook.media.explorer", "Explorer"): lambda explorer: _frame_explorer(marimo, explorer),
         ("reelbook.widgets.studio.studio", "Studio"): lambda _: marimo.md(STUDIO),
-    }.items():
+        ("reelbook.widgets.forms.controls", "Controls"): lambda _: marimo.md(CONTROLS),
+    }
+    for (module, name), display in displays.items():
         _set_display(module, name, display)
 
 
@@ -75,6 +78,14 @@ def _frame_known(marimo: Any, owner: str, name: str, value: Any) -> Any:
 
 def _render(value: Any, owner: str, name: str) -> Any:
     return getattr(import_module(f"reelbook.display.{owner}"), name)(value)
+
+
+def _display_run(marimo: Any, run: Any) -> Any:
+    from ..display.run_progress import FINAL_STATES
+    from .run_panel import RunPanel
+
+    # The output of a cell does not change here afterwards, but a widget does.
+    return _frame(marimo, _render_run, run) if run.status in FINAL_STATES else RunPanel(run)
 
 
 def _render_run(run: Any) -> Any:
