@@ -16,7 +16,8 @@ from reelbook.api.table_accessor import Reel
 from reelbook.display import run_progress
 from reelbook.media.frame_index import read_frame_index
 from reelbook.widgets import send_file, table_clips
-from reelbook.widgets.table_clips import MAX_SENDERS, TableFileSender, is_page_attached, show_table
+from reelbook.widgets.page_kind import is_page_attached
+from reelbook.widgets.table_clips import MAX_SENDERS, TableFileSender, show_table
 from tests.clips import film
 from tests.numbered import kind_of, numbered_clip
 
@@ -157,7 +158,7 @@ class Cell:
         self.shown: list[dict[str, Any]] = []
         parent = {"header": {}, "metadata": metadata}
         shell = SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda channel: parent))
-        monkeypatch.setattr(table_clips, "get_kernel_shell", lambda: shell)
+        monkeypatch.setattr(run_progress, "get_kernel_shell", lambda: shell)
         monkeypatch.setattr(table_clips, "display", self.display)
         monkeypatch.setattr(table_clips, "_open_senders", type(table_clips._open_senders)())
 
@@ -210,10 +211,8 @@ def test_an_executed_notebook_gets_no_widget(monkeypatch: pytest.MonkeyPatch, pa
     assert not table_clips._open_senders
 
 
-def test_outside_a_kernel_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_a_kernel_nobody_looks() -> None:
     """In a script or a terminal there is no page."""
-    monkeypatch.setattr(table_clips, "get_kernel_shell", run_progress.get_kernel_shell)
-
     assert not is_page_attached()
 
 

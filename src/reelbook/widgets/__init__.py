@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from ..display.original_links import set_link_provider
+from .page_kind import is_voila
 
 
 def register(shell: Any) -> None:
     """Register the displays with buttons in a notebook's shell; by name, so that modules are imported at first use."""
     if hasattr(shell, "kernel"):
         formatter = shell.display_formatter.ipython_display_formatter
-        formatter.for_type_by_name("reelbook.runs.run", "Run", _show_run)
+        if is_voila():
+            formatter.for_type_by_name("reelbook.runs.run", "Run", _show_run)
         formatter.for_type_by_name("reelbook.sweeps.execute.job", "SweepJob", _show_job)
         formatter.for_type_by_name("reelbook.decide.race.race", "Race", _show_race)
         formatter.for_type_by_name("reelbook.api.table_accessor", "Reel", _show_table)

@@ -18,7 +18,8 @@ from ..display.formatting import format_size
 from ..errors import ReelbookError
 from ..media.explorer import Explorer
 from .forms.variable_name import find_variable_name
-from .table_clips import TableFileSender, is_jupyter_server, is_page_attached
+from .page_kind import is_jupyter_server, is_page_attached
+from .table_clips import TableFileSender
 
 MAX_FETCHED_BYTES = 20_000_000
 MAX_LINKS = 32

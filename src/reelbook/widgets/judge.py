@@ -21,7 +21,8 @@ from ..errors import ReelbookError
 from ..media.frame_index import read_frame_index
 from ..media.local_file import LocalFile, is_video
 from ..models.service_file import File
-from .table_clips import TableFileSender, is_jupyter_server, is_page_attached
+from .page_kind import is_jupyter_server, is_page_attached
+from .table_clips import TableFileSender
 
 if TYPE_CHECKING:
     from ..decide.ratings import Ratings

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..display.run_progress import get_kernel_shell
-from .table_clips import TableFileSender, is_jupyter_server, is_page_attached
+from .page_kind import is_jupyter_server, is_page_attached
+from .table_clips import TableFileSender
 
 MAX_CELLS = 32
 """Cells whose figures can fetch their files, where each needs its own connection."""

@@ -14,7 +14,7 @@ from markupsafe import escape
 from ..display import original_links
 from ..display.sweep_panel import format_panel, panel_bundle, render_panel
 from ..errors import ReelbookError
-from .table_clips import is_voila
+from .page_kind import is_voila
 
 if TYPE_CHECKING:
     from ..sweeps.execute.job import SweepJob

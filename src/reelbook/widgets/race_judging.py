@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.display import display
 
 from .judge import JudgeLink, connect_link, make_bundle
-from .table_clips import is_jupyter_server, is_page_attached
+from .page_kind import is_jupyter_server, is_page_attached
 
 if TYPE_CHECKING:
     from ..decide.race.race import Race

@@ -12,7 +12,6 @@ from IPython.display import display
 from ..display import run_progress
 from ..display.run_progress import FINAL_STATES
 from ..display.update_clock import Bundle, LiveOutput, updater
-from .table_clips import is_voila
 
 if TYPE_CHECKING:
     from ..runs.run import Run
@@ -51,8 +50,8 @@ class RunPanel(anywidget.AnyWidget):
 
 
 def show_run(run: Run) -> None:
-    """Display a run as the value of a cell; in Voilà, which shows no later updates of an output, as a widget until it is over."""
-    if not is_voila() or run.status in FINAL_STATES:
+    """Display a run as the value of a cell in Voilà, which shows no later updates of an output: a widget until it is over."""
+    if run.status in FINAL_STATES:
         run_progress.show(run)
         return
     panel = RunPanel(run)

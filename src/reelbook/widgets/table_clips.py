@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,12 +15,12 @@ import anywidget
 import traitlets
 from IPython.display import display
 
-from ..display.run_progress import get_kernel_shell
 from ..display.tables.table_html import MAX_ROWS, table_bundle
 from ..display.tables.table_media import find_files, is_media
 from ..errors import ReelbookError
 from ..sweeps.results.table_files import get_group, get_ticked, tick
 from .export_rows import export_rows
+from .page_kind import is_jupyter_server, is_page_attached
 from .send_file import find_refusal, make_messages
 
 if TYPE_CHECKING:
@@ -193,29 +192,6 @@ def make_sender(key: str, files: Sequence[Sequence[str]], table: pd.DataFrame) -
     sender = TableFileSender(key, files, selected=get_ticked(table), select=select)
     sender.table_ref = table_ref
     return sender
-
-
-def is_page_attached() -> bool:
-    """Whether the cell runs on a page. A notebook that is only executed would store a useless widget."""
-    shell = get_kernel_shell()
-    if shell is None:
-        return False
-    try:
-        request = shell.kernel.get_parent("shell")
-    except (AttributeError, LookupError, TypeError):
-        request = {}
-    # Pages name the cell; programs that execute notebooks do not, save Voilà, which executes one for a page.
-    return bool((request.get("metadata") or {}).get("cellId")) or "google.colab" in sys.modules or is_voila()
-
-
-def is_voila() -> bool:
-    """Whether Voilà executes the notebook, once and for one page. Outputs do not change there, but widgets do."""
-    return os.environ.get("SERVER_SOFTWARE", "").startswith("voila/")
-
-
-def is_jupyter_server() -> bool:
-    """Whether the page belongs to a Jupyter server, and creates widgets from a message, without output in the cell."""
-    return "JPY_SESSION_NAME" in os.environ
 
 
 _open_senders: deque[TableFileSender] = deque()

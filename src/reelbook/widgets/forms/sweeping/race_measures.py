@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ....media.measuring.metrics import METRICS
 from ....models.base import Input
 from ....models.catalog import find_endpoint
-from ...table_clips import is_jupyter_server
+from ...page_kind import is_jupyter_server
 
 FACTS = ("frame_count", "duration", "width", "height", "bytes")
 OF_STILLS = frozenset({"sharpness", "brightness", "contrast", "colourfulness", "width", "height", "bytes"})
