@@ -165,6 +165,7 @@ def test_displays_work_in_marimo(chromium: Browser, tmp_path: Path) -> None:
     )
     frames = ("clip", "table", "grid", "comparison")
     with served("marimo", tmp_path, *command) as address, opened_page(chromium) as page, watched(page):
+        page.emulate_media(color_scheme="dark")  # marimo has a theme of its own, whatever the system's is.
         page.goto(address)
 
         def find(name: str) -> Locator:
@@ -173,6 +174,11 @@ def test_displays_work_in_marimo(chromium: Browser, tmp_path: Path) -> None:
 
         check_displays(find)
         shot(page, "place-marimo")
+        for name in ROOTS:
+            expect(find(name)).to_have_css("color", "rgb(31, 35, 40)")
+        page.evaluate("document.body.className = 'dark dark-theme'")
+        for name in frames:
+            expect(find(name)).to_have_css("color", "rgb(230, 237, 243)")
 
 
 RUNS = {

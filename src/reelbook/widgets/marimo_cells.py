@@ -27,13 +27,19 @@ for (const name of ["here", "gone", "said", "cells", "told", "listens"]) {
   parent.addEventListener(`reelbook:${name}`, pass);
   addEventListener("pagehide", () => parent.removeEventListener(`reelbook:${name}`, pass));
 }
+const theme = () => {
+  const names = ["light-theme", "dark-theme"].filter((name) => parent.document.body.classList.contains(name));
+  document.documentElement.className = names.join(" ");
+};
+new MutationObserver(theme).observe(parent.document.body, { attributeFilter: ["class"] });
+theme();
 new ResizeObserver(() => {
   frameElement.style.height = `${document.documentElement.offsetHeight}px`;
 }).observe(document.documentElement);
 </script>"""
 """The start of a frame. marimo runs scripts in frames only, and widgets outside of them: their messages are passed on.
 
-A frame is as high as what is in it, also once its scripts have drawn.
+A frame has the theme of the page around it, and is as high as what is in it, also once its scripts have drawn.
 """
 CONTROLS = "marimo does not display ipywidgets, of which `rb.controls` consists; `rb.form(rb.TextToVideo)` has the same fields here."
 STUDIO = "marimo does not display ipywidgets, of which a studio consists; `rb.form(rb.TextToVideo)` works here."

@@ -24,6 +24,8 @@ const endedText = (noun) =>
 
 /** @param {{model: any, el: HTMLElement}} view */
 function render({ model, el }) {
+  // marimo names its theme on the body, and puts widgets where no rule of the page reaches.
+  for (const name of ["light-theme", "dark-theme"]) el.classList.toggle(name, document.body.classList.contains(name));
   const noun = model.get("noun") ?? "sweep";
   const panel = document.createElement("div");
   const row = document.createElement("div");

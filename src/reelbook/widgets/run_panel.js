@@ -3,6 +3,8 @@
 
 /** @param {{model: any, el: HTMLElement}} view */
 function render({ model, el }) {
+  // marimo names its theme on the body, and puts widgets where no rule of the page reaches.
+  for (const name of ["light-theme", "dark-theme"]) el.classList.toggle(name, document.body.classList.contains(name));
   const panel = document.createElement("div");
   el.append(panel);
   // Rendered by the kernel from escaped text; nothing from a user or a service is markup in it.

@@ -28,6 +28,8 @@ async function load(model, key) {
 
 /** @param {{model: any, el: HTMLElement}} view */
 async function render(view) {
+  // marimo names its theme on the body, and puts widgets where no rule of the page reaches.
+  for (const name of ["light-theme", "dark-theme"]) view.el.classList.toggle(name, document.body.classList.contains(name));
   const known = ((/** @type {any} */ (globalThis)).__reelbookForms ??= new Map());
   const key = view.model.get("script_key");
   if (!known.has(key)) known.set(key, load(view.model, key));
