@@ -41,6 +41,8 @@ def get_theme_colours(*, is_dark: bool) -> Colours:
     """The colours of the style sheet for light or for dark pages."""
     rules = re.findall(r"([^{}]+)\{([^{}]*)\}", re.sub(r"/\*.*?\*/", "", read_asset("tokens.css"), flags=re.DOTALL))
     wanted = ".rb.rb-dark" if is_dark else ".rb"
-    declared = next(body for selector, body in rules if selector.strip() == wanted and "--_ink" in body)
+    declared = next(
+        body for selector, body in rules if wanted in re.split(r",\s*", selector.strip()) and "--_ink" in body
+    )
     values = dict(re.findall(r"--_(\w+):\s*(#[0-9a-f]{6})", declared))
     return Colours(**{name: values[name] for name in Colours.__slots__})
