@@ -14,7 +14,10 @@ from reelbook.service.weights.weights_row import BadWeights, LoRAError, WeightsR
 
 
 class WeightsEngine:
-    """Behaves as its prompt says: `slow`, `lost`, `crash`, `too large`; `broken` in a folder's name fails to load."""
+    """Behaves as its prompt says: `slow`, `lost`, `crash`, `too large`, or `held` as long as the file `hold-run` is there.
+
+    `broken` in a folder's name fails to load.
+    """
 
     name, version = "stand-in", "1"
 
@@ -60,6 +63,9 @@ class WeightsEngine:
                 os._exit(70)
             if "crash" in prompt:
                 os._exit(1)
+        while "held" in prompt and (self._rows[job.input.endpoint_id].folder / "hold-run").exists():
+            yield Progress("drawing", 0.5)
+            time.sleep(0.01)
         path = job.folder / "clip.mp4"
         path.write_bytes(hashlib.sha256(f"{prompt}/{job.seed}".encode()).digest())
         facts = {"width": 64, "height": 64, "frames": 9, "frame_rate": 24.0}

@@ -85,6 +85,19 @@ def cancelled(served: Served, request_id: str) -> dict[str, Any]:
     return served.finished(TEXT, request_id)
 
 
+def kill_worker(served: Served, request_id: str, dead: int | None = None) -> int:
+    """Kill the process of a run once it draws, and return its id; `dead` is the one that was killed before."""
+    with served.http.stream(
+        "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": served.key}
+    ) as events:
+        for line in events.iter_lines():
+            pid = lane_of(served).pids.get(request_id, dead)
+            if '"stage": "drawing"' in line and pid is not None and pid != dead:
+                os.kill(pid, signal.SIGKILL)
+                return pid
+    raise AssertionError("the run ended before it was killed")
+
+
 def kinds(served: Served, request_id: str) -> list[tuple[str, int]]:
     return [(line["kind"], line["credits"]) for line in served.charges() if line["request_id"] == request_id]
 
@@ -185,6 +198,48 @@ def test_a_killed_worker_is_replaced_and_the_run_made_again(device: Open) -> Non
     assert [kinds(served, request_id) for request_id in ids] == [BALANCED] * 3
     account = served.get("/account").json()
     assert (account["credits_reserved"], account["credits_spent"]) == (0, 0)
+
+
+def test_the_charge_log_is_balanced_after_twenty_kills(device: Open, tmp_path: Path) -> None:
+    """Killed once, a run is made again and paid for once; killed twice, or cancelled after it, it is refunded."""
+    served, hold = device(), tmp_path / "ltx" / "hold-run"
+    ends: dict[str, list[tuple[str, int]]] = {}
+
+    # 21 kills in 15 runs.
+    for how in ("again", "twice", "cancelled", "again", "twice") * 3:
+        hold.touch()
+        request_id = served.submitted(TEXT, text("held"))
+        dead = kill_worker(served, request_id)
+        if how == "twice":
+            kill_worker(served, request_id, dead)
+        if how == "again":
+            hold.unlink()
+        final = cancelled(served, request_id) if how == "cancelled" else served.finished(TEXT, request_id)
+        ends[request_id] = [("reserve", 53), ("settle", 53)] if how == "again" else BALANCED
+        assert ("error" in final) == (how != "again")
+
+    assert {request_id: kinds(served, request_id) for request_id in ends} == ends
+    account = served.get("/account").json()
+    assert (account["credits_reserved"], account["credits_spent"]) == (0, 6 * 53)
+
+
+def test_loading_is_a_stage_of_the_run_after_a_kill(device: Open, tmp_path: Path) -> None:
+    """A new worker has to load the weights again: it says so, and none of it counts as progress."""
+    served, hold, hold_run = device(), tmp_path / "ltx" / "hold", tmp_path / "ltx" / "hold-run"
+    hold_run.touch()
+    request_id = served.submitted(TEXT, text("held"))
+    until(served, request_id, '"stage": "drawing"')
+
+    hold.touch()
+    kill_worker(served, request_id)
+    loading = until(served, request_id, '"stage": "loading the transformer"')
+    hold.unlink()
+    hold_run.unlink()
+    final = served.finished(TEXT, request_id)
+
+    assert (loading["status"], loading["metrics"]["progress"]) == ("IN_PROGRESS", 0.0)
+    assert "Loaded ltx" in json.dumps(final["logs"])
+    assert kinds(served, request_id) == [("reserve", 53), ("settle", 53)]
 
 
 def test_a_lane_that_cannot_load_answers_503_and_the_others_go_on(device: Open) -> None:
