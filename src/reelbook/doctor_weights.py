@@ -102,12 +102,12 @@ def _check_licenses(rows: Sequence[WeightsRow]) -> Iterator[Finding]:
                 True,
                 f"{folder}: its licence is not recorded, as it did not come by `reelbook weights fetch`; read it yourself",
             )
-        elif any(str(word) in row.accept_license.replace(",", " ").split() for row in owners):
+        elif all(str(word) in row.accepted_licenses for row in owners):
             yield True, f"{folder}: licence {word}, accepted in the file, fetched {when}"
         else:
             yield (
                 False,
-                f'{folder}: licence {word} is not accepted. If you accept it, write accept_license = "{word}" in the file.',
+                f'{folder}: licence {word} is not accepted. If you accept it, write accept_license = "{word}" under each model with these weights.',
             )
 
 

@@ -139,7 +139,7 @@ def check_usable(rows: Mapping[str, WeightsRow]) -> None:
         check_weights(row)
         for folder in (row.folder, row.upsampler):
             word = None if folder is None else read_record(folder).get("license")
-            if word and word not in re.split(r"[\s,]+", row.accept_license):
+            if word and str(word) not in row.accepted_licenses:
                 raise BadWeights(
                     f'{row.endpoint_id}: the weights in {folder} came with the licence "{word}". Read it, and if you accept it '
                     f"write its name into accept_license of this model."
