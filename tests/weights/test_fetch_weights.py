@@ -247,3 +247,5 @@ def test_two_models_on_one_folder_are_one_target() -> None:
     ]
     with pytest.raises(BadWeights, match="two repositories or commits"):
         list_targets([first, replace(second, revision=COMMIT[::-1])])
+    with pytest.raises(BadWeights, match="loras/ink is the folder of two repositories"):
+        list_targets([row(Path("ltx"), lora_folders=(Path("loras"),))], [f"{owner}/ink@{COMMIT}" for owner in "ab"])
