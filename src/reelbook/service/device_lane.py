@@ -206,10 +206,15 @@ def _environment(device: str) -> dict[str, str]:
 
 
 def _visible_device(device: str) -> str:
-    """The device for CUDA_VISIBLE_DEVICES: counted among those that the service itself sees; none for the CPU."""
+    """The device for CUDA_VISIBLE_DEVICES: counted among those that the service itself sees; none for the CPU.
+
+    None also for a device that the service does not see: another one of that number is not meant.
+    """
     kind, _, number = device.partition(":")
     if kind != "cuda":
         return ""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = [name.strip() for name in visible.split(",")] if visible else []
-    return names[int(number)] if int(number) < len(names) else number
+    if visible is None:
+        return number
+    names = [name.strip() for name in visible.split(",")]
+    return names[int(number)] if int(number) < len(names) else ""

@@ -47,6 +47,7 @@ def lane_table(groups: list[DeviceGroup]) -> LaneTable:
 def device(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
     """A service whose generative models run on a device, by the stand-in."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
     def opened(text: str = "ltx", move: str = "ltx", devices: tuple[str, ...] = ("cpu",), **more: Any) -> Served:
         for name in (text, move):
@@ -306,6 +307,23 @@ def test_nobody_is_overtaken_more_than_four_times_or_for_longer_than_a_minute() 
     assert [pop(often) for _ in range(6)] == [1, 3, 5, 7, 0, 9]
     assert [pop(late, 10.0), pop(late, 69.0), pop(late, 71.0)] == [1, 3, 0]
     assert pop(far) == 0
+
+
+@pytest.mark.parametrize(
+    ("visible", "device", "seen"),
+    [(None, "cuda:1", "1"), ("2, GPU-a", "cuda:1", "GPU-a"), ("2", "cuda:1", ""), ("", "cuda:0", ""), ("2", "cpu", "")],
+)
+def test_a_worker_sees_the_device_that_the_service_means(
+    monkeypatch: pytest.MonkeyPatch, visible: str | None, device: str, seen: str
+) -> None:
+    """Counted among those that the service may use; one that is hidden from it stays hidden."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+
+    rules = DeviceGroup((device,), ()).rules(device)
+
+    assert rules.environment["CUDA_VISIBLE_DEVICES"] == seen
 
 
 def test_two_devices_share_a_line(device: Open) -> None:
