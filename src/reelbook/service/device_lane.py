@@ -106,6 +106,8 @@ class DeviceLane(WorkerPool):
         worker = Worker(self._settings, rules)
         try:
             loaded = await self._load_ahead(worker)
+            if not loaded:
+                await worker.end()  # It holds memory of the device, and runs nothing.
             self._loading -= 1
             if not loaded and (self._ready or self._loading):
                 return  # Another device serves these models, or says that none can.

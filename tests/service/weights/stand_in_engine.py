@@ -34,11 +34,12 @@ class WeightsEngine:
         folder = self._rows[endpoint_id].folder
         if str(folder) not in self.loaded:
             yield Progress("loading the transformer", 0.5)
-            if "broken" in folder.name:
-                raise BadWeights("vae lacks a tensor.")
             while (folder / "hold").exists():
                 yield Progress("loading the transformer", 0.9)
                 time.sleep(0.01)
+            if "broken" in folder.name:
+                (folder / "pid").write_text(str(os.getpid()))
+                raise BadWeights("vae lacks a tensor.")
             self.loaded = (str(folder),)
             yield Log(f"Loaded {folder.name}")
         return {}

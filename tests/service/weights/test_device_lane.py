@@ -243,16 +243,24 @@ def test_loading_is_a_stage_of_the_run_after_a_kill(device: Open, tmp_path: Path
     assert kinds(served, request_id) == [("reserve", 53), ("settle", 53)]
 
 
-def test_a_lane_that_cannot_load_answers_503_and_the_others_go_on(device: Open) -> None:
-    """The reason stands in the answer and at `/`; what waited for it is ended and refunded."""
+def test_a_lane_that_cannot_load_answers_503_and_the_others_go_on(device: Open, tmp_path: Path) -> None:
+    """The reason stands in the answer and at `/`; what waited is refunded, and the process gone with its memory."""
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "hold").touch()
     served = device(text="broken", move="ltx", devices=("cpu",), move_devices=("cuda:0",))
+    waiting = served.submitted(TEXT, text())
+    (tmp_path / "broken" / "hold").unlink()
     while (state := served.get("/").json()["weights"][TEXT])["state"] == "loading":
         pass
 
-    refused = served.run(TEXT, text())
+    refused, waited = served.run(TEXT, text()), served.finished(TEXT, waiting)
     other = served.finished(MOVE, served.submitted(MOVE, {"prompt": "closer", "image_url": as_data_uri(png())}))
 
     assert state == {"state": "failed", "reason": "vae lacks a tensor."}
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "broken" / "pid").read_text()), 0)
+    assert (waited["error_type"], kinds(served, waiting)) == ("engine_error", BALANCED)
+    assert "when the service was started: vae lacks a tensor. Nothing was charged." in waited["error"]
     assert (refused.status_code, refused.json()["error_type"]) == (503, "unavailable")
     assert "vae lacks a tensor" in refused.json()["detail"]
     assert "error" not in other
