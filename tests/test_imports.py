@@ -135,7 +135,7 @@ def test_engines_import_models_and_media_libraries_only() -> None:
 
 def test_only_the_pipelines_import_torch() -> None:
     """Neither at the top of a module nor in a function does anything else import it, or what it brings along."""
-    inside, outside = set(), set()
+    inside, outside = set[str](), set[str]()
     pipelines = ROOT / "service" / "weights" / "pipelines"
     for path in ROOT.rglob("*.py"):
         found = inside if path.is_relative_to(pipelines) else outside

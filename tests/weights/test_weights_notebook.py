@@ -75,6 +75,16 @@ def pids(client: Client) -> list[int]:
     return list(lane.pids.values())
 
 
+def pressed(form: Any) -> rb.Run:
+    """Press Run, as a page does, and wait for the end of the run."""
+    ended = threading.Event()
+    form.observe(lambda _: ended.set() if form.runs and form.runs[0].status == "completed" else None, "records")
+    form._handle_custom_msg({"do": "run"}, [])
+    assert ended.wait(WAIT)
+    run: rb.Run = form.runs[0]
+    return run
+
+
 def log_of(client: Client, folder: Path, request_id: str) -> str:
     """The log of a run that the service has, also of one that came out of the library."""
     key = (folder / "library" / "service" / "key").read_text().strip()
@@ -115,10 +125,11 @@ def test_the_same_sweep_again_costs_nothing(swept: pd.DataFrame, folder: Path) -
 
 def test_a_report_of_the_sweep_is_one_page(swept: pd.DataFrame, tmp_path: Path) -> None:
     """With its clips and the settings that vary."""
-    swept.reel.report(tmp_path / "boats.html", views=[swept.reel.plot("seed", "credits")])
+    reel: Any = swept.reel
+    reel.report(tmp_path / "boats.html", views=[reel.plot("seed", "credits")])
 
     page = (tmp_path / "boats.html").read_text(encoding="utf-8")
-    assert page.count("a paper boat") > 0
+    assert page.count("data:video/mp4") >= 6
     assert "loras[0].scale" in page
 
 
@@ -138,20 +149,29 @@ def test_a_file_names_the_weights_that_made_it(swept: pd.DataFrame) -> None:
 def test_a_form_runs_with_a_lora(client: Client, folder: Path) -> None:
     """Typed into the field as a page sends it; the sentence about a bad one is that of the field."""
     form = rb.form(BASE.revised(loras=[]))
-    ended = threading.Event()
 
     form.edit("loras", [{"path": "paper", "scale": 9}])
     with pytest.raises(rb.InvalidInput, match="scale"):
         _ = form.value
     form.edit("loras", [{"path": "pair", "scale": 0.5, "weight_name": "two"}])
-    form.observe(lambda _: ended.set() if form.runs and form.runs[0].status == "completed" else None, "records")
-    form._handle_custom_msg({"do": "run"}, [])
+    run = pressed(form)
 
-    assert ended.wait(WAIT)
-    (run,) = form.runs
+    assert isinstance(run.input, rb.TextToVideo)
     assert run.input.loras == (rb.LoRA(path="pair", scale=0.5, weight_name="two"),)
     assert charges(folder, run.request_id) == [("reserve", PRICE), ("settle", PRICE)]
     form.close()
+
+
+def test_a_studio_runs_beside_the_form(client: Client, folder: Path) -> None:
+    """Filled with an input, pressed, and its clip is in the gallery."""
+    studio = rb.studio(rb.TextToVideo)
+
+    run = pressed(studio.choose(BASE.revised(seed=11)))
+
+    assert studio.runs == (run,)
+    assert run.video.path.stat().st_size > 0
+    assert charges(folder, run.request_id) == [("reserve", PRICE), ("settle", PRICE)]
+    studio.close()
 
 
 def test_a_bad_lora_is_explained_and_refunded(client: Client, folder: Path) -> None:
