@@ -227,7 +227,7 @@ def test_a_lost_device_gets_one_more_try(place: Place) -> None:
     served = place.served
     request_id = served.submitted(TEXT, text(prompt=LOSES))
 
-    loading = until(served, request_id, '"stage": "loading the ')
+    loading = until(served, request_id, '"stage": "importing libraries"')
     final = served.finished(TEXT, request_id)
 
     assert (loading["status"], loading["metrics"]["progress"]) == ("IN_PROGRESS", 0.0)
@@ -235,3 +235,4 @@ def test_a_lost_device_gets_one_more_try(place: Place) -> None:
     assert "The device was lost; the run starts again, free of charge." in json.dumps(final["logs"])
     assert "The device was lost 2 times over this run. Nothing was charged" in final["error"]
     assert "illegal memory access" in place.workers_log
+    assert TOKEN not in place.workers_log
