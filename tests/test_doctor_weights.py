@@ -76,10 +76,13 @@ def test_the_licence_must_be_accepted_in_the_file(recorded: WeightsRow) -> None:
     """By its word; a folder that came another way is left to its owner."""
     refused = list(check_rows([recorded]))
     accepted = list(check_rows([replace(recorded, accept_license="mit, tiny-open-weights")]))
+    other = replace(recorded, endpoint_id="svc/other", accept_license="tiny-open-weights")
+    half = list(check_rows([recorded, other]))
     (recorded.folder / RECORD_NAME).unlink()
     unknown = list(check_rows([recorded]))
 
     assert sentence(refused, 'write accept_license = "tiny-open-weights"')[0] is False
+    assert sentence(half, "under each model with these weights")[0] is False
     assert sentence(accepted, "accepted in the file, fetched 2026-11-24")[0]
     assert sentence(unknown, "read it yourself")[0]
 

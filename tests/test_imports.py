@@ -57,6 +57,8 @@ SAME_MEANING = {
     "library",  # The function `rb.library`, and the class of what it returns.
 }
 MAX_LINES = 400
+OF_WEIGHTS = {"torch", "diffusers", "transformers", "safetensors", "accelerate", "peft", "sentencepiece"}
+"""Libraries of the extra `weights`, which take seconds and hundreds of megabytes to import."""
 
 
 @cache
@@ -129,3 +131,19 @@ def test_engines_import_models_and_media_libraries_only() -> None:
 
     assert strangers & {"httpx", "starlette", "uvicorn", "sqlite3", "asyncio", "pandas", "ipywidgets"} == set()
     assert {"numpy", "PIL", "av"} <= strangers
+
+
+def test_only_the_pipelines_import_torch() -> None:
+    """Neither at the top of a module nor in a function does anything else import it, or what it brings along."""
+    inside, outside = set[str](), set[str]()
+    pipelines = ROOT / "service" / "weights" / "pipelines"
+    for path in ROOT.rglob("*.py"):
+        found = inside if path.is_relative_to(pipelines) else outside
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                found.add((node.module or "").partition(".")[0])
+            elif isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+
+    assert outside & OF_WEIGHTS == set()
+    assert {"torch", "diffusers", "transformers", "safetensors"} <= inside

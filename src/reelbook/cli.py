@@ -115,8 +115,9 @@ def _parser() -> argparse.ArgumentParser:
     library.set_defaults(command=_library)
 
     doctor = commands.add_parser("doctor", help="check this installation, the embedded service and one small run")
-    doctor.add_argument("--models", type=Path, help="check this models.toml instead: keys and services, at no cost")
-    doctor.add_argument(
+    file = doctor.add_mutually_exclusive_group()
+    file.add_argument("--models", type=Path, help="check this models.toml instead: keys and services, at no cost")
+    file.add_argument(
         "--weights", type=Path, help="check the weights of this models.toml: memory, folders, a short clip"
     )
     doctor.add_argument(

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .service.weights.memory_plan import CONTEXT_GIB, MARGIN, advise_memory, plan_card
+from .service.weights.memory_plan import CONTEXT_GIB, MARGIN, advise_memory, plan_card, propose_setting
 from .service.weights.weights_folder import check_weights, read_record, weights_identity
 from .service.weights.weights_row import BadWeights, WeightsRow
 
@@ -102,12 +102,12 @@ def _check_licenses(rows: Sequence[WeightsRow]) -> Iterator[Finding]:
                 True,
                 f"{folder}: its licence is not recorded, as it did not come by `reelbook weights fetch`; read it yourself",
             )
-        elif any(str(word) in row.accept_license.replace(",", " ").split() for row in owners):
+        elif all(str(word) in row.accepted_licenses for row in owners):
             yield True, f"{folder}: licence {word}, accepted in the file, fetched {when}"
         else:
             yield (
                 False,
-                f'{folder}: licence {word} is not accepted. If you accept it, write accept_license = "{word}" in the file.',
+                f'{folder}: licence {word} is not accepted. If you accept it, write accept_license = "{word}" under each model with these weights.',
             )
 
 
@@ -142,8 +142,7 @@ def _check_device(device: str, rows: Sequence[WeightsRow], *, makes_clip: bool) 
 def check_memory(rows: Sequence[WeightsRow], card: float) -> Iterator[Finding]:
     """For each row whether it fits on a card of so many GiB, and which setting would; and whether all can stay loaded."""
     for row in rows:
-        advice = advise_memory(row, card)
-        yield advice.endswith("it fits"), f"{row.endpoint_id}: {advice}"
+        yield propose_setting(row, card) == row, f"{row.endpoint_id}: {advise_memory(row, card)}"
     if len({row.folder for row in rows}) > 1:
         together = plan_card(rows, max_loaded=len(rows))
         fits = together * MARGIN + CONTEXT_GIB <= card

@@ -41,7 +41,11 @@ def acquire_embedded_service(library: Path, rates: Rates | None, lanes: LaneTabl
     with _guard:
         folder = library / "service"
         known = _embedded.get(library)
+        settings = Settings(data=folder, rates=rates or Rates(), lanes=lanes or LaneTable())
+        # Without clients it was closed: whoever connects without a models.toml must not pay as those before did.
+        is_closed = known is not None and not _embedded_users[known]
         for name, wanted in (("rates", rates), ("lanes", lanes)):
+            wanted = getattr(settings, name) if is_closed else wanted
             if known is not None and wanted is not None and getattr(known.settings, name) != wanted:
                 if known.runs_here:
                     what = "rates" if name == "rates" else "engines"
@@ -50,7 +54,6 @@ def acquire_embedded_service(library: Path, rates: Rates | None, lanes: LaneTabl
                     )
                 known = None
         if known is None:
-            settings = Settings(data=folder, rates=rates or Rates(), lanes=lanes or LaneTable())
             known = _embedded[library] = Embedded(folder, settings)
         _embedded_users[known] += 1
         return known

@@ -110,9 +110,8 @@ def _fetch_all(hub: Any, listings: Sequence[Listing], rows: Sequence[WeightsRow]
     licenses = [read_license(hub, listing) for listing in listings]
     for listing, found in zip(listings, licenses, strict=True):
         _print_listing(listing)
-        print(
-            f"  licence {found.word}, as stated there; please read it whole{f': {found.source}' if found.source else ''}"
-        )
+        source = f": {found.source}" if found.source else ""
+        print(printable(f"  licence {found.word}, as stated there; please read it whole{source}"))
         for line in found.first_lines:
             print(f"    | {line}")
     print(*map(printable, format_memory(rows)), sep="\n")

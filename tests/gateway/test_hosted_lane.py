@@ -636,6 +636,19 @@ def test_a_cell_that_connects_may_run_twice(
             assert not plain.is_embedded
 
 
+def test_what_is_closed_costs_nothing_later(elsewhere: Callable[..., StandIn], tmp_path: Path) -> None:
+    """Connected again without the file, the library's service is that of this machine, and pays nobody."""
+    service = elsewhere()
+    with rb.connect(models=write_models(tmp_path, service.base_url), library=tmp_path / "library") as client:
+        assert not client.is_embedded
+
+    with rb.connect(library=tmp_path / "library") as plain:
+        assert plain.is_embedded
+        plain.run(rb.TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", seed=7))
+
+    assert service.charges == []
+
+
 def test_an_address_and_models_exclude_each_other(tmp_path: Path) -> None:
     """The file is for the embedded service."""
     with pytest.raises(ReelbookError, match="either an address or `models`"):

@@ -129,6 +129,20 @@ def test_the_least_recently_used_model_is_unloaded(usual: Finished, weights: Pat
     assert again.data == usual.data
 
 
+def test_a_run_names_the_weights_that_are_loaded(weights: Path, tmp_path: Path) -> None:
+    """Also where the files were replaced since: what is on the disk made nothing."""
+    shutil.copytree(weights / LTX, tmp_path / "ltx")
+    engine = WeightsEngine({TEXT: ltx_row(weights, folder=tmp_path / "ltx")}, "cpu")
+    before = engine.described(TEXT)
+    drain(engine.load(TEXT))
+
+    (tmp_path / "ltx" / "vae" / "config.json").write_text("{}")
+    replaced = WeightsEngine({TEXT: ltx_row(weights, folder=tmp_path / "ltx")}, "cpu")
+
+    assert engine.described(TEXT) == before == f"ltx {model_of(engine).version}"
+    assert replaced.described(TEXT) != before
+
+
 def test_float8_storage_runs(weights: Path) -> None:
     """Half the bytes of the transformer, and other pictures than without."""
     row = ltx_row(weights, dtype="bfloat16")

@@ -220,6 +220,21 @@ def test_only_commits_are_fetched(changes: dict[str, Any], loras: tuple[str, ...
     assert words in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("card", "word"),
+    [("license: [mit, apache-2.0]", "mit+apache-2.0"), ("license: other\nlicense_name: Tiny, Open", "Tiny-Open")],
+)
+def test_every_licence_can_be_accepted_by_one_word(hub: LoopbackHub, tmp_path: Path, card: str, word: str) -> None:
+    """Where the card states several, or a name of several words: `accept_license` separates words by commas and spaces."""
+    hub.files["README.md"] = f"---\n{card}\n---\n# Tiny\n".encode()
+
+    with pytest.raises(BadWeights, match="not accepted"):
+        fetched(hub, row(tmp_path / "ltx"))
+    fetched(hub, row(tmp_path / "ltx", accept_license=f"other, {word}"))
+
+    assert json.loads((tmp_path / "ltx" / RECORD_NAME).read_text())["license"] == word
+
+
 def test_two_models_on_one_folder_are_one_target() -> None:
     """With the words of both; the upsampler is a target of its own, and two commits in one folder are refused."""
     first = row(Path("ltx"), upsampler=Path("up"), upsampler_repository="tiny/up", upsampler_revision=COMMIT)
@@ -232,3 +247,5 @@ def test_two_models_on_one_folder_are_one_target() -> None:
     ]
     with pytest.raises(BadWeights, match="two repositories or commits"):
         list_targets([first, replace(second, revision=COMMIT[::-1])])
+    with pytest.raises(BadWeights, match="loras/ink is the folder of two repositories"):
+        list_targets([row(Path("ltx"), lora_folders=(Path("loras"),))], [f"{owner}/ink@{COMMIT}" for owner in "ab"])

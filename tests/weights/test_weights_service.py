@@ -7,23 +7,27 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from reelbook.gateway.lane_table import make_lane_table
+from reelbook.gateway import lane_table
 from reelbook.gateway.models_file import read_models_file
 from reelbook.service.accounts import NewAccount
-from reelbook.service.device_lane import DeviceLane
+from reelbook.service.device_lane import DeviceGroup, DeviceLane, group_rows
 from reelbook.service.server import Server, bind_socket
 from reelbook.service.service_settings import Settings
 from tests.support import KEY, Served, as_data_uri, png
+from tests.weights.losing_engine import LOSES
 from tests.weights.tiny import LORAS, LTX, UPSAMPLER
 
 TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
 STITCH = "svc/frames-api/images-to-video"
+ENGINE = "tests.weights.losing_engine"
+ROOT = Path(__file__).parents[2]
 TOKEN = "canary-of-a-token"
 REFUNDED = [("reserve", 53), ("refund", 53)]
 
@@ -43,11 +47,16 @@ class Place:
         self.served = self._start()
 
     def _start(self) -> Served:
-        table = make_lane_table(read_models_file(self._models))
+        table = lane_table.make_lane_table(read_models_file(self._models))
         server = Server(Settings(self._data, workers=1, lanes=table), bind_socket("127.0.0.1", 0))
         server.service.accounts.open([NewAccount("me", KEY, 100_000)], grant_again=False)
         server.start()
         return Served(server, httpx.Client(base_url=server.base_url, timeout=60))
+
+    @property
+    def workers_log(self) -> str:
+        """What the workers have written for whoever runs the service."""
+        return (self._data / "workers.log").read_text()
 
     def stop(self) -> None:
         """Stop the service."""
@@ -75,9 +84,16 @@ def place(weights: Path, tmp_path_factory: pytest.TempPathFactory, hub: socket.s
         patch.setenv("HF_TOKEN", TOKEN)
         patch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{hub.getsockname()[1]}")
         patch.delenv("HF_HUB_OFFLINE")
+        patch.setenv("PYTHONPATH", str(ROOT))
+        patch.setattr(lane_table, "group_rows", losing_groups)
         found = Place(tmp_path_factory.mktemp("service"), weights)
         yield found
         found.stop()
+
+
+def losing_groups(*arguments: Any) -> list[DeviceGroup]:
+    """The groups of a file, whose devices a prompt can lose."""
+    return [replace(group, engine_module=ENGINE) for group in group_rows(*arguments)]
 
 
 def text(**more: Any) -> dict[str, Any]:
@@ -204,3 +220,19 @@ def test_a_killed_worker_and_a_restart_cost_nothing(
     assert account["credits_reserved"] == 0
     with pytest.raises(BlockingIOError):
         hub.accept()
+
+
+def test_a_lost_device_gets_one_more_try(place: Place) -> None:
+    """The worker leaves with a code of its own, a new one loads the weights, and the second loss ends the run."""
+    served = place.served
+    request_id = served.submitted(TEXT, text(prompt=LOSES))
+
+    loading = until(served, request_id, '"stage": "importing libraries"')
+    final = served.finished(TEXT, request_id)
+
+    assert (loading["status"], loading["metrics"]["progress"]) == ("IN_PROGRESS", 0.0)
+    assert (final["error_type"], kinds(served, request_id)) == ("engine_error", REFUNDED)
+    assert "The device was lost; the run starts again, free of charge." in json.dumps(final["logs"])
+    assert "The device was lost 2 times over this run. Nothing was charged" in final["error"]
+    assert "illegal memory access" in place.workers_log
+    assert TOKEN not in place.workers_log

@@ -40,6 +40,7 @@ KINDS: Mapping[str, type | tuple[type, ...]] = MappingProxyType(
 CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"family": FAMILIES, "dtype": DTYPES, "storage": ("", "float8_e4m3fn"), "text_encoder": get_args(TextEncoderPlace)}
 )
+MAX_GUIDANCE = 100
 RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
     {
         "steps": (1, 200),
@@ -117,7 +118,7 @@ def check_shared(name: str, table: Mapping[str, Any]) -> None:
         raise BadTable("folders is a list of texts.")
     if not 0 <= table.get("threshold", 0) <= 1:
         raise BadTable("threshold is a number from 0 to 1.")
-    if table.get("max_loaded", 1) < 1 or table.get("most_mib", 1) < 1 or table.get("keep_warm_s", 1) <= 0:
+    if table.get("max_loaded", 1) < 1 or table.get("most_mib", 1) < 1 or not table.get("keep_warm_s", 1) > 0:
         raise BadTable("max_loaded, most_mib and keep_warm_s are greater than 0.")
 
 
@@ -139,7 +140,7 @@ def check_usable(rows: Mapping[str, WeightsRow]) -> None:
         check_weights(row)
         for folder in (row.folder, row.upsampler):
             word = None if folder is None else read_record(folder).get("license")
-            if word and word not in re.split(r"[\s,]+", row.accept_license):
+            if word and str(word) not in row.accepted_licenses:
                 raise BadWeights(
                     f'{row.endpoint_id}: the weights in {folder} came with the licence "{word}". Read it, and if you accept it '
                     f"write its name into accept_license of this model."
@@ -169,4 +170,6 @@ def _devices(value: str | list[Any]) -> tuple[str, ...]:
 def _guidance(value: list[Any]) -> tuple[float, float]:
     if len(value) != 2 or not all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in value):
         raise BadTable("guidance is a list of two numbers: those at cfg_scale 0 and 1.")
+    if not all(0 <= one <= MAX_GUIDANCE for one in value):
+        raise BadTable(f"guidance has numbers from 0 to {MAX_GUIDANCE}.")
     return float(value[0]), float(value[1])

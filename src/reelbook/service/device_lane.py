@@ -106,6 +106,8 @@ class DeviceLane(WorkerPool):
         worker = Worker(self._settings, rules)
         try:
             loaded = await self._load_ahead(worker)
+            if not loaded:
+                await worker.end()  # It holds memory of the device, and runs nothing.
             self._loading -= 1
             if not loaded and (self._ready or self._loading):
                 return  # Another device serves these models, or says that none can.
@@ -206,10 +208,15 @@ def _environment(device: str) -> dict[str, str]:
 
 
 def _visible_device(device: str) -> str:
-    """The device for CUDA_VISIBLE_DEVICES: counted among those that the service itself sees; none for the CPU."""
+    """The device for CUDA_VISIBLE_DEVICES: counted among those that the service itself sees; none for the CPU.
+
+    None also for a device that the service does not see: another one of that number is not meant.
+    """
     kind, _, number = device.partition(":")
     if kind != "cuda":
         return ""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    names = [name.strip() for name in visible.split(",")] if visible else []
-    return names[int(number)] if int(number) < len(names) else number
+    if visible is None:
+        return number
+    names = [name.strip() for name in visible.split(",")]
+    return names[int(number)] if int(number) < len(names) else ""

@@ -14,7 +14,7 @@ from ..models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
 from . import spec_decisions
 from .accounts import Account, Accounts
 from .lanes import LOCAL, LaneTable, is_on_this_machine
-from .queued_request import Request
+from .queued_request import Request, hash_loras
 from .refusals import Refusal
 from .store import Store
 from .waiting_list import WaitingList
@@ -87,7 +87,7 @@ class Queue:
             )
         # A separate task: a caller that disconnects must not leave a paid request that no worker gets.
         lane = self._lanes.lane_of(endpoint_id)
-        loras = json.dumps(input.get("loras") or [])
+        loras = hash_loras(input)
         request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, self._clock(), lane, loras)
         inserting = asyncio.ensure_future(self._enter(account, request, json.dumps(input), idempotency))
         earlier = await asyncio.shield(inserting)

@@ -14,7 +14,10 @@ from reelbook.service.weights.weights_row import BadWeights, LoRAError, WeightsR
 
 
 class WeightsEngine:
-    """Behaves as its prompt says: `slow`, `lost`, `crash`, `too large`; `broken` in a folder's name fails to load."""
+    """Behaves as its prompt says: `slow`, `lost`, `crash`, `too large`, or `held` as long as the file `hold-run` is there.
+
+    `broken` in a folder's name fails to load.
+    """
 
     name, version = "stand-in", "1"
 
@@ -31,11 +34,12 @@ class WeightsEngine:
         folder = self._rows[endpoint_id].folder
         if str(folder) not in self.loaded:
             yield Progress("loading the transformer", 0.5)
-            if "broken" in folder.name:
-                raise BadWeights("vae lacks a tensor.")
             while (folder / "hold").exists():
                 yield Progress("loading the transformer", 0.9)
                 time.sleep(0.01)
+            if "broken" in folder.name:
+                (folder / "pid").write_text(str(os.getpid()))
+                raise BadWeights("vae lacks a tensor.")
             self.loaded = (str(folder),)
             yield Log(f"Loaded {folder.name}")
         return {}
@@ -60,6 +64,9 @@ class WeightsEngine:
                 os._exit(70)
             if "crash" in prompt:
                 os._exit(1)
+        while "held" in prompt and (self._rows[job.input.endpoint_id].folder / "hold-run").exists():
+            yield Progress("drawing", 0.5)
+            time.sleep(0.01)
         path = job.folder / "clip.mp4"
         path.write_bytes(hashlib.sha256(f"{prompt}/{job.seed}".encode()).digest())
         facts = {"width": 64, "height": 64, "frames": 9, "frame_rate": 24.0}

@@ -47,6 +47,7 @@ def lane_table(groups: list[DeviceGroup]) -> LaneTable:
 def device(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
     """A service whose generative models run on a device, by the stand-in."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
     def opened(text: str = "ltx", move: str = "ltx", devices: tuple[str, ...] = ("cpu",), **more: Any) -> Served:
         for name in (text, move):
@@ -83,6 +84,19 @@ def lane_of(served: Served) -> DeviceLane:
 def cancelled(served: Served, request_id: str) -> dict[str, Any]:
     served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": served.key})
     return served.finished(TEXT, request_id)
+
+
+def kill_worker(served: Served, request_id: str, dead: int | None = None) -> int:
+    """Kill the process of a run once it draws, and return its id; `dead` is the one that was killed before."""
+    with served.http.stream(
+        "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": served.key}
+    ) as events:
+        for line in events.iter_lines():
+            pid = lane_of(served).pids.get(request_id, dead)
+            if '"stage": "drawing"' in line and pid is not None and pid != dead:
+                os.kill(pid, signal.SIGKILL)
+                return pid
+    raise AssertionError("the run ended before it was killed")
 
 
 def kinds(served: Served, request_id: str) -> list[tuple[str, int]]:
@@ -187,16 +201,66 @@ def test_a_killed_worker_is_replaced_and_the_run_made_again(device: Open) -> Non
     assert (account["credits_reserved"], account["credits_spent"]) == (0, 0)
 
 
-def test_a_lane_that_cannot_load_answers_503_and_the_others_go_on(device: Open) -> None:
-    """The reason stands in the answer and at `/`; what waited for it is ended and refunded."""
+def test_the_charge_log_is_balanced_after_twenty_kills(device: Open, tmp_path: Path) -> None:
+    """Killed once, a run is made again and paid for once; killed twice, or cancelled after it, it is refunded."""
+    served, hold = device(), tmp_path / "ltx" / "hold-run"
+    ends: dict[str, list[tuple[str, int]]] = {}
+
+    # 21 kills in 15 runs.
+    for how in ("again", "twice", "cancelled", "again", "twice") * 3:
+        hold.touch()
+        request_id = served.submitted(TEXT, text("held"))
+        dead = kill_worker(served, request_id)
+        if how == "twice":
+            kill_worker(served, request_id, dead)
+        if how == "again":
+            hold.unlink()
+        final = cancelled(served, request_id) if how == "cancelled" else served.finished(TEXT, request_id)
+        ends[request_id] = [("reserve", 53), ("settle", 53)] if how == "again" else BALANCED
+        assert ("error" in final) == (how != "again")
+
+    assert {request_id: kinds(served, request_id) for request_id in ends} == ends
+    account = served.get("/account").json()
+    assert (account["credits_reserved"], account["credits_spent"]) == (0, 6 * 53)
+
+
+def test_loading_is_a_stage_of_the_run_after_a_kill(device: Open, tmp_path: Path) -> None:
+    """A new worker has to load the weights again: it says so, and none of it counts as progress."""
+    served, hold, hold_run = device(), tmp_path / "ltx" / "hold", tmp_path / "ltx" / "hold-run"
+    hold_run.touch()
+    request_id = served.submitted(TEXT, text("held"))
+    until(served, request_id, '"stage": "drawing"')
+
+    hold.touch()
+    kill_worker(served, request_id)
+    loading = until(served, request_id, '"stage": "loading the transformer"')
+    hold.unlink()
+    hold_run.unlink()
+    final = served.finished(TEXT, request_id)
+
+    assert (loading["status"], loading["metrics"]["progress"]) == ("IN_PROGRESS", 0.0)
+    assert "Loaded ltx" in json.dumps(final["logs"])
+    assert kinds(served, request_id) == [("reserve", 53), ("settle", 53)]
+
+
+def test_a_lane_that_cannot_load_answers_503_and_the_others_go_on(device: Open, tmp_path: Path) -> None:
+    """The reason stands in the answer and at `/`; what waited is refunded, and the process gone with its memory."""
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "hold").touch()
     served = device(text="broken", move="ltx", devices=("cpu",), move_devices=("cuda:0",))
+    waiting = served.submitted(TEXT, text())
+    (tmp_path / "broken" / "hold").unlink()
     while (state := served.get("/").json()["weights"][TEXT])["state"] == "loading":
         pass
 
-    refused = served.run(TEXT, text())
+    refused, waited = served.run(TEXT, text()), served.finished(TEXT, waiting)
     other = served.finished(MOVE, served.submitted(MOVE, {"prompt": "closer", "image_url": as_data_uri(png())}))
 
     assert state == {"state": "failed", "reason": "vae lacks a tensor."}
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "broken" / "pid").read_text()), 0)
+    assert (waited["error_type"], kinds(served, waiting)) == ("engine_error", BALANCED)
+    assert "when the service was started: vae lacks a tensor. Nothing was charged." in waited["error"]
     assert (refused.status_code, refused.json()["error_type"]) == (503, "unavailable")
     assert "vae lacks a tensor" in refused.json()["detail"]
     assert "error" not in other
@@ -251,6 +315,23 @@ def test_nobody_is_overtaken_more_than_four_times_or_for_longer_than_a_minute() 
     assert [pop(often) for _ in range(6)] == [1, 3, 5, 7, 0, 9]
     assert [pop(late, 10.0), pop(late, 69.0), pop(late, 71.0)] == [1, 3, 0]
     assert pop(far) == 0
+
+
+@pytest.mark.parametrize(
+    ("visible", "device", "seen"),
+    [(None, "cuda:1", "1"), ("2, GPU-a", "cuda:1", "GPU-a"), ("2", "cuda:1", ""), ("", "cuda:0", ""), ("2", "cpu", "")],
+)
+def test_a_worker_sees_the_device_that_the_service_means(
+    monkeypatch: pytest.MonkeyPatch, visible: str | None, device: str, seen: str
+) -> None:
+    """Counted among those that the service may use; one that is hidden from it stays hidden."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+
+    rules = DeviceGroup((device,), ()).rules(device)
+
+    assert rules.environment["CUDA_VISIBLE_DEVICES"] == seen
 
 
 def test_two_devices_share_a_line(device: Open) -> None:

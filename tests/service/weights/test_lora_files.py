@@ -19,6 +19,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "loras" / "near.safetensors").symlink_to("paper.safetensors")
     (tmp_path / "loras" / "out.safetensors").symlink_to(tmp_path / "secret.safetensors")
     (tmp_path / "loras" / "out-folder").symlink_to(tmp_path)
+    (tmp_path / "loras" / "circle").symlink_to("circle")
     return tmp_path / "loras"
 
 
@@ -44,7 +45,10 @@ def test_names_inside_the_folders_are_found(folder: Path, tmp_path: Path) -> Non
     "path",
     [
         "out",
+        "out-folder",
         "out-folder/secret",
+        "circle",
+        "a/" * 3000,
         "../secret",
         "/etc/passwd",
         "~/x",
@@ -58,9 +62,11 @@ def test_names_inside_the_folders_are_found(folder: Path, tmp_path: Path) -> Non
     ],
 )
 def test_nothing_outside_is_found(folder: Path, path: str) -> None:
-    """Whatever the request names, and whatever the links lead to."""
-    with pytest.raises(LoRAError):
-        find_lora([folder], path, None)
+    """Whatever the request names, and whatever the links lead to; the sentence names nothing from there."""
+    for weight_name in (None, "two"):
+        with pytest.raises(LoRAError) as refused:
+            find_lora([folder], path, weight_name)
+        assert "secret" not in str(refused.value).replace(repr(path), "")
 
 
 def test_sentences_name_what_there_is(folder: Path) -> None:

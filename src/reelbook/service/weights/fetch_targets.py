@@ -36,17 +36,19 @@ def list_targets(rows: Iterable[WeightsRow], loras: Sequence[str] = ()) -> list[
         for repository, revision, folder in pairs:
             if folder is None or not repository:
                 continue
-            target = _target(row.endpoint_id, repository, revision, folder, _words(row))
-            known = found.setdefault(folder, target)
-            if (known.repository, known.revision) != (repository, revision):
-                raise BadWeights(
-                    f"{folder} is the folder of two repositories or commits. Give each a folder of its own."
-                )
-            found[folder] = replace(target, accepted=known.accepted | target.accepted)
+            _add(found, _target(row.endpoint_id, repository, revision, folder, row.accepted_licenses))
     for lora in loras:
-        target = _lora_target(lora, rows)
-        found[target.folder] = target
+        _add(found, _lora_target(lora, rows))
     return list(found.values())
+
+
+def _add(found: dict[Path, Target], target: Target) -> None:
+    known = found.setdefault(target.folder, target)
+    if (known.repository, known.revision, known.is_lora) != (target.repository, target.revision, target.is_lora):
+        raise BadWeights(
+            f"{target.folder} is the folder of two repositories or commits. Give each a folder of its own."
+        )
+    found[target.folder] = replace(target, accepted=known.accepted | target.accepted)
 
 
 def _target(
@@ -67,9 +69,5 @@ def _lora_target(lora: str, rows: Sequence[WeightsRow]) -> Target:
     folder = next((folder for row in rows for folder in row.lora_folders), None)
     if folder is None:
         raise BadWeights('There is no folder for LoRAs. Write folders = ["loras"] under [loras] in models.toml.')
-    accepted = frozenset().union(*(_words(row) for row in rows))
+    accepted = frozenset().union(*(row.accepted_licenses for row in rows))
     return _target(f"--lora {lora[:120]}", repository, revision, folder / repository.rpartition("/")[2], accepted, True)
-
-
-def _words(row: WeightsRow) -> frozenset[str]:
-    return frozenset(re.split(r"[\s,]+", row.accept_license.strip())) - {""}

@@ -158,9 +158,10 @@ def read_license(hub: Any, listing: Listing) -> License:
         text = paths[text_name].read_text(encoding="utf-8", errors="replace") if text_name else ""
     stated = card.get("license")
     word = card.get("license_name") if stated in (None, "other") and card.get("license_name") else stated
-    word = ",".join(map(str, word)) if isinstance(word, list) else str(word or "none-stated")
+    word = "+".join(map(str, word)) if isinstance(word, list) else str(word or "none-stated")
+    word = re.sub(r"[\s,]+", "-", printable(word).strip())[:80]  # One word, as `accept_license` separates several.
     lines = [printable(line.strip())[:120] for line in text[:20_000].splitlines() if line.strip()]
-    return License(printable(word)[:80], text_name, tuple(lines[:LICENSE_LINES]))
+    return License(word, text_name, tuple(lines[:LICENSE_LINES]))
 
 
 def is_accepted(listing: Listing, license: License) -> bool:

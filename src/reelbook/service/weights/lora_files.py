@@ -11,7 +11,7 @@ from .weights_row import LoRAError
 
 MAX_NAMED = 10
 """Names that a sentence lists at most."""
-MAX_PART_BYTES = 200
+MAX_PART_BYTES, MAX_PATH_BYTES = 200, 1000
 """File systems refuse longer names with an error instead of an answer."""
 
 
@@ -19,10 +19,12 @@ def find_lora(folders: Sequence[Path], path: str, weight_name: str | None) -> Pa
     """The file that a request's `path` names; never an address, and never a file outside the folders."""
     name = _plain_name(path)
     for folder in folders:
+        # What a link leads to counts: nothing outside is named, neither a file nor what a folder has.
+        if not _is_inside(folder / name, folder):
+            continue
         for candidate in _candidates(folder / name, path, weight_name):
-            # What a link leads to counts: a link out of the folder names nothing of it.
             found = candidate.resolve()
-            if found.is_file() and found.is_relative_to(folder.resolve()):
+            if found.is_file() and _is_inside(found, folder):
                 if found.suffix != ".safetensors" or candidate.suffix != ".safetensors":
                     raise LoRAError(
                         f"{name} is not a .safetensors file. Other kinds can run programs, so none is opened."
@@ -63,9 +65,18 @@ def _plain_name(path: str) -> str:
             f"The LoRA {name!r} is not a name in this service's LoRA folders. Addresses and other paths are never read: "
             "give the name of a file there, without a leading slash."
         )
-    if not parts or not path.isprintable() or max(len(part.encode()) for part in parts) > MAX_PART_BYTES:
+    if not parts or not path.isprintable():
+        raise LoRAError(f"The LoRA {name!r} is not the name of a file.")
+    if len(path.encode()) > MAX_PATH_BYTES or max(len(part.encode()) for part in parts) > MAX_PART_BYTES:
         raise LoRAError(f"The LoRA {name!r} is not the name of a file.")
     return path
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # Links in a circle.
+        return False
 
 
 def _candidates(near: Path, path: str, weight_name: str | None) -> list[Path]:

@@ -36,7 +36,7 @@ class WeightsRow:
     upsampler_repository: str = ""
     upsampler_revision: str = ""
     accept_license: str = ""
-    """The word of the licence, entered by the owner after reading it."""
+    """The words of the licences, with commas or spaces between, entered by the owner after reading them."""
     devices: tuple[str, ...] = ("cuda:0",)
     """The devices that have a copy each: `cuda:0`, or `cpu`."""
     dtype: str = "bfloat16"
@@ -64,6 +64,15 @@ class WeightsRow:
     """An image classifier that checks the finished clip."""
     check_label: str = "nsfw"
     check_threshold: float = 0.8
+
+    @property
+    def accepted_licenses(self) -> frozenset[str]:
+        """The words of the licences that the owner has accepted.
+
+        >>> sorted(WeightsRow("svc/image-to-video", "wan", Path("wan"), accept_license="mit, apache-2.0").accepted_licenses)
+        ['apache-2.0', 'mit']
+        """
+        return frozenset(self.accept_license.replace(",", " ").split())
 
     def to_json(self) -> dict[str, Any]:
         """The row for the pipe to a worker.

@@ -17,7 +17,7 @@ from ...engines.write_provenance import Provenance
 from ..clip_plan import ClipPlan
 
 CHECKED_FRAMES = 8
-"""Frames of each clip that the picture check gets."""
+"""Frames of each clip that the picture check reads, evenly spread from the first to the last."""
 
 _RED, _BLUE = 0.2126, 0.0722
 _LUMA = (_RED, 1 - _RED - _BLUE, _BLUE)
@@ -66,11 +66,16 @@ def write_clip(
     return OutputFile(path, "video/mp4", facts)
 
 
+def spread(count: int) -> list[int]:
+    """The frames that are checked of so many: no more than eight, the first and last among them."""
+    number = min(CHECKED_FRAMES, count)
+    return [round(one * (count - 1) / max(1, number - 1)) for one in range(number)]
+
+
 def sampled_frames(path: Path, check: Callable[[], None]) -> list[np.ndarray[Any, Any]]:
     """Frames of a finished clip, evenly spread over it, as red, green and blue."""
     with av.open(str(path)) as file:
-        count = file.streams.video[0].frames
-        numbers = {int(number) for number in np.linspace(0, count - 1, CHECKED_FRAMES)}
+        numbers = spread(file.streams.video[0].frames)
         frames = []
         for number, frame in enumerate(file.decode(video=0)):
             check()

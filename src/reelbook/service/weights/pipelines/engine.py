@@ -40,6 +40,8 @@ class WeightsEngine:
     def __init__(self, rows: Mapping[str, WeightsRow], device: str, max_loaded: int = 1) -> None:
         self._rows = {endpoint: replace(row, devices=(device,)) for endpoint, row in rows.items()}
         self._device, self._max_loaded = device, max(1, max_loaded)
+        self._kind = torch.device(device).type
+        """Without its number: the process sees only this one, whatever its number is for others."""
         self._models: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
         self._checks: dict[tuple[Any, ...], Any] = {}
         # Always the same thread, so that everything of the device is used from one.
@@ -54,7 +56,10 @@ class WeightsEngine:
     def described(self, endpoint_id: str) -> str:
         """The family and exact weights of a model: `ltx <folder>@<hash>`."""
         row = self._rows[endpoint_id]
-        return f"{row.family} {row.folder.name}@{weights_identity(row)}"
+        model = self._models.get(_key(row))
+        # Of what is loaded, and not of files that may have been replaced since.
+        version = f"{row.folder.name}@{weights_identity(row)}" if model is None else model.version
+        return f"{row.family} {version}"
 
     def __call__(self, job: EngineTask[Any]) -> Work:
         """Make a clip; yields progress and log lines."""
@@ -72,7 +77,7 @@ class WeightsEngine:
     def _run(self, job: EngineTask[Any], report: StepReport) -> dict[str, Any]:
         row = self._rows[job.input.endpoint_id]
         report.log(
-            f"These are the weights {self.described(row.endpoint_id)} in {row.dtype} on {self._device}, run on this "
+            f"These are the weights {self.described(row.endpoint_id)} in {row.dtype} on {self._kind}, run on this "
             "machine. This is not the hosted model."
         )
         model = self._model(row.endpoint_id, report)
@@ -109,7 +114,7 @@ class WeightsEngine:
 
     def _model(self, endpoint_id: str, report: StepReport) -> Any:
         row = self._rows[endpoint_id]
-        key = (row.folder.resolve(), row.family, row.upsampler, row.dtype, row.storage, row.text_encoder)
+        key = _key(row)
         if key not in self._models:
             while len(self._models) >= self._max_loaded:
                 self._evict(next(iter(self._models)), report)
@@ -135,7 +140,7 @@ class WeightsEngine:
             return work()
         except Exception as error:
             if isinstance(error, getattr(torch, "AcceleratorError", ())):
-                sys.stderr.write(f"The device {self._device} failed: {error}\n")
+                sys.stderr.write(f"The device ({self._kind}) failed: {error}\n")
                 sys.stderr.flush()
                 os._exit(LOST_DEVICE)
             if not _is_out_of_memory(error):
@@ -143,8 +148,13 @@ class WeightsEngine:
         # Outside the except block: the traceback of the error holds the tensors that filled the memory.
         _free_memory()
         if job is None:
-            raise BadWeights(f"{self._device} has too little memory for these weights. {_ADVICE}")
+            raise BadWeights(f"The device has too little memory for these weights. {_ADVICE}")
         raise MemoryError(f"The device ran out of memory at {_size_text(job)}. Make the clip smaller or shorter.")
+
+
+def _key(row: WeightsRow) -> tuple[Any, ...]:
+    """Rows with the same key share what is loaded."""
+    return row.folder.resolve(), row.family, row.upsampler, row.dtype, row.storage, row.text_encoder
 
 
 _ADVICE = "`storage` and `text_encoder` in models.toml make them smaller: see `reelbook doctor --weights`."

@@ -14,9 +14,7 @@ from transformers import AutoModelForImageClassification
 from ....util.printable import format_line
 from ...prompt_check import ContentRefused
 from ..weights_row import BadWeights
-
-MAX_FRAMES = 8
-"""Frames of a clip that are classified, evenly spread from the first to the last."""
+from .clip_file import spread
 
 
 class PictureRefused(ContentRefused):
@@ -61,9 +59,3 @@ class PictureCheck:
         with torch.inference_mode():
             scores: Any = self._model(pixel_values=pixels).logits.float().softmax(-1)[:, self._label]
         return float(scores.max())
-
-
-def spread(count: int) -> list[int]:
-    """The frames that are checked of so many: no more than eight, the first and last among them."""
-    number = min(MAX_FRAMES, count)
-    return [round(one * (count - 1) / max(1, number - 1)) for one in range(number)]

@@ -1,0 +1,209 @@
+"""What a notebook does with weights of its own: the embedded service, tiny weights on the CPU, and `rb.` alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pandas as pd
+import pytest
+
+import reelbook as rb
+from reelbook.client import Client
+from reelbook.display.provenance_table import provenance_table
+from reelbook.errors import RunCancelled
+from reelbook.service.device_lane import DeviceLane
+from tests.support import as_data_uri, png, read_charges
+from tests.weights.tiny import LORAS, LTX, UPSAMPLER
+
+PRICE = 53
+WAIT = 120.0
+BASE = rb.TextToVideo(
+    prompt="a paper boat", num_frames=9, seed=7, resolution="480p", aspect_ratio="1:1", expand_prompt=False,
+    enable_safety_checker=False, first_pass_num_inference_steps=2, second_pass_num_inference_steps=2,
+    second_pass_skip_initial_steps=1, loras=[rb.LoRA(path="paper")],
+)  # fmt: skip
+PLAN = rb.sweep(BASE, seed=[1, 2, 3], **{"loras[0].scale": [0.0, 1.0]})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("notebook")
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path, weights: Path) -> Iterator[Client]:
+    """The client of all cells: loading the weights takes most of the time here."""
+    models = folder / "models.toml"
+    models.write_text(
+        f'[models."{BASE.endpoint_id}"]\nengine = "diffusers"\nfamily = "ltx"\nfolder = "{weights / LTX}"\n'
+        f'upsampler = "{weights / UPSAMPLER}"\ndevice = "cpu"\ndtype = "float32"\ndownscale = 0.25\n'
+        f'[loras]\nfolders = ["{weights / LORAS}"]\n'
+    )
+    with rb.connect(models=models, library=folder / "library") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def swept(client: Client, folder: Path) -> pd.DataFrame:
+    """The table of a sweep of six, during which the worker was killed in the middle of a run."""
+    killed: list[int] = []
+
+    def kill_once(job: Any) -> None:
+        if job.progress.finished and not killed and (running := pids(client)):
+            killed.append(running[0])
+            os.kill(running[0], signal.SIGKILL)
+
+    job = PLAN.start()
+    job.on_change(kill_once)
+    table = job.wait(timeout=WAIT)
+    assert killed
+    return table
+
+
+def pids(client: Client) -> list[int]:
+    """The processes that make a run on the device now."""
+    assert client._embedded is not None
+    assert client._embedded._server is not None
+    (lane,) = [one for one in client._embedded._server.service.lanes.values() if isinstance(one, DeviceLane)]
+    return list(lane.pids.values())
+
+
+def pressed(form: Any) -> rb.Run:
+    """Press Run, as a page does, and wait for the end of the run."""
+    ended = threading.Event()
+    form.observe(lambda _: ended.set() if form.runs and form.runs[0].status == "completed" else None, "records")
+    form._handle_custom_msg({"do": "run"}, [])
+    assert ended.wait(WAIT)
+    run: rb.Run = form.runs[0]
+    return run
+
+
+def log_of(client: Client, folder: Path, request_id: str) -> str:
+    """The log of a run that the service has, also of one that came out of the library."""
+    key = (folder / "library" / "service" / "key").read_text().strip()
+    path = f"{client.base_url}/{BASE.endpoint_id}/requests/{request_id}/status"
+    return httpx.get(path, params={"logs": 1}, headers={"x-api-key": key}).text
+
+
+def charges(folder: Path, request_id: str) -> list[tuple[str, int]]:
+    """What the service has written down about the credits of a run."""
+    lines = read_charges(folder / "library" / "service")
+    return [(line["kind"], line["credits"]) for line in lines if line["request_id"] == request_id]
+
+
+def test_a_sweep_survives_its_worker(swept: pd.DataFrame, folder: Path, client: Client) -> None:
+    """Six runs come out once and are paid once; each setting has a clip of its own, and scale 0 is not scale 1."""
+    clips = [Path(path).read_bytes() for path in swept["output_video"]]
+
+    assert list(swept["status"]) == ["completed"] * 6
+    assert len(set(clips)) == 6
+    assert (
+        sum("The worker died; the run starts again" in log_of(client, folder, one) for one in swept["request_id"]) == 1
+    )
+    assert [charges(folder, one) for one in swept["request_id"]] == [[("reserve", PRICE), ("settle", PRICE)]] * 6
+    assert int(swept.reel.cost()["credits"].item()) == 6 * PRICE
+    assert list(swept.reel.cost("loras[0].scale")["credits"]) == [3 * PRICE] * 2
+    assert client.account()["credits_reserved"] == 0
+
+
+def test_the_same_sweep_again_costs_nothing(swept: pd.DataFrame, folder: Path) -> None:
+    """All six are in the library, and their settings are the same input."""
+    before = len(read_charges(folder / "library" / "service"))
+
+    again = PLAN.run()
+
+    assert list(again["request_id"]) == list(swept["request_id"])
+    assert len(read_charges(folder / "library" / "service")) == before
+
+
+def test_a_report_of_the_sweep_is_one_page(swept: pd.DataFrame, tmp_path: Path) -> None:
+    """With its clips and the settings that vary."""
+    reel: Any = swept.reel
+    reel.report(tmp_path / "boats.html", views=[reel.plot("seed", "credits")])
+
+    page = (tmp_path / "boats.html").read_text(encoding="utf-8")
+    assert page.count("data:video/mp4") >= 6
+    assert "loras[0].scale" in page
+
+
+def test_a_file_names_the_weights_that_made_it(swept: pd.DataFrame) -> None:
+    """Family, folder and hash of the weights, in the file itself; and the input, to be run again."""
+    path = Path(swept["output_video"].iloc[1])
+
+    found = rb.provenance(path)
+
+    assert found.engine is not None
+    assert found.engine.startswith("ltx")
+    assert str(found.engine_version).startswith(f"{LTX}@")
+    assert found.input == BASE.revised(seed=1, loras=[rb.LoRA(path="paper", scale=1.0)])
+    assert f"{found.engine} {found.engine_version}" in provenance_table(found)
+
+
+def test_a_form_runs_with_a_lora(client: Client, folder: Path) -> None:
+    """Typed into the field as a page sends it; the sentence about a bad one is that of the field."""
+    form = rb.form(BASE.revised(loras=[]))
+
+    form.edit("loras", [{"path": "paper", "scale": 9}])
+    with pytest.raises(rb.InvalidInput, match="scale"):
+        _ = form.value
+    form.edit("loras", [{"path": "pair", "scale": 0.5, "weight_name": "two"}])
+    run = pressed(form)
+
+    assert isinstance(run.input, rb.TextToVideo)
+    assert run.input.loras == (rb.LoRA(path="pair", scale=0.5, weight_name="two"),)
+    assert charges(folder, run.request_id) == [("reserve", PRICE), ("settle", PRICE)]
+    form.close()
+
+
+def test_a_studio_runs_beside_the_form(client: Client, folder: Path) -> None:
+    """Filled with an input, pressed, and its clip is in the gallery."""
+    studio = rb.studio(rb.TextToVideo)
+
+    run = pressed(studio.choose(BASE.revised(seed=11)))
+
+    assert studio.runs == (run,)
+    assert run.video.path.stat().st_size > 0
+    assert charges(folder, run.request_id) == [("reserve", PRICE), ("settle", PRICE)]
+    studio.close()
+
+
+def test_a_bad_lora_is_explained_and_refunded(client: Client, folder: Path) -> None:
+    """The error has its own type, and names the LoRA."""
+    run = client.start(BASE.revised(loras=[rb.LoRA(path="no-such-lora")]))
+
+    with pytest.raises(rb.RunFailed, match="no-such-lora"):
+        run.wait(WAIT)
+
+    assert run.row["error_type"] == "lora_load_error"
+    assert run.credits == 0
+    assert charges(folder, run.request_id) == [("reserve", PRICE), ("refund", PRICE)]
+
+
+def test_stitching_is_not_delayed_and_a_long_run_is_cancelled(client: Client, folder: Path) -> None:
+    """While the device is busy, two models on the CPU come out; the cancelled run is refunded, and its worker stays."""
+    running = threading.Event()
+    long = client.start(BASE.revised(num_frames=257, seed=8))
+    long.on_change(lambda run: running.set() if run.progress[0] > 0 else None)
+    assert running.wait(WAIT)
+    pid = pids(client)
+
+    stitched = client.run(rb.ImagesToVideo(images=[as_data_uri(png())]))
+    resized = client.run(rb.SmartResize(image_url=as_data_uri(png()), target_sizes=["32x16"]))
+    still = pids(client)
+    long.cancel()
+    with pytest.raises(RunCancelled):
+        long.wait(WAIT)
+    after = client.start(BASE.revised(seed=9)).wait(WAIT)
+
+    assert (stitched.status, resized.status) == ("completed", "completed")
+    assert still == pid
+    assert charges(folder, long.request_id) == [("reserve", PRICE), ("refund", PRICE)]
+    assert not any("Loaded" in line for line in after.logs)
+    assert "not the hosted model" in json.dumps(after.logs)
