@@ -60,6 +60,19 @@ def test_a_folder_that_is_not_there_is_a_finding(tmp_path: Path) -> None:
     assert not any("nine frames" in what for _, what in found)
 
 
+def test_a_cluster_that_cannot_be_reached_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of its machines is checked from here but how many there are."""
+
+    async def refuse(address: str) -> int:
+        raise ConnectionError("The Dask scheduler could not be reached")
+
+    monkeypatch.setattr(doctor_weights, "count_workers", refuse)
+
+    found = list(check_rows([replace(ROW, devices=("dask:tcp://127.0.0.1:9",))]))
+
+    assert sentence(found, "dask:") == (False, "dask:tcp://127.0.0.1:9: The Dask scheduler could not be reached")
+
+
 def test_hashes_are_compared_with_those_of_the_fetch(recorded: WeightsRow) -> None:
     """Only with --deep; a changed byte names its file."""
     sound = list(check_rows([recorded], deep=True))

@@ -18,7 +18,7 @@ from .models.base import Input
 from .models.catalog import CATALOG, get_endpoint
 from .models.pricing import Rates, estimate
 from .service.accounts import NewAccount, new_key, read_accounts
-from .service.lanes import is_on_this_machine
+from .service.lanes import DASK, is_on_this_machine
 from .service.service_settings import Settings, default_data
 from .service.spec_decisions import DEFAULT_GRANT
 from .util.interrupts import exit_on_sigterm, raise_once
@@ -187,7 +187,7 @@ def _announce(options: argparse.Namespace, server: Server, accounts: list[NewAcc
             f"Reelbook service at {server.base_url}\n  docs   {server.base_url}/docs\n  data   {server.service.settings.data}"
         )
         for model, lane in server.service.settings.lanes.by_model.items():
-            where = "on this machine" if is_on_this_machine(lane) else "elsewhere"
+            where = "on this machine" if is_on_this_machine(lane) and DASK not in lane else "elsewhere"
             print(f"  {model} is run {where}: {server.service.settings.lanes.labels[lane]}")
         if server.service.board is not None:
             print(f"  class  {server.base_url}/class")

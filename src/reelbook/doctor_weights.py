@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .service.dask_cluster import RESOURCE, cluster_address, count_workers
+from .service.lanes import DASK
 from .service.weights.memory_plan import CONTEXT_GIB, MARGIN, advise_memory, plan_card, propose_setting
 from .service.weights.weights_folder import check_weights, read_record, weights_identity
 from .service.weights.weights_row import BadWeights, WeightsRow
@@ -111,7 +114,20 @@ def _check_licenses(rows: Sequence[WeightsRow]) -> Iterator[Finding]:
             )
 
 
+def _check_cluster(device: str) -> Finding:
+    try:
+        count = asyncio.run(count_workers(cluster_address(device)))
+    except ImportError:
+        return False, "distributed is missing: pip install 'reelbook[cluster]'"
+    except ConnectionError as error:
+        return False, f"{device}: {error}"
+    return count > 0, f"{device}: workers with the resource {RESOURCE}: {count}; their cards are not checked from here"
+
+
 def _check_device(device: str, rows: Sequence[WeightsRow], *, makes_clip: bool) -> Iterator[Finding]:
+    if device.startswith(DASK):
+        yield _check_cluster(device)
+        return
     try:
         from .service.weights.pipelines.device_facts import read_device
     except ImportError:

@@ -60,6 +60,8 @@ def test_a_row_has_every_key_and_the_usual_values(tmp_path: Path) -> None:
         (f'[models."svc/no-such-model"]\n{LTX}', "no such model"),
         (ROW + 'device = "gpu"\n', 'device is "cuda:0" or "cpu"'),
         (ROW + 'device = ["cpu", "cpu"]\n', "each device once"),
+        (ROW + 'device = "dask:scheduler"\n', "dask:tcp://HOST:PORT"),
+        (ROW + 'device = ["cuda:0", "dask:tcp://there:8786"]\n', 'or "dask:tcp://HOST:PORT"'),
         (ROW + "device = 0\n", "device is a text or a list"),
         (ROW + 'dtype = "int4"\n', "dtype is one of"),
         (ROW + "steps = true\n", "steps is a whole number"),
@@ -94,6 +96,24 @@ def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path, mon
         make_lane_table(read_models_file(file))
     with pytest.raises(ReelbookError, match=r"need no_such_package\.inside, which is not installed"):
         rb.connect(library=tmp_path / "library")
+
+
+def test_a_cluster_is_one_device_and_its_address_is_for_the_owner_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The packages of the weights are needed on its machines and not on this one; `/` and `/docs` do not name it."""
+    monkeypatch.setattr(weights_tables, "PACKAGES", ("no_such_package",))
+    monkeypatch.setattr(weights_tables, "check_weights", lambda row: None)
+    file = read_models_file(written(tmp_path, ROW + 'device = "dask:tcp://there:8786"\n'))
+
+    table = make_lane_table(file)
+
+    assert file.weights[TEXT].devices == ("dask:tcp://there:8786",)
+    assert table.label_of(TEXT) == "weights:dask"
+    assert not table.has_elsewhere
+    monkeypatch.setattr(weights_tables, "_is_installed", lambda name: False)
+    with pytest.raises(ReelbookError, match=r"pip install 'reelbook\[cluster\]'"):
+        make_lane_table(file)
 
 
 def test_folders_and_licences_are_checked_before_a_port_is_bound(

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from ..errors import ReelbookError
 from ..service.core import Service
+from ..service.dask_lane import DaskLane
 from ..service.device_lane import DeviceGroup, DeviceLane, group_rows
-from ..service.lanes import Lane, LaneTable
+from ..service.lanes import DASK, DEVICES, Lane, LaneTable
 from ..service.weights.weights_row import BadWeights
 from .hosted_lane import lane_name, make_lane
 from .models_file import ModelsFile
@@ -31,11 +32,17 @@ def make_lane_table(file: ModelsFile) -> LaneTable:
     return LaneTable(
         by_model=by_model,
         makers=makers,
-        labels=labels | {group.lane: group.lane for group in groups},
+        labels=labels | {group.lane: _label(group) for group in groups},
         sources=(*used.values(), *groups),
         is_secret=lambda text: any(key.is_in(text.encode("utf-8", "surrogateescape")) for key in keys),
     )
 
 
 def _make_device_lane(group: DeviceGroup) -> Callable[[Service], Lane]:
-    return lambda service: DeviceLane(service, group)
+    kind = DaskLane if group.devices[0].startswith(DASK) else DeviceLane
+    return lambda service: kind(service, group)
+
+
+def _label(group: DeviceGroup) -> str:
+    # Whoever reaches a scheduler can run programs on its machines, so that its address is for the owner alone.
+    return f"{DEVICES}dask" if group.devices[0].startswith(DASK) else group.lane

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from ..errors import ReelbookError
+from ..service.lanes import DASK
 from ..service.weights.weights_folder import check_weights, read_record
 from ..service.weights.weights_row import BadWeights, Family, TextEncoderPlace, WeightsRow
 
@@ -26,6 +27,7 @@ PACKAGES = (
     "google.protobuf",
 )
 """The packages of the extra `weights`, which are looked for and not imported."""
+CLUSTER = re.compile(rf"{DASK}(tcp|tls)://[A-Za-z0-9.\-\[\]:]+:\d{{1,5}}(/cpu)?")
 DTYPES = ("bfloat16", "float16", "float32")
 PATHS = ("folder", "upsampler", "detailer")
 KINDS: Mapping[str, type | tuple[type, ...]] = MappingProxyType(
@@ -132,9 +134,13 @@ def check_devices(rows: Mapping[str, WeightsRow]) -> None:
 
 def check_usable(rows: Mapping[str, WeightsRow]) -> None:
     """Raise `BadWeights` unless the extra is installed, the folders are complete and their licences accepted."""
-    if rows and (missing := [name for name in PACKAGES if not _is_installed(name)]):
+    clusters = [row for row in rows.values() if row.devices[0].startswith(DASK)]
+    # The machines of a cluster have torch and its friends; this one needs to reach them only.
+    needed = (*(PACKAGES if len(clusters) < len(rows) else ()), *(("distributed",) if clusters else ()))
+    if missing := [name for name in needed if not _is_installed(name)]:
+        extra = "cluster" if missing[0] == "distributed" else "weights"
         raise BadWeights(
-            f"Models with engine = \"diffusers\" need {missing[0]}, which is not installed. Install the extra: pip install 'reelbook[weights]'"
+            f"Models with engine = \"diffusers\" need {missing[0]}, which is not installed. Install the extra: pip install 'reelbook[{extra}]'"
         )
     for row in rows.values():
         check_weights(row)
@@ -159,9 +165,15 @@ def _path(folder: Path, text: str) -> Path:
 
 
 def _devices(value: str | list[Any]) -> tuple[str, ...]:
+    if isinstance(value, str) and value.startswith(DASK):
+        if not CLUSTER.fullmatch(value):
+            raise BadTable('device for a Dask cluster is "dask:tcp://HOST:PORT", the address of its scheduler.')
+        return (value,)
     devices = (value,) if isinstance(value, str) else tuple(value)
     if not devices or not all(isinstance(one, str) and re.fullmatch(r"cpu|cuda:\d{1,2}", one) for one in devices):
-        raise BadTable('device is "cuda:0" or "cpu", or a list of such names with one worker for each.')
+        raise BadTable(
+            'device is "cuda:0" or "cpu", or a list of such names with one worker for each, or "dask:tcp://HOST:PORT".'
+        )
     if len(set(devices)) < len(devices):
         raise BadTable("device names each device once.")
     return devices

@@ -53,7 +53,7 @@ class DeviceGroup:
     def rules(self, device: str) -> WorkerRules:
         """The rules of the worker of a device."""
         # The process sees one device only, which is the first one there.
-        seen = "cuda:0" if device.startswith("cuda") else device
+        seen = "cpu" if device == "cpu" or device.endswith("/cpu") else "cuda:0"
         message: dict[str, Any] = {"weights": [row.to_json() for row in self.rows], "device": seen}
         message |= {"max_loaded": self.max_loaded}
         if self.engine_module is not None:
@@ -103,7 +103,7 @@ class DeviceLane(WorkerPool):
 
     async def _serve(self, rules: WorkerRules) -> None:
         """One device: load ahead, then process requests one after another."""
-        worker = Worker(self._settings, rules)
+        worker = self._make_worker(rules)
         try:
             loaded = await self._load_ahead(worker)
             if not loaded:
@@ -120,6 +120,9 @@ class DeviceLane(WorkerPool):
                     await self._handle(worker, last)
         finally:
             await worker.end()
+
+    def _make_worker(self, rules: WorkerRules) -> Worker:
+        return Worker(self._settings, rules)
 
     async def _load_ahead(self, worker: Worker) -> bool:
         """Load as many models as the device holds; the others are loaded with their first run."""

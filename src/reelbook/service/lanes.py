@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 LOCAL = "local"
 """The name of the lane whose runs are made on this machine, by the worker pool."""
 DEVICES = "weights:"
-"""How the names of lanes begin whose runs are made on devices of this machine, by real weights."""
+"""How the names of lanes begin whose runs are made on devices of ours, by real weights: here, or on a cluster."""
+DASK = "dask:"
+"""How the name of a device begins that is the GPUs of a Dask cluster: `dask:tcp://scheduler:8786`."""
 
 
 @dataclass(frozen=True, slots=True)

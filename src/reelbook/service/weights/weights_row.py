@@ -38,7 +38,7 @@ class WeightsRow:
     accept_license: str = ""
     """The words of the licences, with commas or spaces between, entered by the owner after reading them."""
     devices: tuple[str, ...] = ("cuda:0",)
-    """The devices that have a copy each: `cuda:0`, or `cpu`."""
+    """The devices that have a copy each: `cuda:0`, or `cpu`; or one alone, the workers of a cluster: `dask:tcp://HOST:PORT`."""
     dtype: str = "bfloat16"
     storage: str = ""
     """`float8_e4m3fn` stores the transformer in 8 bits, and computes in `dtype`."""

@@ -1,0 +1,252 @@
+"""A Dask cluster as the devices of a lane: two processes here stand for two machines, with tiny weights on the CPU."""
+
+from __future__ import annotations
+
+import copyreg
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from reelbook.gateway.lane_table import make_lane_table
+from reelbook.gateway.models_file import read_models_file
+from reelbook.service import dask_cluster, dask_worker
+from reelbook.service.accounts import NewAccount
+from reelbook.service.dask_lane import DaskLane
+from reelbook.service.dask_worker import RemoteProcess
+from reelbook.service.server import Server, bind_socket
+from reelbook.service.service_settings import Settings
+from tests.support import KEY, Served, as_data_uri, png
+from tests.weights.tiny import LTX, UPSAMPLER
+
+TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
+DRAWING = r'"progress": 0\.0*[1-9]'
+REFUNDED, PAID = [("reserve", 53), ("refund", 53)], [("reserve", 53), ("settle", 53)]
+TOKEN = "canary-of-a-token"
+
+
+class Cluster:
+    """A scheduler and two workers, each a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.address = f"tcp://127.0.0.1:{port}"
+        self._folder = folder
+        self.scheduler = self._command(
+            "dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard", "--no-show"
+        )
+        worker = ["--nthreads", "1", "--resources", "GPU=1", "--no-dashboard", "--no-nanny", "--death-timeout", "60"]
+        self.workers = [
+            self._command("dask_worker", self.address, "--local-directory", str(folder), *worker) for _ in range(2)
+        ]
+
+    def _command(self, name: str, *words: str) -> subprocess.Popen[bytes]:
+        # As many threads as the lane of this machine uses: others add up in another order.
+        environment = {**os.environ, "OMP_NUM_THREADS": str(os.cpu_count()), "MKL_NUM_THREADS": str(os.cpu_count())}
+        with (self._folder / f"{name}.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", f"distributed.cli.{name}", *words], stdout=log, stderr=log, env=environment
+            )
+
+    def wait(self) -> None:
+        """Wait until both workers are there."""
+        from distributed import Client
+
+        with Client(self.address, timeout=30, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=30)
+
+    def stop(self) -> None:
+        """Kill all of it."""
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Started before the weights are made, which takes as long."""
+    before = dict(copyreg.dispatch_table)  # Importing Dask changes for the whole process how errors are pickled.
+    found = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield found
+    found.stop()
+    copyreg.dispatch_table.clear()
+    copyreg.dispatch_table.update(before)
+
+
+@contextmanager
+def service(folder: Path, weights: Path, device: str) -> Iterator[Served]:
+    """A service on tiny weights."""
+    row = (
+        f'engine = "diffusers"\nfamily = "ltx"\nfolder = "{weights / LTX}"\nupsampler = "{weights / UPSAMPLER}"\n'
+        f'device = "{device}"\ndtype = "float32"\ndownscale = 0.25\n'
+    )
+    folder.mkdir(exist_ok=True)
+    (folder / "models.toml").write_text(f'[models."{TEXT}"]\n{row}[models."{MOVE}"]\n{row}')
+    table = make_lane_table(read_models_file(folder / "models.toml"))
+    server = Server(Settings(folder / "data", workers=1, lanes=table), bind_socket("127.0.0.1", 0))
+    server.service.accounts.open([NewAccount("me", KEY, 100_000)], grant_again=False)
+    with server, httpx.Client(base_url=server.base_url, timeout=60) as http:
+        yield Served(server, http)
+
+
+@pytest.fixture(scope="module")
+def here(cluster: Cluster, weights: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The clip that the lane of this machine makes."""
+    with service(tmp_path_factory.mktemp("here"), weights, "cpu") as served:
+        request_id = served.submitted(TEXT, text())
+        served.finished(TEXT, request_id)
+        return content(served, request_id)
+
+
+@pytest.fixture(scope="module")
+def served(cluster: Cluster, weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One service for all tests here: loading takes most of their time."""
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("HF_TOKEN", TOKEN)
+        patch.setattr(dask_cluster, "CONNECT_SECONDS", 1.0)
+        patch.setattr(dask_worker, "REPLACE_SECONDS", 1.0)
+        cluster.wait()
+        yield stack.enter_context(service(tmp_path_factory.mktemp("there"), weights, f"dask:{cluster.address}/cpu"))
+
+
+def text(**more: Any) -> dict[str, Any]:
+    return {
+        "prompt": "a paper boat", "num_frames": 9, "seed": 7, "resolution": "480p", "aspect_ratio": "1:1", "expand_prompt": False,
+        "enable_safety_checker": False, "first_pass_num_inference_steps": 2, "second_pass_num_inference_steps": 2,
+        "second_pass_skip_initial_steps": 1, **more,
+    }  # fmt: skip
+
+
+def until(served: Served, request_id: str, words: str, model: str = TEXT) -> dict[str, Any]:
+    """The status of a run, once it matches these words."""
+    path = f"/{model}/requests/{request_id}/status/stream"
+    with served.http.stream("GET", path, headers={"x-api-key": KEY}) as events:
+        for line in events.iter_lines():
+            if line.startswith("data: ") and re.search(words, line):
+                return dict(json.loads(line[6:]))
+    raise AssertionError(f"the run ended without {words!r}")
+
+
+def pid_of(served: Served, request_id: str) -> int:
+    (lane,) = [lane for lane in served.server.service.lanes.values() if isinstance(lane, DaskLane)]
+    return lane.pids[request_id]
+
+
+def content(served: Served, request_id: str) -> bytes:
+    return served.http.get(served.result(TEXT, request_id).json()["video"]["url"]).content
+
+
+def kinds(served: Served, request_id: str) -> list[tuple[str, int]]:
+    return [(line["kind"], line["credits"]) for line in served.charges() if line["request_id"] == request_id]
+
+
+def long_runs(served: Served) -> list[str]:
+    """Two runs that both have begun to draw."""
+    ids = [served.submitted(TEXT, text(num_frames=121, seed=seed)) for seed in (1, 2)]
+    for one in ids:
+        until(served, one, DRAWING)
+    return ids
+
+
+def cancel(served: Served, request_id: str, model: str = TEXT) -> dict[str, Any]:
+    served.http.put(f"/{model}/requests/{request_id}/cancel", headers={"x-api-key": KEY})
+    return served.finished(model, request_id)
+
+
+def test_two_runs_at_once_and_a_cancellation(served: Served, cluster: Cluster) -> None:
+    """Each has a process of its own and reports progress; cancelled, it is refunded and its process goes on."""
+    ids = long_runs(served)
+    pids = {pid_of(served, one) for one in ids}
+
+    ends = [cancel(served, one) for one in ids]
+
+    assert pids == {process.pid for process in cluster.workers}
+    assert [end["error_type"] for end in ends] == ["cancelled"] * 2
+    assert [kinds(served, one) for one in ids] == [REFUNDED] * 2
+    assert [process.poll() for process in cluster.workers] == [None] * 2
+
+
+def test_a_clip_has_the_bytes_of_this_machine(served: Served, here: bytes) -> None:
+    """The weights are loaded already, and the clip travels as bytes."""
+    request_id = served.submitted(TEXT, text())
+
+    final = served.finished(TEXT, request_id)
+
+    assert content(served, request_id) == here
+    assert "Loaded" not in json.dumps(final)
+    assert final["metrics"]["engine"].startswith(f"ltx {LTX}@")
+    assert kinds(served, request_id) == PAID
+
+
+def test_pictures_travel_as_bytes_and_neither_key_nor_token(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address of a file of the service has a token in it, and is replaced on the way."""
+    sent: list[dict[str, Any]] = []
+    pack = RemoteProcess._pack
+
+    def record(self: RemoteProcess, order: dict[str, Any]) -> dict[str, Any]:
+        sent.append(pack(self, order))
+        return sent[-1]
+
+    monkeypatch.setattr(RemoteProcess, "_pack", record)
+    file = {"file": ("boat.png", png(64, 32), "image/png")}
+    address = served.http.post("/files", files=file, headers={"x-api-key": KEY}).json()["url"]
+    request_id = served.submitted(MOVE, {"prompt": "closer", "image_url": address, "duration": "5"})
+
+    until(served, request_id, DRAWING, MOVE)
+    end = cancel(served, request_id, MOVE)
+
+    (task,) = sent
+    assert end["error_type"] == "cancelled"
+    assert list(task["files"].values()) == [png(64, 32)]
+    assert [secret in repr(task) for secret in (TOKEN, KEY, address.split("/")[-2])] == [False] * 3
+
+
+def test_a_lost_worker_costs_no_run(served: Served, cluster: Cluster, here: bytes) -> None:
+    """Killed in the middle, its run is made by the other one, from the beginning, and paid for once."""
+    other, short = served.submitted(TEXT, text(num_frames=121)), served.submitted(TEXT, text(num_frames=33))
+    for one in (other, short):
+        until(served, one, DRAWING)
+    killed, left = pid_of(served, short), pid_of(served, other)
+    os.kill(killed, signal.SIGKILL)
+    until(served, short, "The Dask worker was lost; the run starts again")
+
+    cancel(served, other)
+    until(served, short, DRAWING)
+    pid = pid_of(served, short)
+    final = served.finished(TEXT, short)
+    after = served.submitted(TEXT, text())
+    served.finished(TEXT, after)
+
+    assert (pid, killed != left) == (left, True)
+    assert "error" not in final
+    assert kinds(served, short) == PAID
+    assert content(served, after) == here
+
+
+def test_without_a_scheduler_runs_fail_clearly_and_are_refunded(served: Served, cluster: Cluster) -> None:
+    """The one in progress, and the one that waits; other models go on."""
+    running = served.submitted(TEXT, text(num_frames=121))
+    waiting = served.submitted(TEXT, text())
+    until(served, running, DRAWING)
+
+    cluster.scheduler.kill()
+    ends = [served.finished(TEXT, one) for one in (running, waiting)]
+    served.done("svc/frames-api/images-to-video", {"images": [as_data_uri(png())]})
+
+    assert [end["error_type"] for end in ends] == ["engine_error"] * 2
+    assert ["The Dask scheduler could not be reached 2 times" in end["error"] for end in ends] == [True] * 2
+    assert cluster.address not in served.get("/").text + repr(ends)
+    assert [kinds(served, one) for one in (running, waiting)] == [REFUNDED] * 2
+    assert served.get("/account").json()["credits_reserved"] == 0
