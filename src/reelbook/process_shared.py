@@ -39,8 +39,8 @@ _ledgers: dict[Path, tuple[Ledger, int]] = {}
 def acquire_embedded_service(library: Path, rates: Rates | None, lanes: LaneTable | None = None) -> Embedded:
     """The embedded service of a library, shared by all clients of this process; `lanes` as in a `models.toml`."""
     with _guard:
-        folder = library / "service"
         known = _embedded.get(library)
+        folder = library / _service_folder(lanes)
         settings = Settings(data=folder, rates=rates or Rates(), lanes=lanes or LaneTable())
         # Without clients it was closed: whoever connects without a models.toml must not pay as those before did.
         is_closed = known is not None and not _embedded_users[known]
@@ -57,6 +57,17 @@ def acquire_embedded_service(library: Path, rates: Rates | None, lanes: LaneTabl
             known = _embedded[library] = Embedded(folder, settings)
         _embedded_users[known] += 1
         return known
+
+
+def _service_folder(lanes: LaneTable | None) -> str:
+    """The folder of the embedded service in its library.
+
+    Other weights are another service, so that a clip of theirs is never taken for one of the weights before. One that
+    pays elsewhere stays the same, or it would pay again for what it has.
+    """
+    if lanes is None or not lanes.weights_id or lanes.has_elsewhere:
+        return "service"
+    return f"service-{lanes.weights_id}"
 
 
 def release_embedded_service(service: Embedded) -> None:

@@ -10,9 +10,11 @@ import pytest
 import reelbook as rb
 from reelbook import cli
 from reelbook.errors import ReelbookError
-from reelbook.gateway import weights_tables
+from reelbook.gateway import lane_table, weights_tables
 from reelbook.gateway.lane_table import make_lane_table
 from reelbook.gateway.models_file import BadModelsFile, read_models_file
+from reelbook.service.lanes import LaneTable
+from reelbook.service.weights.weights_folder import PARTS
 from reelbook.service.weights.weights_row import WeightsRow
 
 TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
@@ -104,6 +106,7 @@ def test_a_cluster_is_one_device_and_its_address_is_for_the_owner_alone(
     """The packages of the weights are needed on its machines and not on this one; `/` and `/docs` do not name it."""
     monkeypatch.setattr(weights_tables, "PACKAGES", ("no_such_package",))
     monkeypatch.setattr(weights_tables, "check_weights", lambda row: None)
+    monkeypatch.setattr(lane_table, "weights_identity", lambda row: "0123456789ab")
     file = read_models_file(written(tmp_path, ROW + 'device = "dask:tcp://there:8786"\n'))
 
     table = make_lane_table(file)
@@ -126,6 +129,7 @@ def test_folders_and_licences_are_checked_before_a_port_is_bound(
         make_lane_table(read_models_file(file))
 
     monkeypatch.setattr(weights_tables, "check_weights", lambda row: None)
+    monkeypatch.setattr(lane_table, "weights_identity", lambda row: "0123456789ab")
     (tmp_path / "weights/ltx").mkdir(parents=True)
     (tmp_path / "weights/ltx/reelbook-weights.json").write_text('{"license": "apache-2.0"}')
     with pytest.raises(ReelbookError, match=r'came with the licence "apache-2\.0"'):
@@ -145,12 +149,35 @@ def test_two_variables_that_contradict_each_other_are_refused(tmp_path: Path, mo
         rb.connect(library=tmp_path)
 
 
+def test_other_weights_have_another_name_and_the_same_ones_have_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Made from what is in the files: their place and the settings of the devices do not count."""
+    monkeypatch.setattr(weights_tables, "PACKAGES", ())
+    monkeypatch.setattr(weights_tables, "check_weights", lambda row: None)
+
+    def name(place: str, content: bytes, more: str = "") -> str:
+        folder = tmp_path / place / "weights" / "ltx"
+        for part in PARTS["ltx"]:
+            (folder / part).mkdir(parents=True)
+        (folder / "transformer" / "diffusion_pytorch_model.safetensors").write_bytes(content)
+        return make_lane_table(read_models_file(written(tmp_path / place, ROW + more))).weights_id
+
+    table = b"\x02\x00\x00\x00\x00\x00\x00\x00{}"
+    first = name("a", table + b"one")
+
+    assert name("b", table + b"one", 'device = "cuda:1"\n') == first
+    assert name("c", table + b"two") not in ("", first)
+    assert LaneTable().weights_id == ""
+
+
 def test_the_embedded_service_runs_weights_at_no_cost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The file by its variable; without torch the lane fails, says so, and stitching goes on."""
     monkeypatch.setattr(weights_tables, "PACKAGES", ())
     monkeypatch.setattr(weights_tables, "check_weights", lambda row: None)
+    monkeypatch.setattr(lane_table, "weights_identity", lambda row: "0123456789ab")
     monkeypatch.setenv("REELBOOK_MODELS", str(written(tmp_path, ROW + 'device = "cpu"\n')))
 
     with rb.connect(library=tmp_path / "library") as client:

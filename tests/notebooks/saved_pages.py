@@ -15,7 +15,7 @@ MIN_CONTRAST = 30
 """How far the darkest and the brightest pixel of a frame are apart at least, of 255, in one of the colours."""
 
 # One clip after the other, because each holds a decoder. A player that nobody sees is one of a viewer without a kernel.
-SAMPLE = """async () => {
+SAMPLE = """async MIN_CONTRAST => {
   const settled = (video, event) => new Promise(done => {
     for (const name of [event, 'error']) video.addEventListener(name, done, {once: true});
   });
@@ -43,9 +43,15 @@ SAMPLE = """async () => {
       await sought;
     }
     const isThere = video.readyState >= 2 && !video.error;
+    // A canvas gets the frame of the new place some repaints after the jump.
+    let found = 0;
+    for (let repaint = 0; isThere && found < MIN_CONTRAST && repaint < 90; repaint++) {
+      await new Promise(requestAnimationFrame);
+      found = contrast(video);
+    }
     clips.push({
       error: isThere ? '' : video.error?.message || 'nothing was loaded',
-      place: video.currentTime / video.duration, contrast: isThere ? contrast(video) : 0,
+      place: video.currentTime / video.duration, contrast: found,
     });
   }
   await Promise.all([...document.images].map(image => image.decode().catch(() => null)));
@@ -98,7 +104,7 @@ def sample(browser: Browser, path: Path) -> Page:
         "request", lambda request: problems.append(f"asks for {request.url}") if is_elsewhere(request.url) else None
     )
     page.goto(path.as_uri(), wait_until="load")
-    found = page.evaluate(SAMPLE)
+    found = page.evaluate(SAMPLE, MIN_CONTRAST)
     context.close()
     clips = tuple(Clip(**clip) for clip in found["clips"])
     return Page(clips, found["pictures"], (*problems, *(f"broken: {image}" for image in found["broken"])))

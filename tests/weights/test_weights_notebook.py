@@ -85,16 +85,22 @@ def pressed(form: Any) -> rb.Run:
     return run
 
 
+def service_folder(folder: Path) -> Path:
+    """The folder of the embedded service that runs these weights; another engine has another one."""
+    (found,) = (folder / "library").glob("service-*")
+    return found
+
+
 def log_of(client: Client, folder: Path, request_id: str) -> str:
     """The log of a run that the service has, also of one that came out of the library."""
-    key = (folder / "library" / "service" / "key").read_text().strip()
+    key = (service_folder(folder) / "key").read_text().strip()
     path = f"{client.base_url}/{BASE.endpoint_id}/requests/{request_id}/status"
     return httpx.get(path, params={"logs": 1}, headers={"x-api-key": key}).text
 
 
 def charges(folder: Path, request_id: str) -> list[tuple[str, int]]:
     """What the service has written down about the credits of a run."""
-    lines = read_charges(folder / "library" / "service")
+    lines = read_charges(service_folder(folder))
     return [(line["kind"], line["credits"]) for line in lines if line["request_id"] == request_id]
 
 
@@ -115,12 +121,12 @@ def test_a_sweep_survives_its_worker(swept: pd.DataFrame, folder: Path, client: 
 
 def test_the_same_sweep_again_costs_nothing(swept: pd.DataFrame, folder: Path) -> None:
     """All six are in the library, and their settings are the same input."""
-    before = len(read_charges(folder / "library" / "service"))
+    before = len(read_charges(service_folder(folder)))
 
     again = PLAN.run()
 
     assert list(again["request_id"]) == list(swept["request_id"])
-    assert len(read_charges(folder / "library" / "service")) == before
+    assert len(read_charges(service_folder(folder))) == before
 
 
 def test_a_report_of_the_sweep_is_one_page(swept: pd.DataFrame, tmp_path: Path) -> None:
@@ -207,3 +213,19 @@ def test_stitching_is_not_delayed_and_a_long_run_is_cancelled(client: Client, fo
     assert charges(folder, long.request_id) == [("reserve", PRICE), ("refund", PRICE)]
     assert not any("Loaded" in line for line in after.logs)
     assert "not the hosted model" in json.dumps(after.logs)
+
+
+def test_a_clip_of_another_engine_is_not_taken_for_one_of_these_weights(
+    client: Client, folder: Path, tmp_path: Path
+) -> None:
+    """The same input in the same library: the embedded engine and the weights each make their clip once."""
+    boat, models = BASE.revised(loras=[]), folder / "models.toml"
+
+    def make(**settings: Any) -> rb.Run:
+        with rb.connect(library=tmp_path, **settings) as other:
+            return other.run(boat)
+
+    drawn, made, again, drawn_again = make(), make(models=models), make(models=models), make()
+
+    assert [run.from_library for run in (drawn, made, again, drawn_again)] == [False, False, True, True]
+    assert drawn.video.path.read_bytes() != made.video.path.read_bytes() == again.video.path.read_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 
 from ..errors import ReelbookError
@@ -9,6 +10,7 @@ from ..service.core import Service
 from ..service.dask_lane import DaskLane
 from ..service.device_lane import DeviceGroup, DeviceLane, group_rows
 from ..service.lanes import DASK, DEVICES, Lane, LaneTable
+from ..service.weights.weights_folder import weights_identity
 from ..service.weights.weights_row import BadWeights
 from .hosted_lane import lane_name, make_lane
 from .models_file import ModelsFile
@@ -34,8 +36,15 @@ def make_lane_table(file: ModelsFile) -> LaneTable:
         makers=makers,
         labels=labels | {group.lane: _label(group) for group in groups},
         sources=(*used.values(), *groups),
+        weights_id=_weights_id(file),
         is_secret=lambda text: any(key.is_in(text.encode("utf-8", "surrogateescape")) for key in keys),
     )
+
+
+def _weights_id(file: ModelsFile) -> str:
+    """A short name of exactly the weights of a file; empty without any."""
+    named = sorted(f"{model} {row.family} {weights_identity(row)}" for model, row in file.weights.items())
+    return hashlib.sha256("\n".join(named).encode()).hexdigest()[:12] if named else ""
 
 
 def _make_device_lane(group: DeviceGroup) -> Callable[[Service], Lane]:

@@ -61,6 +61,8 @@ class LaneTable:
     """What `/` and `/docs` say about them."""
     sources: tuple[object, ...] = ()
     """What the lanes are made from: two tables are equal if these are."""
+    weights_id: str = ""
+    """A short name of exactly the weights that run some models here."""
     is_secret: Callable[[str], bool] = field(default=lambda text: False, compare=False)
     """Whether a text contains a key that this process uses, which no worker process may inherit."""
 
