@@ -20,7 +20,9 @@ from transformers import T5EncoderModel
 
 from reelbook.service.engines.long_step import StepCancelled
 from reelbook.service.prompt_check import ContentRefused
-from reelbook.service.weights.pipelines import load_parts
+from reelbook.service.weights.pipelines import engine as engine_module
+from reelbook.service.weights.pipelines import load_parts, ltx
+from reelbook.service.weights.pipelines.device_facts import DeviceFacts
 from reelbook.service.weights.pipelines.engine import WeightsEngine
 from reelbook.service.weights.weights_row import BadWeights
 from reelbook.service.worker_rules import LOST_DEVICE
@@ -90,6 +92,23 @@ def test_out_of_memory_ends_only_the_run(
 
     assert run(engine, small()).data == usual.data
     assert model_of(engine) is model
+
+
+def test_out_of_memory_while_loading_says_what_would_fit(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the memory plan for this card, which no CPU has: a fake. On a CPU, it says where to look."""
+
+    def full(row: Any, report: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
+
+    row = ltx_row(weights, window_frames=257)
+    monkeypatch.setattr(ltx, "LtxModel", full)
+    with pytest.raises(BadWeights, match="see `reelbook doctor --weights`"):
+        drain(WeightsEngine({TEXT: row}, "cpu").load(TEXT))
+    monkeypatch.setattr(engine_module, "read_device", lambda device: DeviceFacts("Small", 3.5, 6.5))
+    with pytest.raises(
+        BadWeights, match=r"Without them 3\.5 GiB are free.*the card has 6\.5: write .*downscale = 0\.5"
+    ):
+        drain(WeightsEngine({TEXT: row}, "cpu").load(TEXT))
 
 
 def test_refused_pictures_end_the_run_and_are_removed(weights: Path, tmp_path: Path) -> None:

@@ -23,9 +23,11 @@ from ...engines.open_pictures import upright_size
 from ...engines.protocol import EngineTask, Work
 from ...prompt_check import ContentRefused
 from ...worker_rules import LOST_DEVICE
+from ..memory_plan import advise_memory
 from ..weights_folder import weights_identity
 from ..weights_row import BadWeights, WeightsRow
 from .clip_file import sampled_frames
+from .device_facts import read_device
 
 _FAMILIES = {"ltx": (".ltx", "LtxModel"), "wan": (".wan", "WanModel")}
 _CPU_OUT_OF_MEMORY = "can't allocate memory"
@@ -63,16 +65,19 @@ class WeightsEngine:
 
     def __call__(self, job: EngineTask[Any]) -> Work:
         """Make a clip; yields progress and log lines."""
-        return report_from_thread(self._thread, lambda report: self._guarded(lambda: self._run(job, report), job))
+        row = self._rows[job.input.endpoint_id]
+        return report_from_thread(self._thread, lambda report: self._guarded(lambda: self._run(job, report), row, job))
 
     def load(self, endpoint_id: str) -> Work:
         """Load a model ahead of its first run."""
+
+        row = self._rows[endpoint_id]
 
         def load(report: StepReport) -> dict[str, Any]:
             self._model(endpoint_id, report)
             return {}
 
-        return report_from_thread(self._thread, lambda report: self._guarded(lambda: load(report), None))
+        return report_from_thread(self._thread, lambda report: self._guarded(lambda: load(report), row))
 
     def _run(self, job: EngineTask[Any], report: StepReport) -> dict[str, Any]:
         row = self._rows[job.input.endpoint_id]
@@ -134,7 +139,9 @@ class WeightsEngine:
         self._models.pop(key).close()
         _free_memory()
 
-    def _guarded(self, work: Callable[[], dict[str, Any]], job: EngineTask[Any] | None) -> dict[str, Any]:
+    def _guarded(
+        self, work: Callable[[], dict[str, Any]], row: WeightsRow, job: EngineTask[Any] | None = None
+    ) -> dict[str, Any]:
         """The result of the work, with errors of the device as the errors of the protocol."""
         try:
             return work()
@@ -148,16 +155,22 @@ class WeightsEngine:
         # Outside the except block: the traceback of the error holds the tensors that filled the memory.
         _free_memory()
         if job is None:
-            raise BadWeights(f"The device has too little memory for these weights. {_ADVICE}")
+            raise BadWeights(
+                f"The device ran out of memory while these weights were loaded. {self._memory_advice(row)}"
+            )
         raise MemoryError(f"The device ran out of memory at {_size_text(job)}. Make the clip smaller or shorter.")
+
+    def _memory_advice(self, row: WeightsRow) -> str:
+        """What would fit, for whoever writes models.toml."""
+        facts = read_device(self._device)
+        if not facts.total_gib:
+            return "`storage` and `text_encoder` in models.toml make them smaller: see `reelbook doctor --weights`."
+        return f"Without them {facts.free_gib:.1f} GiB are free. By the plan, {advise_memory(row, facts.total_gib)}."
 
 
 def _key(row: WeightsRow) -> tuple[Any, ...]:
     """Rows with the same key share what is loaded."""
     return row.folder.resolve(), row.family, row.upsampler, row.dtype, row.storage, row.text_encoder
-
-
-_ADVICE = "`storage` and `text_encoder` in models.toml make them smaller: see `reelbook doctor --weights`."
 
 
 def _is_out_of_memory(error: Exception) -> bool:
