@@ -654,18 +654,20 @@ def test_a_cancellation_that_comes_too_late_says_so(shared: Served, dot: str, mo
     """Asked when the end is on its way to the disk, the answer is ALREADY_COMPLETED, and the run stays paid."""
     served = shared.with_own_account()
     service = served.server.service
-    finish, answers = Queue.finish, []
+    finish, answers, answered = Queue.finish, [], threading.Event()
 
     async def finish_and_cancel(queue: Queue, request: Request, **ending: Any) -> None:
         finishing = asyncio.ensure_future(finish(queue, request, **ending))
         await asyncio.sleep(0)  # Now its commit stands first in the store's line.
         answers.append(await service.cancel(request))
+        answered.set()
         await finishing
 
     monkeypatch.setattr(Queue, "finish", finish_and_cancel)
     request_id = served.submitted(STITCH, {"images": [dot]})
     served.finished(STITCH, request_id)
 
+    assert answered.wait(30)  # The end is seen before the answer to whoever came too late.
     assert served.result(STITCH, request_id).status_code == 200
     assert answers == ["ALREADY_COMPLETED"]
     assert [charge["kind"] for charge in served.charges()] == ["reserve", "settle"]

@@ -55,7 +55,7 @@ def test_runs_one_after_another_take_one_worker(serve: Serve) -> None:
         request_id = served.submitted(TEXT, {**LONG, "num_frames": 9})
         pids.add(painting(served, request_id))
         served.finished(TEXT, request_id)
-    both = [served.submitted(TEXT, {**LONG, "num_frames": 33}) for _ in range(2)]
+    both = [served.submitted(TEXT, {**LONG, "num_frames": 97}) for _ in range(2)]
     pids_of_both = {painting(served, request_id) for request_id in both}
 
     assert len(pids) == 1
