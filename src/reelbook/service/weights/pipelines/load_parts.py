@@ -9,8 +9,10 @@ import torch
 from diffusers.utils import logging as diffusers_logging
 from transformers.utils import logging as transformers_logging
 
-from ..weights_row import BadWeights
+from ..weights_row import BadWeights, WeightsRow
 
+CHECKS_PER_STEP = 6
+"""Places within a step at which a cancelled run ends: a step of a large clip takes seconds."""
 SAFE = {"use_safetensors": True, "local_files_only": True}
 
 # Both libraries draw bars on stderr, which is the operator's log.
@@ -21,6 +23,21 @@ transformers_logging.disable_progress_bar()
 def load_model(kind: Any, folder: Path, dtype: Any) -> Any:
     """A model of the library diffusers, with all its tensors."""
     return complete(kind.from_pretrained(folder, dtype=dtype, **SAFE), folder)
+
+
+def load_transformer(kind: Any, row: WeightsRow) -> Any:
+    """The transformer of a row on its device, stored and computed as the row says."""
+    dtype = torch_dtype(row.dtype)
+    transformer = load_model(kind, row.folder / "transformer", dtype)
+    if row.storage:
+        transformer.enable_layerwise_casting(storage_dtype=torch_dtype(row.storage), compute_dtype=dtype)
+    return transformer.to(row.devices[0])
+
+
+def check_within_steps(blocks: Any, check: Any) -> None:
+    """Call `check` at `CHECKS_PER_STEP` of a transformer's blocks, each time before the block runs."""
+    for block in list(blocks)[:: max(1, len(blocks) // CHECKS_PER_STEP)]:
+        block.register_forward_pre_hook(check)
 
 
 def load_transformers_model(kind: Any, folder: Path, dtype: Any) -> Any:

@@ -23,7 +23,7 @@ from ..weights_folder import upsampler_folder, weights_identity
 from ..weights_row import BadWeights, LoRAError, WeightsRow
 from .clip_file import write_clip
 from .decoder import Decoder
-from .load_parts import load_model, torch_dtype
+from .load_parts import check_within_steps, load_model, load_transformer, torch_dtype
 from .loras import Adapters
 from .ltx_passes import Guide, LtxPasses
 from .prompt_encoder import EncodedPrompt, PromptEncoder
@@ -35,8 +35,6 @@ DETAIL_STEPS = 2
 """Steps of the second pass that the detail pass repeats; with all of them it would forget the latents."""
 DECODING = 0.3
 """The work of decoding, relative to both passes."""
-CHECKS_PER_STEP = 6
-"""Places within a step at which a cancelled run ends: a step of a large clip takes seconds."""
 
 
 class LtxModel:
@@ -53,10 +51,7 @@ class LtxModel:
         report.progress("loading the text encoder", 0.0)
         self.prompts = PromptEncoder(row)
         report.progress("loading the transformer", 0.0)
-        self.transformer = load_model(LTXVideoTransformer3DModel, row.folder / "transformer", dtype)
-        if row.storage:
-            self.transformer.enable_layerwise_casting(storage_dtype=torch_dtype(row.storage), compute_dtype=dtype)
-        self.transformer.to(self._device)
+        self.transformer = load_transformer(LTXVideoTransformer3DModel, row)
         report.progress("loading the decoder", 0.0)
         self.vae = load_model(AutoencoderKLLTXVideo, row.folder / "vae", dtype).to(self._device)
         self.vae.enable_tiling()
@@ -68,9 +63,7 @@ class LtxModel:
         self.adapters = Adapters(row, self.pipe)
         self._detailer: Adapters | None = None
         self._expander: PromptExpander | None = None
-        blocks = self.transformer.transformer_blocks
-        for block in list(blocks)[:: max(1, len(blocks) // CHECKS_PER_STEP)]:
-            block.register_forward_pre_hook(self._check)
+        check_within_steps(self.transformer.transformer_blocks, self._check)
 
     def close(self) -> None:
         """Free the adapters; the rest goes with the last reference."""

@@ -23,7 +23,7 @@ from ..clip_plan import ClipPlan, Size, StageShare, ceil_to, stage_shares, sub_s
 from ..weights_folder import weights_identity
 from ..weights_row import WeightsRow
 from .clip_file import write_clip
-from .load_parts import load_model, torch_dtype
+from .load_parts import check_within_steps, load_model, load_transformer
 from .loras import Adapters
 from .prompt_encoder import PromptEncoder
 
@@ -38,8 +38,6 @@ DECODING = 0.1
 """The work of decoding a part, relative to its steps."""
 WRITTEN_TOGETHER = 8
 """Frames whose colours are converted at once; all of a part would take gigabytes of the device's memory."""
-CHECKS_PER_STEP = 6
-"""Places within a step at which a cancelled run ends: a step of a large clip takes seconds."""
 
 
 class WanModel:
@@ -49,18 +47,15 @@ class WanModel:
 
     def __init__(self, row: WeightsRow, report: StepReport) -> None:
         self.row, self.version = row, f"{row.folder.name}@{weights_identity(row)}"
-        self._device, dtype = row.devices[0], torch_dtype(row.dtype)
+        self._device = row.devices[0]
         self._report: StepReport | None = None
         self._decoding: _Steps | None = None
         report.progress("loading the text encoder", 0.0)
         self.prompts = PromptEncoder(row, UMT5EncoderModel, MAX_TOKENS)
         report.progress("loading the transformer", 0.0)
-        self.transformer = load_model(WanTransformer3DModel, row.folder / "transformer", dtype)
-        if row.storage:
-            self.transformer.enable_layerwise_casting(storage_dtype=torch_dtype(row.storage), compute_dtype=dtype)
-        self.transformer.to(self._device)
+        self.transformer = load_transformer(WanTransformer3DModel, row)
         report.progress("loading the decoder", 0.0)
-        # In 32 bits, as its authors run it: in 16 bits it is seen to flicker.
+        # In 32 bits, as its authors run it.
         self.vae = load_model(AutoencoderKLWan, row.folder / "vae", torch.float32).to(self._device)
         index = json.loads((row.folder / "model_index.json").read_text(encoding="utf-8"))
         self.pipe = WanImageToVideoPipeline(
@@ -70,9 +65,7 @@ class WanModel:
         )  # fmt: skip
         self.pipe.set_progress_bar_config(disable=True)
         self.adapters = Adapters(row, self.pipe)
-        blocks = self.transformer.blocks
-        for block in list(blocks)[:: max(1, len(blocks) // CHECKS_PER_STEP)]:
-            block.register_forward_pre_hook(self._check)
+        check_within_steps(self.transformer.blocks, self._check)
         # It decodes one latent frame at a time.
         self.vae.decoder.register_forward_pre_hook(self._check)
         self.vae.decoder.register_forward_hook(self._after_latent)
