@@ -138,3 +138,12 @@ def test_the_doctor_prints_the_findings_of_the_weights(
     assert status == 1
     assert {line[:5] for line in lines} == {"ok   ", "BAD  "}
     assert any("have the hash that was recorded" in line for line in lines)
+
+
+@pytest.mark.parametrize("card", ["-5", "nan", "inf", "0", "large"])
+def test_a_card_is_a_number_of_gibibytes(card: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Any other word is refused before the file is read."""
+    with pytest.raises(SystemExit):
+        cli.main(["weights", "plan", "models.toml", "--card", card])
+
+    assert f"such as 24, and not '{card}'" in capsys.readouterr().err

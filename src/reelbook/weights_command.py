@@ -47,8 +47,21 @@ def add_weights_command(commands: _SubParsersAction[argparse.ArgumentParser]) ->
 
     plan = actions.add_parser("plan", help="say what memory the weights take, and which setting fits a card")
     plan.add_argument("file", type=Path, help="the models.toml")
-    plan.add_argument("--card", type=float, default=[], nargs="+", metavar="GIB", help="cards to plan for: 24 48 80")
+    plan.add_argument(
+        "--card", type=_read_card, default=[], nargs="+", metavar="GIB", help="cards to plan for: 24 48 80"
+    )
     plan.set_defaults(command=_plan)
+
+
+def _read_card(text: str) -> float:
+    """The memory of a card in GiB, as it was typed."""
+    try:
+        card = float(text)
+    except ValueError:
+        card = 0.0
+    if not 0 < card < 10_000:
+        raise argparse.ArgumentTypeError(f"a card is its memory in GiB, such as 24, and not {text[:40]!r}")
+    return card
 
 
 def read_rows(path: Path) -> Sequence[WeightsRow]:
