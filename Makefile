@@ -26,7 +26,7 @@ weights-test: $(READY) ## test the engines of real weights, with torch in an env
 	@VENV="$(VENV)" sh .ci/weights
 
 check: $(READY) ## lint and check types only
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo && $(BIN)/mypy
 
 unit: $(READY) ## the quick tests only
 	@$(BIN)/pytest -q tests/models tests/transport tests/storage tests/test_*.py src
@@ -42,7 +42,7 @@ deep: $(READY) ## the large size of every measurement; takes its time
 	@REELBOOK_SCREENSHOTS=1 $(BIN)/pytest -q --deep -n 2 --dist loadfile --no-loadscope-reorder
 
 docs: $(READY) ## write the service's own documentation to build/docs.html
-	@mkdir -p $(BUILD) && $(BIN)/python -c "from reelbook.service.docs_page import page; print(page('http://127.0.0.1:8600'))" > $(BUILD)/docs.html && echo "Wrote $(BUILD)/docs.html"
+	@mkdir -p $(BUILD) && $(BIN)/python -c "from reelbook_service.docs_page import page; print(page('http://127.0.0.1:8600'))" > $(BUILD)/docs.html && echo "Wrote $(BUILD)/docs.html"
 
 lock: ## make binder/requirements.txt anew from pyproject.toml (needs uv)
 	@sh .ci/lock

@@ -15,10 +15,10 @@ from typing import Any
 
 import httpx
 
-from reelbook.service.accounts import DEFAULT_PERMISSIONS, hash_key
-from reelbook.service.server import Server, bind_socket
-from reelbook.service.service_files import StoredFile
-from reelbook.service.service_settings import Settings
+from reelbook_service.accounts import DEFAULT_PERMISSIONS, hash_key
+from reelbook_service.server import Server, bind_socket
+from reelbook_service.service_files import StoredFile
+from reelbook_service.service_settings import Settings
 from tests.clips import film
 from tests.support import png
 

@@ -21,12 +21,12 @@ from hypothesis.internal.charmap import charmap_file
 from xdist.scheduler.loadfile import LoadFileScheduling
 
 from reelbook.display import update_clock
-from reelbook.service import embedded
-from reelbook.service.accounts import NewAccount
-from reelbook.service.server import Server, bind_socket
-from reelbook.service.service_settings import Settings
 from reelbook.session import session
 from reelbook.transport import http
+from reelbook_service import embedded
+from reelbook_service.accounts import NewAccount
+from reelbook_service.server import Server, bind_socket
+from reelbook_service.service_settings import Settings
 from tests.support import KEY, Serve, Served, as_data_uri, png
 
 # How long one example takes is a fact about the machine; claims about time have tests of their own.
@@ -49,8 +49,6 @@ TOGETHER = [
         "access", "survival", "form", "form_guest", "form_models", "form_sweep", "sweep_panel", "studio", "screens",
         "first_video", "originals", "hostile", "sheet_themes",
     )},
-    # One reading of the source.
-    {"tests/test_imports.py", "tests/test_names.py"},
 ]  # fmt: skip
 """Modules that one worker runs, because they share what takes long to make."""
 

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import settings
 from PIL import Image, ImageDraw
 
-from reelbook.service.accounts import NewAccount
-from reelbook.service.server import Server
-from reelbook.service.spec_decisions import DEFAULT_GRANT
+from reelbook_service.accounts import NewAccount
+from reelbook_service.server import Server
+from reelbook_service.spec_decisions import DEFAULT_GRANT
 
 KEY = "test-key"
 

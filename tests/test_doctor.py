@@ -88,7 +88,7 @@ def test_a_missing_package_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatc
 
 def test_a_machine_without_x264_is_told_what_that_means(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clips are then made in another format, which not every browser plays."""
-    monkeypatch.setattr("reelbook.service.engines.video_writer.has_x264", lambda: False)
+    monkeypatch.setattr("reelbook_service.engines.video_writer.has_x264", lambda: False)
     monkeypatch.setattr(doctor, "_first_run", lambda: iter(()))
 
     assert any(not good and "no libx264" in what for good, what in run_checks())

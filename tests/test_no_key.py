@@ -32,10 +32,10 @@ import reelbook as rb
 from reelbook import cli
 from reelbook.client import Client
 from reelbook.runs import follower
-from reelbook.service.worker_rules import WorkerRules, worker_environment
 from reelbook.session import session
 from reelbook.transport.downloads import downloader
 from reelbook.transport.http import RetryPolicy
+from reelbook_service.worker_rules import WorkerRules, worker_environment
 from tests.faults.canary import Canary, verbose
 from tests.support import png
 from tests.transport.variants import Answering, Hosted, Received, Reply

@@ -11,22 +11,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reelbook_service.accounts import NewAccount, new_key, read_accounts
+from reelbook_service.class_command import add_class_command
+from reelbook_service.lanes import DASK, is_on_this_machine
+from reelbook_service.service_settings import Settings, default_data
+from reelbook_service.spec_decisions import DEFAULT_GRANT
+from reelbook_service.weights_command import add_weights_command
+
 from ._version import __version__
-from .class_command import add_class_command
 from .errors import ReelbookError
 from .models.base import Input
 from .models.catalog import CATALOG, get_endpoint
 from .models.pricing import Rates, estimate
-from .service.accounts import NewAccount, new_key, read_accounts
-from .service.lanes import DASK, is_on_this_machine
-from .service.service_settings import Settings, default_data
-from .service.spec_decisions import DEFAULT_GRANT
 from .util.interrupts import exit_on_sigterm, raise_once
 from .util.printable import printable, readable_id
-from .weights_command import add_weights_command
 
 if TYPE_CHECKING:
-    from .service.server import Server
+    from reelbook_service.server import Server
 
 INTERRUPTED = 130
 """The exit status of an interrupted command, as shells expect it."""
@@ -128,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from .service.server import Server, bind_socket
+    from reelbook_service.server import Server, bind_socket
 
     settings = _settings(options)
     accounts = _accounts(options)
@@ -158,8 +159,8 @@ def _settings(options: argparse.Namespace) -> Settings:
     if options.rates:
         settings = replace(settings, rates=Rates.read(options.rates))
     if options.models:
-        from .gateway.lane_table import make_lane_table
-        from .gateway.models_file import read_models_file
+        from reelbook_service.hosted.lane_table import make_lane_table
+        from reelbook_service.hosted.models_file import read_models_file
 
         settings = replace(settings, lanes=make_lane_table(read_models_file(options.models)))
     if options.retention is not None:
@@ -308,7 +309,7 @@ def _doctor(options: argparse.Namespace) -> int:
     from .doctor import check_models_file, run_checks
 
     if options.weights:
-        from .doctor_weights import check_weights_file
+        from reelbook_service.doctor_weights import check_weights_file
 
         findings = check_weights_file(options.weights, deep=options.deep)
     else:

@@ -14,6 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
+from reelbook_service.embedded import Embedded
+from reelbook_service.lanes import LaneTable
+
 from .errors import Interrupted, LibraryError, NotFound, ReelbookError
 from .models.base import Input
 from .models.catalog import CATALOG
@@ -31,8 +34,6 @@ from .runs.cancel import Cancelled, cancel_runs
 from .runs.run import Run, input_from_entry
 from .runs.submission import ClientContext, Submission
 from .runs.submit_wait import submit_and_wait
-from .service.embedded import Embedded
-from .service.lanes import LaneTable
 from .storage.ledger import claims, connection, known_services, transitions
 from .storage.ledger.transitions import Entry
 from .storage.ledger.writer import Ledger

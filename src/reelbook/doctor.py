@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .gateway.models_file import HostedService
+    from reelbook_service.hosted.models_file import HostedService
 
 PACKAGES = ("httpx", "pydantic", "ipython", "ipywidgets", "pandas", "av", "pillow", "numpy", "starlette", "uvicorn")
 
@@ -30,8 +30,9 @@ def run_checks() -> Iterator[Finding]:
 
 def check_models_file(path: Path) -> Iterator[Finding]:
     """Check a `models.toml` and yield a (passed, sentence) pair for each model and service; nothing is paid for."""
+    from reelbook_service.hosted.models_file import read_models_file
+
     from .errors import ReelbookError
-    from .gateway.models_file import read_models_file
     from .models.catalog import CATALOG
 
     try:
@@ -76,7 +77,7 @@ def _package(name: str) -> Finding:
 
 
 def _encoder() -> Finding:
-    from .service.engines.video_writer import has_x264
+    from reelbook_service.engines.video_writer import has_x264
 
     if has_x264():
         return True, "H.264 encoder: libx264"

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from reelbook_service.embedded import Embedded
+from reelbook_service.lanes import LaneTable
+from reelbook_service.service_settings import Settings
+
 from .errors import NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
 from .models.base import Input
 from .models.pricing import Rates
 from .runs.submission import ClientContext
-from .service.embedded import Embedded
-from .service.lanes import LaneTable
-from .service.service_settings import Settings
 from .storage.description_cache import DescriptionCache
 from .storage.ledger import known_services
 from .storage.ledger.writer import Ledger

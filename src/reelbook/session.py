@@ -18,10 +18,11 @@ from .models.pricing import Estimate, Rates, estimate
 from .storage.library_folder import is_from_above, library_folder, parse_library_folder
 
 if TYPE_CHECKING:
+    from reelbook_service.lanes import LaneTable
+
     from .client import Client
     from .decide.race.race import Race
     from .runs.run import Run
-    from .service.lanes import LaneTable
     from .shutdown import ProcessEnd
     from .storage.library import Library
     from .sweeps.execute.executor import Client as SweepClient
@@ -270,8 +271,8 @@ def _usual_models() -> str | None:
 
 
 def _read_lanes(models: str | Path) -> LaneTable:
-    from .gateway.lane_table import make_lane_table
-    from .gateway.models_file import read_models_file
+    from reelbook_service.hosted.lane_table import make_lane_table
+    from reelbook_service.hosted.models_file import read_models_file
 
     return make_lane_table(read_models_file(models))
 

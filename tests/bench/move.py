@@ -22,8 +22,8 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook.service.engines.move import Move
-from reelbook.service.engines.protocol import EngineTask, Progress
+from reelbook_service.engines.move import Move
+from reelbook_service.engines.protocol import EngineTask, Progress
 from tests.bench.results import record
 
 ROWS = (

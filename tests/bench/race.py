@@ -32,8 +32,8 @@ import numpy as np
 from reelbook.decide.posterior import Belief, FloatArray, choose, learn_pairs, learn_values
 from reelbook.media.measuring.measures import measure_file
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.service.engines.protocol import EngineTask
-from reelbook.service.engines.sketch import sketch
+from reelbook_service.engines.protocol import EngineTask
+from reelbook_service.engines.sketch import sketch
 from tests.bench.results import failed, record
 
 ROOT = Path(__file__).parents[2]

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reelbook.models.smart_resize import SmartResize
-from reelbook.service.engines.protocol import EngineTask, Progress
-from reelbook.service.engines.recompose import recompose
+from reelbook_service.engines.protocol import EngineTask, Progress
+from reelbook_service.engines.recompose import recompose
 from tests.bench.results import record
 from tests.tools.scenes import NAMES, scene
 

@@ -29,8 +29,8 @@ _ONE_CLIP = """
 import json, resource, sys, time
 from pathlib import Path
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.service.engines.protocol import EngineTask
-from reelbook.service.engines.sketch import sketch
+from reelbook_service.engines.protocol import EngineTask
+from reelbook_service.engines.sketch import sketch
 
 def spent():
     usage = resource.getrusage(resource.RUSAGE_SELF)

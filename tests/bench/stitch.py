@@ -22,8 +22,8 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook.service.engines.protocol import EngineTask
-from reelbook.service.engines.stitch import stitch
+from reelbook_service.engines.protocol import EngineTask
+from reelbook_service.engines.stitch import stitch
 from tests.bench.results import of_peer, record
 
 PICTURES, HOLD, FPS = 30, 24, 24

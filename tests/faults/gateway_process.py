@@ -119,13 +119,13 @@ def _main() -> int:
         paid_seconds=2.5,
         backoff_seconds=0.05,
     )
-    from reelbook.gateway import upstream_run
+    from reelbook_service.hosted import upstream_run
 
     upstream_run.PAUSE_SECONDS = 0.1
     if DIES in os.environ:
         Trap(os.environ[DIES]).set()
     if FORGETS in os.environ:
-        from reelbook.gateway import hosted_lane
+        from reelbook_service.hosted import hosted_lane
 
         # Each process gives a request another number in the ledger, and so does not find what the last one sent.
         hosted_lane.TAKES_EACH = 16 * (1 + os.getpid() % 10_000)

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reelbook.service.administration import administer
+from reelbook_service.administration import administer
 from tests.support import Serve, Served, deep
 
 STITCH = "svc/frames-api/images-to-video"

@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reelbook.service.accounts import NewAccount
+from reelbook_service.accounts import NewAccount
 from tests.faults.canary import Canary
 from tests.faults.gateway_process import DIES, FORGETS, GatewayProcess
 from tests.faults.nursery import clip, number_of

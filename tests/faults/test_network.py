@@ -29,7 +29,6 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.runs import follower
 from reelbook.runs.submission import Submission
-from reelbook.service.accounts import NewAccount
 from reelbook.transport import http, retries
 from reelbook.transport.downloads import downloader
 from reelbook.transport.exchange import Call, ConnectionPool
@@ -37,6 +36,7 @@ from reelbook.transport.http import Http, RetryPolicy
 from reelbook.transport.paid_request import SendState
 from reelbook.transport.responses import Answer, NoAnswer
 from reelbook.util.background_loop import background
+from reelbook_service.accounts import NewAccount
 from tests.faults.proxy import EVERY, ONCE, SHARE, SOUND, Deck, Only, Passed, Proxy
 from tests.support import Serve, Served, as_data_uri, deep, png
 

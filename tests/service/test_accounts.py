@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from reelbook.service.accounts import Accounts, BadAccounts, NewAccount, read_accounts
-from reelbook.service.refusals import Refusal
-from reelbook.service.store import Store
+from reelbook_service.accounts import Accounts, BadAccounts, NewAccount, read_accounts
+from reelbook_service.refusals import Refusal
+from reelbook_service.store import Store
 
 
 def opened(folder: Path, *accounts: NewAccount) -> tuple[Store, Accounts]:

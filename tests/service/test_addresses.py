@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reelbook.models.catalog import CATALOG
-from reelbook.service import spec_decisions
-from reelbook.service.routes import prefixes
+from reelbook_service import spec_decisions
+from reelbook_service.routes import prefixes
 from tests.support import KEY, Serve, Served
 
 STITCH = "svc/frames-api/images-to-video"

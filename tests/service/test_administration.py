@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from reelbook.service import administration
-from reelbook.service.administration import HEADER, PATH, Administration, AdministrationError, administer
-from reelbook.service.folder_lock import FolderLock
+from reelbook_service import administration
+from reelbook_service.administration import HEADER, PATH, Administration, AdministrationError, administer
+from reelbook_service.folder_lock import FolderLock
 from tests.support import Serve, Served
 
 ADD: dict[str, Any] = {"action": "add", "students": [{"name": "Ada", "budget": 530}]}

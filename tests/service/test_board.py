@@ -13,8 +13,8 @@ import pytest
 
 import reelbook
 from reelbook.cli import main
-from reelbook.service.board import board_login
-from reelbook.service.class_rows import read_class
+from reelbook_service.board import board_login
+from reelbook_service.class_rows import read_class
 from tests.board_class import TEXT, Board, running_board, student_key
 from tests.support import Serve, Served
 

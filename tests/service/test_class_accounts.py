@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from reelbook.service.administration import administer
-from reelbook.service.class_rows import ClassRow, read_class
-from reelbook.service.refusals import Refusal
-from reelbook.service.store import Store
+from reelbook_service.administration import administer
+from reelbook_service.class_rows import ClassRow, read_class
+from reelbook_service.refusals import Refusal
+from reelbook_service.store import Store
 from tests.support import Serve, Served
 
 STITCH, TEXT = "svc/frames-api/images-to-video", "svc/text-to-video-13b-distilled"

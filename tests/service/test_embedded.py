@@ -13,8 +13,8 @@ from pathlib import Path
 
 import httpx
 
-from reelbook.service.embedded import Address, Embedded
-from reelbook.service.service_settings import Settings
+from reelbook_service.embedded import Address, Embedded
+from reelbook_service.service_settings import Settings
 from tests.support import read_charges
 
 STITCH = "svc/frames-api/images-to-video"
@@ -24,8 +24,8 @@ KERNEL = """
 import json, sys, time
 import httpx
 from pathlib import Path
-from reelbook.service.embedded import Embedded
-from reelbook.service.service_settings import Settings
+from reelbook_service.embedded import Embedded
+from reelbook_service.service_settings import Settings
 
 folder, jobs = Path(sys.argv[1]), json.loads(sys.argv[2])
 address = Embedded(folder, Settings(data=folder, workers=1)).address()
@@ -137,7 +137,7 @@ def test_many_threads_that_ask_at_once_get_one_service(tmp_path: Path) -> None:
 def test_a_forked_child_joins_its_parent_s_service(tmp_path: Path) -> None:
     """The child has no server thread; it reaches the parent's over HTTP."""
     script = (
-        "import os, sys\nfrom pathlib import Path\nfrom reelbook.service.embedded import Embedded\n"
+        "import os, sys\nfrom pathlib import Path\nfrom reelbook_service.embedded import Embedded\n"
         "embedded = Embedded(Path(sys.argv[1]))\nmine = embedded.address()\n"
         "pid = os.fork()\n"
         "if pid == 0:\n    os._exit(0 if embedded.address() == mine and not embedded.runs_here else 1)\n"

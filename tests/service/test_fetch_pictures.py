@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 import trustme
 
-from reelbook.service import fetch_pictures
-from reelbook.service.fetch_pictures import MAX_REDIRECTS, Fetcher, SourceError, decode_data_uri
 from reelbook.util.public_address import is_public
+from reelbook_service import fetch_pictures
+from reelbook_service.fetch_pictures import MAX_REDIRECTS, Fetcher, SourceError, decode_data_uri
 from tests.support import deep, once_each
 
 PUBLIC = "93.184.216.34"

@@ -23,15 +23,15 @@ import httpx
 import pytest
 from PIL import Image
 
-from reelbook.service import request_bodies, spec_decisions
-from reelbook.service.accounts import NewAccount
-from reelbook.service.queue import Queue
-from reelbook.service.queued_request import Request
-from reelbook.service.refusals import CODES
-from reelbook.service.server import Server, bind_socket
-from reelbook.service.service_files import Files, StoredFile
-from reelbook.service.service_settings import Settings
-from reelbook.service.worker_pool import Worker
+from reelbook_service import request_bodies, spec_decisions
+from reelbook_service.accounts import NewAccount
+from reelbook_service.queue import Queue
+from reelbook_service.queued_request import Request
+from reelbook_service.refusals import CODES
+from reelbook_service.server import Server, bind_socket
+from reelbook_service.service_files import Files, StoredFile
+from reelbook_service.service_settings import Settings
+from reelbook_service.worker_pool import Worker
 from tests.support import KEY, Served, as_data_uri, deep, png
 
 STITCH = "svc/frames-api/images-to-video"

@@ -11,7 +11,7 @@ import h11
 import httpx
 import pytest
 
-from reelbook.service.http_framing import StrictConnection
+from reelbook_service.http_framing import StrictConnection
 from tests.support import KEY, Served
 
 STITCH = "svc/frames-api/images-to-video"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from reelbook.service.accounts import NewAccount
+from reelbook_service.accounts import NewAccount
 from tests.support import Serve, Served
 
 STITCH = "svc/frames-api/images-to-video"

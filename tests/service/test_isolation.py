@@ -10,9 +10,9 @@ from itertools import permutations
 import httpx
 import pytest
 
-from reelbook.service.accounts import NewAccount
-from reelbook.service.server import Server, bind_socket
-from reelbook.service.service_settings import Settings
+from reelbook_service.accounts import NewAccount
+from reelbook_service.server import Server, bind_socket
+from reelbook_service.service_settings import Settings
 from tests.support import KEY, Served, deep, png
 
 STITCH = "svc/frames-api/images-to-video"

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from reelbook.service import key_sheet
-from reelbook.service.accounts import READABLE, new_readable_key
-from reelbook.service.class_actions import NewKey
-from reelbook.service.key_sheet import FIRST_RUN, connect_line, render_key_sheet, render_qr_code
+from reelbook_service import key_sheet
+from reelbook_service.accounts import READABLE, new_readable_key
+from reelbook_service.class_actions import NewKey
+from reelbook_service.key_sheet import FIRST_RUN, connect_line, render_key_sheet, render_qr_code
 from tests.hostile import TEXTS
 from tests.service.qr_reader import read_qr_code
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reelbook.service.limits import BadLimit, Limits, Weekly, Window, parse_week
-from reelbook.service.refusals import Refusal
+from reelbook_service.limits import BadLimit, Limits, Weekly, Window, parse_week
+from reelbook_service.refusals import Refusal
 
 TEXT, STITCH = "svc/text-to-video-13b-distilled", "svc/frames-api/images-to-video"
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from reelbook.service.accounts import Account, Accounts, NewAccount
-from reelbook.service.queue import Queue
-from reelbook.service.store import Store
+from reelbook_service.accounts import Account, Accounts, NewAccount
+from reelbook_service.queue import Queue
+from reelbook_service.store import Store
 
 MODEL = "svc/text-to-video-13b-distilled"
 

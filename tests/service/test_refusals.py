@@ -12,12 +12,12 @@ from typing import Any
 import httpx
 import pytest
 
-from reelbook.service import spec_decisions
-from reelbook.service.accounts import NewAccount
-from reelbook.service.refusals import CODES
-from reelbook.service.routes import all_routes
-from reelbook.service.server import Server, bind_socket
-from reelbook.service.service_settings import Settings
+from reelbook_service import spec_decisions
+from reelbook_service.accounts import NewAccount
+from reelbook_service.refusals import CODES
+from reelbook_service.routes import all_routes
+from reelbook_service.server import Server, bind_socket
+from reelbook_service.service_settings import Settings
 from tests.support import KEY, Serve, Served, as_data_uri, deep
 
 STITCH = "svc/frames-api/images-to-video"
@@ -457,7 +457,7 @@ def test_a_worker_that_cannot_be_started_ends_the_run_and_not_the_crew(
     """Where the system has no process to give, the run fails after three tries; the next one finds the crew at its place."""
     served = serve(workers=1)
     with monkeypatch.context() as broken:
-        broken.setattr("reelbook.service.worker_pool.sys.executable", "/nowhere/python")
+        broken.setattr("reelbook_service.worker_pool.sys.executable", "/nowhere/python")
         final, result = failed(served, STITCH, {"images": [dot]})
 
     check_refusal(result, "engine_error")

@@ -11,9 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from reelbook.service.accounts import NewAccount
-from reelbook.service.server import Server, bind_socket
-from reelbook.service.service_settings import Settings
+from reelbook_service.accounts import NewAccount
+from reelbook_service.server import Server, bind_socket
+from reelbook_service.service_settings import Settings
 from tests.support import KEY, Serve, Served, deep, read_charges
 
 STITCH = "svc/frames-api/images-to-video"

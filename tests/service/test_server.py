@@ -20,9 +20,9 @@ import httpx
 import pytest
 
 from reelbook.models.catalog import CATALOG
-from reelbook.service import spec_decisions
-from reelbook.service.server import Server, bind_socket
-from reelbook.service.service_settings import Settings
+from reelbook_service import spec_decisions
+from reelbook_service.server import Server, bind_socket
+from reelbook_service.service_settings import Settings
 from tests.support import KEY, Serve, Served, as_data_uri, png, read_charges
 
 STITCH = "svc/frames-api/images-to-video"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from reelbook.service.accounts import NewAccount
+from reelbook_service.accounts import NewAccount
 from tests.support import KEY, Serve, Served, png
 
 RESIZE = "svc/smart-resize"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reelbook.service.store import Store
+from reelbook_service.store import Store
 
 
 def test_a_caller_that_fails_undoes_only_its_own_work(tmp_path: Path) -> None:

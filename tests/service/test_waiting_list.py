@@ -7,8 +7,8 @@ from itertools import count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reelbook.service.queued_request import Request
-from reelbook.service.waiting_list import WaitingList
+from reelbook_service.queued_request import Request
+from reelbook_service.waiting_list import WaitingList
 from tests.support import examples
 
 NUMBERS = count(1)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reelbook.service.queued_request import Request
-from reelbook.service.worker_pool import seed_of
+from reelbook_service.queued_request import Request
+from reelbook_service.worker_pool import seed_of
 from tests.support import KEY, Serve, Served
 
 STITCH = "svc/frames-api/images-to-video"

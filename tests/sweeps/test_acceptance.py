@@ -18,8 +18,8 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.display.sweep_panel import format_panel, render_panel
-from reelbook.service.service_settings import Settings
-from reelbook.service.worker_pool import Worker
+from reelbook_service.service_settings import Settings
+from reelbook_service.worker_pool import Worker
 from tests.faults.kernels import PATIENCE, Kernel
 from tests.support import Served, deep, png
 from tests.sweeps.dots import PRICE, dots, paid, reserved

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from reelbook.service.engines.recompose.analysed_picture import AnalysedPicture
-from reelbook.service.engines.recompose.wishes import parse_prompt
+from reelbook_service.engines.recompose.analysed_picture import AnalysedPicture
+from reelbook_service.engines.recompose.wishes import parse_prompt
 from tests.tools.scenes import NAMES, scene
 
 SHAPES = ((1080, 1080), (1080, 1920), (300, 600), (728, 90))

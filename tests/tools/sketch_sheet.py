@@ -12,8 +12,8 @@ from pathlib import Path
 from PIL import Image, ImageDraw
 
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.service.engines.protocol import EngineTask
-from reelbook.service.engines.sketch.engine import finished_painter
+from reelbook_service.engines.protocol import EngineTask
+from reelbook_service.engines.sketch.engine import finished_painter
 
 PROMPTS = (
     "a red sailing boat on the sea at sunset, gulls overhead",

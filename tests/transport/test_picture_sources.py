@@ -27,12 +27,12 @@ from reelbook.models.images_to_video import Frame, ImagesToVideo
 from reelbook.models.picture_encoding import MAX_BYTES
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.service import spec_decisions
 from reelbook.transport import picture_sources as room
 from reelbook.transport.http import Http
 from reelbook.transport.picture_sources import Source, Uploads, build_request_input, read_sources
 from reelbook.transport.service_calls import ServiceCalls
 from reelbook.transport.uploads import ServiceInfo
+from reelbook_service import spec_decisions
 from tests.models.described_inputs import with_fields
 from tests.support import KEY, Served
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from reelbook.service.engines.long_step import StepReport
-from reelbook.service.engines.protocol import EngineTask
-from reelbook.service.weights.pipelines import engine
+from reelbook_service.engines.long_step import StepReport
+from reelbook_service.engines.protocol import EngineTask
+from reelbook_service.weights.pipelines import engine
 
 LOSES = "the device is lost"
 """A prompt with these words raises what torch raises when a GPU stops to answer."""

@@ -16,9 +16,9 @@ from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.service.engines.protocol import EngineTask, Log, Progress, Work
-from reelbook.service.weights.pipelines.engine import WeightsEngine
-from reelbook.service.weights.weights_row import WeightsRow
+from reelbook_service.engines.protocol import EngineTask, Log, Progress, Work
+from reelbook_service.weights.pipelines.engine import WeightsEngine
+from reelbook_service.weights.weights_row import WeightsRow
 from tests.weights.tiny import LORAS, LTX, UPSAMPLER
 
 TEXT, IMAGE = TextToVideo.endpoint_id, ImageToVideo.endpoint_id

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from av.video.reformatter import Colorspace
 
-from reelbook.service.weights.pipelines.clip_file import yuv_planes
+from reelbook_service.weights.pipelines.clip_file import yuv_planes
 
 
 def test_colours_are_those_of_ffmpeg() -> None:

@@ -18,14 +18,14 @@ from typing import Any
 import httpx
 import pytest
 
-from reelbook.gateway.lane_table import make_lane_table
-from reelbook.gateway.models_file import read_models_file
-from reelbook.service import dask_cluster, dask_worker
-from reelbook.service.accounts import NewAccount
-from reelbook.service.dask_lane import DaskLane
-from reelbook.service.dask_worker import RemoteProcess
-from reelbook.service.server import Server, bind_socket
-from reelbook.service.service_settings import Settings
+from reelbook_service import dask_cluster, dask_worker
+from reelbook_service.accounts import NewAccount
+from reelbook_service.dask_lane import DaskLane
+from reelbook_service.dask_worker import RemoteProcess
+from reelbook_service.hosted.lane_table import make_lane_table
+from reelbook_service.hosted.models_file import read_models_file
+from reelbook_service.server import Server, bind_socket
+from reelbook_service.service_settings import Settings
 from tests.support import KEY, Served, as_data_uri, png
 from tests.weights.tiny import LTX, UPSAMPLER
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reelbook.doctor_weights import check_rows
-from reelbook.service.weights.pipelines.trial_clip import make_trial_clip
-from reelbook.service.weights.weights_row import WeightsRow
+from reelbook_service.doctor_weights import check_rows
+from reelbook_service.weights.pipelines.trial_clip import make_trial_clip
+from reelbook_service.weights.weights_row import WeightsRow
 from tests.weights.tiny import LTX, UPSAMPLER
 
 

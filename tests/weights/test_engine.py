@@ -18,14 +18,14 @@ from diffusers import AutoencoderKLLTXVideo, LTXVideoTransformer3DModel
 from safetensors.torch import load_file, save_file
 from transformers import T5EncoderModel
 
-from reelbook.service.engines.long_step import StepCancelled
-from reelbook.service.prompt_check import ContentRefused
-from reelbook.service.weights.pipelines import engine as engine_module
-from reelbook.service.weights.pipelines import load_parts, ltx
-from reelbook.service.weights.pipelines.device_facts import DeviceFacts
-from reelbook.service.weights.pipelines.engine import WeightsEngine
-from reelbook.service.weights.weights_row import BadWeights
-from reelbook.service.worker_rules import LOST_DEVICE
+from reelbook_service.engines.long_step import StepCancelled
+from reelbook_service.prompt_check import ContentRefused
+from reelbook_service.weights.pipelines import engine as engine_module
+from reelbook_service.weights.pipelines import load_parts, ltx
+from reelbook_service.weights.pipelines.device_facts import DeviceFacts
+from reelbook_service.weights.pipelines.engine import WeightsEngine
+from reelbook_service.weights.weights_row import BadWeights
+from reelbook_service.worker_rules import LOST_DEVICE
 from tests.weights.ltx_runs import IMAGE, TEXT, Finished, cancel_at, drain, ltx_row, model_of, run, small, task
 from tests.weights.tiny import CHECK, LTX
 

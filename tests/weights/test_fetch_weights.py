@@ -14,16 +14,16 @@ from typing import Any
 
 import pytest
 
-from reelbook.service.weights.fetch_targets import list_targets
-from reelbook.service.weights.fetch_weights import (
+from reelbook_service.weights.fetch_targets import list_targets
+from reelbook_service.weights.fetch_weights import (
     FetchProgress,
     check_space,
     fetch,
     list_files,
     read_license,
 )
-from reelbook.service.weights.weights_folder import RECORD_NAME
-from reelbook.service.weights.weights_row import BadWeights, WeightsRow
+from reelbook_service.weights.weights_folder import RECORD_NAME
+from reelbook_service.weights.weights_row import BadWeights, WeightsRow
 from tests.weights.loopback_hub import COMMIT, FILES, WANTED, LoopbackHub
 
 

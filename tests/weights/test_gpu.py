@@ -16,7 +16,7 @@ import pytest
 import torch
 from diffusers import LTXVideoTransformer3DModel
 
-from reelbook.service.weights.pipelines.engine import WeightsEngine
+from reelbook_service.weights.pipelines.engine import WeightsEngine
 from tests.weights.ltx_runs import TEXT, cancel_at, ltx_row, model_of, run, small
 
 pytestmark = pytest.mark.gpu

@@ -11,12 +11,12 @@ import torch
 from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook.service.engines.long_step import StepReport
-from reelbook.service.weights.clip_plan import ClipPlan, sub_seed
-from reelbook.service.weights.pipelines.decoder import fitted
-from reelbook.service.weights.pipelines.engine import WeightsEngine
-from reelbook.service.weights.pipelines.ltx_passes import Guide
-from reelbook.service.weights.pipelines.start_picture import placed
+from reelbook_service.engines.long_step import StepReport
+from reelbook_service.weights.clip_plan import ClipPlan, sub_seed
+from reelbook_service.weights.pipelines.decoder import fitted
+from reelbook_service.weights.pipelines.engine import WeightsEngine
+from reelbook_service.weights.pipelines.ltx_passes import Guide
+from reelbook_service.weights.pipelines.start_picture import placed
 from tests.weights.ltx_runs import IMAGE, PICTURE, TEXT, Finished, ltx_row, model_of, run, small
 from tests.weights.tiny import LORAS
 

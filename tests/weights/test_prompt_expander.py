@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from reelbook.service.weights.pipelines.engine import WeightsEngine
+from reelbook_service.weights.pipelines.engine import WeightsEngine
 from tests.weights.ltx_runs import TEXT, ltx_row, run, small
 from tests.weights.tiny import LTX
 

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook.service.engines.long_step import StepCancelled, StepReport
-from reelbook.service.engines.protocol import EngineTask, Log, OutputFile, Progress
-from reelbook.service.weights.pipelines.wan import WanModel
-from reelbook.service.weights.weights_row import WeightsRow
+from reelbook_service.engines.long_step import StepCancelled, StepReport
+from reelbook_service.engines.protocol import EngineTask, Log, OutputFile, Progress
+from reelbook_service.weights.pipelines.wan import WanModel
+from reelbook_service.weights.weights_row import WeightsRow
 from tests.weights.tiny import WAN
 
 SIZE = (40, 24)

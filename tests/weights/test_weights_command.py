@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from reelbook import cli, weights_command
-from reelbook.service.weights import fetch_weights
-from reelbook.service.weights.weights_row import WeightsRow
+from reelbook import cli
+from reelbook_service import weights_command
+from reelbook_service.weights import fetch_weights
+from reelbook_service.weights.weights_row import WeightsRow
 from tests.weights.loopback_hub import COMMIT, LoopbackHub
 
 

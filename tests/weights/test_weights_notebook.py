@@ -18,7 +18,7 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.display.provenance_table import provenance_table
 from reelbook.errors import RunCancelled
-from reelbook.service.device_lane import DeviceLane
+from reelbook_service.device_lane import DeviceLane
 from tests.support import as_data_uri, png, read_charges
 from tests.weights.tiny import LORAS, LTX, UPSAMPLER
 

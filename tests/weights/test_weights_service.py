@@ -14,12 +14,12 @@ from typing import Any
 import httpx
 import pytest
 
-from reelbook.gateway import lane_table
-from reelbook.gateway.models_file import read_models_file
-from reelbook.service.accounts import NewAccount
-from reelbook.service.device_lane import DeviceGroup, DeviceLane, group_rows
-from reelbook.service.server import Server, bind_socket
-from reelbook.service.service_settings import Settings
+from reelbook_service.accounts import NewAccount
+from reelbook_service.device_lane import DeviceGroup, DeviceLane, group_rows
+from reelbook_service.hosted import lane_table
+from reelbook_service.hosted.models_file import read_models_file
+from reelbook_service.server import Server, bind_socket
+from reelbook_service.service_settings import Settings
 from tests.support import KEY, Served, as_data_uri, png
 from tests.weights.losing_engine import LOSES
 from tests.weights.tiny import LORAS, LTX, UPSAMPLER

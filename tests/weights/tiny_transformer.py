@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from diffusers import FlowMatchEulerDiscreteScheduler, LTXConditionPipeline, LTXVideoTransformer3DModel
 
-from reelbook.service.weights.pipelines.loras import Adapters
-from reelbook.service.weights.weights_row import WeightsRow
+from reelbook_service.weights.pipelines.loras import Adapters
+from reelbook_service.weights.weights_row import WeightsRow
 from tests.weights.tiny import LORAS, LTX
 
 

@@ -13,8 +13,8 @@ from PIL import Image
 
 from reelbook.media.metadata import webp, xmp
 from reelbook.media.metadata.file_pieces import assemble
-from reelbook.service.engines.write_provenance import Provenance
 from reelbook.util.containers import MalformedFile
+from reelbook_service.engines.write_provenance import Provenance
 from tests.media.making import SIGN, grain
 
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook.service.engines.move import Move, move
-from reelbook.service.engines.move.shot import Shot
-from reelbook.service.engines.move.shot_plan import make_plan
-from reelbook.service.engines.move.warp import frame_of
-from reelbook.service.engines.protocol import EngineTask, OutputFile, Progress
+from reelbook_service.engines.move import Move, move
+from reelbook_service.engines.move.shot import Shot
+from reelbook_service.engines.move.shot_plan import make_plan
+from reelbook_service.engines.move.warp import frame_of
+from reelbook_service.engines.protocol import EngineTask, OutputFile, Progress
 
 ADDRESS = "https://example.org/boat.png"
 

@@ -13,9 +13,9 @@ from reelbook.models.base import Input
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.service.engines.engine_table import engine_for
-from reelbook.service.engines.protocol import EngineTask, OutputFile
-from reelbook.service.engines.sketch import stage
+from reelbook_service.engines.engine_table import engine_for
+from reelbook_service.engines.protocol import EngineTask, OutputFile
+from reelbook_service.engines.sketch import stage
 from tests.service.engines.playing import played, second_opinion
 from tests.support import png
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reelbook.service.engines.h264 import (
+from reelbook_service.engines.h264 import (
     START_CODE,
     BitReader,
     BitWriter,

@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook.service.engines.move import Move, engine, move
-from reelbook.service.engines.protocol import Log, OutputFile, PictureError, Progress
+from reelbook_service.engines.move import Move, engine, move
+from reelbook_service.engines.protocol import Log, OutputFile, PictureError, Progress
 from tests.service.engines.moving import ADDRESS, Clip, a_job, clip, encoded, motion, picture_of, psnr, scenery, shot
 from tests.support import deep
 
@@ -188,8 +188,8 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook.service.engines.move import Move
-from reelbook.service.engines.protocol import EngineTask
+from reelbook_service.engines.move import Move
+from reelbook_service.engines.protocol import EngineTask
 source, folder, address, prompt = sys.argv[1:]
 task = EngineTask(ImageToVideo(prompt=prompt, image_url=address), 7, Path(folder), {address: Path(source).read_bytes()})
 for _ in Move(threads=2)(task):

@@ -9,12 +9,12 @@ import pytest
 from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook.service.engines.move.depth import estimate_scene
-from reelbook.service.engines.move.field import Field
-from reelbook.service.engines.move.path import Path, Pose
-from reelbook.service.engines.move.shot_plan import Plan, make_plan
-from reelbook.service.engines.move.size import AREA, LONGEST, SHORTEST, frame_size
-from reelbook.service.engines.move.warp import planes_of
+from reelbook_service.engines.move.depth import estimate_scene
+from reelbook_service.engines.move.field import Field
+from reelbook_service.engines.move.path import Path, Pose
+from reelbook_service.engines.move.shot_plan import Plan, make_plan
+from reelbook_service.engines.move.size import AREA, LONGEST, SHORTEST, frame_size
+from reelbook_service.engines.move.warp import planes_of
 from tests.support import once_each
 
 GRID = np.meshgrid(np.linspace(-0.5, 0.5, 33), np.linspace(-0.5, 0.5, 33))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from reelbook.service.engines.protocol import PictureError
+from reelbook_service.engines.protocol import PictureError
 from tests.service.engines.moving import ADDRESS, clip, encoded, grey, psnr, scenery, shot
 
 

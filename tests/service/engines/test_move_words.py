@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook.service.engines.move.move_phrases import KINDS
-from reelbook.service.engines.move.plan_text import format_plan
-from reelbook.service.engines.move.read_prompt import parse_prompt
-from reelbook.service.engines.move.shot_plan import CAMERA, LIGHT, SCENE, WEATHER, Plan, forbidden_kinds, make_plan
+from reelbook_service.engines.move.move_phrases import KINDS
+from reelbook_service.engines.move.plan_text import format_plan
+from reelbook_service.engines.move.read_prompt import parse_prompt
+from reelbook_service.engines.move.shot_plan import CAMERA, LIGHT, SCENE, WEATHER, Plan, forbidden_kinds, make_plan
 
 
 def planned(prompt: str, **fields: str | float) -> Plan:

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from reelbook.service.engines import open_pictures
-from reelbook.service.engines.open_pictures import FORMATS, flattened, open_picture, stored_size, upright_size
-from reelbook.service.engines.protocol import PictureError
+from reelbook_service.engines import open_pictures
+from reelbook_service.engines.open_pictures import FORMATS, flattened, open_picture, stored_size, upright_size
+from reelbook_service.engines.protocol import PictureError
 from tests.support import examples, once_each
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from reelbook.service.engines.open_pictures import open_picture
-from reelbook.service.engines.png_decoder import plain
-from reelbook.service.engines.protocol import PictureError
-from reelbook.service.engines.write_provenance import Provenance
+from reelbook_service.engines.open_pictures import open_picture
+from reelbook_service.engines.png_decoder import plain
+from reelbook_service.engines.protocol import PictureError
+from reelbook_service.engines.write_provenance import Provenance
 from tests.support import examples
 
 SIZE = (61, 40)

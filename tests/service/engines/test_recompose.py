@@ -17,8 +17,8 @@ import pytest
 from PIL import Image
 
 from reelbook.models.smart_resize import Size, SmartResize, preset_for
-from reelbook.service.engines.protocol import EngineTask, Log, OutputFile, PictureError, Progress
-from reelbook.service.engines.recompose import recompose
+from reelbook_service.engines.protocol import EngineTask, Log, OutputFile, PictureError, Progress
+from reelbook_service.engines.recompose import recompose
 from tests.support import deep
 from tests.tools.scenes import scene
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from reelbook.service.engines.long_step import reporting
-from reelbook.service.engines.protocol import Progress
-from reelbook.service.engines.recompose.deform import Strips, bent
-from reelbook.service.engines.recompose.extend import extended
-from reelbook.service.engines.recompose.leeway import Leeway, strip_sizes
-from reelbook.service.engines.recompose.texture import texture
+from reelbook_service.engines.long_step import reporting
+from reelbook_service.engines.protocol import Progress
+from reelbook_service.engines.recompose.deform import Strips, bent
+from reelbook_service.engines.recompose.extend import extended
+from reelbook_service.engines.recompose.leeway import Leeway, strip_sizes
+from reelbook_service.engines.recompose.texture import texture
 from tests.tools.scenes import scene
 
 NOTHING = np.zeros((4, 4), np.float32)

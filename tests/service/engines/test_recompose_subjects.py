@@ -7,11 +7,11 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from reelbook.service.engines.recompose.analysed_picture import AnalysedPicture
-from reelbook.service.engines.recompose.composition import Composition
-from reelbook.service.engines.recompose.deform import bent
-from reelbook.service.engines.recompose.importance import analyse
-from reelbook.service.engines.recompose.wishes import parse_prompt
+from reelbook_service.engines.recompose.analysed_picture import AnalysedPicture
+from reelbook_service.engines.recompose.composition import Composition
+from reelbook_service.engines.recompose.deform import bent
+from reelbook_service.engines.recompose.importance import analyse
+from reelbook_service.engines.recompose.wishes import parse_prompt
 from tests.support import deep
 from tests.tools.scenes import NAMES, Scene, scene
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from reelbook.service.engines.recompose.analysed_picture import AnalysedPicture
-from reelbook.service.engines.recompose.composition import Composition
-from reelbook.service.engines.recompose.wishes import parse_prompt
+from reelbook_service.engines.recompose.analysed_picture import AnalysedPicture
+from reelbook_service.engines.recompose.composition import Composition
+from reelbook_service.engines.recompose.wishes import parse_prompt
 from tests.tools.scenes import scene
 
 

@@ -17,8 +17,8 @@ import pytest
 from numpy.typing import NDArray
 
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.service.engines.protocol import EngineTask, Log, OutputFile, Progress
-from reelbook.service.engines.sketch import Sketch, engine, sketch, stage
+from reelbook_service.engines.protocol import EngineTask, Log, OutputFile, Progress
+from reelbook_service.engines.sketch import Sketch, engine, sketch, stage
 from tests.support import deep
 
 SMALL: dict[str, Any] = {"resolution": "480p", "aspect_ratio": "1:1", "num_frames": 9}
@@ -154,8 +154,8 @@ _DIGEST = """
 import hashlib, os, sys
 from pathlib import Path
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.service.engines.protocol import EngineTask
-from reelbook.service.engines.sketch import sketch
+from reelbook_service.engines.protocol import EngineTask
+from reelbook_service.engines.sketch import sketch
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, set(list(os.sched_getaffinity(0))[: int(sys.argv[3])]))
 task = EngineTask(TextToVideo.model_validate_json(sys.argv[2]), 7, Path(sys.argv[1]))
@@ -173,7 +173,7 @@ def test_the_same_run_gives_the_same_bytes_in_any_process_on_any_number_of_cores
     asked = TextToVideo(prompt="two birds over a village at dawn, snow", **SMALL)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    script = f"from reelbook.service.engines.sketch import stage\nstage.PAINTED = {COARSE}\n{_DIGEST}"
+    script = f"from reelbook_service.engines.sketch import stage\nstage.PAINTED = {COARSE}\n{_DIGEST}"
     command = [sys.executable, "-c", script, str(elsewhere), asked.model_dump_json(), "1"]
     digests = {subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()}
 

@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from reelbook.models.text_to_video import LoRA, TextToVideo
-from reelbook.service.engines.protocol import EngineTask
-from reelbook.service.engines.sketch import sketch, stage
-from reelbook.service.engines.sketch.engine import finished_painter, frames_of
+from reelbook_service.engines.protocol import EngineTask
+from reelbook_service.engines.sketch import sketch, stage
+from reelbook_service.engines.sketch.engine import finished_painter, frames_of
 
 Clip = NDArray[np.float32]
 Film = Callable[..., Clip]

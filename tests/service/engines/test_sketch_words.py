@@ -11,15 +11,15 @@ import pytest
 from numpy.typing import NDArray
 
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.service.engines.protocol import EngineTask
-from reelbook.service.engines.sketch import sky, stage
-from reelbook.service.engines.sketch.engine import finished_painter
-from reelbook.service.engines.sketch.figures import FIGURES
-from reelbook.service.engines.sketch.homes import HOME
-from reelbook.service.engines.sketch.lexicon import MAX_FIGURES, scene_of
-from reelbook.service.engines.sketch.noise import cloudy
-from reelbook.service.engines.sketch.nouns import ACTORS
-from reelbook.service.engines.sketch.vocabulary import PLACES
+from reelbook_service.engines.protocol import EngineTask
+from reelbook_service.engines.sketch import sky, stage
+from reelbook_service.engines.sketch.engine import finished_painter
+from reelbook_service.engines.sketch.figures import FIGURES
+from reelbook_service.engines.sketch.homes import HOME
+from reelbook_service.engines.sketch.lexicon import MAX_FIGURES, scene_of
+from reelbook_service.engines.sketch.noise import cloudy
+from reelbook_service.engines.sketch.nouns import ACTORS
+from reelbook_service.engines.sketch.vocabulary import PLACES
 from tests.support import deep
 
 

@@ -8,8 +8,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 
 import pytest
 
-from reelbook.service.engines.long_step import StepCancelled, StepReport, report_from_thread
-from reelbook.service.engines.protocol import Log, Progress
+from reelbook_service.engines.long_step import StepCancelled, StepReport, report_from_thread
+from reelbook_service.engines.protocol import Log, Progress
 
 
 @pytest.fixture

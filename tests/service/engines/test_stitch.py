@@ -24,10 +24,10 @@ from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, sync_playwright
 
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook.service.engines import canvas, png_decoder, slides, source_frames, video_writer
-from reelbook.service.engines.h264 import IDR_SLICE, Holder, kind
-from reelbook.service.engines.protocol import EngineTask, Log, OutputFile, PictureError, Progress
-from reelbook.service.engines.stitch import Stitch, plan_steps, stitch
+from reelbook_service.engines import canvas, png_decoder, slides, source_frames, video_writer
+from reelbook_service.engines.h264 import IDR_SLICE, Holder, kind
+from reelbook_service.engines.protocol import EngineTask, Log, OutputFile, PictureError, Progress
+from reelbook_service.engines.stitch import Stitch, plan_steps, stitch
 from tests.browser.conftest import FLAGS, chromium_path
 from tests.service.engines.playing import Playback, played, second_opinion, watched
 from tests.support import deep

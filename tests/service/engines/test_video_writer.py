@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, sync_playwright
 
-from reelbook.service.engines import video_writer
-from reelbook.service.engines.video_writer import Movie, exact_rate, has_x264, substitute
-from reelbook.service.engines.write_provenance import Provenance
+from reelbook_service.engines import video_writer
+from reelbook_service.engines.video_writer import Movie, exact_rate, has_x264, substitute
+from reelbook_service.engines.write_provenance import Provenance
 from tests.browser.conftest import FLAGS, chromium_path
 from tests.service.engines.playing import played, second_opinion, watched
 

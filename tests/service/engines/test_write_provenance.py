@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from reelbook.service.engines.write_provenance import LONGEST_TEXT, Provenance
+from reelbook_service.engines.write_provenance import LONGEST_TEXT, Provenance
 
 INPUT = {
     "prompt": "a paper boat, “größer” than 船",

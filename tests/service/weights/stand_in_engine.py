@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from reelbook.service.engines.protocol import EngineTask, Log, OutputFile, Progress, Work
-from reelbook.service.weights.weights_row import BadWeights, LoRAError, WeightsRow
+from reelbook_service.engines.protocol import EngineTask, Log, OutputFile, Progress, Work
+from reelbook_service.weights.weights_row import BadWeights, LoRAError, WeightsRow
 
 
 class WeightsEngine:

@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reelbook.service.weights.clip_plan import MIN_OVERLAP, SIDE, ClipPlan, stage_shares, sub_seed
-from reelbook.service.weights.weights_row import WeightsRow
+from reelbook_service.weights.clip_plan import MIN_OVERLAP, SIDE, ClipPlan, stage_shares, sub_seed
+from reelbook_service.weights.weights_row import WeightsRow
 
 rows = st.builds(
     WeightsRow,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reelbook.service import dask_remote
-from reelbook.service.dask_remote import run_there
+from reelbook_service import dask_remote
+from reelbook_service.dask_remote import run_there
 
 
 def test_another_version_of_the_package_is_refused() -> None:

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from reelbook.service.core import Service
-from reelbook.service.device_lane import DeviceGroup, DeviceLane, group_rows
-from reelbook.service.lanes import LaneTable
-from reelbook.service.queued_request import Request
-from reelbook.service.waiting_list import WaitingList
-from reelbook.service.weights.weights_row import WeightsRow
+from reelbook_service.core import Service
+from reelbook_service.device_lane import DeviceGroup, DeviceLane, group_rows
+from reelbook_service.lanes import LaneTable
+from reelbook_service.queued_request import Request
+from reelbook_service.waiting_list import WaitingList
+from reelbook_service.weights.weights_row import WeightsRow
 from tests.support import Serve, Served, as_data_uri, png
 
 TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from reelbook.service.weights.memory_plan import (
+from reelbook_service.weights.memory_plan import (
     advise_memory,
     format_setting,
     plan_card,
     plan_memory,
     propose_setting,
 )
-from reelbook.service.weights.weights_row import WeightsRow
+from reelbook_service.weights.weights_row import WeightsRow
 
 LTX = WeightsRow(
     "svc/text-to-video-13b-distilled", "ltx", Path("weights/ltx-13b-0.9.8"), upsampler=Path("weights/upsampler")

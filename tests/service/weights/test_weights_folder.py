@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from reelbook.service.weights.weights_folder import (
+from reelbook_service.weights.weights_folder import (
     PARTS,
     RECORD_NAME,
     check_weights,
@@ -22,7 +22,7 @@ from reelbook.service.weights.weights_folder import (
     weight_files,
     weights_identity,
 )
-from reelbook.service.weights.weights_row import BadWeights, Family, WeightsRow
+from reelbook_service.weights.weights_row import BadWeights, Family, WeightsRow
 
 LTX, WAN, UPSAMPLER = "ltx-small", "wan-small", "ltx-upsampler"
 SHARD = "diffusion_pytorch_model-00002-of-00002.safetensors"

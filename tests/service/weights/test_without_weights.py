@@ -10,13 +10,13 @@ from pathlib import Path
 
 from tests.support import as_data_uri, png
 
-PIPELINES = "reelbook.service.weights.pipelines"
+PIPELINES = "reelbook_service.weights.pipelines"
 NOTEBOOK = """
 import json, sys
 import reelbook as rb
 with rb.connect(library="library") as client:
     client.run(rb.ImagesToVideo(images=[rb.Frame(url=sys.argv[1], frames=1)]))
-from reelbook.service.worker import run_order
+from reelbook_service.worker import run_order
 order = {"id": "1", "endpoint": rb.TextToVideo.endpoint_id, "seed": 7, "folder": "work", "local": {}, "may_be_unchecked": False}
 order["input"] = {"prompt": "a paper boat", "num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1"}
 outcome = run_order(order, lambda message: None, lambda: False)
@@ -42,5 +42,5 @@ def test_a_notebook_and_a_worker_without_weights_load_none_of_their_modules(tmp_
     assert ended.returncode == 0, ended.stderr
     seen = json.loads(ended.stdout.splitlines()[-1])
     assert "done" in seen["outcome"]
-    assert {"reelbook.service.server", "reelbook.service.worker"} <= set(seen["modules"])
+    assert {"reelbook_service.server", "reelbook_service.worker"} <= set(seen["modules"])
     assert [name for name in seen["modules"] if name.startswith(PIPELINES) or name.partition(".")[0] == "torch"] == []

@@ -1,0 +1,138 @@
+"""The ASGI application: the routes, behind checks that apply to every request."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HTTPRequest
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .board.board_routes import board_routes
+from .class_routes import class_routes
+from .core import Service
+from .refusals import Refusal
+from .routes import Row, all_routes
+from .service_settings import Settings
+
+log = logging.getLogger("reelbook_service")
+
+LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
+
+
+def create_app(settings: Settings) -> Starlette:
+    """The application of a new service, which starts and stops with the application's lifespan."""
+    service = Service(settings)
+    rows = [*all_routes(), *class_routes(), *(board_routes() if settings.has_board else ())]
+    routes = [_route(service, row) for row in rows if row.in_spec or not settings.spec_only]
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        await service.start()
+        yield
+        await service.stop()
+
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _http_exception})
+    app.router.redirect_slashes = False
+    app.state.service = service
+    app.add_middleware(RequestGuard, service=service)
+    return app
+
+
+class RequestGuard:
+    """Middleware: checks host and origin of each request, and adds a request id to the response."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self.app, self.service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                names = {name.lower() for name, _ in message["headers"]}
+                if b"x-request-id" not in names:
+                    message["headers"] = [*message["headers"], (b"x-request-id", str(uuid4()).encode())]
+            await send(message)
+
+        http = HTTPRequest(scope)
+        refusal = self._check(scope, http)
+        if refusal is not None:
+            await _refusal_response(refusal)(scope, receive, send_named)
+            return
+        await self.app(scope, receive, send_named)
+
+    def _check(self, scope: Scope, http: HTTPRequest) -> Refusal | None:
+        host = http.headers.get("host", "").lower()
+        if not self._is_own_host(scope, host):
+            # A page on the internet can point its own name at 127.0.0.1; the Host header reveals that.
+            return Refusal(
+                "forbidden",
+                "This service does not answer to that host name. Use the address that it printed at its start.",
+            )
+        origin = http.headers.get("origin")
+        if origin is not None and origin.lower() != f"{scope['scheme']}://{host}":
+            return Refusal("forbidden", "Pages of other origins may not call this service.")
+        self.service.add_own_addresses(f"{scope['scheme']}://{host}")
+        return None
+
+    def _is_own_host(self, scope: Scope, host: str) -> bool:
+        name, port = host, 80
+        if not host.endswith("]") and ":" in host:
+            name, _, digits = host.rpartition(":")
+            # Only the canonical spelling is accepted: each other spelling would be stored as one more own address.
+            port = int(digits) if re.fullmatch("[1-9][0-9]{0,4}", digits) else -1
+        server = scope.get("server") or ("", None)
+        if server[1] is not None and port != server[1]:
+            return False
+        # The IP address that this connection was made to cannot be rebound by a page.
+        return name in LOCAL_NAMES or name.strip("[]") == server[0] or name in self.service.settings.hosts
+
+
+def _route(service: Service, row: Row) -> Route:
+    async def call(http: HTTPRequest) -> Response:
+        try:
+            return await row.handler(service, http)
+        except Refusal as refusal:
+            return _refusal_response(refusal)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("%s %s broke off", row.method, row.path)
+            unavailable = Refusal(
+                "unavailable",
+                "Something went wrong inside the service, and nothing was charged for this call. Try again; its log says more.",
+            )
+            return _refusal_response(unavailable)
+
+    return Route(row.path, call, methods=[row.method], name=f"{row.method} {row.path}")
+
+
+def _refusal_response(refusal: Refusal) -> Response:
+    return JSONResponse(refusal.body(), status_code=refusal.status, headers=refusal.headers)
+
+
+async def _http_exception(http: HTTPRequest, error: Exception) -> Response:
+    status = getattr(error, "status_code", 500)
+    if status == 405:
+        allowed = (getattr(error, "headers", None) or {}).get("Allow", "")
+        return _refusal_response(
+            Refusal(
+                "method_not_allowed",
+                f"This address does not take {http.method}. It takes {allowed}.",
+                headers={"Allow": allowed},
+            )
+        )
+    return _refusal_response(
+        Refusal("not_found", "There is nothing at this address. /docs lists the addresses that there are.")
+    )

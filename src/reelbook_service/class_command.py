@@ -1,0 +1,300 @@
+"""The command `reelbook class`: the accounts of a service, for whoever teaches with it."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from reelbook.errors import ReelbookError
+from reelbook.util.printable import format_count, printable
+
+from .service_settings import default_data
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction
+    from collections.abc import Iterator
+
+LIMITS = {
+    "from": ("MOMENT", "no runs before this date or moment, such as 2026-11-30 or 2026-11-30T08:00"),
+    "until": ("MOMENT", "no runs after this date (its end) or moment"),
+    "days": ("DAYS", "runs only on these weekdays: mon-fri, or mon,wed"),
+    "hours": ("HOURS", "runs only at this time of day: 08:00-16:00"),
+    "at-once": ("RUNS", "how many runs of each may be queued or running"),
+    "models": ("MODELS", "the models that may be run, by id or a part of it: text-to-video,smart-resize"),
+}
+ADD_HELP = """\
+Make accounts, each with a key of its own, or change the limits of those that exist: what is not given stays as it is, and
+`none` takes a limit away (--until none). Names are typed, or come from a file: one on each line, or a table with the columns
+name[,group][,budget][,key][,permissions]. Times are those of the machine that serves.
+
+  reelbook class add names.csv --budget 530 --weekly --at-once 2 --sheet keys.html
+"""
+
+
+class BadSheet(ReelbookError):
+    """A sheet of keys that cannot be written."""
+
+
+def add_class_command(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `class` and its own commands to those of `reelbook`."""
+    teacher = commands.add_parser(
+        "class",
+        help="students of a running `serve`: keys, budgets, limits, report",
+        description="The accounts of a service, also while it runs. Budgets, pauses and new keys count at once.",
+    )
+    actions = teacher.add_subparsers(required=True, metavar="ACTION")
+
+    add = _action(actions, "add", _add, "make accounts and their keys, or change limits", ADD_HELP)
+    add.add_argument("students", nargs="+", metavar="NAME|FILE", help="names, or a file of them: .csv or .txt")
+    add.add_argument(
+        "--budget", type=int, metavar="CREDITS", help="what each may spend, in all or with --weekly each week"
+    )
+    add.add_argument(
+        "--weekly", nargs="?", const="mon", metavar='"DAY TIME"',
+        help="fill the budget again each week, on Monday at 00:00 or then; what was not used does not add up",
+    )  # fmt: skip
+    for name, (metavar, words) in LIMITS.items():
+        add.add_argument(f"--{name}", metavar=metavar, help=words)
+    add.add_argument("--group", help="a name for these students together, to pause or top up")
+    _add_sheet(add)
+
+    top_up = _action(actions, "topup", _top_up, "give more credits")
+    _add_choice(top_up)
+    top_up.add_argument("credits", type=int, metavar="CREDITS", help="what each of them may spend in addition")
+    _add_choice(_action(actions, "pause", _pause, "let accounts start no more runs; those under way go on"))
+    _add_choice(_action(actions, "resume", _resume, "let paused accounts start runs again"))
+
+    keys = _action(actions, "keys", _keys, "list whose keys there are, or make them all anew")
+    _add_choice(keys)
+    keys.add_argument("--new", action="store_true", help="replace the keys, of all if nobody is named")
+    _add_sheet(keys)
+
+    replace = _action(actions, "replace", _replace, "replace a key that leaked; runs and budget stay")
+    replace.add_argument("names", nargs="+", metavar="NAME", help="the accounts")
+    _add_sheet(replace)
+
+    report = _action(actions, "report", _report, "spending against budget, runs, and errors by kind")
+    report.add_argument("--csv", action="store_true", help="as CSV, for a spreadsheet")
+
+    _action(actions, "board-password", _board_password, "make a new password for the board at /class")
+
+
+def _action(
+    actions: Any, name: str, command: Any, words: str, description: str | None = None
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = actions.add_parser(
+        name, help=words, description=description or words.capitalize() + ".",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument(
+        "--data", type=Path, help="the folder of the service (default: your user data folder, as for serve)"
+    )
+    parser.set_defaults(command=command)
+    return parser
+
+
+def _add_choice(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", nargs="*", metavar="NAME", help="the accounts")
+    parser.add_argument("--group", help="all accounts of this group")
+    parser.add_argument("--all", action="store_true", help="all accounts of the class")
+
+
+def _add_sheet(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--sheet", type=Path, metavar="FILE.html", help="write the new keys there, to print and cut apart"
+    )
+    parser.add_argument("--address", help="the address on the sheet (default: the one that this service printed)")
+
+
+def _add(options: argparse.Namespace) -> int:
+    from .class_list import read_students
+
+    students = read_students(options.students, group=options.group, budget=options.budget)
+    given = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name in LIMITS}
+    action = {
+        "action": "add",
+        "students": [asdict(student) for student in students],
+        "weekly": options.weekly,
+        "limits": {name: value for name, value in given.items() if value is not None},
+    }
+    outcome = _with_new_keys(options, action)
+    if changed := outcome["changed"]:
+        print(f"Limits were changed of {_listed(changed)}, whose keys, runs and spending stay.")
+    return 0
+
+
+def _top_up(options: argparse.Namespace) -> int:
+    changed = _administer(options, {"action": "topup", "credits": options.credits, **_choice(options)})["changed"]
+    print(f"{format_count(options.credits, 'credit')} more for {_listed(changed)}.")
+    return 0
+
+
+def _pause(options: argparse.Namespace) -> int:
+    changed = _administer(options, {"action": "pause", **_choice(options)})["changed"]
+    print(f"Paused: {_listed(changed)}. Runs under way go on; `reelbook class resume` lets them start new ones.")
+    return 0
+
+
+def _resume(options: argparse.Namespace) -> int:
+    print(f"Resumed: {_listed(_administer(options, {'action': 'resume', **_choice(options)})['changed'])}.")
+    return 0
+
+
+def _keys(options: argparse.Namespace) -> int:
+    if options.new:
+        choice = _choice(options)
+        choice["all"] = not choice["names"] and choice["group"] is None
+        _with_new_keys(options, {"action": "replace", **choice})
+        return 0
+    how = "To have a sheet of all keys, make them anew: reelbook class keys --new --sheet keys.html (the old ones stop at once)."
+    if options.sheet:
+        raise BadSheet(f"Keys are stored as hashes only, so that nobody can read them here, not even you. {how}")
+    rows = _administer(options, {"action": "report"})["rows"]
+    for row in rows:
+        print(printable(f"{row['name']}{'  (' + row['group'] + ')' if row['group'] else ''}"))
+    print(f"{format_count(len(rows), 'account')}. Keys are stored as hashes only. {how}")
+    return 0
+
+
+def _replace(options: argparse.Namespace) -> int:
+    _with_new_keys(options, {"action": "replace", "names": options.names})
+    print("The old key stopped just now; runs, files and budget stay.")
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from .class_rows import format_report, report_table
+
+    rows = _administer(options, {"action": "report"})["rows"]
+    if options.csv:
+        csv.writer(sys.stdout, lineterminator="\n").writerows(report_table(rows))
+    else:
+        print(printable(format_report(rows)))
+    return 0
+
+
+def _board_password(options: argparse.Namespace) -> int:
+    password = _administer(options, {"action": "board-password"})["password"]
+    print(f"  board  /class   password {password}   (shown only now; whoever was logged in is logged out)")
+    return 0
+
+
+def _choice(options: argparse.Namespace) -> dict[str, Any]:
+    return {"names": options.names, "group": options.group, "all": options.all}
+
+
+def _administer(options: argparse.Namespace, action: Mapping[str, Any]) -> dict[str, Any]:
+    from .administration import administer
+
+    return administer(options.data or default_data(), action)
+
+
+def _with_new_keys(options: argparse.Namespace, action: Mapping[str, Any]) -> dict[str, Any]:
+    """Carry out an action that makes keys, and write them to the sheet, or print them."""
+    from .class_actions import NewKey
+    from .key_sheet import connect_line, format_unreachable, render_key_sheet
+
+    address = _address(options)
+    with _opened_sheet(options.sheet) as sheet:
+        outcome = _administer(options, action)
+        keys = sorted((NewKey(**key) for key in outcome["keys"]), key=lambda key: (key.group, key.name))
+        if sheet is not None and keys:
+            _write(sheet, render_key_sheet(keys, address))
+    if keys and options.sheet:
+        print(
+            f"{format_count(len(keys), 'new key')} in {options.sheet}, for {address}. Print it, then delete it: keys are stored as "
+            "hashes only, and nobody can read them again."
+        )
+    else:
+        for key in keys:
+            print(printable(f"  key    {key.key}   (account {key.name}; shown only now)"))
+        if len(keys) == 1:
+            print(f"  type   {connect_line(address, keys[0].key)}")
+    if keys and (unreachable := format_unreachable(address)):
+        print(
+            f"  {unreachable} For them: reelbook serve --host 0.0.0.0, or --address with the one by which they reach it"
+            f"{'; then make the sheet anew' if options.sheet else ''}."
+        )
+    return outcome
+
+
+@contextmanager
+def _opened_sheet(path: Path | None) -> Iterator[IO[str] | None]:
+    """The file of a sheet, opened before any key is made, which only its owner can read; removed if nothing is written."""
+    if path is None:
+        yield None
+        return
+    try:
+        file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8")
+    except FileExistsError:
+        raise BadSheet(
+            f"{path} exists already, perhaps with keys in it. Name another file, or delete it. No key was made."
+        ) from None
+    except OSError as error:
+        raise BadSheet(f"{path} cannot be written ({error.strerror}). No key was made.") from None
+    try:
+        with file:
+            yield file
+    finally:
+        if path.stat().st_size == 0:
+            path.unlink()
+
+
+def _write(sheet: IO[str], page: str) -> None:
+    try:
+        sheet.write(page)
+        sheet.flush()
+    except OSError as error:
+        raise BadSheet(
+            f"The new keys are made, and the sheet could not be written ({error.strerror}). Make room, delete what there is of "
+            "it, and make the keys anew: reelbook class keys --new NAME … --sheet FILE.html"
+        ) from None
+
+
+def _address(options: argparse.Namespace) -> str:
+    """The address that students type: the one that was given, else the one of the service, as other machines reach it."""
+    from .administration import Administration
+
+    found = Administration.read(options.data or default_data())
+    address = str(options.address or (found.base_url if found else "")).strip().rstrip("/")
+    advice = "give one, such as --address http://192.168.1.20:8600"
+    if not address:
+        raise BadSheet(
+            f"The service of this folder has never run, so that its address is not known: start it, or {advice}."
+        )
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname or set(address) & set("\"'\\ \n"):
+        raise BadSheet(f"{address[:100]!r} is not an address: {advice}.")
+    if options.address or parts.hostname not in ("0.0.0.0", "::"):
+        return address
+    host = (
+        found.names[0]
+        if found and found.names
+        else _own_host(socket.AF_INET6 if ":" in parts.hostname else socket.AF_INET)
+    )
+    return urlunsplit((parts.scheme, f"[{host}]:{parts.port}" if ":" in host else f"{host}:{parts.port}", "", "", ""))
+
+
+def _own_host(family: socket.AddressFamily) -> str:
+    """The address of this machine in its network; nothing is sent to find it."""
+    target, loopback = (("2001:db8::1", 9), "::1") if family == socket.AF_INET6 else (("192.0.2.1", 9), "127.0.0.1")
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(target)
+            return str(probe.getsockname()[0])
+        except OSError:
+            return loopback
+
+
+def _listed(names: Sequence[str]) -> str:
+    few = ", ".join(names[:5])
+    return printable(few if len(names) <= 5 else f"{few} and {len(names) - 5} more")

@@ -1,0 +1,263 @@
+"""The service without HTTP: its store, accounts, files, queue and workers, and the operations on them."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import json
+import sqlite3
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from reelbook._version import __version__
+from reelbook.errors import ReelbookError, UnknownModel
+from reelbook.models.base import WIRE, Input
+from reelbook.models.catalog import CATALOG, Endpoint, get_endpoint
+from reelbook.models.images import pictures_of
+from reelbook.models.pricing import Estimate
+from reelbook.models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
+from reelbook.util.data_address import is_data_address
+
+from . import spec_decisions
+from .accounts import Account, Accounts
+from .administration import Administration
+from .board.board import Board
+from .fetch_pictures import SourceError, decode_data_uri
+from .folder_lock import FolderLock
+from .lanes import LOCAL, Lane
+from .queue import Queue
+from .queued_request import Request
+from .refusals import Refusal, check_list_lengths, invalid, invalid_at
+from .result_writer import ResultWriter
+from .service_files import Files
+from .service_settings import Settings
+from .store import Store
+from .worker_pool import WorkerPool
+
+CLEANUP_INTERVAL_SECONDS = 3600.0
+MAX_LOG_BYTES = 2_000_000
+
+
+class Service:
+    """A running service, without HTTP."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        data = settings.data
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = FolderLock(data)
+        log = data / "workers.log"
+        if log.exists() and log.stat().st_size > MAX_LOG_BYTES:
+            log.unlink()
+        try:
+            self.store = Store(data / "service.sqlite3")
+        except sqlite3.DatabaseError as error:
+            self._lock.release()
+            raise ReelbookError(
+                f"The service's database in {data} cannot be opened ({error}). Move the folder aside to start with an empty one; "
+                "nothing is lost that way, and somebody can look at it."
+            ) from error
+        self.id: str = self.store.submit(_service_id).result()
+        self.accounts = Accounts(self.store, data / "charges.jsonl", settings.clock)
+        self.files = Files(self.store, data / "files", settings.clock, settings.retention)
+        self.queue = Queue(self.store, self.accounts, settings.clock, settings.max_waiting, settings.lanes)
+        self.results = ResultWriter(self.queue, self.files, settings.clock)
+        self.workers = WorkerPool(settings, self.queue, self.files, self.accounts, self.results)
+        self.lanes: dict[str, Lane] = {LOCAL: self.workers}
+        try:
+            self.lanes |= {name: make(self) for name, make in settings.lanes.makers.items()}
+        except BaseException:
+            self.store.close()
+            self._lock.release()
+            raise
+        self.large_input_lock = asyncio.Lock()
+        self._cleanup: asyncio.Task[None] | None = None
+        self.board = Board(self.store, self.queue, settings.clock) if settings.has_board else None
+        self.administration: Administration | None = None
+
+    async def start(self) -> None:
+        """Resume unfinished requests and start the workers."""
+        await self.files.remove_expired()
+        self.queue.resume()
+        for lane in self.lanes.values():
+            lane.start()
+        self._cleanup = asyncio.create_task(self._remove_expired_files())
+
+    async def stop(self) -> None:
+        """Stop the workers and close the store; accepted requests resume at the next start."""
+        if self._cleanup:
+            self._cleanup.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._cleanup
+        for lane in self.lanes.values():
+            await lane.stop()
+        # In this thread: at interpreter exit no others can be started.
+        self.store.close()
+        self._lock.release()
+
+    def publish_address(self, base_url: str) -> None:
+        """Store where this service takes actions on its accounts, with a new secret, for the command `reelbook class`."""
+        self.administration = Administration.publish(self.settings.data, base_url, self.settings.hosts)
+
+    def add_own_addresses(self, *addresses: str) -> None:
+        """Register addresses of this service, so that it recognises its own files in inputs."""
+        self.files.add_own_addresses(*addresses)
+
+    def read_input(self, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
+        """The validated input of a model; raises a 422 that lists each problem."""
+        if refusal := check_list_lengths(row.input, value, at):
+            raise refusal
+        try:
+            request = row.input.model_validate(value, context=WIRE)
+        except ValidationError as error:
+            raise invalid(row.input, error, at) from None
+        for loc, address in pictures_of(request):
+            if is_data_address(address):
+                try:
+                    decode_data_uri(address)
+                except SourceError as error:
+                    raise invalid_at([*at, *loc], str(error), "data_uri") from None
+        return request
+
+    async def estimate(self, request: Input, account: Account) -> Estimate:
+        """The price of a run: the most that will be charged for it."""
+        return await self.lanes[self.settings.lanes.lane_of(request.endpoint_id)].estimate(request, account)
+
+    async def submit(self, account: Account, request: Input, idempotency: tuple[str, str] | None) -> Request:
+        """Reserve a run's credits and add it to the queue."""
+        account.require_permission("run")
+        price = (await self.estimate(request, account)).credits or 0
+        accepted, _ = await self.queue.submit(account, request.endpoint_id, request.wire(), price, idempotency)
+        return accepted
+
+    async def cancel(self, request: Request) -> str:
+        """Cancel a request, and return the outcome as in the API; one that takes long is carried on after the answer."""
+        lane = self.lanes.get(request.lane)
+        if lane is None and request.status != COMPLETED:
+            words = "The engine of this run is not set up at present, so that it cannot be cancelled. Try again later."
+            raise Refusal("unavailable", words)
+        stored: list[str] = []
+
+        async def cancel_in_lane() -> str:
+            answer = await self.queue.cancel(request)
+            stored.append(answer)
+            if answer == "CANCELLATION_REQUESTED" and lane is not None and not await lane.cancel(request):
+                return "ALREADY_COMPLETED"
+            return answer
+
+        cancelling = asyncio.create_task(cancel_in_lane())
+        cancelling.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.wait([cancelling], timeout=spec_decisions.CANCEL_SECONDS)
+        if cancelling.done():
+            return cancelling.result()
+        if not stored:
+            # Not confirmed: a service that stops before it is on disk would run the request again.
+            words = "The disk of the service does not answer, so that the cancellation is not written down yet. Ask for the status, or try again."
+            raise Refusal("unavailable", words)
+        return stored[0]
+
+    def status(self, request: Request, base_url: str, *, logs: bool = False) -> dict[str, Any]:
+        """The queue status object."""
+        status: dict[str, Any] = {"status": request.status, "request_id": request.id}
+        if request.status == IN_QUEUE:
+            status["queue_position"] = self.queue.position(request)
+        elif request.status == IN_PROGRESS and request.waits_elsewhere:
+            status["status"] = IN_QUEUE
+            if request.place_elsewhere is not None:
+                status["queue_position"] = request.place_elsewhere
+        if logs:
+            status["logs"] = {"entries": list(request.logs)}
+        status["metrics"] = request.metrics()
+        status |= addresses(request, base_url)
+        if request.error and not self.settings.spec_only:
+            status |= {"error": request.error["detail"], "error_type": request.error["error_type"]}
+        return status
+
+    def result(self, request: Request, base_url: str) -> dict[str, Any]:
+        """The output of a request; raises a refusal where there is none."""
+        if request.status != COMPLETED:
+            words = "Request is still in progress. Ask its status, or wait a little and ask again."
+            raise Refusal("not_ready", words, headers={"x-request-id": request.id})
+        if request.error is not None:
+            raise Refusal(request.error["error_type"], request.error["detail"], headers={"x-request-id": request.id})
+        output = request.output or {}
+        return dict(self._add_file_objects(output, base_url, inline=bool(output.get("$inline"))))
+
+    def _add_file_objects(self, value: Any, base_url: str, inline: bool) -> Any:
+        """An output with its files as File objects, at the caller's base URL."""
+        if isinstance(value, list):
+            return [self._add_file_objects(item, base_url, inline) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if "$file" not in value:
+            return {
+                name: self._add_file_objects(item, base_url, inline)
+                for name, item in value.items()
+                if name != "$inline"
+            }
+        try:
+            stored = self.files.get(value["$file"])
+        except Refusal:
+            raise Refusal(
+                "not_found", "The files of this request were kept as long as files are kept here, and are gone."
+            ) from None
+        file_object = stored.to_file_object(base_url)
+        if inline:
+            content = base64.b64encode(self.files.path(stored).read_bytes()).decode()
+            file_object["url"] = f"data:{stored.content_type};base64,{content}"
+        return {**file_object, **value["facts"]}
+
+    async def _remove_expired_files(self) -> None:
+        while True:
+            await asyncio.sleep(CLEANUP_INTERVAL_SECONDS)
+            await self.files.remove_expired()
+
+
+def require_endpoint(endpoint_id: Any, at: tuple[str, ...] = ("body", "endpointId")) -> Endpoint:
+    """The catalog row of the model that a caller named; raises a refusal for any other value."""
+    if not isinstance(endpoint_id, str):
+        raise invalid_at(at, "`endpointId` must be text: the id of a model.", "string_type")
+    try:
+        return get_endpoint(endpoint_id)
+    except UnknownModel:
+        known = ", ".join(row.id for row in CATALOG)
+        raise Refusal("not_found", f"There is no model {endpoint_id[:100]!r} here. There are: {known}.") from None
+
+
+def addresses(request: Request, base_url: str) -> dict[str, str]:
+    """The status, response and cancel URLs of a request."""
+    root = f"{base_url}/{request.endpoint_id}/requests/{request.id}"
+    return {"status_url": f"{root}/status", "response_url": root, "cancel_url": f"{root}/cancel"}
+
+
+def body_hash(endpoint_id: str, value: Mapping[str, Any]) -> str:
+    """A hash of a submission, independent of the order of fields."""
+    return hashlib.sha256(json.dumps([endpoint_id, value], sort_keys=True).encode()).hexdigest()
+
+
+def service_info(service: Service) -> dict[str, Any]:
+    """Name, version, features and id of the service, and which engine answers for each model."""
+    states = {
+        model: {"state": state.state, **({"reason": state.reason} if state.reason else {})}
+        for lane in service.lanes.values()
+        for model, state in lane.states().items()
+    }
+    return {
+        "service": "reelbook",
+        "version": __version__,
+        "features": list(spec_decisions.FEATURES),
+        "engines": {row.id: service.settings.lanes.label_of(row.id) for row in CATALOG},
+        **({"weights": states} if states else {}),
+        "id": service.id,
+    }
+
+
+def _service_id(db: Any) -> str:
+    """The id stored in the data folder, which is independent of the port."""
+    db.execute("INSERT OR IGNORE INTO service VALUES ('id', ?)", (str(uuid.uuid4()),))
+    return str(db.execute("SELECT value FROM service WHERE name = 'id'").fetchone()["value"])

@@ -1,0 +1,89 @@
+"""What a process of a Dask cluster does for the service: it holds weights between runs, as a worker here does."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from reelbook._version import __version__
+
+from .spec_decisions import MIB
+from .worker import Engines, load_ahead, run_order
+from .worker_rules import LOST_DEVICE
+
+MAX_RESULT_MIB = 512
+"""The most that the files of a run may have together; they pass through the memory of the scheduler."""
+
+_cancelled: set[str] = set()
+_running: set[str] = set()
+_engines: list[tuple[Mapping[str, Any], Engines]] = []
+"""At most one, with the message that it was made from. Dask runs each task in this process, so that it stays."""
+
+
+def run_there(task: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Load a model or execute a run in this process; returns the message with the outcome, and the files."""
+    if task["version"] != __version__:
+        raise RuntimeError(f"it has reelbook {__version__}, the service has {task['version']}")
+    from distributed import get_worker
+
+    os.environ.update(task["environment"])
+    if not _engines or _engines[0][0] != task["weights"]:
+        drop_weights()
+        _engines.append((task["weights"], Engines(task["weights"])))
+    engines = _engines[0][1]
+    _running.add(key)
+    try:
+        order = task["order"]
+        if "load" in order:
+            return {"message": load_ahead(order["load"], engines), "files": {}}
+        with tempfile.TemporaryDirectory(prefix="reelbook-") as folder:
+            made, local = Path(folder, "made"), dict[str, str]()
+            for address, content in task["files"].items():
+                path = Path(folder, f"source-{len(local)}")
+                path.write_bytes(content)
+                local[address] = str(path)
+            emit = partial(get_worker().log_event, key)
+            message = run_order(
+                {**order, "folder": str(made), "local": local}, emit, partial(_cancelled.__contains__, key), engines
+            )
+            return _with_files(message, made)
+    finally:
+        _running.discard(key)
+        _cancelled.discard(key)
+
+
+def cancel_there(key: str) -> None:
+    """Request that a run in this process stops between two steps."""
+    _cancelled.add(key)
+
+
+def drop_there(key: str) -> None:
+    """Drop the weights of this process; if the run goes on, which a library may not let go of, end the process."""
+    _cancelled.add(key)  # It may not have begun.
+    if key in _running:
+        os._exit(LOST_DEVICE)
+    if not _running:
+        drop_weights()
+
+
+def drop_weights() -> None:
+    """Free the memory that the weights of this process take."""
+    _engines.clear()
+    gc.collect()
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+def _with_files(message: dict[str, Any], folder: Path) -> dict[str, Any]:
+    paths = [path for path in folder.iterdir() if path.is_file()] if folder.is_dir() and "done" in message else []
+    if sum(path.stat().st_size for path in paths) > MAX_RESULT_MIB * MIB:
+        detail = f"The files of this run have more than {MAX_RESULT_MIB} MiB, the most that a cluster sends back. Nothing was charged."
+        return {"message": {"failed": {"error_type": "engine_error", "detail": detail}}, "files": {}}
+    return {"message": message, "files": {path.name: path.read_bytes() for path in paths}}

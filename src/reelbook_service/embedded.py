@@ -1,0 +1,151 @@
+"""The embedded service: one per library folder, run by one process and joined by the others."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from reelbook.errors import FolderInUse, Unreachable
+from reelbook.util.replace_file import PRIVATE, replace_file
+
+from .accounts import NewAccount, new_key
+from .lanes import is_on_this_machine
+from .service_settings import Settings
+
+if TYPE_CHECKING:
+    from .server import Server
+
+ACCOUNT = "notebook"
+JOIN_SECONDS = 15.0
+RETRY_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Base URL, key and id of a folder's service."""
+
+    base_url: str
+    key: str = field(repr=False)
+    id: str
+
+
+class Embedded:
+    """A process's handle on the service of a folder, which it runs or joins.
+
+    The process that runs it holds the folder's lock; the system releases it when the process ends, even by a crash.
+    """
+
+    def __init__(self, folder: Path, settings: Settings | None = None) -> None:
+        self._folder = folder
+        self.settings = settings or Settings(data=folder)
+        self._server: Server | None = None
+        self._address: Address | None = None
+        self._has_engines_elsewhere = self.settings.lanes.has_elsewhere
+        self._guard = threading.Lock()
+        self._pid = os.getpid()
+
+    @property
+    def runs_here(self) -> bool:
+        """Whether this process runs the service."""
+        return self._server is not None and self._server.running
+
+    @property
+    def is_free(self) -> bool:
+        """Whether all its runs are made on this machine; those elsewhere cost real credits."""
+        return not self._has_engines_elsewhere
+
+    def address(self) -> Address:
+        """The address of the service; starts it where no process runs it."""
+        with self._guard:
+            self._forget_after_fork()
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            deadline = time.monotonic() + JOIN_SECONDS
+            while True:
+                with contextlib.suppress(FolderInUse):
+                    return self._join_or_start()
+                joined = self._read_address()
+                info = None if joined is None else _read_info(joined)
+                if joined is not None and info is not None:
+                    engines = info.get("engines")
+                    self._has_engines_elsewhere = isinstance(engines, dict) and not all(
+                        isinstance(name, str) and is_on_this_machine(name) for name in engines.values()
+                    )
+                    return joined
+                if time.monotonic() > deadline:
+                    raise Unreachable(
+                        str(self._folder), "another process holds this folder's service and does not answer"
+                    )
+                time.sleep(RETRY_SECONDS)
+
+    def close(self) -> None:
+        """Stop the service if this process runs it; unfinished runs resume at the next start."""
+        with self._guard:
+            if self._server is not None and self._pid == os.getpid():
+                self._server.stop()
+                self._address_file.unlink(missing_ok=True)
+            self._server = self._address = None
+
+    @property
+    def _address_file(self) -> Path:
+        return self._folder / "address.json"
+
+    def _join_or_start(self) -> Address:
+        if self._address is None or not self.runs_here:
+            # Here, because another process may run it already.
+            from .server import Server, bind_socket
+
+            self._server = Server(self.settings, bind_socket("127.0.0.1", 0))
+            key = self._read_or_create_key()
+            self._server.service.accounts.open([NewAccount(ACCOUNT, key)], grant_again=False)
+            self._server.start()
+            self._address = Address(self._server.base_url, key, self._server.service.id)
+            self._write_address(self._address)
+        return self._address
+
+    def _read_or_create_key(self) -> str:
+        """The key of this folder, the same at every start, stored in a file that only its owner can read."""
+        path = self._folder / "key"
+        with contextlib.suppress(OSError):
+            if saved := path.read_text(encoding="utf-8").strip():
+                return saved
+        key = new_key()
+        replace_file(path, key.encode(), mode=PRIVATE)
+        return key
+
+    def _write_address(self, address: Address) -> None:
+        facts = {"base_url": address.base_url, "key": address.key, "id": address.id}
+        replace_file(self._address_file, json.dumps(facts).encode(), mode=PRIVATE)
+
+    def _read_address(self) -> Address | None:
+        try:
+            saved = json.loads(self._address_file.read_text(encoding="utf-8"))
+            return Address(saved["base_url"], saved["key"], saved["id"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def _forget_after_fork(self) -> None:
+        """Drop the handles in a forked child, which has none of the parent's threads."""
+        if self._pid != os.getpid():
+            self._pid, self._server, self._address = os.getpid(), None, None
+
+
+def _read_info(address: Address) -> dict[str, Any] | None:
+    """What the service at the address says of itself; None unless it has this id: another may use its port by now."""
+    parts = urlsplit(address.base_url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=2)
+    try:
+        connection.request("GET", "/")
+        info = json.loads(connection.getresponse().read())
+        return info if isinstance(info, dict) and info.get("id") == address.id else None
+    except (OSError, http.client.HTTPException, ValueError):
+        return None
+    finally:
+        connection.close()

@@ -1,0 +1,177 @@
+"""The sketch engine: renders a request as an MP4."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
+from fractions import Fraction
+from threading import local
+
+import av
+import numpy as np
+from av.video.reformatter import Colorspace, Interpolation, VideoReformatter
+
+from reelbook.models.text_to_video import TextToVideo
+
+from ..protocol import EngineTask, Log, OutputFile, Progress, Work
+from ..video_writer import Movie
+from ..write_provenance import Provenance
+from .expand_prompt import expanded
+from .lexicon import scene_of
+from .painter import Painter
+from .palette import light_of
+from .sampler import LIGHT, Latents, Request, sample
+from .scene import Scene
+from .stage import built_stage
+
+PAINTERS = 2
+"""Threads that paint frames; the bytes of the clip do not depend on their number."""
+
+_PROGRESS_INTERVAL_SECONDS = 0.2
+"""Interval between progress messages while waiting for a frame."""
+
+_SAMPLED, _PREPARED, _PAINTED = 0.03, 0.06, 0.98
+
+
+class Sketch:
+    """Paints scenes from the words of a prompt, without a model, weights or network."""
+
+    name = "sketch"
+    version = "1"
+
+    def __call__(self, job: EngineTask[TextToVideo]) -> Work:
+        """Render the clip; yields log lines and progress."""
+        yield Log(
+            "This is the sketch engine: it paints scenes from the words it knows, on this machine. "
+            "It is not the hosted model, and its pictures are not that model's."
+        )
+        request = job.input
+        prompt = expanded(request.prompt) if request.expand_prompt else request.prompt
+        scene = scene_of(prompt, request.negative_prompt)
+        yield Log(described(scene))
+        latents = Latents(np.zeros((1, 1, 1, 1), np.float32))
+        for stage, share in _shares(sample(_request(job, scene), latents), _steps(request)):
+            yield Progress(stage, _SAMPLED * share)
+        painter = _painter(job, scene, latents)
+        for ready, thing in enumerate(painter.prepare(), 1):
+            yield Progress(f"preparing {thing}", _SAMPLED + (_PREPARED - _SAMPLED) * ready / (ready + 4))
+        path = job.folder / "clip.mp4"
+        width, height = request.frame_size
+        provenance = Provenance(request.endpoint_id, request.wire(), job.seed, self.name, self.version)
+        with (
+            Movie(path, (width, height), Fraction(request.frame_rate), provenance) as movie,
+            closing(frames_of(painter, request)) as frames,
+        ):
+            for frame in frames:
+                if frame is not None:
+                    movie.add(frame)
+                share = movie.frames / request.num_frames
+                stage = f"painting {max(1, movie.frames)} of {request.num_frames}"
+                yield Progress(stage, _PREPARED + (_PAINTED - _PREPARED) * share)
+            yield Progress("encoding", _PAINTED)
+        facts = {"width": width, "height": height, "frames": request.num_frames, "frame_rate": request.frame_rate}
+        return {"video": OutputFile(path, "video/mp4", facts), "seed": job.seed, "prompt": prompt}
+
+
+sketch = Sketch()
+
+
+def described(scene: Scene) -> str:
+    """A summary of the scene for the log.
+
+    >>> described(scene_of("two red boats on a lake at sunset"))
+    'Scene: water with hills, pines; sunset; 2 × boat (red).'
+    >>> described(scene_of("a farm"))
+    'Scene: green rows with hills, barn; day; no figures.'
+    """
+    behind = f" with {', '.join(scene.backdrops)}" if scene.backdrops else ""
+    who = [
+        f"{actor.count} × {actor.kind}{f' ({chr(44).join(actor.colours)})' if actor.colours else ''}"
+        for actor in scene.actors
+    ]
+    # `rows-green` is one of several kinds of rows.
+    ground = "no ground" if scene.ground == "none" else " ".join(reversed(scene.ground.split("-")))
+    return f"Scene: {ground}{behind}; {scene.time}; {', '.join(who) or 'no figures'}."
+
+
+def _request(job: EngineTask[TextToVideo], scene: Scene) -> Request:
+    request = job.input
+    return Request(
+        scene, job.seed, request.frame_size, request.num_frames, request.frame_rate,
+        first_steps=request.first_pass_num_inference_steps,
+        second_steps=request.second_pass_num_inference_steps,
+        skip=request.second_pass_skip_initial_steps,
+        matching=request.temporal_adain_factor,
+        compression=request.tone_map_compression_ratio,
+        detailed=request.enable_detail_pass,
+    )  # fmt: skip
+
+
+def _steps(request: TextToVideo) -> int:
+    second = request.second_pass_num_inference_steps - request.second_pass_skip_initial_steps
+    return request.first_pass_num_inference_steps + second + request.enable_detail_pass
+
+
+def _shares(stages: Iterator[str], count: int) -> Iterator[tuple[str, float]]:
+    for done, stage in enumerate(stages, 1):
+        yield stage, done / count
+
+
+def finished_painter(job: EngineTask[TextToVideo]) -> Painter:
+    """The prepared painter of a job, for single frames without a clip."""
+    request = job.input
+    scene = scene_of(expanded(request.prompt) if request.expand_prompt else request.prompt, request.negative_prompt)
+    latents = Latents(np.zeros((1, 1, 1, 1), np.float32))
+    deque(sample(_request(job, scene), latents), maxlen=0)
+    painter = _painter(job, scene, latents)
+    deque(painter.prepare(), maxlen=0)
+    return painter
+
+
+def _painter(job: EngineTask[TextToVideo], scene: Scene, latents: Latents) -> Painter:
+    request = job.input
+    relief = latents.values[:, LIGHT].mean(axis=(0, 1))
+    light = light_of(scene, request.loras)
+    stage = built_stage(scene, light, job.seed, request.frame_size, relief, detailed=request.enable_detail_pass)
+    return Painter(stage, latents, request.frame_rate, request.tone_map_compression_ratio)
+
+
+def frames_of(painter: Painter, request: TextToVideo) -> Generator[av.VideoFrame | None, None, None]:
+    """All frames in the order of the clip, painted in threads; at most `PAINTERS` + 1 are in memory.
+
+    Yields None while the next frame takes long on a busy machine, so that the run stays cancellable.
+    """
+    width, height = request.frame_size
+    own = local()
+
+    def painted(number: int) -> av.VideoFrame:
+        if not hasattr(own, "scaler"):
+            own.scaler = VideoReformatter()
+        picture = np.asarray(painter.frame(number))
+        frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
+        scaled: av.VideoFrame = own.scaler.reformat(
+            frame, width, height, "yuv420p", interpolation=Interpolation.BICUBIC, dst_colorspace=Colorspace.ITU709
+        )
+        return scaled
+
+    numbers = range(request.num_frames)
+    waiting: deque[Future[av.VideoFrame]] = deque()
+    pool = ThreadPoolExecutor(PAINTERS, thread_name_prefix="sketch")
+    try:
+        for number in numbers[::-1] if request.reverse_video else numbers:
+            waiting.append(pool.submit(painted, number))
+            if len(waiting) > PAINTERS:
+                yield from _awaited(waiting.popleft())
+        while waiting:
+            yield from _awaited(waiting.popleft())
+    finally:
+        # Also when the run is cancelled: at most the frames in progress are finished, and no thread is left running.
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _awaited(frame: Future[av.VideoFrame]) -> Iterator[av.VideoFrame | None]:
+    while not wait([frame], timeout=_PROGRESS_INTERVAL_SECONDS).done:
+        yield None
+    yield frame.result()

@@ -1,0 +1,313 @@
+"""The lane of a service elsewhere: its runs are made there, on its key, and their files are served from here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from reelbook.client import Client
+from reelbook.errors import LibraryError, ReelbookError, Refused
+from reelbook.models import pricing
+from reelbook.models.base import WIRE, Input
+from reelbook.models.catalog import get_endpoint
+from reelbook.models.images import Image, pictures_of, replace_pictures
+from reelbook.models.pricing import Estimate
+from reelbook.util.background_loop import background
+from reelbook.util.data_address import is_data_address
+
+from ..accounts import Account
+from ..core import Service
+from ..lanes import ModelState
+from ..queued_request import Request
+from ..refusals import Refusal
+from ..service_files import sniff_content_type
+from .models_file import HostedService
+from .run_end import Ended, Progress
+from .upstream_run import Stopped, UpstreamRun
+
+FOLDER = "hosted"
+"""The folder of the gateway's library, in the data folder of the service."""
+PRICE_SECONDS = 4.0
+"""How long the service elsewhere is asked for a price; after that the catalog's counts."""
+PRICE_RETRY_SECONDS = 30.0
+RECORD_RETRY_SECONDS = 2.0
+CLOSE_PAUSE = (0.25, 0.03)
+"""The longest time between two polls of a run, in seconds or as a share of its age: what it adds for each student."""
+MAX_LOG_LINES = 1_000
+"""How many lines of the log elsewhere are passed on."""
+TAKES_EACH = 16
+"""How many takes belong to one request: the ledger numbers a lost run that it finds again with the next one."""
+FILE_FACTS = ("url", "content_type", "file_name", "file_size", "file_id")
+
+log = logging.getLogger("reelbook_service")
+
+
+class HostedLane:
+    """Works on the runs of one service elsewhere, `at_once` of them at a time."""
+
+    def __init__(self, service: Service, hosted: HostedService) -> None:
+        self._service, self._hosted = service, hosted
+        self.name = lane_name(hosted.name)
+        data = service.settings.data
+        library = data / FOLDER
+        self._client = Client(hosted.address, hosted.key, library, service.settings.rates, shelf=str(library / "media"))
+        self._client.context.poller.close_pause = CLOSE_PAUSE
+        self._skip_used_numbers()
+        self._folder = data / f"work-{hosted.name}"
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir(mode=0o700)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._busy: dict[str, UpstreamRun] = {}
+        self._ending: set[str] = set()
+        """The requests whose end is being stored."""
+        self._no_prices_until = 0.0
+
+    def _skip_used_numbers(self) -> None:
+        """Number new requests after all that the ledger knows: the database may be new, or an old copy."""
+        query = "SELECT coalesce(max(take), 0) FROM runs"
+        last = self._client.ledger.transact_now(lambda db: int(db.execute(query).fetchone()[0])) // TAKES_EACH
+        self._service.store.submit(partial(_skip_to, last=last)).result()
+
+    def start(self) -> None:
+        """Start to take requests from the queue."""
+        self._tasks = [asyncio.create_task(self._serve()) for _ in range(self._hosted.at_once)]
+
+    async def stop(self) -> None:
+        """Stop taking requests, and wait until the answers to the paid ones in flight are recorded."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.wrap_future(self._client.begin_close())
+        self._client.finish_close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def cancel(self, request: Request) -> bool:
+        """Cancel a run elsewhere; false where the service there refuses."""
+        run = self._busy.get(request.id)
+        if run is None:
+            # One that is in the queue, or taken from it just now, is cancelled by its mark; an end is final.
+            return request.id not in self._ending
+        return await asyncio.wrap_future(background.submit(run.cancel()))
+
+    def states(self) -> Mapping[str, ModelState]:
+        """Nothing: what is loaded elsewhere is not known."""
+        return {}
+
+    async def estimate(self, request: Input, account: Account) -> Estimate:
+        """The price that the service elsewhere quotes, else that of the catalog; it is reserved, and never exceeded."""
+        prepared = await asyncio.to_thread(self._prepare, request, account.name)
+        found: Estimate | None = None
+        if time.monotonic() >= self._no_prices_until:
+            try:
+                async with asyncio.timeout(PRICE_SECONDS):
+                    found = await asyncio.wrap_future(background.submit(self._client.context.estimate(prepared)))
+            except Refused as error:
+                raise Refusal(
+                    "validation_error", f"The service elsewhere refuses this input: {error.message}"
+                ) from None
+            except (ReelbookError, TimeoutError):
+                self._no_prices_until = time.monotonic() + PRICE_RETRY_SECONDS
+        found = found or pricing.estimate(request, self._service.settings.rates)
+        if found.credits is None:
+            raise Refusal(
+                "unavailable", "The price of this run is not known, so that it cannot be taken from a budget."
+            )
+        return Estimate(found.credits, found.breakdown, found.rate_card, "exact")
+
+    def _prepare(self, request: Input, account: str) -> Input:
+        """The input as it is sent elsewhere: pictures of this service as files, and checked unless that is allowed."""
+        places: dict[tuple[str | int, ...], str] = {}
+        files = self._service.files
+        for loc, address in pictures_of(request):
+            path = files.find_local_path(address, account)
+            if path is not None:
+                places[loc] = Image(str(path), label="an upload")
+            elif files.is_own(address) or not (is_data_address(address) or _is_web_address(address)):
+                # Any other text would be read as a path on this machine, or as an upload of the account elsewhere.
+                words = "A picture is neither an http, https or data: address nor a file of this service that is still there."
+                raise Refusal("file_download_error", words)
+        values = replace_pictures(request.wire(), places)
+        if values.get("enable_safety_checker") is False and "unchecked" not in self._service.accounts.permissions_of(
+            account
+        ):
+            values["enable_safety_checker"] = (
+                True  # The account elsewhere may be allowed to turn it off; this one is not.
+            )
+        return type(request)(**values)
+
+    async def _serve(self) -> None:
+        while True:
+            request = await self._service.queue.pop_next(self.name)
+            try:
+                await self._handle(request)
+            except Exception:
+                # Its end could not be stored; the next start takes it up again. This place of the lane must survive it.
+                log.exception("The end of the run %s could not be stored", request.id)
+
+    async def _handle(self, request: Request) -> None:
+        request.waits_elsewhere, request.engine = True, f"hosted ({self._hosted.name})"
+        folder = self._folder / request.id
+        try:
+            try:
+                outcome = await self._run(request, folder)
+            except Stopped:
+                return
+            except Exception:
+                log.exception("The run %s broke off in the gateway", request.id)
+                detail = "The gateway broke off. What the service elsewhere may have charged counts; tell whoever runs this service."
+                outcome = {"failed": {"error_type": "engine_error", "detail": detail}, "charged": request.credits}
+            request.waits_elsewhere = False
+            await self._service.results.end(request, outcome, folder)
+        finally:
+            self._busy.pop(request.id, None)
+            self._ending.discard(request.id)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    async def _run(self, request: Request, folder: Path) -> dict[str, Any]:
+        values = await self._service.queue.read_input(request)
+        prepared: Input | None = None
+        try:
+            prepared = await asyncio.to_thread(self._read_prepared, request, values)
+        except Refusal as refusal:
+            if not request.may_be_sent:
+                return {"failed": {"error_type": refusal.error_type, "detail": refusal.detail}, "charged": 0}
+        loop = asyncio.get_running_loop()
+
+        def report(progress: Progress) -> None:
+            with contextlib.suppress(RuntimeError):  # The loop is closed once the service has stopped.
+                loop.call_soon_threadsafe(self._apply, request, progress)
+
+        take = request.seq * TAKES_EACH
+        run = self._busy[request.id] = UpstreamRun(
+            self._client, request.endpoint_id, take, prepared, request.may_be_sent, self._hosted.charges_failures, report,
+            is_cancelled=request.cancelling,
+        )  # fmt: skip
+        ended = await self._perform(request, run)
+        self._ending.add(request.id)
+        del self._busy[request.id]
+        charged = self._settle(request, ended)
+        if ended.output is None:
+            return {"failed": {"error_type": ended.error_type, "detail": ended.detail}, "charged": charged}
+        output = await asyncio.to_thread(self._bring_home, ended, folder, request)
+        return {"done": output, "inline": values.get("sync_mode", False), "charged": charged}
+
+    async def _perform(self, request: Request, run: UpstreamRun) -> Ended:
+        """Perform a run; begun again while the gateway's record cannot be written, because that says what was sent."""
+        while True:
+            working = asyncio.wrap_future(background.submit(run.perform()))
+            working.add_done_callback(lambda done: done.cancelled() or done.exception())
+            try:
+                # Shielded: a stop must not break off a paid request.
+                return await asyncio.shield(working)
+            except LibraryError as error:
+                log.warning("The gateway's record cannot be written (%s); the run %s waits", error.reason, request.id)
+                words = "The gateway cannot write its record now; the run waits."
+                request.log(self._service.settings.clock(), words, "WARNING", "service")
+                await asyncio.sleep(RECORD_RETRY_SECONDS)
+                run.may_be_sent = True
+
+    def _read_prepared(self, request: Request, values: Mapping[str, Any]) -> Input:
+        row = get_endpoint(request.endpoint_id)
+        return self._prepare(row.input.model_validate(values, context=WIRE), request.account)
+
+    def _settle(self, request: Request, ended: Ended) -> int:
+        """The credits to charge: those that the service elsewhere has charged, and at most those reserved."""
+        charged = request.credits if ended.charged is None else ended.charged
+        if charged > request.credits:
+            log.warning(
+                "Run %s has cost up to %s credits elsewhere, more than the %s that were quoted; the account %s pays the latter.",
+                request.id, charged, request.credits, request.account,
+            )  # fmt: skip
+        return min(charged, request.credits)
+
+    def _apply(self, request: Request, progress: Progress) -> None:
+        """Pass on the state of a run elsewhere."""
+        if request.finished is not None:
+            return
+        request.waits_elsewhere, request.place_elsewhere = progress.is_waiting, progress.place
+        if not progress.is_waiting and request.stage == "":
+            request.started = self._service.settings.clock()
+        if not progress.is_waiting:
+            request.stage, request.progress = progress.stage or "running", max(request.progress, progress.fraction)
+        for line, level in progress.lines[: max(MAX_LOG_LINES - len(request.logs), 0)]:
+            request.log(self._service.settings.clock(), line, level, "elsewhere")
+        request.notify_watchers()
+
+    def _bring_home(self, ended: Ended, folder: Path, request: Request) -> Any:
+        """The output with the files of the library linked into a folder, as the result writer takes them."""
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        by_url: dict[str, dict[str, Any]] = {}
+        for number, file in enumerate(ended.files):
+            path = folder / f"{number}{file['path'].suffix}"
+            with contextlib.suppress(FileExistsError):
+                _link(file["path"], path)
+            with path.open("rb") as opened:
+                content_type = sniff_content_type(opened.read(16))
+            by_url[file["url"]] = {"$made": path.name, "content_type": content_type}
+        declared = frozenset(get_endpoint(request.endpoint_id).output.model_fields)
+        return _with_files(dict(ended.output or {}), by_url, declared)
+
+
+def lane_name(service: str) -> str:
+    """The name of the lane of a service elsewhere."""
+    return f"hosted:{service}"
+
+
+def make_lane(hosted: HostedService) -> Any:
+    """A function that makes the lane of a service elsewhere."""
+    return partial(_make_lane, hosted)
+
+
+def _make_lane(hosted: HostedService, service: Service) -> HostedLane:
+    return HostedLane(service, hosted)
+
+
+def _skip_to(db: sqlite3.Connection, *, last: int) -> None:
+    db.execute(
+        "INSERT INTO sqlite_sequence SELECT 'requests', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'requests')"
+    )
+    db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'requests'", (last,))
+
+
+def _link(source: Path, target: Path) -> None:
+    """Link a file, or copy it where the file system has no links."""
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _is_web_address(address: str) -> bool:
+    return address.lower().startswith(("http://", "https://"))
+
+
+def _with_files(value: Any, by_url: Mapping[str, dict[str, Any]], declared: frozenset[str] = frozenset()) -> Any:
+    """An output with its files in place of their addresses elsewhere; other addresses are left out."""
+    if isinstance(value, list):
+        return [_with_files(item, by_url) for item in value]
+    if not isinstance(value, dict):
+        return value
+    made = by_url.get(value["url"]) if isinstance(value.get("url"), str) else None
+    if made is not None:
+        facts = {
+            name: item
+            for name, item in value.items()
+            if name not in FILE_FACTS and not isinstance(item, (str, dict, list))
+        }
+        return {**made, "facts": facts}
+    return {
+        name: _with_files(item, by_url)
+        for name, item in value.items()
+        if name in declared or not (isinstance(item, str) and "://" in item)
+    }

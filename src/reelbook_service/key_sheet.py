@@ -1,0 +1,96 @@
+"""The printable sheet of keys: one A4 strip for each student, to be cut apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from markupsafe import Markup, escape
+
+from reelbook.util.loopback import is_loopback
+
+from .class_actions import NewKey
+
+FIRST_RUN = 'rb.run(rb.TextToVideo(prompt="a paper boat on a rainy street", num_frames=49))'
+QUIET_ZONE = 4
+"""The white modules around a QR code that readers need."""
+
+SHEET_ADVICE = Markup(
+    "Start the service with <code>reelbook serve --host 0.0.0.0</code>, then make the keys anew: <code>reelbook class keys --new "
+    "--sheet FILE.html</code>. If students reach it by another address, as behind a proxy, add <code>--address</code> and that "
+    "address."
+)
+"""What to do about a sheet whose address only this machine can reach."""
+
+STYLE = (Path(__file__).parent / "key_sheet.css").read_text(encoding="utf-8")
+
+
+def connect_line(address: str, key: str) -> str:
+    """The first line that a student types.
+
+    >>> connect_line("http://10.0.0.5:8600", "rb-2345")
+    'import reelbook as rb; rb.connect("http://10.0.0.5:8600", api_key="rb-2345")'
+    """
+    return f'import reelbook as rb; rb.connect("{address}", api_key="{key}")'
+
+
+def format_unreachable(address: str) -> str:
+    """A sentence where only this machine can reach an address; empty for all others.
+
+    >>> format_unreachable("http://127.0.0.1:8600")
+    'Only this machine can reach http://127.0.0.1:8600: students at other computers cannot.'
+    >>> format_unreachable("http://10.0.0.5:8600")
+    ''
+    """
+    return f"Only this machine can reach {address}: students at other computers cannot." if is_loopback(address) else ""
+
+
+def render_key_sheet(keys: Iterable[NewKey], address: str) -> str:
+    """A page with a strip for each key: name, address, key, the two lines to type, and a QR code of the first of them.
+
+    It needs nothing from elsewhere, so that it prints offline.
+    """
+    strips = Markup("\n").join(_strip(key, address) for key in keys)
+    unreachable = format_unreachable(address)
+    warning = (
+        Markup("<p class=note><strong>{}</strong> {}</p>\n").format(unreachable, SHEET_ADVICE) if unreachable else ""
+    )
+    return Markup(
+        "<!doctype html>\n<html lang=en><meta charset=utf-8><title>Keys</title>\n"
+        '<meta name=viewport content="width=device-width">'
+        "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        "<style>{style}</style>\n"
+        "{warning}<p class=note>Print this page, cut it along the lines, then delete this file: whoever has a key can spend its budget. "
+        "A key that leaked is replaced with <code>reelbook class replace NAME</code>.</p>\n"
+        "<main>\n{strips}\n</main>\n</html>\n"
+    ).format(style=Markup(STYLE), warning=warning, strips=strips)
+
+
+def _strip(key: NewKey, address: str) -> Markup:
+    first = connect_line(address, key.key)
+    start, comma, end = first.partition(", ")
+    group = Markup("<small>{}</small>").format(key.group) if key.group else ""
+    return Markup(
+        "<section><div><h2>{name} {group}</h2>"
+        "<dl><dt>Address<dd>{address}<dt>Key<dd class=key>{key}</dl>"
+        "<ol><li><code>{start}{comma}</code><code>{end}</code><li><code>{run}</code></ol></div>{code}</section>"
+    ).format(
+        name=key.name,
+        group=group,
+        address=address,
+        key=key.key,
+        start=start,
+        comma=comma,
+        end=end,
+        run=FIRST_RUN,
+        code=render_qr_code(first),
+    )
+
+
+def render_qr_code(text: str) -> Markup:
+    """A QR code of a text, as SVG."""
+    import segno  # Only sheets need it.
+
+    code = segno.make(text, error="m", micro=False, boost_error=False)
+    svg = code.svg_inline(border=QUIET_ZONE, omitsize=True, svgclass="qr", lineclass=None)
+    return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{escape("QR code of the first line")}"', 1))

@@ -1,0 +1,305 @@
+"""The queue of requests: stored at submission and at completion, tracked in memory in between."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import uuid
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reelbook.models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
+
+from . import spec_decisions
+from .accounts import Account, Accounts
+from .lanes import LOCAL, LaneTable, is_on_this_machine
+from .queued_request import Request, hash_loras
+from .refusals import Refusal
+from .store import Store
+from .waiting_list import WaitingList
+
+MAX_CACHED = 2_000
+"""How many finished requests are cached in memory; older ones are read from the database."""
+MAX_CACHED_CHARS = 100_000
+"""Requests with more text than this are not cached: an output repeats its prompt, which can have megabytes."""
+
+COLUMNS = "seq, id, account, endpoint AS endpoint_id, credits, created, lane"
+"""The columns of a request, by the names of the fields of `Request`."""
+
+
+class Queue:
+    """All requests of a service. Used from the service's event loop only."""
+
+    def __init__(
+        self,
+        store: Store,
+        accounts: Accounts,
+        clock: Callable[[], float],
+        max_waiting: int,
+        lanes: LaneTable | None = None,
+    ) -> None:
+        self._store, self._accounts, self._clock, self._max_waiting = store, accounts, clock, max_waiting
+        self._lanes = lanes or LaneTable()
+        self._live: dict[str, Request] = {}
+        self._done: OrderedDict[str, Request] = OrderedDict()
+        self._waiting = {name: WaitingList() for name in self._lanes.names}
+        self._waiting_by_account: dict[str, int] = {}
+
+    def resume(self) -> None:
+        """Queue the unfinished requests of an earlier process; each account's are in their order."""
+        query = f"SELECT {COLUMNS}, cancelling FROM requests WHERE finished IS NULL ORDER BY seq"
+        for row in self._store.submit(lambda db: db.execute(query).fetchall()).result():
+            lane = self._lanes.resumed_lane(row["lane"], row["endpoint_id"])
+            request = Request(**{**dict(row), "cancelling": bool(row["cancelling"]), "lane": lane})
+            request.log(
+                self._clock(),
+                "The service was started again and takes this run up once more, free of charge.",
+                source="service",
+            )
+            # Its lane may have sent it to a service elsewhere, where it is paid for.
+            request.may_be_sent = not is_on_this_machine(lane)
+            if request.lane not in self._waiting:
+                words = "The engine of this run is not set up at present; it waits until the service is started with it again."
+                request.log(self._clock(), words, "WARNING", "service")
+                self._waiting[request.lane] = WaitingList()
+            self._add(request)
+
+    async def submit(
+        self,
+        account: Account,
+        endpoint_id: str,
+        input: Mapping[str, Any],
+        credits: int,
+        idempotency: tuple[str, str] | None = None,
+    ) -> tuple[Request, bool]:
+        """Add a request and reserve its credits, or find the earlier one with the same idempotency key.
+
+        The second value is whether it is new.
+        """
+        is_full = self._waiting_by_account.get(account.name, 0) >= self._max_waiting
+        # A repeated call adds nothing to the queue; refusing it would hide that the first one was accepted.
+        if is_full and not (idempotency and await self._is_known(account, idempotency[0])):
+            raise Refusal(
+                "too_many_requests",
+                f"{self._max_waiting:,} requests of this account are waiting already. Wait until some have finished, then send this one again.",
+                headers={"Retry-After": str(spec_decisions.RETRY_AFTER_SECONDS)},
+            )
+        # A separate task: a caller that disconnects must not leave a paid request that no worker gets.
+        lane = self._lanes.lane_of(endpoint_id)
+        loras = hash_loras(input)
+        request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, self._clock(), lane, loras)
+        inserting = asyncio.ensure_future(self._enter(account, request, json.dumps(input), idempotency))
+        earlier = await asyncio.shield(inserting)
+        return (request, True) if earlier is None else (await self.find(account, earlier), False)
+
+    async def _is_known(self, account: Account, key: str) -> bool:
+        since = self._clock() - spec_decisions.IDEMPOTENCY_SECONDS
+        query = "SELECT 1 FROM idempotency WHERE account = ? AND key = ? AND at > ?"
+        return bool(await self._store.run(lambda db: db.execute(query, (account.name, key, since)).fetchone()))
+
+    async def _enter(
+        self, account: Account, request: Request, text: str, idempotency: tuple[str, str] | None
+    ) -> str | None:
+        # Counted before the commit, so that a burst cannot exceed the limit.
+        self._waiting_by_account[request.account] = self._waiting_by_account.get(request.account, 0) + 1
+        try:
+            earlier = await self._store.run(lambda db: self._insert(db, account, request, text, idempotency))
+        finally:
+            self._waiting_by_account[request.account] -= 1
+        if earlier is None:
+            self._add(request)
+        return earlier
+
+    def _insert(
+        self,
+        db: sqlite3.Connection,
+        account: Account,
+        request: Request,
+        text: str,
+        idempotency: tuple[str, str] | None,
+    ) -> str | None:
+        if idempotency is not None:
+            key, body_hash = idempotency
+            since = request.created - spec_decisions.IDEMPOTENCY_SECONDS
+            db.execute("DELETE FROM idempotency WHERE at <= ?", (since,))
+            row = db.execute(
+                "SELECT body_hash, request_id FROM idempotency WHERE account = ? AND key = ?", (request.account, key)
+            ).fetchone()
+            if row is not None:
+                if row["body_hash"] != body_hash:
+                    raise Refusal(
+                        "validation_error",
+                        "This Idempotency-Key was used for another body within the last 24 hours. Use a new key for a new request.",
+                    )
+                return str(row["request_id"])
+            db.execute(
+                "INSERT INTO idempotency VALUES (?, ?, ?, ?, ?)",
+                (request.account, key, body_hash, request.id, request.created),
+            )
+        period = self._accounts.admit(db, account, request.endpoint_id)
+        self._accounts.reserve(db, request.account, request.id, request.credits)
+        row = (request.id, request.account, request.endpoint_id, text, request.credits, request.created, request.lane)
+        cursor = db.execute(
+            "INSERT INTO requests (id, account, endpoint, input, credits, created, lane, period) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*row, period),
+        )
+        request.seq = cursor.lastrowid or 0
+        return None
+
+    async def find(self, account: Account, request_id: str) -> Request:
+        """A request of this account; raises not found for those of other accounts too."""
+        request = self._live.get(request_id) or self._done.get(request_id) or await self._load_finished(request_id)
+        if request is None or request.account != account.name:
+            raise Refusal("not_found", f"There is no request {request_id[:100]!r} of this account.")
+        return request
+
+    async def read_input(self, request: Request) -> dict[str, Any]:
+        """The input of a request, read from disk because it can contain a complete picture."""
+        query = "SELECT input FROM requests WHERE id = ?"
+        row = await self._store.run(lambda db: db.execute(query, (request.id,)).fetchone())
+        return dict(json.loads(row["input"]))
+
+    def count_running(self) -> Counter[str]:
+        """How many requests of each account are in progress."""
+        return Counter(request.account for request in self._live.values() if request.status == IN_PROGRESS)
+
+    def unfinished(self) -> list[Request]:
+        """All requests that are in progress, then those that are queued, in the order in which they are taken."""
+        queued = [request for waiting in self._waiting.values() for request in waiting]
+        return [*(request for request in self._live.values() if request.status != IN_QUEUE), *queued]
+
+    def position(self, request: Request) -> int:
+        """How many requests are ahead of this one."""
+        return self._waiting[request.lane].position(request)
+
+    def count_waiting(self, lane: str = LOCAL) -> int:
+        """The number of requests that wait for a lane."""
+        return len(self._waiting[lane])
+
+    async def wait_for_request(self, lane: str = LOCAL) -> None:
+        """Wait until a request waits for a lane."""
+        await self._waiting[lane].wait()
+
+    async def pop_next(self, lane: str = LOCAL, prefer: Callable[[Request], bool] = lambda request: True) -> Request:
+        """Wait for the next request of a lane, and mark it as in progress.
+
+        `prefer`: one of the next few for which it is true may go first, within the limits of overtaking.
+        """
+        await self._waiting[lane].wait()
+        request = self._waiting[lane].pop(prefer, self._clock())
+        self._waiting_by_account[request.account] -= 1
+        request.status, request.attempts = IN_PROGRESS, request.attempts + 1
+        request.started = self._clock()
+        request.notify_watchers()
+        return request
+
+    def requeue(self, request: Request, reason: str = "The worker died") -> None:
+        """Put a request whose worker crashed back, before the others of its account."""
+        request.status, request.progress, request.stage, request.started = IN_QUEUE, 0.0, "", None
+        request.log(self._clock(), f"{reason}; the run starts again, free of charge.", "WARNING", "service")
+        self._wait(request)
+
+    async def cancel(self, request: Request) -> str:
+        """Cancel a request: at once while it waits, soon while it runs. Returns which, as in the API."""
+        if request.status == COMPLETED:
+            return "ALREADY_COMPLETED"
+        if request.status == IN_QUEUE and not request.may_be_sent:
+            await asyncio.shield(asyncio.ensure_future(self._cancel_waiting(request)))
+            return "CANCELLED"
+        request.cancelling = True
+        # Durable: a service that stops now must not run it again at its next start.
+        change = "UPDATE requests SET cancelling = 1 WHERE id = ? AND finished IS NULL"
+        marked = await self._store.run(lambda db: db.execute(change, (request.id,)).rowcount)
+        return "CANCELLATION_REQUESTED" if marked else "ALREADY_COMPLETED"
+
+    async def _cancel_waiting(self, request: Request) -> None:
+        self._stop_waiting(request)
+        request.status = IN_PROGRESS  # No worker may take it during the commit.
+        try:
+            await self.finish(request, error=cancellation_error())
+        except BaseException:
+            # It is not cancelled where that could not be written, as on a full disk; a worker has to take it some time.
+            request.status, request.error = IN_QUEUE, None
+            self._wait(request)
+            raise
+
+    async def finish(
+        self,
+        request: Request,
+        *,
+        output: dict[str, Any] | None = None,
+        error: dict[str, Any] | None = None,
+        charged: int | None = None,
+        in_commit: Callable[[sqlite3.Connection], object] = lambda db: None,
+        after_commit: Callable[[], object] = lambda: None,
+    ) -> None:
+        """End a request: commit its outcome, its credits and its files in one transaction.
+
+        `charged`: the credits to charge, by the lane; without it a success is charged in full, and a failure or a
+        cancellation not at all. `in_commit` runs in that transaction, if the request succeeds. `after_commit` is called
+        after it, before the end of the request becomes visible.
+        """
+        finished = self._clock()
+        request.output, request.error, request.charged = output, error, charged
+
+        def commit(db: sqlite3.Connection) -> None:
+            row = db.execute(
+                "SELECT cancelling FROM requests WHERE id = ? AND finished IS NULL", (request.id,)
+            ).fetchone()
+            if row is None:
+                return
+            if row["cancelling"] and charged is None:
+                # It was cancelled while its files were stored; a confirmed cancellation is not charged.
+                request.output, request.error = None, cancellation_error()
+            db.execute(
+                "UPDATE requests SET finished = ?, record = ?, error_type = ? WHERE id = ?",
+                (finished, request.record(), request.error and request.error["error_type"], request.id),
+            )
+            self._accounts.settle(db, request.account, request.id, request.credits, request.final_credits)
+            if not request.error:
+                in_commit(db)
+
+        await self._store.run(commit)
+        after_commit()
+        request.finished, request.status = finished, COMPLETED
+        self._live.pop(request.id, None)
+        self._cache(request)
+        request.notify_watchers()
+
+    def _add(self, request: Request) -> None:
+        self._live[request.id] = request
+        self._wait(request)
+
+    def _wait(self, request: Request) -> None:
+        self._waiting_by_account[request.account] = self._waiting_by_account.get(request.account, 0) + 1
+        self._waiting[request.lane].add(request)
+        request.notify_watchers()
+
+    def _stop_waiting(self, request: Request) -> None:
+        self._waiting[request.lane].remove(request)
+        self._waiting_by_account[request.account] -= 1
+
+    def _cache(self, request: Request) -> None:
+        if len(request.record()) > MAX_CACHED_CHARS:
+            return
+        self._done[request.id] = request
+        if len(self._done) > MAX_CACHED:
+            self._done.popitem(last=False)
+
+    async def _load_finished(self, request_id: str) -> Request | None:
+        query = f"SELECT {COLUMNS}, finished, record FROM requests WHERE id = ? AND finished IS NOT NULL"
+        row = await self._store.run(lambda db: db.execute(query, (request_id,)).fetchone())
+        if row is None:
+            return self._live.get(request_id)
+        facts = dict(row)
+        record = json.loads(facts.pop("record"))
+        request = Request(**facts, status=COMPLETED, **record)
+        self._cache(request)
+        return request
+
+
+def cancellation_error() -> dict[str, Any]:
+    """The error of a request that was cancelled."""
+    return {"error_type": "cancelled", "detail": "The request was cancelled; its credits were given back."}

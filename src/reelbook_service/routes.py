@@ -1,0 +1,368 @@
+"""The HTTP routes and their handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from starlette.requests import Request as HTTPRequest
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response, StreamingResponse
+
+from reelbook.models.base import Input
+from reelbook.models.catalog import CATALOG, Endpoint
+from reelbook.models.pricing import Estimate
+from reelbook.models.problems import MAX_PROBLEMS
+from reelbook.models.queue_status import COMPLETED
+
+from . import docs_page, openapi_document, spec_decisions
+from .accounts import Account
+from .core import Service, addresses, body_hash, require_endpoint, service_info
+from .queued_request import Request
+from .refusals import Refusal, all_invalid, invalid_at
+from .request_bodies import read_json_object, save_upload
+from .service_files import HEADERS
+
+MAX_INLINE_CHECK_BYTES = spec_decisions.MIB // 4
+"""Bodies below this are validated in less time than it takes to pass them to a thread."""
+
+Handler = Callable[[Service, HTTPRequest], Awaitable[Response]]
+
+
+async def root(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the version and features of the service."""
+    return JSONResponse(service_info(service))
+
+
+async def run_model(service: Service, http: HTTPRequest) -> Response:
+    """Start a run through the shared run call."""
+    account = caller(service, http)
+    endpoint_id, value = _envelope(await read_json_object(http))
+    request = await _submit_run(service, http, account, endpoint_id, value, ("body", "input"))
+    if service.settings.spec_only:
+        return JSONResponse({"requestId": request.id}, headers={"x-request-id": request.id})
+    urls = addresses(request, base_url(http))
+    answer = {
+        "requestId": request.id,
+        "status": request.status,
+        "statusUrl": urls["status_url"],
+        "responseUrl": urls["response_url"],
+        "cancelUrl": urls["cancel_url"],
+        "credits": request.credits,
+    }
+    return JSONResponse(answer, headers={"x-request-id": request.id})
+
+
+async def submit(service: Service, http: HTTPRequest) -> Response:
+    """Start a run at the address of its model."""
+    account = caller(service, http)
+    endpoint_id = http.url.path.strip("/")
+    body = await read_json_object(http)
+    request = await _submit_run(service, http, account, endpoint_id, body, ("body",))
+    return JSONResponse(service.status(request, base_url(http)), headers={"x-request-id": request.id})
+
+
+async def status(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the status of a request."""
+    request = await _find_request(service, http)
+    logs = http.query_params.get("logs", "0").lower() not in ("", "0", "false")
+    return JSONResponse(service.status(request, base_url(http), logs=logs), headers={"x-request-id": request.id})
+
+
+async def stream(service: Service, http: HTTPRequest) -> Response:
+    """Stream the status of a request as server-sent events."""
+    request = await _find_request(service, http)
+    return StreamingResponse(
+        _stream_events(service, http, request),
+        media_type="text/event-stream",
+        headers={"x-request-id": request.id, "cache-control": "no-store"},
+    )
+
+
+async def result(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the output of a completed request."""
+    request = await _find_request(service, http)
+    # In a thread: an inlined picture is read from disk and can be large.
+    output = await asyncio.to_thread(service.result, request, base_url(http))
+    return JSONResponse(output, headers={"x-request-id": request.id})
+
+
+async def cancel(service: Service, http: HTTPRequest) -> Response:
+    """Cancel a request."""
+    request = await _find_request(service, http)
+    answer = await service.cancel(request)
+    success = answer != "ALREADY_COMPLETED"
+    answer_body = {"success": success} if service.settings.spec_only else {"success": success, "status": answer}
+    return JSONResponse(answer_body, headers={"x-request-id": request.id})
+
+
+async def batch_status(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the status of many requests."""
+    account = caller(service, http)
+    ids = (await read_json_object(http)).get("ids")
+    if not isinstance(ids, list) or not all(isinstance(item, str) for item in ids):
+        raise invalid_at(("body", "ids"), "`ids` must be a list of request ids.", "list_type")
+    if len(ids) > spec_decisions.MAX_BATCH:
+        raise invalid_at(
+            ("body", "ids"),
+            f"`ids` has {len(ids):,} entries; {spec_decisions.MAX_BATCH:,} at most are taken.",
+            "too_long",
+        )
+    answer: dict[str, Any] = {}
+    for request_id in ids:
+        try:
+            request = await service.queue.find(account, request_id)
+        except Refusal:
+            continue
+        # Finished requests include their log, so that a client that tracks many runs need not request each status.
+        answer[request_id] = service.status(request, base_url(http), logs=request.status == COMPLETED)
+        if request.status == COMPLETED and request.error is None:
+            answer[request_id]["output"] = await asyncio.to_thread(service.result, request, base_url(http))
+    return JSONResponse(answer)
+
+
+async def estimate(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the price of an input."""
+    account = caller(service, http)
+    endpoint_id, value = _envelope(await read_json_object(http))
+    request = await _read_input(service, http, require_endpoint(endpoint_id), value, ("body", "input"))
+    return JSONResponse(estimate_json(await service.estimate(request, account)))
+
+
+async def account_statement(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the credits and permissions of the account."""
+    account = caller(service, http)
+    return JSONResponse(await service.store.run(lambda db: service.accounts.statement(db, account)))
+
+
+async def models(service: Service, http: HTTPRequest) -> Response:
+    """List the models."""
+    return JSONResponse(
+        [
+            {
+                "id": row.id,
+                "category": row.category,
+                "purpose": row.purpose,
+                "rateCard": row.rate_card,
+                "baseCredits": row.base_credits,
+                "minimumCredits": row.minimum_credits,
+                "openapi": f"{base_url(http)}/models/openapi.json?endpoint_id={row.id}",
+            }
+            for row in CATALOG
+        ]
+    )
+
+
+async def model_description(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the OpenAPI description of a model."""
+    endpoint_id = http.query_params.get("endpoint_id")
+    if not endpoint_id:
+        raise invalid_at(
+            ("query", "endpoint_id"), "Say which model: add ?endpoint_id=<model id> to the address.", "missing"
+        )
+    return JSONResponse(openapi_document.describe_model(require_endpoint(endpoint_id), base_url(http)))
+
+
+async def service_description(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the OpenAPI description of the service."""
+    return JSONResponse(openapi_document.describe_service(base_url(http), spec_only=service.settings.spec_only))
+
+
+async def read_docs(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the documentation page."""
+    return HTMLResponse(docs_page.page(base_url(http), service.settings.lanes), headers=docs_page.HEADERS)
+
+
+async def upload(service: Service, http: HTTPRequest) -> Response:
+    """Store an uploaded file."""
+    account = caller(service, http)
+    account.require_permission("upload")
+    # Not in the folder of files: an incomplete file must never be served.
+    path = service.settings.data / f"upload-{uuid4().hex}.part"
+    try:
+        content_type = await save_upload(http, path)
+        stored = await service.files.add_upload(path, account, content_type)
+    finally:
+        path.unlink(missing_ok=True)
+    return JSONResponse(stored.to_file_object(base_url(http)))
+
+
+async def file(service: Service, http: HTTPRequest) -> Response:
+    """Serve a stored file, or a range of it."""
+    stored = service.files.get(http.path_params["token"])
+    etag = f'"{stored.sha256}"'
+    headers = {**HEADERS, "etag": etag}
+    if etag in http.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    if not _is_valid_range(http.headers.get("range", "")):
+        # HTTP allows a server to ignore a malformed Range header, and to send the complete file.
+        http.scope["headers"] = [(name, value) for name, value in http.scope["headers"] if name != b"range"]
+    path = service.files.path(stored)
+    try:
+        facts = path.stat()
+    except FileNotFoundError:
+        raise Refusal("not_found", "This file is gone: somebody removed it from the service's folder.") from None
+    return FileResponse(
+        path,
+        stat_result=facts,
+        media_type=stored.content_type,
+        filename=stored.name,
+        content_disposition_type="inline",
+        headers=headers,
+    )
+
+
+def _is_valid_range(wanted: str) -> bool:
+    """Whether a Range header is well-formed, and so must be satisfied or refused."""
+    parts = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", wanted.replace(" ", ""))
+    if parts is None:
+        return False
+    first, last = parts.groups()
+    return bool(first or last) and not (first and last and int(first) > int(last))
+
+
+def caller(service: Service, http: HTTPRequest) -> Account:
+    """The account of the request's key; raises a refusal where the key is missing or unknown."""
+    return service.accounts.identify(http.headers.get("x-api-key"))
+
+
+def base_url(http: HTTPRequest) -> str:
+    """The base URL that this caller uses; its Host header has been checked."""
+    return f"{http.url.scheme}://{http.headers.get('host', 'localhost')}"
+
+
+def estimate_json(found: Estimate) -> dict[str, Any]:
+    """An estimate as JSON, with amounts as numbers."""
+    lines = [
+        {"label": line.label, "credits": float(line.credits)}
+        if line.credits is not None
+        else {"label": line.label, "factor": float(line.factor or 1)}
+        for line in found.breakdown
+    ]
+    return {"credits": found.credits, "breakdown": lines, "rateCard": found.rate_card, "source": found.source}
+
+
+def _envelope(body: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The model and the input of a run call; raises a 422 that lists each missing or unknown field."""
+    names = {"endpointId": "the id of a model", "input": "an object with the model's fields"}
+    problems = [
+        (("body", name), f"`{name}` is required: {meaning}.", "missing")
+        for name, meaning in names.items()
+        if body.get(name) is None
+    ]
+    unknown = [name for name in body if name not in names]
+    problems += [
+        (("body", name[:60]), f"There is no field {name[:60]!r}. There are: {', '.join(names)}.", "extra_forbidden")
+        for name in unknown[:MAX_PROBLEMS]
+    ]
+    if problems:
+        raise all_invalid(problems)
+    return body["endpointId"], body["input"]
+
+
+async def _submit_run(
+    service: Service, http: HTTPRequest, account: Account, endpoint_id: Any, value: Any, at: tuple[str, ...]
+) -> Request:
+    row = require_endpoint(endpoint_id)
+    request = await _read_input(service, http, row, value, at)
+    return await service.submit(account, request, _idempotency(service, http, row.id, value))
+
+
+async def _read_input(service: Service, http: HTTPRequest, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:
+    """The validated input of a model; large ones are validated in a thread, so as not to delay other requests."""
+    if int(http.headers.get("content-length", spec_decisions.MAX_BODY_BYTES)) < MAX_INLINE_CHECK_BYTES:
+        return service.read_input(row, value, at)
+    # One at a time: each holds the GIL for long, and several would hardly release it.
+    async with service.large_input_lock:
+        return await asyncio.to_thread(service.read_input, row, value, at)
+
+
+def _idempotency(service: Service, http: HTTPRequest, endpoint_id: str, value: Any) -> tuple[str, str] | None:
+    key = http.headers.get("idempotency-key")
+    if key is None or service.settings.spec_only:
+        return None
+    if not re.fullmatch("[!-~]{1,255}", key):
+        raise invalid_at(
+            ("header", "Idempotency-Key"),
+            "An Idempotency-Key has 1 to 255 plain characters without spaces; a UUID is a good one.",
+        )
+    return key, body_hash(endpoint_id, value)
+
+
+async def _find_request(service: Service, http: HTTPRequest) -> Request:
+    """The request in a URL, whose path begins with the model id or its first two segments."""
+    account = caller(service, http)
+    request_id = http.path_params["request_id"]
+    request = await service.queue.find(account, request_id)
+    prefix = http.url.path.partition("/requests/")[0].strip("/")
+    if request.endpoint_id != prefix and not request.endpoint_id.startswith(prefix + "/"):
+        raise Refusal("not_found", f"There is no request {request_id[:100]!r} of the model {prefix}.")
+    return request
+
+
+async def _stream_events(service: Service, http: HTTPRequest, request: Request) -> AsyncIterator[str]:
+    """Server-sent events: every change of a request, and heartbeats in between."""
+    changed = asyncio.Event()
+    request.watchers.append(changed)
+    try:
+        while True:
+            changed.clear()
+            yield f"data: {json.dumps(service.status(request, base_url(http), logs=True))}\n\n"
+            if request.status == COMPLETED:
+                return
+            try:
+                await asyncio.wait_for(changed.wait(), spec_decisions.HEARTBEAT_SECONDS)
+            except TimeoutError:
+                yield ": still here\n\n"
+    finally:
+        request.watchers.remove(changed)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One route."""
+
+    method: str
+    path: str
+    handler: Handler
+    in_spec: bool = True
+    """Whether the specification has it; such routes exist with --spec-only too."""
+
+
+def all_routes() -> list[Row]:
+    """All routes of the service."""
+    rows = [
+        Row("GET", "/", root, in_spec=False),
+        Row("POST", "/models/run", run_model),
+        Row("POST", "/models/pricing/estimate", estimate),
+        Row("GET", "/models/openapi.json", model_description),
+        Row("GET", "/openapi.json", service_description),
+        Row("GET", "/docs", read_docs),
+        Row("GET", "/models", models, in_spec=False),
+        Row("GET", "/account", account_statement, in_spec=False),
+        Row("POST", "/requests/status", batch_status, in_spec=False),
+        Row("POST", "/files", upload, in_spec=False),
+        # Not in the specification's table, but its File objects refer to it.
+        Row("GET", "/files/{token}/{name}", file),
+    ]
+    for prefix in prefixes():
+        one = f"/{prefix}/requests/{{request_id}}"
+        if prefix in {row.id for row in CATALOG}:
+            rows.append(Row("POST", f"/{prefix}", submit))
+        rows += [
+            Row("GET", one, result),
+            Row("GET", f"{one}/status", status),
+            Row("GET", f"{one}/status/stream", stream, in_spec=False),
+            Row("PUT", f"{one}/cancel", cancel),
+        ]
+    return rows
+
+
+def prefixes() -> list[str]:
+    """The path prefixes of the queue: each model's id, and its first two segments."""
+    ids = [row.id for row in CATALOG]
+    return list(dict.fromkeys([*ids, *("/".join(name.split("/")[:2]) for name in ids)]))

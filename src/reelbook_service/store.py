@@ -1,0 +1,164 @@
+"""The service's SQLite database: one writer thread that batches work into commits."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+from reelbook.util.queue_batches import take_batch
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS service (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS accounts (
+    name TEXT PRIMARY KEY, key_hash TEXT NOT NULL UNIQUE, permissions TEXT NOT NULL,
+    granted INTEGER NOT NULL, reserved INTEGER NOT NULL DEFAULT 0, spent INTEGER NOT NULL DEFAULT 0,
+    class_group TEXT NOT NULL DEFAULT '', paused INTEGER NOT NULL DEFAULT 0, limits TEXT NOT NULL DEFAULT '',
+    refilled REAL, used_before INTEGER NOT NULL DEFAULT 0,
+    CHECK (reserved >= 0 AND spent >= 0)
+);
+CREATE TABLE IF NOT EXISTS requests (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, account TEXT NOT NULL, endpoint TEXT NOT NULL,
+    input TEXT NOT NULL, credits INTEGER NOT NULL, created REAL NOT NULL, finished REAL,
+    cancelling INTEGER NOT NULL DEFAULT 0, record TEXT, lane TEXT NOT NULL DEFAULT 'local', error_type TEXT, period REAL
+);
+CREATE INDEX IF NOT EXISTS unfinished ON requests (seq) WHERE finished IS NULL;
+CREATE TABLE IF NOT EXISTS charges (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, request_id TEXT NOT NULL, account TEXT NOT NULL,
+    credits INTEGER NOT NULL, kind TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS idempotency (
+    account TEXT NOT NULL, key TEXT NOT NULL, body_hash TEXT NOT NULL, request_id TEXT NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY (account, key)
+);
+CREATE TABLE IF NOT EXISTS files (
+    token TEXT PRIMARY KEY, file_id TEXT UNIQUE, account TEXT NOT NULL, name TEXT NOT NULL, content_type TEXT NOT NULL,
+    size INTEGER NOT NULL, sha256 TEXT NOT NULL, created REAL NOT NULL
+);
+"""
+
+
+ADDED_COLUMNS = {
+    "requests": {
+        "lane": "TEXT NOT NULL DEFAULT 'local'",
+        # Of the failed ones.
+        "error_type": "TEXT",
+        # When the weekly budget that a run is charged to was filled.
+        "period": "REAL",
+    },
+    "accounts": {
+        "class_group": "TEXT NOT NULL DEFAULT ''",
+        "paused": "INTEGER NOT NULL DEFAULT 0",
+        "limits": "TEXT NOT NULL DEFAULT ''",
+        # When the weekly budget was last filled, and what had been spent and reserved by then.
+        "refilled": "REAL",
+        "used_before": "INTEGER NOT NULL DEFAULT 0",
+    },
+}
+"""The columns that a database of an earlier version may lack."""
+FILL_ERROR_TYPES = (
+    "UPDATE requests SET error_type = json_extract(record, '$.error.error_type') WHERE finished IS NOT NULL"
+)
+INDEX = "CREATE INDEX IF NOT EXISTS requests_by_account ON requests (account, finished, error_type)"
+
+
+class Store:
+    """A database with group commit.
+
+    A commit waits a few milliseconds for the disk, whatever its size; so one thread runs all work submitted meanwhile
+    in one transaction, and then resolves the futures.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._pending: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
+        self._after_commit: Callable[[sqlite3.Connection], None] = lambda connection: None
+        ready: Future[None] = Future()
+        self._thread = threading.Thread(target=self._serve, args=(ready,), name="reelbook-store", daemon=True)
+        self._thread.start()
+        ready.result()
+
+    def submit(self, work: Work[T]) -> Future[T]:
+        """Run this in the next commit; the future is resolved once it is on disk."""
+        future: Future[T] = Future()
+        self._pending.put((work, future))
+        return future
+
+    async def run(self, work: Work[T]) -> T:
+        """Run this in the next commit, and return its result once it is on disk."""
+        return await asyncio.wrap_future(self.submit(work))
+
+    def after_commit(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Set a function that is called after every commit, before the futures are resolved."""
+        self._after_commit = work
+
+    def close(self) -> None:
+        """Finish the submitted work, then close the file."""
+        self._pending.put(None)
+        self._thread.join()
+
+    def _serve(self, ready: Future[None]) -> None:
+        try:
+            connection = self._open()
+        except BaseException as error:
+            ready.set_exception(error)
+            return
+        ready.set_result(None)
+        while (batch := take_batch(self._pending)) is not None:
+            self._commit(connection, batch)
+        connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, isolation_level=None, cached_statements=256)
+        connection.row_factory = sqlite3.Row
+        # A rollback journal: SQLite's write-ahead log can lose data in versions that are still in use.
+        connection.execute("PRAGMA journal_mode=TRUNCATE")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.executescript(SCHEMA)
+        for table, columns in ADDED_COLUMNS.items():
+            present = {row["name"] for row in connection.execute(f"PRAGMA table_info({table})")}
+            for name in [name for name in columns if name not in present]:
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {columns[name]}")
+                if name == "error_type":
+                    connection.execute(FILL_ERROR_TYPES)
+        connection.execute(INDEX)
+        return connection
+
+    def _commit(self, connection: sqlite3.Connection, batch: list[tuple[Work[Any], Future[Any]]]) -> None:
+        outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for work, future in batch:
+                result, error = self._attempt(connection, work)
+                outcomes.append((future, result, error))
+            connection.execute("COMMIT")
+            self._after_commit(connection)
+        except BaseException as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            outcomes = [(future, None, error) for _, future in batch]
+        for future, result, failure in outcomes:
+            # A cancelled future does not affect the others.
+            if future.set_running_or_notify_cancel():
+                future.set_exception(failure) if failure else future.set_result(result)
+
+    @staticmethod
+    def _attempt(connection: sqlite3.Connection, work: Work[Any]) -> tuple[Any, BaseException | None]:
+        """The result of one caller's work, which alone is rolled back if it fails."""
+        connection.execute("SAVEPOINT one")
+        try:
+            result = work(connection)
+        except Exception as error:
+            connection.execute("ROLLBACK TO one")
+            connection.execute("RELEASE one")
+            return None, error
+        connection.execute("RELEASE one")
+        return result, None

@@ -1,0 +1,196 @@
+"""The engine of real weights: loads models when they are needed, and runs one job at a time on one device."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from reelbook.models.text_to_video import TextToVideo
+
+from ...engines.long_step import StepReport, report_from_thread
+from ...engines.move.size import frame_size
+from ...engines.open_pictures import upright_size
+from ...engines.protocol import EngineTask, Work
+from ...prompt_check import ContentRefused
+from ...worker_rules import LOST_DEVICE
+from ..memory_plan import advise_memory
+from ..weights_folder import weights_identity
+from ..weights_row import BadWeights, WeightsRow
+from .clip_file import sampled_frames
+from .device_facts import read_device
+
+_FAMILIES = {"ltx": (".ltx", "LtxModel"), "wan": (".wan", "WanModel")}
+_CPU_OUT_OF_MEMORY = "can't allocate memory"
+
+
+class WeightsEngine:
+    """Runs the models of some rows. Models on the same folder share what is loaded."""
+
+    name = "weights"
+    version = "1"
+
+    def __init__(self, rows: Mapping[str, WeightsRow], device: str, max_loaded: int = 1) -> None:
+        self._rows = {endpoint: replace(row, devices=(device,)) for endpoint, row in rows.items()}
+        self._device, self._max_loaded = device, max(1, max_loaded)
+        self._kind = torch.device(device).type
+        """Without its number: the process sees only this one, whatever its number is for others."""
+        self._models: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+        self._checks: dict[tuple[Any, ...], Any] = {}
+        # Always the same thread, so that everything of the device is used from one.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="weights")
+        torch.backends.cudnn.deterministic = True
+
+    @property
+    def loaded(self) -> tuple[str, ...]:
+        """The folders that are loaded, the one used last at the end."""
+        return tuple(str(key[0]) for key in self._models)
+
+    def described(self, endpoint_id: str) -> str:
+        """The family and exact weights of a model: `ltx <folder>@<hash>`."""
+        row = self._rows[endpoint_id]
+        model = self._models.get(_key(row))
+        # Of what is loaded, and not of files that may have been replaced since.
+        version = f"{row.folder.name}@{weights_identity(row)}" if model is None else model.version
+        return f"{row.family} {version}"
+
+    def __call__(self, job: EngineTask[Any]) -> Work:
+        """Make a clip; yields progress and log lines."""
+        row = self._rows[job.input.endpoint_id]
+        return report_from_thread(self._thread, lambda report: self._guarded(lambda: self._run(job, report), row, job))
+
+    def load(self, endpoint_id: str) -> Work:
+        """Load a model ahead of its first run."""
+
+        row = self._rows[endpoint_id]
+
+        def load(report: StepReport) -> dict[str, Any]:
+            self._model(endpoint_id, report)
+            return {}
+
+        return report_from_thread(self._thread, lambda report: self._guarded(lambda: load(report), row))
+
+    def _run(self, job: EngineTask[Any], report: StepReport) -> dict[str, Any]:
+        row = self._rows[job.input.endpoint_id]
+        report.log(
+            f"These are the weights {self.described(row.endpoint_id)} in {row.dtype} on {self._kind}, run on this "
+            "machine. This is not the hosted model."
+        )
+        model = self._model(row.endpoint_id, report)
+        model.row = row
+        try:
+            is_text = isinstance(job.input, TextToVideo)
+            output: dict[str, Any] = (model.text_to_video if is_text else model.image_to_video)(job, report)
+            self._check_pictures(row, job, report)
+        finally:
+            model.end_run()
+        return output
+
+    def _check_pictures(self, row: WeightsRow, job: EngineTask[Any], report: StepReport) -> None:
+        if job.may_be_unchecked and not getattr(job.input, "enable_safety_checker", True):
+            return
+        if row.check_folder is None:
+            report.log("The safety check read the prompt only: no classifier of pictures is configured.")
+            return
+        check = self._picture_check(row, row.check_folder)
+        for path in job.folder.glob("*.mp4"):
+            try:
+                check.check(sampled_frames(path, report.check))
+            except ContentRefused:
+                path.unlink()
+                raise
+
+    def _picture_check(self, row: WeightsRow, folder: Path) -> Any:
+        key = (folder, row.check_label, row.check_threshold)
+        if key not in self._checks:
+            from .picture_check import PictureCheck
+
+            self._checks[key] = PictureCheck(*key, self._device)
+        return self._checks[key]
+
+    def _model(self, endpoint_id: str, report: StepReport) -> Any:
+        row = self._rows[endpoint_id]
+        key = _key(row)
+        if key not in self._models:
+            while len(self._models) >= self._max_loaded:
+                self._evict(next(iter(self._models)), report)
+            began = time.perf_counter()
+            report.progress("importing libraries", 0.0)
+            module, name = _FAMILIES[row.family]
+            kind = getattr(importlib.import_module(module, __package__), name)
+            self._models[key] = kind(row, report)
+            report.log(f"Loaded {row.folder.name} in {time.perf_counter() - began:.1f} s.")
+        if row.check_folder is not None:
+            self._picture_check(row, row.check_folder)  # A damaged one must not come to light after the first clip.
+        self._models.move_to_end(key)
+        return self._models[key]
+
+    def _evict(self, key: tuple[Any, ...], report: StepReport) -> None:
+        report.log(f"Unloaded {key[0].name}, to make place for another model.")
+        self._models.pop(key).close()
+        _free_memory()
+
+    def _guarded(
+        self, work: Callable[[], dict[str, Any]], row: WeightsRow, job: EngineTask[Any] | None = None
+    ) -> dict[str, Any]:
+        """The result of the work, with errors of the device as the errors of the protocol."""
+        try:
+            return work()
+        except Exception as error:
+            if isinstance(error, getattr(torch, "AcceleratorError", ())):
+                sys.stderr.write(f"The device ({self._kind}) failed: {error}\n")
+                sys.stderr.flush()
+                os._exit(LOST_DEVICE)
+            if not _is_out_of_memory(error):
+                raise
+        # Outside the except block: the traceback of the error holds the tensors that filled the memory.
+        _free_memory()
+        if job is None:
+            raise BadWeights(
+                f"The device ran out of memory while these weights were loaded. {self._memory_advice(row)}"
+            )
+        raise MemoryError(f"The device ran out of memory at {_size_text(job)}. Make the clip smaller or shorter.")
+
+    def _memory_advice(self, row: WeightsRow) -> str:
+        """What would fit, for whoever writes models.toml."""
+        facts = read_device(self._device)
+        if not facts.total_gib:
+            return "`storage` and `text_encoder` in models.toml make them smaller: see `reelbook doctor --weights`."
+        return f"Without them {facts.free_gib:.1f} GiB are free. By the plan, {advise_memory(row, facts.total_gib)}."
+
+
+def _key(row: WeightsRow) -> tuple[Any, ...]:
+    """Rows with the same key share what is loaded."""
+    return row.folder.resolve(), row.family, row.upsampler, row.dtype, row.storage, row.text_encoder
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and _CPU_OUT_OF_MEMORY in str(error)
+
+
+def _size_text(job: EngineTask[Any]) -> str:
+    if isinstance(job.input, TextToVideo):
+        (width, height), frames = job.input.frame_size, job.input.num_frames
+    else:
+        source = job.input.image_url
+        width, height = frame_size(*upright_size(source, job.sources[source]))
+        frames = 24 * int(job.input.duration)
+    return f"{width}×{height} with {frames} frames"
+
+
+def _free_memory() -> None:
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -1,0 +1,271 @@
+"""A worker process, which executes one run after another and communicates with the service through pipes.
+
+Decoders that crash, pictures that exhaust memory and engines that hang end this process, never the notebook. It exits
+when its pipe closes, so a killed service leaves no process behind.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import json
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reelbook.models.base import WIRE, Input
+from reelbook.models.catalog import get_endpoint
+from reelbook.models.images import pictures_of
+from reelbook.util.data_address import is_data_address
+
+from .fetch_pictures import Fetcher, SourceError, decode_data_uri
+from .prompt_check import ContentRefused, check_prompt
+
+if TYPE_CHECKING:
+    from .engines.protocol import Engine, LoadingEngine, Work
+
+WEIGHTS_ENGINE = "reelbook_service.weights.pipelines.engine"
+
+PROGRESS_INTERVAL_SECONDS = 0.1
+
+Emit = Callable[[dict[str, Any]], None]
+
+
+class Cancelled(Exception):
+    """The service cancelled the run."""
+
+
+def main() -> None:
+    """Execute runs until the pipe closes."""
+    faulthandler.enable()
+    # Libraries may print, which must not reach the service.
+    pipe = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", buffering=1)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    engines = Engines()
+    orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    cancelled: set[str] = set()
+    threading.Thread(target=_listen, args=(orders, cancelled), daemon=True).start()
+
+    def emit(message: dict[str, Any]) -> None:
+        pipe.write(json.dumps(message) + "\n")
+        pipe.flush()
+
+    while True:
+        order = orders.get()
+        if "limits" in order:
+            _limit(order["limits"])
+            continue
+        if "weights" in order:
+            engines = Engines(order)
+            continue
+        if "load" in order:
+            emit(load_ahead(order["load"], engines))
+            continue
+        emit(run_order(order, emit, partial(cancelled.__contains__, order["id"]), engines))
+        cancelled.discard(order["id"])
+
+
+class Engines:
+    """The engine of each model in this process: that of real weights, where the service has sent their rows."""
+
+    def __init__(self, message: Mapping[str, Any] | None = None) -> None:
+        self._message = message or {"weights": []}
+        self._of_weights: LoadingEngine | None = None
+
+    def has_weights(self, endpoint_id: str) -> bool:
+        """Whether real weights run this model."""
+        return any(row["endpoint_id"] == endpoint_id for row in self._message["weights"])
+
+    def load(self, endpoint_id: str) -> Work:
+        """Load the weights of a model where they are not loaded."""
+        from .engines.protocol import Progress
+        from .weights.weights_row import WeightsRow
+
+        if self._of_weights is None:
+            yield Progress("importing libraries", 0.0)
+            # A worker on the CPU must never import it: torch takes seconds and hundreds of megabytes.
+            module = importlib.import_module(self._message.get("module", WEIGHTS_ENGINE))
+            rows = [WeightsRow.from_json(row) for row in self._message["weights"]]
+            message = self._message
+            engine = module.WeightsEngine(
+                {row.endpoint_id: row for row in rows}, message["device"], message["max_loaded"]
+            )
+            self._of_weights = engine
+        return (yield from self._of_weights.load(endpoint_id))
+
+    def engine_for(self, request: Input) -> Engine:
+        """The engine of a model; one with weights has been loaded before."""
+        from .engines.engine_table import engine_for
+
+        if self._of_weights is not None and self.has_weights(request.endpoint_id):
+            return self._of_weights
+        return engine_for(request)
+
+    def name_of(self, engine: Engine, request: Input) -> str:
+        """An engine by name and version, or by its exact weights."""
+        if engine is self._of_weights and self._of_weights is not None:
+            return self._of_weights.described(request.endpoint_id)
+        return f"{engine.name} {engine.version}"
+
+
+def load_ahead(endpoint_id: str, engines: Engines) -> dict[str, Any]:
+    """Load the weights of a model, and return a message with the outcome; raises nothing."""
+    from .weights.weights_row import BadWeights
+
+    try:
+        for _ in engines.load(endpoint_id):
+            pass
+    except (BadWeights, MemoryError) as error:
+        return {"load_failed": str(error) or "There is not enough memory for the weights."}
+    except Exception as error:
+        traceback.print_exc()
+        sys.stderr.flush()
+        return {"load_failed": f"The weights could not be loaded ({type(error).__name__}); workers.log says more."}
+    return {"loaded": endpoint_id}
+
+
+def run_order(
+    order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], bool], engines: Engines | None = None
+) -> dict[str, Any]:
+    """Execute one run, and return a message with its outcome; raises nothing."""
+    # Imported here, so that Pillow is loaded only for a run.
+    from .engines.protocol import PictureError
+    from .weights.weights_row import BadWeights, LoRAError
+
+    try:
+        return {"done": perform(order, emit, is_cancelled, engines or Engines())}
+    except Cancelled:
+        return _failed("cancelled", "The request was cancelled; its credits were given back.")
+    except ContentRefused as error:
+        return _failed("content_policy_violation", str(error))
+    except SourceError as error:
+        return _failed("file_download_error", str(error))
+    except PictureError as error:
+        return _failed("image_load_error", str(error))
+    except LoRAError as error:
+        return _failed("lora_load_error", str(error))
+    except BadWeights as error:
+        return _failed("engine_error", str(error))
+    except MemoryError as error:
+        return _failed(
+            "engine_error",
+            str(error)
+            or "The run needed more memory than a worker has. Make it smaller: fewer frames, or smaller pictures.",
+        )
+    except Exception as error:
+        traceback.print_exc()  # For the operator: the service's folder has the log of the workers.
+        sys.stderr.flush()
+        return _failed(
+            "engine_error",
+            f"The engine broke off ({type(error).__name__}). Nothing was charged; try again, or change the input.",
+        )
+
+
+def perform(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], bool], engines: Engines) -> dict[str, Any]:
+    """Execute one run, and return its output."""
+    from .engines.protocol import EngineTask
+
+    request = get_endpoint(order["endpoint"]).input.model_validate(order["input"], context=WIRE)
+    check_prompt(request, may_be_unchecked=order["may_be_unchecked"])
+    if engines.has_weights(request.endpoint_id):
+        # None of it counts as progress of the run.
+        _drive(engines.load(request.endpoint_id), emit, is_cancelled, share=0.0)
+        emit({"loaded": request.endpoint_id})
+    engine = engines.engine_for(request)
+    emit({"engine": engines.name_of(engine, request)})
+    folder = Path(order["folder"])
+    folder.mkdir(parents=True, exist_ok=True)
+    sources = dict(_fetch_sources(request, order["local"], emit, is_cancelled))
+    work = engine(EngineTask(request, order["seed"], folder, sources, order["may_be_unchecked"]))
+    return dict(_to_json(_drive(work, emit, is_cancelled)))
+
+
+def _drive(work: Work, emit: Emit, is_cancelled: Callable[[], bool], share: float = 1.0) -> Mapping[str, Any]:
+    """Take the steps of an engine, pass on its reports, and return what it returns; `share`: of its progress."""
+    from .engines.protocol import Log, Progress
+
+    reported_at = 0.0
+    while True:
+        if is_cancelled():
+            work.close()
+            raise Cancelled
+        try:
+            update = next(work)
+        except StopIteration as stop:
+            return dict(stop.value or {})
+        if isinstance(update, Log):
+            emit({"log": update.message, "level": update.level})
+        elif isinstance(update, Progress) and time.monotonic() - reported_at >= PROGRESS_INTERVAL_SECONDS:
+            reported_at = time.monotonic()
+            emit({"stage": update.stage, "fraction": share * update.fraction})
+
+
+def _fetch_sources(
+    request: Input, local: Mapping[str, str], emit: Emit, is_cancelled: Callable[[], bool]
+) -> Iterator[tuple[str, bytes]]:
+    addresses = list(dict.fromkeys(address for _, address in pictures_of(request)))
+    for number, address in enumerate(addresses, 1):
+        if is_cancelled():
+            raise Cancelled
+        emit({"stage": f"fetching picture {number} of {len(addresses)}", "fraction": 0.0})
+        if address in local:
+            yield address, Path(local[address]).read_bytes()
+        elif is_data_address(address):
+            yield address, decode_data_uri(address)
+        else:
+            yield address, Fetcher().fetch(address)
+
+
+def _to_json(value: Any) -> Any:
+    """The output as JSON for the pipe, with file names in place of files."""
+    from .engines.protocol import OutputFile
+
+    if isinstance(value, OutputFile):
+        return {"$made": value.path.name, "content_type": value.content_type, "facts": dict(value.facts)}
+    if isinstance(value, Mapping):
+        return {name: _to_json(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_to_json(item) for item in value]
+    return value
+
+
+def _failed(error_type: str, detail: str) -> dict[str, Any]:
+    return {"failed": {"error_type": error_type, "detail": detail}}
+
+
+def _listen(orders: queue.SimpleQueue[dict[str, Any]], cancelled: set[str]) -> None:
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        if "cancel" in message:
+            cancelled.add(message["cancel"])
+        else:
+            orders.put(message)
+    # The service has ended. Not sys.exit: the main thread may be inside a library.
+    os._exit(0)
+
+
+def _limit(limits: Mapping[str, int | None]) -> None:
+    """Set the resource limits of this process, where the system supports them."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits; there only the service limits the memory.
+        return
+    os.nice(limits["nice"] or 0)
+    for name, limit in (("RLIMIT_DATA", limits["data"]), ("RLIMIT_CORE", 0), ("RLIMIT_FSIZE", limits["file"])):
+        if limit is None:
+            continue
+        kind = getattr(resource, name)
+        hard = resource.getrlimit(kind)[1]
+        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(kind, (limit, hard))
+
+
+if __name__ == "__main__":
+    main()

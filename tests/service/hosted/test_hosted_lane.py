@@ -1,0 +1,688 @@
+"""Runs by a service elsewhere: a student sees ours alone, and both accounts are exact to the credit."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reelbook as rb
+from reelbook.errors import ReelbookError
+from reelbook.util.background_loop import background
+from reelbook_service import spec_decisions
+from reelbook_service.accounts import NewAccount
+from reelbook_service.hosted import hosted_lane, upstream_run
+from reelbook_service.hosted.lane_table import make_lane_table
+from reelbook_service.hosted.models_file import read_models_file
+from reelbook_service.server import Server, bind_socket
+from reelbook_service.service_settings import Settings
+from tests.faults.standin import CANCEL, ESTIMATE, RESULT, RUN, STATUS, Fault, StandIn
+from tests.support import Serve, Served, as_data_uri, png
+from tests.transport.variants import Reply
+
+TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
+RESIZE, STITCH = "svc/smart-resize", "svc/frames-api/images-to-video"
+TEACHER = "the-key-of-the-teacher"
+STUDENTS = [NewAccount("ana", "key-of-ana", 530), NewAccount("ben", "key-of-ben", 530), NewAccount("una", "key-of-una", 530, ("run", "unchecked"))]  # fmt: skip
+
+Open = Callable[..., Served]
+
+
+@pytest.fixture(autouse=True)
+def _teacher(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
+    monkeypatch.setenv("TEACHER_KEY", TEACHER)
+    monkeypatch.setattr(upstream_run, "PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(hosted_lane, "PRICE_SECONDS", 0.5)
+
+
+@pytest.fixture
+def gateway(serve: Serve, tmp_path: Path) -> Open:
+    """A gateway to this address, with three students; further settings are those of its file."""
+
+    def opened(address: str, *, data: Path | None = None, local: str = "", **settings: Any) -> Served:
+        table = make_lane_table(read_models_file(write_models(tmp_path, address, local, **settings)))
+        served = serve(accounts=STUDENTS, lanes=table, data=data or tmp_path / "gateway")
+        return Served(served.server, served.http, "key-of-ana")
+
+    return opened
+
+
+def write_models(folder: Path, address: str, local: str = "", **settings: Any) -> Path:
+    more = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
+    exact = f'[models."{local}"]\nengine = "local"\n' if local else ""
+    path = folder / "models.toml"
+    path.write_text(
+        f'[services.paid]\naddress = "{address}"\nkey = "env:TEACHER_KEY"\n{more}[models."*"]\nengine = "hosted"\n{exact}'
+    )
+    return path
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Callable[..., StandIn]]:
+    """A service that shows only what the specification has, with faults."""
+    with ExitStack() as stack:
+        yield lambda *faults, **more: stack.enter_context(StandIn(faults, **more))
+
+
+def until_accepted(service: StandIn, count: int = 1) -> None:
+    """Wait until the service elsewhere has taken so many runs."""
+    waiting = threading.Event()
+    while len(service.jobs) < count:
+        waiting.wait(0.01)
+
+
+def text(**more: Any) -> dict[str, Any]:
+    return {"prompt": "a paper boat", "num_frames": 9, "seed": 7, **more}
+
+
+def kinds(served: Served, request_id: str) -> list[tuple[str, int]]:
+    return [(line["kind"], line["credits"]) for line in served.charges() if line["request_id"] == request_id]
+
+
+def ended(
+    served: Served, input: Mapping[str, Any] | None = None, model: str = TEXT, key: str | None = None
+) -> tuple[str, dict[str, Any]]:
+    request_id = served.submitted(model, input or text(), key)
+    return request_id, served.finished(model, request_id, key)
+
+
+def sent(service: StandIn) -> list[dict[str, Any]]:
+    return [line["input"] for line in service.charges]
+
+
+def test_two_students_with_the_same_input_share_nothing(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
+    """Two runs are paid for, each file has an address of its own here, and neither sees the other's run."""
+    service = elsewhere()
+    served = gateway(service.base_url)
+
+    one, _ = ended(served)
+    two, _ = ended(served, key="key-of-ben")
+
+    first = served.result(TEXT, one).json()["video"]["url"]
+    second = served.result(TEXT, two, "key-of-ben").json()["video"]["url"]
+    assert len(service.charges) == 2
+    assert first != second
+    assert all(url.startswith(served.base_url + "/files/") for url in (first, second))
+    assert served.http.get(first).content == served.http.get(second).content
+    assert served.result(TEXT, one, "key-of-ben").status_code == 404
+    assert (
+        service.base_url not in served.result(TEXT, one).text + served.get(f"/{TEXT}/requests/{one}/status?logs=1").text
+    )
+    assert kinds(served, one) == [("reserve", 53), ("settle", 53)]
+
+
+def test_pictures_of_this_service_go_elsewhere_as_pictures(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
+    """An upload by its id, and a file by its address here, which nobody elsewhere could fetch."""
+    service = elsewhere()
+    served = gateway(service.base_url)
+    upload = served.http.post("/files", files={"file": ("a.png", png())}, headers={"x-api-key": served.key}).json()
+
+    ended(served, {"prompt": "closer", "image_url": upload["file_id"]}, MOVE)
+    ended(served, {"prompt": "closer", "image_url": upload["url"]}, MOVE)
+
+    assert [one["image_url"] for one in sent(service)] == [as_data_uri(png())] * 2
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/etc/hostname", "boat.png", "sha256:" + "0" * 64, "file_" + "0" * 32, "file:///etc/hostname", "ftp://host/a.png"],
+)
+def test_a_picture_that_only_this_machine_could_read_is_refused(
+    elsewhere: Callable[..., StandIn], gateway: Open, address: str
+) -> None:
+    """A path would be read here, a hash found in the library of all, and an id be one of the account elsewhere."""
+    service = elsewhere()
+    served = gateway(service.base_url)
+
+    answer = served.run(MOVE, {"prompt": "closer", "image_url": address})
+
+    assert (answer.status_code, answer.json()["error_type"]) == (422, "file_download_error")
+    assert (service.charges, served.charges()) == ([], [])
+
+
+def test_an_upload_of_another_student_is_none(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
+    """Its id serves its owner alone."""
+    service = elsewhere()
+    served = gateway(service.base_url)
+    upload = served.http.post("/files", files={"file": ("a.png", png())}, headers={"x-api-key": served.key}).json()
+
+    answer = served.run(MOVE, {"prompt": "closer", "image_url": upload["file_id"]}, "key-of-ben")
+
+    assert answer.status_code == 422
+    assert service.charges == []
+
+
+def test_who_may_not_turn_the_checker_off_cannot_do_it_by_the_account_elsewhere(
+    elsewhere: Callable[..., StandIn], gateway: Open
+) -> None:
+    """Without the permission here the run is checked there; with it, the account elsewhere decides."""
+    service = elsewhere()
+    served = gateway(service.base_url)
+
+    ended(served, text(enable_safety_checker=False))
+    ended(served, text(enable_safety_checker=False), key="key-of-una")
+
+    assert [one["enable_safety_checker"] for one in sent(service)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("quote", "charged", "expected"),
+    [
+        (60, 60, [("reserve", 60), ("settle", 60)]),
+        (60, 45, [("reserve", 60), ("settle", 45), ("refund", 15)]),
+        (40, 53, [("reserve", 40), ("settle", 40)]),
+        (None, 30, [("reserve", 53), ("settle", 30), ("refund", 23)]),
+        (53, 0, [("reserve", 53), ("refund", 53)]),
+    ],
+)
+def test_the_quote_is_reserved_and_the_charge_settled(
+    elsewhere: Callable[..., StandIn], gateway: Open, quote: int | None, charged: int, expected: list[tuple[str, int]]
+) -> None:
+    """The catalog's price where there is no quote; never more than was reserved, whatever is charged elsewhere."""
+    service = elsewhere(estimates=True)
+    if quote is not None:
+        service.on("POST", "/models/pricing/estimate", Reply(200, {"credits": quote}))
+    else:
+        service.on("POST", "/models/pricing/estimate", Reply(404, {"detail": "no", "error_type": "not_found"}))
+    service.queue(
+        TEXT, request_id="r-0", output={"video": {"url": f"{service.base_url}/media/0.mp4"}, "seed": 7, "prompt": "a"}
+    )
+    path = f"/{TEXT}/requests/r-0/status"
+    service.on("GET", path, Reply(200, {"status": "COMPLETED", "request_id": "r-0", "metrics": {"credits": charged}}))
+    service.on(
+        "GET",
+        f"/{TEXT}/requests/r-0",
+        Reply(200, {"video": {"url": f"{service.base_url}/media/0.mp4"}, "seed": 7, "prompt": "a"}),
+    )
+    served = gateway(service.base_url)
+
+    request_id, final = ended(served)
+
+    assert final["metrics"]["credits"] == dict(expected).get("settle", 0)
+    assert kinds(served, request_id) == expected
+    account = served.get("/account").json()
+    assert (account["credits_reserved"], account["credits_spent"]) == (0, final["metrics"]["credits"])
+
+
+def test_an_estimate_here_is_the_quote_elsewhere(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
+    """Exact, because no more than that is charged."""
+    service = elsewhere(estimates=True)
+    service.on("POST", "/models/pricing/estimate", Reply(200, {"credits": 61}))
+    served = gateway(service.base_url)
+
+    answer = served.http.post(
+        "/models/pricing/estimate", json={"endpointId": TEXT, "input": text()}, headers={"x-api-key": served.key}
+    ).json()
+
+    assert (answer["credits"], answer["source"]) == (61, "exact")
+
+
+@pytest.mark.parametrize(
+    ("kind", "error_type", "words"),
+    [
+        ("no credits", "engine_error", "has not enough credits left there. It is not your fault"),
+        ("no key", "engine_error", "the key that pays for the runs of all is not accepted there"),
+        ("in words", "engine_error", "the key that pays for the runs of all is not accepted there"),
+        ("no such model", "engine_error", "it does not know this model"),
+        ("no input", "validation_error", "refuses this input"),
+    ],
+)
+def test_a_refusal_elsewhere_is_free_and_plain(
+    elsewhere: Callable[..., StandIn], gateway: Open, kind: str, error_type: str, words: str
+) -> None:
+    """What is the teacher's matter is said to be that; the credits come back."""
+    service = elsewhere(Fault(RUN, kind))
+    served = gateway(service.base_url)
+
+    request_id, final = ended(served)
+
+    assert final["error_type"] == error_type
+    assert words in final["error"]
+    assert "Nothing was charged" in final["error"]
+    assert kinds(served, request_id) == [("reserve", 53), ("refund", 53)]
+    assert service.charges == []
+
+
+def test_a_busy_service_elsewhere_is_waited_for(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
+    """429 twice, then it is taken: the student only waits."""
+    service = elsewhere(Fault(RUN, "later", times=2))
+    served = gateway(service.base_url)
+
+    request_id, final = ended(served)
+
+    assert "error" not in final
+    assert len(service.charges) == 1
+    assert kinds(served, request_id)[-1] == ("settle", 53)
+
+
+def test_a_service_elsewhere_that_is_away_is_waited_for(
+    elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path
+) -> None:
+    """Nobody listens; the run waits, and says so, until somebody does. Its price is the catalog's until then."""
+    port = bind_socket("127.0.0.1", 0)
+    address = f"http://127.0.0.1:{port.getsockname()[1]}"
+    served = gateway(address)
+    request_id = served.submitted(TEXT, text())
+    with served.http.stream(
+        "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": served.key}
+    ) as events:
+        for line in events.iter_lines():
+            if "does not take the run now (it does not answer)" in line:
+                break
+
+    server = Server(Settings(data=tmp_path / "late"), port)
+    server.service.accounts.open([NewAccount("teacher", TEACHER)])
+    with server:
+        final = served.finished(TEXT, request_id)
+        assert "error" not in final
+        served.server.stop()
+
+
+def test_a_lost_answer_ends_the_run_and_counts(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
+    """It is not sent again; the student is told, pays its price, and the teacher finds it in the library."""
+    service = elsewhere(Fault(RUN, "cut off"))
+    served = gateway(service.base_url)
+
+    request_id, final = ended(served)
+    served.server.stop()
+
+    assert final["error_type"] == "answer_lost"
+    assert "53 credits were charged" in final["error"]
+    assert final["metrics"]["credits"] == 53
+    assert len(service.charges) == 1
+    assert kinds(served, request_id) == [("reserve", 53), ("settle", 53)]
+    (uncertain,) = rb.library(served.server.service.settings.data / "hosted").uncertain
+    assert uncertain.credits == 53
+
+
+@pytest.mark.parametrize(("counts", "charged"), [(True, 53), (False, 0)])
+def test_a_failure_elsewhere_costs_what_the_service_says_or_the_file(
+    elsewhere: Callable[..., StandIn], gateway: Open, counts: bool, charged: int
+) -> None:
+    """Where it does not say, the price counts unless models.toml knows better; the reason is the student's."""
+    refused = Reply(422, {"detail": "It shows what it must not.", "error_type": "content_policy_violation"})
+    service = elsewhere(ends={7: refused})
+    served = gateway(service.base_url, charges_failures=counts)
+
+    request_id, final = ended(served)
+
+    assert final["error_type"] == "content_policy_violation"
+    assert "It shows what it must not." in final["error"]
+    assert dict(kinds(served, request_id)).get("settle", 0) == charged
+
+
+def test_a_file_that_comes_late_is_waited_for(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
+    """What is paid for is asked for again: a result that the service does not give at first, and a cut file."""
+    service = elsewhere(
+        Fault(RESULT, "503 page", times=8), Fault("file", "cut off", times=2), Fault(STATUS, "502 page", times=2)
+    )
+    served = gateway(service.base_url)
+
+    request_id, final = ended(served)
+
+    assert "error" not in final
+    assert len(service.charges) == 1
+    assert served.result(TEXT, request_id).status_code == 200
+
+
+def cancelled(served: Served, model: str, request_id: str) -> dict[str, Any]:
+    return dict(served.http.put(f"/{model}/requests/{request_id}/cancel", headers={"x-api-key": served.key}).json())
+
+
+def until(served: Served, request_id: str, *states: str) -> None:
+    """Follow a run until it is in one of these states."""
+    with served.http.stream(
+        "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": served.key}
+    ) as events:
+        for line in events.iter_lines():
+            if line.startswith("data: ") and json.loads(line[6:])["status"] in states:
+                return
+
+
+@pytest.mark.parametrize(("counts", "charged"), [(True, 53), (False, 0)])
+def test_a_cancellation_reaches_the_service_elsewhere(
+    elsewhere: Callable[..., StandIn], gateway: Open, counts: bool, charged: int
+) -> None:
+    """The run is cancelled there; what it does not say it gives back is not given back here, unless the file says so."""
+    service = elsewhere(seconds=20.0)
+    served = gateway(service.base_url, charges_failures=counts)
+    request_id = served.submitted(TEXT, text())
+    until_accepted(service)
+
+    answer = cancelled(served, TEXT, request_id)
+    final = served.finished(TEXT, request_id)
+
+    assert answer == {"success": True, "status": "CANCELLATION_REQUESTED"}
+    assert [job.cancelled for job in service.jobs.values()] == [True]
+    assert final["error_type"] == "cancelled"
+    assert dict(kinds(served, request_id)).get("settle", 0) == charged
+
+
+def test_a_service_that_gives_credits_back_gives_them_to_the_student(serve: Serve, gateway: Open) -> None:
+    """Cancelled at one of our services, which says that nothing was charged: all of it comes back."""
+    there = serve(accounts=[NewAccount("teacher", TEACHER)], workers=1)
+    served = gateway(there.base_url)
+    request_id = served.submitted(TEXT, {"prompt": "a paper boat", "num_frames": 1441})
+    until(served, request_id, "IN_PROGRESS")
+
+    cancelled(served, TEXT, request_id)
+    final = served.finished(TEXT, request_id)
+
+    assert (final["error_type"], final["metrics"]["credits"]) == ("cancelled", 0)
+    assert kinds(served, request_id) == [("reserve", 53), ("refund", 53)]
+    assert [line["kind"] for line in there.charges()] == ["reserve", "refund"]
+
+
+def test_a_cancellation_is_answered_while_the_disk_does_not_answer(
+    elsewhere: Callable[..., StandIn], gateway: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not confirmed before it is on disk, and takes effect as soon as it is."""
+    monkeypatch.setattr(spec_decisions, "CANCEL_SECONDS", 0.2)
+    service = elsewhere(seconds=20.0)
+    served = gateway(service.base_url)
+    request_id = served.submitted(TEXT, text())
+    until_accepted(service)
+    disk_answers = threading.Event()
+    served.server.service.store.submit(lambda db: disk_answers.wait(60))
+
+    answer = cancelled(served, TEXT, request_id)
+    disk_answers.set()
+    final = served.finished(TEXT, request_id)
+
+    assert answer["error_type"] == "unavailable"
+    assert "not written down yet" in answer["detail"]
+    assert final["error_type"] == "cancelled"
+    assert [job.cancelled for job in service.jobs.values()] == [True]
+
+
+def test_a_cancellation_is_answered_while_the_lane_is_busy(
+    elsewhere: Callable[..., StandIn], gateway: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is on disk, so that it is confirmed; the lane cancels the run elsewhere once it can."""
+    monkeypatch.setattr(spec_decisions, "CANCEL_SECONDS", 0.2)
+    service = elsewhere(seconds=20.0)
+    served = gateway(service.base_url)
+    request_id = served.submitted(TEXT, text())
+    until_accepted(service)
+    lane_answers = threading.Event()
+    background.call(lambda: lane_answers.wait(60))
+
+    answer = cancelled(served, TEXT, request_id)
+    lane_answers.set()
+    final = served.finished(TEXT, request_id)
+
+    assert answer == {"success": True, "status": "CANCELLATION_REQUESTED"}
+    assert final["error_type"] == "cancelled"
+    assert [job.cancelled for job in service.jobs.values()] == [True]
+
+
+def test_a_cancellation_that_was_not_heard_is_repeated_after_a_restart(
+    elsewhere: Callable[..., StandIn], gateway: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service elsewhere answers cancellations with an error until the gateway was stopped and started again."""
+    monkeypatch.setattr(upstream_run, "CANCEL_ANSWER_SECONDS", 0.2)
+    service = elsewhere(Fault(CANCEL, "500 page"), seconds=60.0)
+    first = gateway(service.base_url)
+    request_id = first.submitted(TEXT, text())
+    until_accepted(service)
+    answer = cancelled(first, TEXT, request_id)
+    first.server.stop()
+    service.calm()
+
+    second = gateway(service.base_url)
+    final = second.finished(TEXT, request_id)
+
+    assert answer["status"] == "CANCELLATION_REQUESTED"
+    assert final["error_type"] == "cancelled"
+    assert [job.cancelled for job in service.jobs.values()] == [True]
+    assert len(service.charges) == 1
+
+
+def test_a_resumed_run_is_not_given_back_before_its_lane_has_seen_it(
+    elsewhere: Callable[..., StandIn], gateway: Open
+) -> None:
+    """After a restart it waits here behind another one; it may be paid for elsewhere, so a cancellation is asked for there."""
+    service = elsewhere(seconds=20.0)
+    first = gateway(service.base_url, at_once=2)
+    one, two = first.submitted(TEXT, text()), first.submitted(TEXT, text(seed=8))
+    until_accepted(service, 2)
+    first.server.stop()
+
+    second = gateway(service.base_url, at_once=1)
+    answer = cancelled(second, TEXT, two)
+    cancelled(second, TEXT, one)
+    final = second.finished(TEXT, two)
+
+    assert answer["status"] == "CANCELLATION_REQUESTED"
+    assert final["error_type"] == "cancelled"
+    assert kinds(second, two) == [("reserve", 53), ("settle", 53)]
+    assert [job.cancelled for job in service.jobs.values()] == [True, True]
+
+
+def test_what_waits_here_is_cancelled_here(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
+    """`at_once = 1`: the second run waits in our queue, and was never sent."""
+    service = elsewhere(seconds=20.0)
+    served = gateway(service.base_url, at_once=1)
+    first, second = served.submitted(TEXT, text()), served.submitted(TEXT, text())
+    until_accepted(service)
+
+    answer = cancelled(served, TEXT, second)
+
+    assert answer["status"] == "CANCELLED"
+    assert kinds(served, second) == [("reserve", 53), ("refund", 53)]
+    cancelled(served, TEXT, first)
+    served.finished(TEXT, first)
+    assert len(service.charges) == 1
+
+
+def test_a_restart_goes_on_with_what_was_sent(elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path) -> None:
+    """Stopped with a run elsewhere, and started again: the same run, paid for once, in front of its owner."""
+    service = elsewhere(seconds=1.0)
+    first = gateway(service.base_url)
+    request_id = first.submitted(TEXT, text())
+    until_accepted(service)
+    first.server.stop()
+
+    second = gateway(service.base_url)
+    final = second.finished(TEXT, request_id)
+
+    assert "error" not in final
+    assert len(service.charges) == 1
+    assert kinds(second, request_id) == [("reserve", 53), ("settle", 53)]
+
+
+def test_a_restart_with_another_service_sends_nothing_again(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
+    """models.toml names another address by now: the run ends, counts, and the new service hears nothing of it."""
+    old, new = elsewhere(seconds=20.0), elsewhere()
+    first = gateway(old.base_url)
+    request_id = first.submitted(TEXT, text())
+    until_accepted(old)
+    first.server.stop()
+
+    second = gateway(new.base_url)
+    final = second.finished(TEXT, request_id)
+
+    assert final["error_type"] == "answer_lost"
+    assert "another service" in final["error"]
+    assert (len(old.charges), len(new.charges)) == (1, 0)
+    assert kinds(second, request_id) == [("reserve", 53), ("settle", 53)]
+
+
+def test_a_run_whose_engine_is_gone_waits_for_it(
+    elsewhere: Callable[..., StandIn], gateway: Open, serve: Serve, tmp_path: Path
+) -> None:
+    """Started without models.toml: it is neither run here nor given back; with the file again it ends."""
+    service = elsewhere(seconds=1.0)
+    first = gateway(service.base_url)
+    request_id = first.submitted(TEXT, text())
+    until_accepted(service)
+    first.server.stop()
+    without = serve(accounts=STUDENTS, data=tmp_path / "gateway")
+    headers = {"x-api-key": "key-of-ana"}
+    status = without.http.get(f"/{TEXT}/requests/{request_id}/status?logs=1", headers=headers).json()
+    refused = without.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers=headers)
+    without.server.stop()
+
+    again = gateway(service.base_url)
+    final = again.finished(TEXT, request_id)
+
+    assert status["status"] == "IN_QUEUE"
+    assert "not set up at present" in str(status["logs"])
+    assert refused.status_code == 503
+    assert "error" not in final
+    assert len(service.charges) == 1
+
+
+def test_a_new_database_takes_no_number_of_the_ledger(
+    elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path
+) -> None:
+    """The database is lost and the library is not: the next run is another one, and paid for."""
+    service = elsewhere()
+    first = gateway(service.base_url)
+    ended(first)
+    first.server.stop()
+    for path in (tmp_path / "gateway").glob("service.sqlite3*"):
+        path.unlink()
+
+    second = gateway(service.base_url)
+    _, final = ended(second, key="key-of-ben")
+
+    assert "error" not in final
+    assert len(service.charges) == 2
+
+
+def test_local_engines_go_on_beside(elsewhere: Callable[..., StandIn], gateway: Open, dot: str) -> None:
+    """One model is made here, at no cost elsewhere, by a worker without the teacher's key; `/` and `/docs` say which."""
+    service = elsewhere()
+    served = gateway(service.base_url, local=STITCH)
+
+    ended(served)
+    _, final = ended(served, {"images": [dot]}, STITCH)
+
+    assert "error" not in final
+    assert len(service.charges) == 1
+    engines = served.http.get("/").json()["engines"]
+    assert (engines[TEXT], engines[STITCH]) == ("hosted (paid)", "local")
+    pages = served.http.get("/docs").text + served.http.get("/").text
+    assert "engine hosted (paid)" in pages
+    assert service.base_url not in pages
+    assert f"{service.port}" not in pages
+    for worker in served.server.service.workers._workers:
+        assert TEACHER.encode() in Path(f"/proc/{os.getpid()}/environ").read_bytes() or TEACHER in os.environ.values()
+        assert TEACHER.encode() not in Path(f"/proc/{worker.pid}/environ").read_bytes()
+
+
+def test_logs_progress_and_place_pass_through(serve: Serve, gateway: Open) -> None:
+    """From one of our services: its queue's place, its stages, and its log."""
+    there = serve(accounts=[NewAccount("teacher", TEACHER)], workers=1)
+    served = gateway(there.base_url)
+    ids = [
+        served.submitted(TEXT, {"prompt": "a paper boat", "num_frames": 25, "seed": seed, "resolution": "480p"})
+        for seed in range(2)
+    ]
+    seen: list[dict[str, Any]] = []
+    with served.http.stream(
+        "GET", f"/{TEXT}/requests/{ids[1]}/status/stream", headers={"x-api-key": served.key}
+    ) as events:
+        seen += [json.loads(line[6:]) for line in events.iter_lines() if line.startswith("data: ")]
+
+    assert {status["status"] for status in seen} == {"IN_QUEUE", "IN_PROGRESS", "COMPLETED"}
+    assert {1, 0} & {status.get("queue_position") for status in seen if status["status"] == "IN_QUEUE"}
+    assert any("painting" in status["metrics"].get("stage", "") for status in seen if status["status"] == "IN_PROGRESS")
+    assert any("sketch engine" in line["message"] for line in seen[-1]["logs"]["entries"])
+
+
+def test_a_notebook_has_the_same_file(elsewhere: Callable[..., StandIn], tmp_path: Path) -> None:
+    """`rb.connect(models=…)`: the embedded service runs it elsewhere; a sweep asks for a budget, because it costs."""
+    service = elsewhere()
+    models = write_models(tmp_path, service.base_url)
+
+    with rb.connect(models=models, library=tmp_path / "library") as client:
+        run = client.run(rb.TextToVideo(prompt="a paper boat", num_frames=9, seed=7))
+        again = client.run(rb.TextToVideo(prompt="a paper boat", num_frames=9, seed=7))
+        with pytest.raises(ReelbookError, match="budget"):
+            rb.sweep(rb.TextToVideo(prompt="a paper boat"), seed=range(2)).run()
+
+    assert run.credits == 53
+    assert again.from_library
+    assert len(service.charges) == 1
+    assert not client.is_embedded
+
+
+def test_a_cell_that_connects_may_run_twice(
+    elsewhere: Callable[..., StandIn], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same file gives the same service; a changed one, or another key, is refused until the clients are closed."""
+    service = elsewhere()
+    models = write_models(tmp_path, service.base_url)
+
+    with rb.connect(models=models, library=tmp_path / "library") as first:
+        with rb.connect(models=models, library=tmp_path / "library") as second:
+            assert second.base_url == first.base_url
+        write_models(tmp_path, service.base_url, at_once=2)
+        with pytest.raises(ReelbookError, match="runs with other engines"):
+            rb.connect(models=models, library=tmp_path / "library")
+        write_models(tmp_path, service.base_url)
+        monkeypatch.setenv("TEACHER_KEY", "another-key")
+        with pytest.raises(ReelbookError, match="runs with other engines"):
+            rb.connect(models=models, library=tmp_path / "library")
+        with rb.connect(library=tmp_path / "library") as plain:
+            assert not plain.is_embedded
+
+
+def test_what_is_closed_costs_nothing_later(elsewhere: Callable[..., StandIn], tmp_path: Path) -> None:
+    """Connected again without the file, the library's service is that of this machine, and pays nobody."""
+    service = elsewhere()
+    with rb.connect(models=write_models(tmp_path, service.base_url), library=tmp_path / "library") as client:
+        assert not client.is_embedded
+
+    with rb.connect(library=tmp_path / "library") as plain:
+        assert plain.is_embedded
+        plain.run(rb.TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", seed=7))
+
+    assert service.charges == []
+
+
+def test_an_address_and_models_exclude_each_other(tmp_path: Path) -> None:
+    """The file is for the embedded service."""
+    with pytest.raises(ReelbookError, match="either an address or `models`"):
+        rb.connect("http://127.0.0.1:9", models=tmp_path / "models.toml")
+
+
+def test_a_service_that_does_not_quote_in_time_is_not_waited_for(
+    elsewhere: Callable[..., StandIn], gateway: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The catalog's price counts; the next submission does not ask again at once."""
+    monkeypatch.setattr(hosted_lane, "PRICE_SECONDS", 0.05)
+    service = elsewhere(Fault(ESTIMATE, "late"), estimates=True)
+    served = gateway(service.base_url)
+
+    answers = [served.run(TEXT, text(num_frames=9 + n)).json()["credits"] for n in range(3)]
+
+    assert answers == [53, 53, 53]
+    for request in list(served.server.service.queue._live):
+        served.finished(TEXT, request)
+
+
+def test_a_cancellation_that_is_refused_elsewhere_is_refused_here(
+    elsewhere: Callable[..., StandIn], gateway: Open
+) -> None:
+    """Too late there: the run goes on, and its owner gets what was paid for."""
+    service = elsewhere(Fault(CANCEL, "another shape"), seconds=1.0)
+    service.on("PUT", f"/{TEXT}/requests/r-0/cancel", Reply(200, {"success": False}))
+    served = gateway(service.base_url)
+    request_id = served.submitted(TEXT, text())
+    until_accepted(service)
+
+    answer = cancelled(served, TEXT, request_id)
+    final = served.finished(TEXT, request_id)
+
+    assert answer == {"success": False, "status": "ALREADY_COMPLETED"}
+    assert "error" not in final
+    assert kinds(served, request_id)[-1] == ("settle", 53)

@@ -1,0 +1,176 @@
+"""The file models.toml: what it may say, and that it never gives away a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reelbook_service.hosted.key_reference import BadKeyReference, read_key
+from reelbook_service.hosted.models_file import BadModelsFile, read_models_file
+from tests.faults.canary import Canary
+
+CANARY = Canary()
+TEXT, RESIZE = "svc/text-to-video-13b-distilled", "svc/smart-resize"
+SERVICE = '[services.paid]\naddress = "https://host.example/api"\nkey = "env:TEACHER_KEY"\n'
+ALL = '[models."*"]\nengine = "hosted"\nservice = "paid"\n'
+
+
+@pytest.fixture(autouse=True)
+def _teacher(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEACHER_KEY", CANARY.key)
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "models.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def refusal(folder: Path, text: str) -> str:
+    with pytest.raises(BadModelsFile) as caught:
+        read_models_file(written(folder, text))
+    assert CANARY.found_in_error(caught.value) == []
+    return str(caught.value)
+
+
+def test_the_more_exact_name_wins(tmp_path: Path) -> None:
+    """Of `*`, a pattern and an id the most exact one counts, whatever their order; what is not named is local."""
+    exact = f'[models."{RESIZE}"]\nengine = "local"\n'
+    pattern = '[models."svc/*-to-video*"]\nengine = "local"\n'
+    one = f'[models."{TEXT}"]\nengine = "hosted"\n'
+
+    both = read_models_file(written(tmp_path, SERVICE + exact + ALL))
+    three = read_models_file(written(tmp_path, SERVICE + ALL + one + pattern + exact))
+    only = read_models_file(written(tmp_path, SERVICE + one))
+
+    assert RESIZE not in both.hosted
+    assert len(both.hosted) == 3
+    assert three.hosted == {TEXT: "paid"}
+    assert only.hosted == {TEXT: "paid"}
+
+
+def test_a_service_has_its_settings(tmp_path: Path) -> None:
+    """Address, key, and how many runs at once: eight unless the file says otherwise."""
+    usual = read_models_file(written(tmp_path, SERVICE + ALL)).services["paid"]
+    other = read_models_file(written(tmp_path, SERVICE + "at_once = 3\ncharges_failures = false\n" + ALL)).services[
+        "paid"
+    ]
+
+    assert (usual.address, usual.host, usual.at_once, usual.charges_failures) == ("https://host.example/api", "host.example", 8, True)  # fmt: skip
+    assert (other.at_once, other.charges_failures) == (3, False)
+    assert CANARY.found_about(usual, read_models_file(written(tmp_path, SERVICE + ALL))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "names no model"),
+        (SERVICE, "names no model"),
+        (SERVICE + "[models.'*'", "could not be read"),
+        (SERVICE + '[models."svc/text-to-vidio"]\nengine = "local"\n', "no such model"),
+        (SERVICE + '[models."*"]\nengine = "cloud"\n', "engine is 'local' or 'hosted'"),
+        (SERVICE + '[models."*"]\nengine = "diffusers"\n', "each by its full name"),
+        (SERVICE + '[models."*"]\nengine = "hosted"\nservice = "piad"\n', "one of the services of this file (paid)"),
+        (SERVICE + '[models."*"]\nengine = "local"\nservice = "paid"\n', "no setting 'service'"),
+        (SERVICE + "at_ones = 3\n" + ALL, "Did you mean 'at_once'?"),
+        (SERVICE + "at_once = 0\n" + ALL, "from 1 to 256"),
+        (SERVICE + "at_once = true\n" + ALL, "from 1 to 256"),
+        (SERVICE + "charges_failures = 1\n" + ALL, "true or false"),
+        ("[service.paid]\n" + ALL, "Did you mean 'services'?"),
+        ("[services.paid]\nkey = 'env:TEACHER_KEY'\n" + ALL, "address is required"),
+        ("[services.paid]\naddress = 'https://host'\n" + ALL, "key is required"),
+        ("[services.'a b']\naddress = 'https://host'\nkey = 'env:TEACHER_KEY'\n" + ALL, "letters, digits"),
+        (SERVICE.replace("https", "ftp") + ALL, "address is required"),
+        (SERVICE.replace("host.example", "host.example:notaport") + ALL, "address is required"),
+        ("services = 3\n" + ALL, "holds tables"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_words(tmp_path: Path, text: str, words: str) -> None:
+    """Each with the place in the file, and the nearest that would do."""
+    assert words in refusal(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[services.paid]\naddress = 'https://host'\nkey = '{CANARY.key}'\n" + ALL,
+        f"[services.paid]\naddress = 'https://host'\nkey = 'env:{CANARY.key}'\n" + ALL,
+        f"[services.paid]\naddress = 'https://host'\nkey = 'keyring:{CANARY.key}'\n" + ALL,
+        f"[services.paid]\naddress = 'https://host'\nkey = ['{CANARY.key}']\n" + ALL,
+        f"[services.paid]\naddress = 'https://host'\napi_key = '{CANARY.key}'\n" + ALL,
+        f"[services.paid]\naddress = 'https://host'\nkey = {CANARY.key}\n" + ALL,
+        f"[services.paid]\naddress = 'https://me:{CANARY.spellings['quoted'][0]}@host'\nkey = 'env:TEACHER_KEY'\n"
+        + ALL,
+        f"[services.paid]\naddress = 'https://host/?key={CANARY.spellings['quoted'][0]}'\nkey = 'env:TEACHER_KEY'\n"
+        + ALL,
+    ],
+)
+def test_a_key_in_the_file_is_refused_and_not_repeated(tmp_path: Path, text: str) -> None:
+    """Wherever it stands: in place of a reference, behind one, under another name, or in the address."""
+    refusal(tmp_path, text)
+
+
+def test_a_variable_that_is_missing_or_empty_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the start, with what to do."""
+    monkeypatch.setenv("EMPTY_KEY", "  ")
+
+    missing = refusal(tmp_path, SERVICE.replace("TEACHER_KEY", "NO_SUCH_KEY") + ALL)
+    empty = refusal(tmp_path, SERVICE.replace("TEACHER_KEY", "EMPTY_KEY") + ALL)
+
+    assert "the variable NO_SUCH_KEY is not set" in missing
+    assert "the variable EMPTY_KEY is not set, or empty" in empty
+
+
+def test_a_key_with_a_line_break_in_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As everywhere, without repeating it."""
+    monkeypatch.setenv("TEACHER_KEY", CANARY.key + "\nmore")
+
+    assert "Copy it again" in refusal(tmp_path, SERVICE + ALL)
+
+
+def test_a_key_file_is_mine_alone(tmp_path: Path) -> None:
+    """Relative to the folder of models.toml; refused if others can read it."""
+    path = tmp_path / "teacher.key"
+    path.write_text(CANARY.key + "\n")
+    path.chmod(0o600)
+    mine = read_key("file:teacher.key", tmp_path)
+    refused = []
+    for mode in (0o640, 0o604, 0o620):
+        path.chmod(mode)
+        with pytest.raises(BadKeyReference) as caught:
+            read_key("file:teacher.key", tmp_path)
+        assert CANARY.found_in_error(caught.value) == []
+        refused.append(str(caught.value))
+
+    assert mine.is_in(CANARY.key.encode())
+    assert all("chmod 600" in words for words in refused)
+
+
+@pytest.mark.parametrize(
+    ("reference", "words"),
+    [
+        ("file:no-such-file", "cannot be read"),
+        ("file:", "path of a file"),
+        ("file:.", "path of a file"),
+        ("file:empty", "is empty"),
+    ],
+)
+def test_a_key_file_that_cannot_be_read_is_named(tmp_path: Path, reference: str, words: str) -> None:
+    """Missing, a folder, or empty."""
+    (tmp_path / "empty").touch(mode=0o600)
+
+    with pytest.raises(BadKeyReference, match=words):
+        read_key(reference, tmp_path)
+
+
+def test_a_key_from_the_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under its name; without one, how to store it."""
+    keyring = pytest.importorskip("keyring")
+    known: dict[tuple[str, str], Any] = {("reelbook", "class"): CANARY.key}
+    monkeypatch.setattr(keyring, "get_password", lambda service, name: known.get((service, name)))
+
+    assert read_key("keyring:class", tmp_path).is_in(CANARY.key.encode())
+    with pytest.raises(BadKeyReference, match="keyring set reelbook 'other'"):
+        read_key("keyring:other", tmp_path)

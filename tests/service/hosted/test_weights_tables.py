@@ -1,0 +1,198 @@
+"""Models on weights of this machine, as models.toml describes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+import reelbook as rb
+from reelbook import cli
+from reelbook.errors import ReelbookError
+from reelbook_service.hosted import lane_table, weights_tables
+from reelbook_service.hosted.lane_table import make_lane_table
+from reelbook_service.hosted.models_file import BadModelsFile, read_models_file
+from reelbook_service.lanes import LaneTable
+from reelbook_service.weights.weights_folder import PARTS
+from reelbook_service.weights.weights_row import WeightsRow
+
+TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
+LTX = 'engine = "diffusers"\nfamily = "ltx"\nfolder = "weights/ltx"\n'
+ROW = f'[models."{TEXT}"]\n{LTX}'
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "models.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_row_has_every_key_and_the_usual_values(tmp_path: Path) -> None:
+    """Paths begin beside the file; the tables that all models share are in each row."""
+    full = ROW + (
+        'upsampler = "weights/up"\nrepository = "org/name"\nrevision = "abc"\nupsampler_repository = "org/up"\nupsampler_revision = "def"\n'
+        'accept_license = "word"\ndevice = ["cuda:0", "cuda:1"]\ndtype = "float16"\nstorage = "float8_e4m3fn"\ntext_encoder = "park"\n'
+        'guidance = [1, 9]\nsteps = 40\ndownscale = 0.5\nwindow_frames = 121\noverlap_frames = 25\ndecode_latents = 6\ndetailer = "d.safetensors"\n'
+        '[loras]\nfolders = ["loras", "/more"]\nmost_mib = 7\n[safety]\nfolder = "check"\nlabel = "bad"\nthreshold = 0.5\n'
+        '[expand]\nfolder = "words"\n[devices]\nmax_loaded = 2\nkeep_warm_s = 60\n'
+    )
+
+    usual = read_models_file(written(tmp_path, ROW)).weights[TEXT]
+    file = read_models_file(written(tmp_path, full))
+
+    assert usual == WeightsRow(TEXT, "ltx", tmp_path / "weights/ltx")
+    assert (file.max_loaded, file.keep_warm_seconds) == (2, 60)
+    assert file.weights[TEXT] == WeightsRow(
+        TEXT, "ltx", tmp_path / "weights/ltx", tmp_path / "weights/up", "org/name", "abc", "org/up", "def", "word", ("cuda:0", "cuda:1"),
+        "float16", "float8_e4m3fn", "park", (1.0, 9.0), 40, 0.5, 121, 25, 6, (tmp_path / "loras", Path("/more")), 7,
+        tmp_path / "d.safetensors", tmp_path / "words", tmp_path / "check", "bad", 0.5,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (ROW + 'famly = "ltx"\n', "Did you mean 'family'?"),
+        (ROW.replace('"ltx"\nf', '"ltx2"\nf'), "family is one of 'ltx', 'wan'"),
+        (ROW.replace('family = "ltx"\n', ""), "family is required: ltx or wan"),
+        (ROW.replace('folder = "weights/ltx"\n', ""), "folder is required"),
+        (ROW.replace('"ltx"\nf', '"wan"\nf'), "text to video runs on the family ltx"),
+        (f'[models."svc/smart-resize"]\n{LTX}', "weights run only"),
+        (f'[models."svc/no-such-model"]\n{LTX}', "no such model"),
+        (ROW + 'device = "gpu"\n', 'device is "cuda:0" or "cpu"'),
+        (ROW + 'device = ["cpu", "cpu"]\n', "each device once"),
+        (ROW + 'device = "dask:scheduler"\n', "dask:tcp://HOST:PORT"),
+        (ROW + 'device = ["cuda:0", "dask:tcp://there:8786"]\n', 'or "dask:tcp://HOST:PORT"'),
+        (ROW + "device = 0\n", "device is a text or a list"),
+        (ROW + 'dtype = "int4"\n', "dtype is one of"),
+        (ROW + "steps = true\n", "steps is a whole number"),
+        (ROW + "downscale = 2\n", "downscale is a number from 0.25 to 1"),
+        (ROW + "guidance = [1]\n", "a list of two numbers"),
+        (ROW + "guidance = [1, nan]\n", "guidance has numbers from 0 to 100"),
+        (ROW + "downscale = nan\n", "downscale is a number from 0.25 to 1"),
+        (ROW + "window_frames = 25\noverlap_frames = 49\n", "less than window_frames"),
+        (ROW + "[loras]\nfolder = 'x'\n", "Did you mean 'folders'?"),
+        (ROW + "[loras]\nfolders = [1]\n", "list of texts"),
+        (ROW + "[safety]\nthreshold = 3\n", "from 0 to 1"),
+        (ROW + "[devices]\nmax_loaded = 0\n", "greater than 0"),
+        (ROW + "[devices]\nkeep_warm_s = nan\n", "greater than 0"),
+        (ROW + f'device = ["cpu", "cuda:0"]\n[models."{MOVE}"]\n{LTX}device = "cpu"\n', "name the same devices"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_words(tmp_path: Path, text: str, words: str) -> None:
+    """Unknown keys, families and models, with what there is."""
+    with pytest.raises(BadModelsFile) as caught:
+        read_models_file(written(tmp_path, text))
+
+    assert words in str(caught.value)
+
+
+def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is started, by the command and by the embedded service."""
+    monkeypatch.setattr(weights_tables, "PACKAGES", ("pathlib", "no_such_package.inside"))
+    file = written(tmp_path, ROW)
+    monkeypatch.setenv("REELBOOK_MODELS", str(file))
+
+    with pytest.raises(ReelbookError, match=r"pip install 'reelbook\[weights\]'"):
+        make_lane_table(read_models_file(file))
+    with pytest.raises(ReelbookError, match=r"need no_such_package\.inside, which is not installed"):
+        rb.connect(library=tmp_path / "library")
+
+
+def test_a_cluster_is_one_device_and_its_address_is_for_the_owner_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The packages of the weights are needed on its machines and not on this one; `/` and `/docs` do not name it."""
+    monkeypatch.setattr(weights_tables, "PACKAGES", ("no_such_package",))
+    monkeypatch.setattr(weights_tables, "check_weights", lambda row: None)
+    monkeypatch.setattr(lane_table, "weights_identity", lambda row: "0123456789ab")
+    file = read_models_file(written(tmp_path, ROW + 'device = "dask:tcp://there:8786"\n'))
+
+    table = make_lane_table(file)
+
+    assert file.weights[TEXT].devices == ("dask:tcp://there:8786",)
+    assert table.label_of(TEXT) == "weights:dask"
+    assert not table.has_elsewhere
+    monkeypatch.setattr(weights_tables, "_is_installed", lambda name: False)
+    with pytest.raises(ReelbookError, match=r"pip install 'reelbook\[cluster\]'"):
+        make_lane_table(file)
+
+
+def test_folders_and_licences_are_checked_before_a_port_is_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing folder is named; a folder that was fetched with a licence needs its word in the file."""
+    monkeypatch.setattr(weights_tables, "PACKAGES", ())
+    file = written(tmp_path, ROW)
+    with pytest.raises(ReelbookError, match=r"there is no folder .*weights/ltx"):
+        make_lane_table(read_models_file(file))
+
+    monkeypatch.setattr(weights_tables, "check_weights", lambda row: None)
+    monkeypatch.setattr(lane_table, "weights_identity", lambda row: "0123456789ab")
+    (tmp_path / "weights/ltx").mkdir(parents=True)
+    (tmp_path / "weights/ltx/reelbook-weights.json").write_text('{"license": "apache-2.0"}')
+    with pytest.raises(ReelbookError, match=r'came with the licence "apache-2\.0"'):
+        make_lane_table(read_models_file(file))
+    table = make_lane_table(read_models_file(written(tmp_path, ROW + 'accept_license = "mit, apache-2.0"\n')))
+
+    assert table.by_model == {TEXT: "weights:cuda:0"}
+    assert not table.has_elsewhere
+
+
+def test_two_variables_that_contradict_each_other_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address and a models.toml for the embedded service: nobody can say which is meant."""
+    monkeypatch.setenv("REELBOOK_MODELS", "models.toml")
+    monkeypatch.setenv("REELBOOK_URL", "http://127.0.0.1:9")
+
+    with pytest.raises(ReelbookError, match="both set"):
+        rb.connect(library=tmp_path)
+
+
+def test_other_weights_have_another_name_and_the_same_ones_have_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Made from what is in the files: their place and the settings of the devices do not count."""
+    monkeypatch.setattr(weights_tables, "PACKAGES", ())
+    monkeypatch.setattr(weights_tables, "check_weights", lambda row: None)
+
+    def name(place: str, content: bytes, more: str = "") -> str:
+        folder = tmp_path / place / "weights" / "ltx"
+        for part in PARTS["ltx"]:
+            (folder / part).mkdir(parents=True)
+        (folder / "transformer" / "diffusion_pytorch_model.safetensors").write_bytes(content)
+        return make_lane_table(read_models_file(written(tmp_path / place, ROW + more))).weights_id
+
+    table = b"\x02\x00\x00\x00\x00\x00\x00\x00{}"
+    first = name("a", table + b"one")
+
+    assert name("b", table + b"one", 'device = "cuda:1"\n') == first
+    assert name("c", table + b"two") not in ("", first)
+    assert LaneTable().weights_id == ""
+
+
+def test_the_embedded_service_runs_weights_at_no_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file by its variable; without torch the lane fails, says so, and stitching goes on."""
+    monkeypatch.setattr(weights_tables, "PACKAGES", ())
+    monkeypatch.setattr(weights_tables, "check_weights", lambda row: None)
+    monkeypatch.setattr(lane_table, "weights_identity", lambda row: "0123456789ab")
+    monkeypatch.setenv("REELBOOK_MODELS", str(written(tmp_path, ROW + 'device = "cpu"\n')))
+
+    with rb.connect(library=tmp_path / "library") as client:
+        while (state := httpx.get(client.base_url).json()["weights"][TEXT])["state"] == "loading":
+            pass
+        with rb.connect(library=tmp_path / "library", models=tmp_path / "models.toml") as second:
+            assert (client.is_embedded, second.is_embedded) == (True, True)
+        cli.main(["models", "--service", client.base_url])
+
+    assert "weights:cpu · failed · The weights could not be loaded" in capsys.readouterr().out
+    assert state["state"] == "failed"
+    assert "could not be loaded (ModuleNotFoundError)" in state["reason"]
+
+
+def test_the_list_of_models_names_engines_and_states(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where no service answers, one sentence says so."""
+    assert cli.main(["models", "--service", "http://127.0.0.1:9"]) == 1
+    assert "does not say what it is" in capsys.readouterr().err

@@ -1,0 +1,249 @@
+"""The command `reelbook class`: a teacher from nothing to printed keys, and a student from a strip to a clip."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import reelbook as rb
+from reelbook import cli
+from reelbook_service import class_command, limits
+from reelbook_service.accounts import BadAccounts
+from reelbook_service.administration import administer
+from reelbook_service.class_actions import Student
+from reelbook_service.class_list import read_students
+from tests.support import Serve, Served
+
+REELBOOK = [sys.executable, "-m", "reelbook"]
+NAMES = [f"Student {number}" for number in range(30)]
+
+
+def test_thirty_printed_keys_in_two_commands_and_a_clip_in_two_lines(tmp_path: Path) -> None:
+    """Serve, add, and print the sheet; then exactly the two lines of a strip, in a Python of its own."""
+    data, sheet, names = tmp_path / "data", tmp_path / "keys.html", tmp_path / "names.csv"
+    names.write_text("\n".join(NAMES), encoding="utf-8")
+    serving = subprocess.Popen(
+        [*REELBOOK, "serve", "--data", str(data), "--port", "0", "--workers", "1"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert serving.stdout is not None
+        assert "Reelbook service at" in serving.stdout.readline()
+        adding = [*REELBOOK, "class", "add", str(names), "--budget", "530", "--sheet", str(sheet), "--data", str(data)]
+        said = subprocess.run(adding, capture_output=True, text=True, timeout=60, check=True).stdout
+
+        strips = sheet.read_text(encoding="utf-8").split("<section>")[1:]
+        lines = [
+            "".join(html.unescape(code) for code in re.findall(r"<code>(.*?)</code>", line))
+            for line in re.findall(r"<li>(.*?)(?=<li>|</ol>)", strips[7])
+        ]
+        assert (len(strips), len(lines)) == (30, 2)
+        student = subprocess.run(
+            [sys.executable, "-c", "\n".join(lines)], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+            env={**os.environ, "REELBOOK_LIBRARY": str(tmp_path / "library")},
+        )  # fmt: skip
+        rows = administer(data, {"action": "report"})["rows"]
+    finally:
+        serving.send_signal(signal.SIGTERM)
+        # Not `communicate`, which leaves out what `readline` has read ahead.
+        printed = serving.stdout.read() if serving.stdout is not None else ""
+        serving.communicate(timeout=30)
+
+    assert re.search(r"/class\n(.*\n)*  board  (\w{4}-){3}\w{4} ", printed), "the address of the board and its password"
+    assert student.returncode == 0, student.stderr
+    assert [row["name"] for row in rows if row["completed"] == 1 and row["spent"] == 53] == [NAMES_IN_ORDER[7]]
+    # The keys are on the sheet alone.
+    assert "30 new keys" in said
+    assert not re.search("rb(-[a-z0-9]{4}){6}", said)
+    assert stat.S_IMODE(sheet.stat().st_mode) == 0o600
+    assert list((tmp_path / "library").rglob("*.mp4")) or list(tmp_path.rglob("*.mp4"))
+
+
+NAMES_IN_ORDER = sorted(NAMES)
+
+
+def test_no_name_in_the_report_is_a_formula_of_a_spreadsheet(school: School) -> None:
+    """As in the export of the board: a text in front of it, and numbers stay numbers."""
+    school.says("add", "=HYPERLINK(1)", "@x", "+1 Ada", "--budget", "53")
+
+    report = school.report()
+
+    assert list(report) == ["'+1 Ada", "'=HYPERLINK(1)", "'@x"]
+    assert {row["left"] for row in report.values()} == {"53"}
+
+
+@pytest.fixture
+def school(serve: Serve, capsys: pytest.CaptureFixture[str]) -> School:
+    return School(serve(workers=1), capsys)
+
+
+class School:
+    """A running service, and its command."""
+
+    def __init__(self, served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+        self.served, self._capsys = served, capsys
+
+    def says(self, *arguments: str, status: int = 0) -> str:
+        """What the command prints."""
+        action, *others = arguments
+        assert cli.main(["class", action, "--data", str(self.served.server.service.settings.data), *others]) == status
+        printed = self._capsys.readouterr()
+        return printed.err if status else printed.out
+
+    def report(self) -> dict[str, dict[str, str]]:
+        return {row["name"]: row for row in csv.DictReader(io.StringIO(self.says("report", "--csv")))}
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_sweep_of_a_student_waits_for_its_places(
+    school: School, tmp_path: Path, dot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With two runs at once, all are made in the end: the client waits as it is asked to, which is not long here."""
+    monkeypatch.setattr(limits, "AT_ONCE_RETRY_SECONDS", 0)
+    key = re.search(r"rb(-\w{4}){6}", school.says("add", "Ada", "--budget", "530", "--at-once", "2"))
+    assert key is not None
+
+    with rb.connect(school.served.base_url, api_key=key[0], library=tmp_path / "library"):
+        plan = rb.sweep(rb.ImagesToVideo(images=[rb.Frame(url=dot, frames=1)]), fps=[1, 2, 3, 4])
+        table = plan.run(budget=plan.credits, progress=False)
+
+    assert list(table["status"]) == ["completed"] * 4
+    assert school.report()["Ada"]["spent"] == str(4 * 53)
+
+
+def test_credits_pauses_and_keys_change_while_the_service_runs(school: School) -> None:
+    """Each action says whom it concerns, and counts at once."""
+    school.says("add", "Ada", "Bo", "--budget", "100", "--group", "A")
+
+    assert "30 credits more for Ada." in school.says("topup", "Ada", "30")
+    assert "5 credits more for Ada, Bo." in school.says("topup", "--group", "A", "5")
+    assert "Paused: Ada, Bo." in school.says("pause", "--all")
+    assert "Resumed: Bo." in school.says("resume", "Bo")
+    report = school.report()
+    assert [(report[name]["budget"], report[name]["paused"]) for name in ("Ada", "Bo")] == [
+        ("135", "yes"),
+        ("105", "no"),
+    ]
+    said = school.says("replace", "Ada")
+    assert "The old key stopped just now" in said
+    assert 'import reelbook as rb; rb.connect("http://127.0.0.1:' in said
+    assert f"Only this machine can reach {school.served.base_url}: students at other computers cannot." in said
+    assert "reelbook serve --host 0.0.0.0, or --address" in said
+    key = re.search(r"rb(-\w{4}){6}", said)
+    assert key is not None
+    assert school.served.get("/account", key[0]).json()["credits_available"] == 135
+
+
+def test_a_sheet_is_made_with_keys_and_never_from_old_ones(school: School, tmp_path: Path) -> None:
+    """Keys are hashes in the service; an existing file is never written over, and no key is made then."""
+    sheet = tmp_path / "keys.html"
+    school.says("add", "Ada", "--budget", "100", "--sheet", str(sheet))
+    before = sheet.read_text(encoding="utf-8")
+
+    assert "hashes only" in school.says("keys", "--sheet", str(tmp_path / "again.html"), status=1)
+    assert "exists already" in school.says("keys", "--new", "--sheet", str(sheet), status=1)
+    assert "cannot be written" in school.says("keys", "--new", "--sheet", str(tmp_path / "no" / "x.html"), status=1)
+    assert school.served.get("/account", _keys(before)[0]).status_code == 200
+    assert "1 new key in" in school.says("keys", "--new", "--sheet", str(tmp_path / "new.html"))
+    assert school.served.get("/account", _keys(before)[0]).status_code == 401
+    assert (
+        school.served.get("/account", _keys((tmp_path / "new.html").read_text(encoding="utf-8"))[0]).status_code == 200
+    )
+    assert "Ada\n1 account." in school.says("keys")
+
+
+def test_a_failed_action_leaves_no_empty_sheet(school: School, tmp_path: Path) -> None:
+    """Its name is free for the next try."""
+    assert "how many credits" in school.says("add", "Ada", "--sheet", str(tmp_path / "keys.html"), status=1)
+    assert "is not an address" in school.says("add", "Ada", "--budget", "1", "--address", "here", status=1)
+
+    assert list(tmp_path.glob("*.html")) == []
+    assert "no accounts in this class yet" in school.says("report")
+
+
+def test_the_report_has_a_line_for_each_student_and_a_total(school: School, dot: str) -> None:
+    """Spending against budget, runs, and errors by kind; as text and as CSV."""
+    school.says("add", "Ada", "Bo", "--budget", "1000", "--weekly", "fri 14:00")
+    key = re.search(r"rb(-\w{4}){6}", school.says("replace", "Ada"))
+    assert key is not None
+    for pictures in ([dot], ["data:image/png;base64,AAAA"]):
+        request_id = school.served.submitted("svc/frames-api/images-to-video", {"images": pictures}, key[0])
+        school.served.finished("svc/frames-api/images-to-video", request_id, key[0])
+
+    text, rows = school.says("report"), school.report()
+
+    assert re.search(r"Ada +1,000 +53 +0 +947 +0 +1 +1  1x image_load_error", text)
+    assert re.search(r"2 in all +2,000 +53 +0 +1,947 +0 +1 +1", text)
+    assert {name: rows["Ada"][name] for name in ("spent", "left", "completed", "error_image_load_error", "weekly")} == {
+        "spent": "53", "left": "947", "completed": "1", "error_image_load_error": "1", "weekly": "fri 14:00",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), *((name,) for name in ("add", "topup", "pause", "resume", "keys", "replace", "report"))]
+)
+def test_every_action_is_explained(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """The help says what it does and to whom."""
+    with pytest.raises(SystemExit) as leaving:
+        cli.main(["class", *arguments, "--help"])
+
+    said = capsys.readouterr().out
+    assert leaving.value.code == 0
+    assert ("--data" in said) if arguments else all(name in said for name in ("add", "topup", "pause", "report"))
+
+
+@pytest.mark.parametrize(
+    ("content", "students"),
+    [
+        (b"Ada\n\nBo B.\n", [Student("Ada", "A", 530), Student("Bo B.", "A", 530)]),
+        ("\ufeffname,budget\nZoë,100\nBo,\n".encode(), [Student("Zoë", "A", 100), Student("Bo", "A", 530)]),
+        ("Name;Group\nJosé;B\n".encode("cp1252"), [Student("José", "B", 530)]),
+        (b"name,key,permissions\nAda,my-key,run\n", [Student("Ada", "A", 530, "my-key", ("run",))]),
+    ],
+)
+def test_lists_are_read_as_spreadsheets_write_them(tmp_path: Path, content: bytes, students: list[Student]) -> None:
+    """With a heading or without, with commas or semicolons, in either of the usual encodings."""
+    path = tmp_path / "names.csv"
+    path.write_bytes(content)
+
+    assert read_students([str(path)], group="A", budget=530) == students
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "is empty"),
+        ("name\n", "no rows"),
+        ("Ada,7\n", "without the heading `name`"),
+        ("name,budget\nAda,much\n", "line 2: the budget 'much'"),
+        ("name,permissions\nAda,fly\n", "permissions are"),
+    ],
+)
+def test_a_list_that_cannot_be_read_is_refused_in_words(tmp_path: Path, content: str, words: str) -> None:
+    """With the place of the error."""
+    path = tmp_path / "names.csv"
+    path.write_text(content, encoding="utf-8")
+
+    with pytest.raises(BadAccounts, match=words):
+        read_students([str(path)])
+    with pytest.raises(BadAccounts, match="cannot be read"):
+        read_students([str(tmp_path / "none.csv")])
+
+
+def _keys(text: str) -> list[str]:
+    return [found[0] for found in re.finditer(r"rb(-[a-z0-9]{4}){6}", text)]
+
+
+def test_an_address_for_everybody_is_found_without_sending_anything() -> None:
+    """Of this machine in its network, or at worst of itself."""
+    assert re.fullmatch(r"[0-9.]+", class_command._own_host(socket.AF_INET))
