@@ -168,10 +168,9 @@ class Service:
             status["queue_position"] = self.queue.position(request)
         elif request.status == IN_PROGRESS and request.waits_elsewhere:
             status["status"] = IN_QUEUE
-            if request.place_elsewhere is not None:
-                status["queue_position"] = request.place_elsewhere
-        if logs:
-            status["logs"] = {"entries": list(request.logs)}
+            # Always there: other clients of this API, such as fal-client, read it without asking whether it is.
+            status["queue_position"] = request.place_elsewhere or 0
+        status["logs"] = {"entries": list(request.logs)} if logs else {}
         status["metrics"] = request.metrics()
         status |= addresses(request, base_url)
         if request.error and not self.settings.spec_only:

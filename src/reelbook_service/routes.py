@@ -268,6 +268,9 @@ async def _submit_run(
     service: Service, http: HTTPRequest, account: Account, endpoint_id: Any, value: Any, at: tuple[str, ...]
 ) -> Request:
     row = require_endpoint(endpoint_id)
+    if "fal_webhook" in http.query_params:
+        words = "This service calls no webhooks. Leave `fal_webhook` out, and ask for the status instead."
+        raise invalid_at(("query", "fal_webhook"), words)
     request = await _read_input(service, http, row, value, at)
     return await service.submit(account, request, _idempotency(service, http, row.id, value))
 

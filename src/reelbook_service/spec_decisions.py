@@ -56,8 +56,8 @@ CHOICES: tuple[Choice, ...] = (
     ),
     Choice(
         "shape of logs",
-        'an object {"entries": [{message, level, source, timestamp}]}, complete each time',
-        "the spec types it as an object; other services send the list that stands inside",
+        'an object {"entries": [{message, level, source, timestamp}]}, complete each time, with ?logs=1; {} without it',
+        "the spec types it as an object; other services send the list that stands inside, and some clients expect the field",
     ),
     Choice(
         "metrics",
@@ -99,6 +99,11 @@ CHOICES: tuple[Choice, ...] = (
         "events",
         "…/status/stream sends each change as text/event-stream, with a heartbeat every 10 s",
         "asking again and again costs both sides more",
+    ),
+    Choice(
+        "webhooks",
+        "there are none; a submission with ?fal_webhook=… is a 422",
+        "a caller who waits to be called back would wait for ever",
     ),
     Choice(
         "status of many requests",

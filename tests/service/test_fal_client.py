@@ -1,0 +1,134 @@
+"""fal-client, a client of others that speaks the same HTTP API, works against this service."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import fal_client
+import pytest
+from fal_client import client as fal
+
+from reelbook.models.catalog import CATALOG
+from tests.service.test_addresses import MOVE, RESIZE, STITCH, TEXT, inputs
+from tests.support import Served
+
+Connect = Callable[..., fal_client.SyncClient]
+
+
+@pytest.fixture(params=["serve", "spec-only"])
+def served(request: pytest.FixtureRequest) -> Served:
+    """A service with all its features, and one that offers only what the specification lists."""
+    which = "shared" if request.param == "serve" else "shared_spec_only"
+    running: Served = request.getfixturevalue(which)
+    return running.with_own_account()
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]:
+    """Opens fal-client's own client; only the address and the name of the key's header are those of our service."""
+    with ExitStack() as stack:
+
+        def open_client(served: Served, key: str | None = None) -> fal_client.SyncClient:
+            monkeypatch.setattr(fal, "QUEUE_URL_FORMAT", f"{served.base_url}/")
+            client = fal_client.SyncClient(key="unused")
+            stack.enter_context(client._client).headers["x-api-key"] = key or served.key
+            return client
+
+        yield open_client
+
+
+@pytest.mark.parametrize("endpoint_id", [row.id for row in CATALOG])
+def test_a_run_is_submitted_watched_and_fetched(served: Served, dot: str, endpoint_id: str, connect: Connect) -> None:
+    """Submit, status with and without the log, events, result and subscribe give what plain HTTP gives."""
+    client = connect(served)
+    job = inputs(dot)[endpoint_id]
+
+    handle = client.submit(endpoint_id, job)
+    first = handle.status()
+    events = list(handle.iter_events(with_logs=True, interval=0.02))
+    output = handle.get()
+    updates: list[Any] = []
+    other = client.subscribe(endpoint_id, job, interval=0.02, on_queue_update=updates.append, with_logs=True)
+
+    assert isinstance(first, (fal_client.Queued, fal_client.InProgress, fal_client.Completed))
+    assert isinstance(events[-1], fal_client.Completed)
+    assert events[-1].metrics["credits"] == next(row.base_credits for row in CATALOG if row.id == endpoint_id)
+    assert events[-1].error is None
+    assert isinstance(updates[-1], fal_client.Completed)
+    assert (
+        output == client.result(endpoint_id, handle.request_id) == served.result(endpoint_id, handle.request_id).json()
+    )
+    assert output.keys() == other.keys()
+    assert isinstance(client.status(endpoint_id, handle.request_id), fal_client.Completed)
+
+
+@pytest.mark.parametrize("endpoint_id", [row.id for row in CATALOG])
+def test_a_run_is_cancelled(served: Served, dot: str, endpoint_id: str, connect: Connect) -> None:
+    """A cancelled run is reported as completed, its result is the error, and nothing is charged."""
+    client = connect(served)
+    takes_long: dict[str, dict[str, Any]] = {
+        TEXT: {"num_frames": 1441, "resolution": "720p"},
+        MOVE: {"duration": "10"},
+        RESIZE: {"target_sizes": ["4096x4096"] * 20},
+        STITCH: {"images": [{"url": dot, "frames": 100_000}]},
+    }
+
+    handle = client.submit(endpoint_id, inputs(dot)[endpoint_id] | takes_long[endpoint_id])
+    client.cancel(endpoint_id, handle.request_id)
+    last = list(handle.iter_events(interval=0.02))[-1]
+
+    assert isinstance(last, fal_client.Completed)
+    with pytest.raises(fal_client.FalClientHTTPError) as refused:
+        handle.get(interval=0.02)
+    assert (refused.value.status_code, refused.value.error_type) == (499, "cancelled")
+    assert [line["kind"] for line in served.charges()] == ["reserve", "refund"]
+
+
+def test_refusals_arrive_as_its_own_exceptions(served: Served, dot: str, connect: Connect) -> None:
+    """Wrong key, model, input and account each raise with the status code and the kind of error."""
+    client = connect(served)
+    poor = connect(served.with_own_account(credits=5))
+    stranger = connect(served, "unknown")
+    ours = client.submit(STITCH, inputs(dot)[STITCH]).request_id
+
+    for asked, status_code, error_type in (
+        (lambda: stranger.submit(STITCH, inputs(dot)[STITCH]), 401, "unauthorized"),
+        (lambda: client.submit("svc/unknown", {}), 404, "not_found"),
+        (lambda: client.submit(STITCH, {"images": []}), 422, "validation_error"),
+        (lambda: poor.submit(STITCH, inputs(dot)[STITCH]), 402, "insufficient_credits"),
+        (lambda: poor.status(STITCH, ours), 404, "not_found"),
+        (lambda: client.subscribe(RESIZE, {"image_url": "http://10.0.0.1/x.png", "target_sizes": ["16x16"]}), 422,
+         "file_download_error"),
+    ):  # fmt: skip
+        with pytest.raises(fal_client.FalClientHTTPError) as refused:
+            asked()
+        assert (refused.value.status_code, refused.value.error_type) == (status_code, error_type)
+
+
+def test_a_webhook_is_refused_because_none_would_ever_be_called(served: Served, dot: str, connect: Connect) -> None:
+    """Who asks to be called back would wait for ever, so the submission is refused before anything is charged."""
+    client = connect(served)
+
+    with pytest.raises(fal_client.FalClientHTTPError) as refused:
+        client.submit(STITCH, inputs(dot)[STITCH], webhook_url="https://example.org/done")
+
+    assert refused.value.status_code == 422
+    assert "fal_webhook" in str(refused.value)
+    assert served.charges() == []
+
+
+def test_its_asynchronous_client_waits_too(served: Served, dot: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`subscribe_async` follows a run to its end."""
+    monkeypatch.setattr(fal, "QUEUE_URL_FORMAT", f"{served.base_url}/")
+
+    async def subscribe() -> Any:
+        client = fal_client.AsyncClient(key="unused")
+        http = await client._client
+        http.headers["x-api-key"] = served.key
+        async with http:
+            return await client.subscribe(STITCH, inputs(dot)[STITCH], interval=0.02)
+
+    assert asyncio.run(subscribe())["video"]["content_type"] == "video/mp4"
