@@ -23,6 +23,8 @@ from tests.weights.tiny import LORAS, LTX, UPSAMPLER
 
 TEXT, IMAGE = TextToVideo.endpoint_id, ImageToVideo.endpoint_id
 PICTURE = "https://example.org/start.png"
+CLOSE_DB = 45.0
+"""The least PSNR between pictures that are the same but for the order of sums."""
 
 
 class Small(TextToVideo):
@@ -55,6 +57,12 @@ def picture(width: int = 96, height: int = 56) -> bytes:
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "PNG")
     return file.getvalue()
+
+
+def psnr(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> float:
+    """The peak signal-to-noise ratio of two arrays of pictures in dB; infinite where they are equal."""
+    error = np.square(one.astype(float) - other.astype(float)).mean()
+    return float(10 * np.log10(255**2 / error)) if error else float("inf")
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +22,7 @@ from reelbook_service.engines.long_step import StepCancelled, StepReport
 from reelbook_service.engines.protocol import EngineTask, Log, OutputFile, Progress
 from reelbook_service.weights.pipelines.wan import WanModel
 from reelbook_service.weights.weights_row import WeightsRow
+from tests.weights.ltx_runs import CLOSE_DB, psnr
 from tests.weights.tiny import WAN
 
 SIZE = (40, 24)
@@ -238,20 +238,23 @@ def test_a_step_ends_inside_itself(runs: Runs, monkeypatch: pytest.MonkeyPatch) 
     assert 0 < len(calls) < 2 * len(runs.model.transformer.blocks)
 
 
-@pytest.fixture
-def threads() -> Iterator[None]:
-    """Two threads instead of one."""
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(1)
-
-
-@pytest.mark.usefixtures("threads")
-def test_a_parked_encoder_and_another_number_of_threads_give_the_same(runs: Runs, clip: bytes, tmp_path: Path) -> None:
-    """Loaded anew, as another process would."""
+def test_a_parked_encoder_gives_the_same_bytes(runs: Runs, clip: bytes, tmp_path: Path) -> None:
+    """In a model that was loaded again, as another process would."""
     parked = Runs(replace(runs.model.row, text_encoder="park"), tmp_path)
 
     assert parked.run() == clip
+
+
+def test_another_number_of_threads_gives_nearly_the_same_pictures(runs: Runs, clip: bytes) -> None:
+    """Sums in another order differ in their last bits; with the first number of threads, the bytes are the same again."""
+    torch.set_num_threads(2)
+    try:
+        other = runs.run()
+    finally:
+        torch.set_num_threads(1)
+
+    assert psnr(np.stack(frames_of(other)), np.stack(frames_of(clip))) >= CLOSE_DB
+    assert runs.run() == clip
 
 
 def test_weights_in_eight_bits_run_in_bfloat16(runs: Runs, tmp_path: Path) -> None:
