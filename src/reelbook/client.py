@@ -335,8 +335,7 @@ class Client(NameHints):
     def _context_for(self, entry: Entry) -> ClientContext:
         context = self._open_context()
         service = background.wait(context.name(), CALL_SECONDS)
-        entry_service = self._ledger.read(lambda db: known_services.get_current_name(db, entry.service))
-        if service != entry_service:
+        if service != entry.service:
             raise ReelbookError(
                 f"Run {entry.id} of the library belongs to the service {entry.service}, and this client talks to {service}. "
                 "Connect to that service first."

@@ -16,7 +16,6 @@ from reelbook.storage.ledger import (
     claims,
     connection,
     crash_recovery,
-    known_services,
     reconcile,
     second_copy,
     transitions,
@@ -253,26 +252,6 @@ def test_a_line_that_says_less_is_believed_as_far_as_it_goes(copies: Copies, cas
 
     with pytest.warns(UserWarning, match="1 paid runs were put back"):
         assert known(folder)["11"] == expected
-
-
-def test_the_address_of_a_service_comes_back_with_its_runs(tmp_path: Path) -> None:
-    """A service that tells another id by then is found by it."""
-    address = "https://host.example/api"
-    ledger = Ledger(tmp_path)
-    name = ledger.transact_now(lambda db: known_services.register_service(db, address, "a"))
-    asked = RunRequest(name, "boat", "m", "{}", 5, False, True)
-    run = ledger.transact_now(lambda db: claims.find_or_claim(db, asked, ledger, key=None)).entry
-    line = crash_recovery.make_acceptance(run, "r", known_services.normalise_address(address))
-    ledger.submit(lambda db: transitions.mark_accepted(db, run.id, "r"), line=line).result(30)
-    ledger.close()
-    (tmp_path / LEDGER).unlink()
-
-    with pytest.warns(UserWarning, match="1 paid runs were put back"):
-        again = Ledger(tmp_path)
-    now = again.transact_now(lambda db: known_services.register_service(db, address, "b"))
-    again.close()
-
-    assert now == name
 
 
 @pytest.mark.deep

@@ -55,8 +55,6 @@ class ClientContext:
     downloader: Downloader
     service: str | None = None
     """Name of the service in the ledger; determined on first use."""
-    place: str | None = None
-    """The normalised address of the service; None for the embedded one."""
     uploads: Uploads = field(default_factory=Uploads)
     start: Callable[[Input], Any] = field(default=lambda request: None)
     """Starts another run with the same client; set by `Client`."""
@@ -71,14 +69,14 @@ class ClientContext:
     _sending: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def name(self) -> str:
-        """The service's name in the ledger, looked up by the ids it has reported and by its address."""
+        """The service's name in the ledger: its address, or the id of one of Reelbook's own on this machine.
+
+        Such a one keeps its id with its data, and another one may get its port.
+        """
         if self.service is None:
-            info, address = await self.calls.service_info(), self.calls.base_url
-            lasts = is_loopback(address) and await self.calls.has_stable_id()
-            self.place = known_services.normalise_address(address)
-            self.service = await self.ledger.transact(
-                partial(known_services.register_service, address=address, id=info.id, lasts=lasts)
-            )
+            address = self.calls.base_url
+            own_id = await self.calls.own_id() if is_loopback(address) else None
+            self.service = own_id or known_services.normalise_address(address)
         return self.service
 
     async def estimate(self, request: Input) -> Estimate:
@@ -296,7 +294,7 @@ class Submission:
                 db.execute(
                     "SELECT 1 FROM runs WHERE service = ? AND identity = ? AND state = 'stored'"
                     " AND (? IS NULL OR take = ?)",
-                    (known_services.get_current_name(db, service), name, self.take, self.take),
+                    (service, name, self.take, self.take),
                 ).fetchone()
                 is not None
             )
@@ -370,7 +368,7 @@ class Submission:
             if addresses:
                 known_services.save_request_addresses(db, request_id, dumps(addresses))
 
-        line = crash_recovery.make_acceptance(entry, request_id, context.place)
+        line = crash_recovery.make_acceptance(entry, request_id)
         recorded = await context.record_and_read(entry.id, accept, line=line)
         return recorded, Accepted(request_id, accepted.output, accepted.credits, accepted.answer)
 

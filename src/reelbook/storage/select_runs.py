@@ -19,7 +19,7 @@ import pandas as pd
 
 from ..errors import InvalidInput, Problem
 from ..util.missing_values import is_missing
-from .ledger.known_services import find_names, has_sweeps
+from .ledger.known_services import has_sweeps
 from .ledger.transitions import to_storable
 from .run_identity import make_identity
 from .table import INPUT_JSON
@@ -236,7 +236,6 @@ def _find_runs(db: sqlite3.Connection, *, wanted: Sequence[WantedRun]) -> list[l
     by_number = _get_rows_by(
         db, "id", [one.number for one in wanted if one.request_id is None and one.identity is None]
     )
-    services = find_names(db, {one.service for one in wanted if one.service is not None})
     found = []
     for one in wanted:
         if one.request_id is not None:
@@ -245,8 +244,8 @@ def _find_runs(db: sqlite3.Connection, *, wanted: Sequence[WantedRun]) -> list[l
             rows = [row for row in by_name.get(one.identity, []) if one.take in (None, row[2])]
         else:
             rows = [row for row in by_number.get(one.number, []) if _agrees(one, row[3])]
-        names = services.get(one.service) if one.service is not None else None
-        found.append([(row[0], row[1]) for row in rows if names is None or row[1] in names])
+        service = to_storable(one.service)
+        found.append([(row[0], row[1]) for row in rows if service is None or row[1] == service])
     return found
 
 

@@ -59,32 +59,32 @@ class ServiceCalls:
         """The number of requests sent to the service so far, retries included."""
         return self._http.calls_made
 
-    async def service_info(self) -> ServiceInfo:
-        """The service's description of itself and its extra features; requested once."""
+    async def service_info(self, *, required: bool = False) -> ServiceInfo:
+        """The service's description of itself and its extra features; requested once.
+
+        While the service is in trouble it has none, or the error is raised if they are `required`.
+        """
         async with self._info_lock:
             if self._info is not None:
                 return self._info
-            if self._clock() - self._info_failed_at < INFO_RETRY_SECONDS:
+            if not required and self._clock() - self._info_failed_at < INFO_RETRY_SECONDS:
                 return ServiceInfo()
             try:
                 self._info = response_parsing.parse_service_info(self._value(await self._free("GET", "/")))
             except ServiceError as error:
                 if error.status >= 500 or error.status == 429:
+                    if required:
+                        raise
                     # It may respond later; until then no feature is assumed.
                     self._info_failed_at = self._clock()
                     return ServiceInfo()
                 self._info = ServiceInfo()
             return self._info
 
-    async def has_stable_id(self) -> bool:
-        """Whether this is one of Reelbook's own services and reports the same id when queried again."""
-        first = await self.service_info()
-        if first.id is None or first.name != OWN_NAME:
-            return False
-        try:
-            return response_parsing.parse_service_info(self._value(await self._free("GET", "/"))).id == first.id
-        except (ServiceError, Unreachable):
-            return False
+    async def own_id(self) -> str | None:
+        """The id of one of Reelbook's own services, which it keeps with its data; None for any other service."""
+        info = await self.service_info(required=True)
+        return info.id if info.name == OWN_NAME else None
 
     async def run(
         self,

@@ -36,7 +36,7 @@ from reelbook.models.base import Input
 from reelbook.models.queue_status import COMPLETED, IN_QUEUE
 from reelbook.runs.run import Run
 from reelbook.runs.submission import ClientContext, Submission
-from reelbook.storage.ledger import crash_recovery, known_services, transitions
+from reelbook.storage.ledger import crash_recovery, transitions
 from reelbook.storage.ledger.transitions import COLUMNS, PAID, Entry, State
 
 from .run_end import INPUT_ERRORS, UNCERTAIN, Ended, Progress, format_reason, format_refusal, get_cost, may_be_charged
@@ -201,8 +201,7 @@ class UpstreamRun:
 
     async def _is_here(self, context: ClientContext, entry: Entry) -> bool:
         """Whether the service to which a run was sent is the one that this client talks to."""
-        name = await context.name()
-        return await context.ledger.transact(lambda db: known_services.get_current_name(db, entry.service)) == name
+        return entry.service == await context.name()
 
     # Following.
 

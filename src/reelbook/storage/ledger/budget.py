@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...errors import OverBudget
-from .known_services import get_current_name
 from .transitions import UNDERREPORTED, State
 
 COST = f"""spent + unpriced * :unknown + CASE
@@ -112,7 +111,6 @@ def _get_committed(db: sqlite3.Connection, spend: Spend, unknown: int, *, beside
 
 def join_scope(db: sqlite3.Connection, scope: str, service: str, runs: Sequence[tuple[str, int]]) -> None:
     """Add runs (identity and take) to a scope, so that they count against its budget, whichever caller claims them."""
-    service = get_current_name(db, service)
     db.executemany(
         "INSERT OR IGNORE INTO scopes VALUES (?, ?, ?, ?)", [(scope, service, name, take) for name, take in runs]
     )
@@ -120,7 +118,7 @@ def join_scope(db: sqlite3.Connection, scope: str, service: str, runs: Sequence[
 
 def lower_floors(db: sqlite3.Connection, service: str, scope: str | None, price: int) -> None:
     """Lower the floor of a scope's runs to the price stated by the user, and trust the service's reports again."""
-    db.execute("DELETE FROM meta WHERE name = ?", (UNDERREPORTED + get_current_name(db, service),))
+    db.execute("DELETE FROM meta WHERE name = ?", (UNDERREPORTED + service,))
     db.execute(
         "UPDATE floors SET credits = ? WHERE credits > ? AND run IN"
         " (SELECT id FROM scopes JOIN runs USING (service, identity, take) WHERE scope = ?)",

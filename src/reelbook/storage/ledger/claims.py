@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
 from .budget import Budget, Spend, check_budget, join_scope, reserve_spend
 from .crash_recovery import LedgerProcess, clear_dead_owner
-from .known_services import get_current_name
 from .transitions import (
     ATTACHED,
     COLUMNS,
@@ -94,8 +93,6 @@ def find_or_claim(
 
     `join`: an unseeded run joins an unfinished one of this process.
     """
-    # Another process may have renamed the service by a merge.
-    request = replace(request, service=get_current_name(db, request.service))
     found = None if fresh else _find_candidate(db, request, process, take, join)
     if found is None:
         found = _insert_planned(db, request, _get_next_take(db, request) if take is None or fresh else take)
@@ -113,7 +110,6 @@ def find_or_claim(
 
 def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, process: LedgerProcess) -> Verdict:
     """Find the row of a run by its request id, or insert one if it was made elsewhere, and return the action to take."""
-    service = get_current_name(db, service)
     row = db.execute(
         # A row resolved from an uncertain run is preferred to an attached one, which lacks the input.
         f"SELECT {COLUMNS} FROM runs WHERE service = ? AND request_id = ? ORDER BY substr(identity, 1, ?) = ?, id DESC LIMIT 1",
@@ -140,7 +136,7 @@ def get_waiting(db: sqlite3.Connection, service: str, owner: str) -> list[Entry]
     """Get the accepted runs of a service that are not known to have started, and that have this owner or none."""
     rows = db.execute(
         f"SELECT {COLUMNS} FROM runs WHERE service = ? AND state = ? AND (owner IS NULL OR owner = ?) ORDER BY id",
-        (get_current_name(db, service), State.ACCEPTED, owner),
+        (service, State.ACCEPTED, owner),
     )
     return [Entry(*row) for row in rows]
 

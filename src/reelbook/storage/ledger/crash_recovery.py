@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-from .known_services import get_current_name
 from .transitions import (
     COLUMNS,
     MOVES,
@@ -74,15 +73,12 @@ def abandon(db: sqlite3.Connection, run: int) -> None:
     clear_owner(db, get_entry(db, run))
 
 
-def make_acceptance(entry: Entry, request_id: str, place: str | None = None) -> dict[str, Any]:
-    """The line in the second copy for an accepted run, from which its row can be restored.
-
-    `place`: the address that identifies its service, even if its id changes.
-    """
+def make_acceptance(entry: Entry, request_id: str) -> dict[str, Any]:
+    """The line in the second copy for an accepted run, from which its row can be restored."""
     return {
         "at": time.time(), "service": entry.service, "identity": entry.identity, "take": entry.take,
         "attempt": entry.attempt, "model": entry.model, "request_id": request_id, "price": entry.price,
-        **({"place": place} if place else {}), "input": entry.input,
+        "input": entry.input,
     }  # fmt: skip
 
 
@@ -114,7 +110,7 @@ def _group_by_run(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]]) 
     """Group the lines missing in the ledger by run: one line per request, the latest attempt last."""
     found: dict[tuple[str, str, int], dict[str | None, Mapping[str, Any]]] = {}
     for line in sorted(lines, key=lambda line: int(line["attempt"])):
-        line = {**line, "service": get_current_name(db, to_storable(line["service"]))}
+        line = {**line, "service": to_storable(line["service"])}
         if not _is_known(db, line):
             found.setdefault((line["service"], line["identity"], line["take"]), {})[line["request_id"]] = line
     for requests in found.values():

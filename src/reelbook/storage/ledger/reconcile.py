@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from . import known_services, second_copy
+from . import second_copy
 from .crash_recovery import apply_acceptances, make_acceptance
 from .transitions import COLUMNS, Entry
 
@@ -64,7 +63,6 @@ def reconcile(db: sqlite3.Connection, folder: Path, *, is_whole: bool = False) -
     lines = new = second_copy.read_from(folder, start)
     if is_whole and start > 0:
         lines = second_copy.read_from(folder)
-    _remember_addresses(db, lines.complete)
     (before,) = db.execute("SELECT coalesce(max(id), 0) FROM runs").fetchone()
     restored = apply_acceptances(db, lines.complete + lines.partial)
     row = db.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'runs'").fetchone()
@@ -86,13 +84,6 @@ def save_mark(db: sqlite3.Connection, folder: Path) -> None:
 def _get_mark(db: sqlite3.Connection) -> str | None:
     row = db.execute("SELECT value FROM meta WHERE name = ?", (MARK,)).fetchone()
     return None if row is None else str(row[0])
-
-
-def _remember_addresses(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]]) -> None:
-    """Store the addresses of services that are missing in the ledger."""
-    for service, place in {(line["service"], line.get("place")) for line in lines}:
-        if isinstance(place, str) and place:
-            known_services.remember_address(db, place, service)
 
 
 def _rewrite_log(db: sqlite3.Connection, folder: Path, logged: Collection[str]) -> None:

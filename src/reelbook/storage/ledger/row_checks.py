@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any
 
 from ..run_identity import make_identity
-from .known_services import get_current_name
 from .schema import SCHEMA
 from .transitions import MOVES, PAID, State
 
@@ -193,8 +192,7 @@ def _find_misplaced(db: sqlite3.Connection, log: AcceptedLog) -> Iterator[str]:
     at = "SELECT id, request_id FROM runs WHERE service = ? AND identity = ? AND take = ?"
     for request, line in log.by_request.items():
         rows = db.execute(query, (request,)).fetchall()
-        # The service may have been renamed, to a name as similar as svc-1 and svc-2.
-        key = get_current_name(db, line["service"]), line["identity"], line["take"]
+        key = line["service"], line["identity"], line["take"]
         if any(row[1:] == key for row in rows):
             continue
         existing = db.execute(at, key).fetchone()

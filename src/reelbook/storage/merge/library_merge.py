@@ -19,7 +19,7 @@ from ...errors import ReelbookError
 from ...util.printable import format_count
 from ..byte_count import Bytes
 from ..judgements import Judgement, is_sound, merge_judgements, read_judgements
-from ..ledger import connection, known_services, transitions
+from ..ledger import connection, transitions
 from ..ledger.crash_recovery import make_acceptance
 from ..ledger.transitions import Entry, State
 from ..ledger.writer import CALL_SECONDS, Ledger
@@ -78,9 +78,7 @@ def adopt_library(
     folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf, *, progress: Progress | None = None
 ) -> Adopted:  # fmt: skip
     """Merge the library in this folder into `ledger` and `shelf`. It is only read; repeats have no effect."""
-    entries, unreadable, aliases, judgements = _read_entries(folder)
-    names = ledger.transact_now(lambda db: known_services.import_services(db, aliases))
-    entries = [replace(entry, service=names[entry.service]) for entry in entries]
+    entries, unreadable, judgements = _read_entries(folder)
     free = [entry for entry in entries if entry.owner is None]
     counts: Counter[str] = Counter(nothing=unreadable, busy=len(entries) - len(free))
     copier = _FileCopier(theirs, shelf)
@@ -183,12 +181,11 @@ def _copy(source: Path, target: Path) -> str:
     return digest.hexdigest()
 
 
-def _read_entries(folder: Path) -> tuple[list[Entry], int, dict[str, list[str]], list[Judgement]]:
-    """The valid rows of a ledger opened read-only, the number of invalid ones, aliases of its services, and judgements."""
+def _read_entries(folder: Path) -> tuple[list[Entry], int, list[Judgement]]:
+    """The valid rows of a ledger opened read-only, the number of invalid ones, and judgements."""
     try:
         with contextlib.closing(_read_only(folder)) as db:
             rows = db.execute(f"SELECT {_columns(db)} FROM runs ORDER BY id").fetchall()
-            aliases = known_services.get_aliases(db)
             judgements = [one for one in read_judgements(db) if is_sound(one)]
     except sqlite3.Error as error:
         raise ReelbookError(
@@ -197,7 +194,7 @@ def _read_entries(folder: Path) -> tuple[list[Entry], int, dict[str, list[str]],
         ) from error
     entries = [Entry(*row) for row in rows]
     sound = [entry for entry in entries if _is_sound(entry)]
-    return sound, len(entries) - len(sound), {entry.service: [] for entry in sound} | aliases, judgements
+    return sound, len(entries) - len(sound), judgements
 
 
 def _read_only(folder: Path) -> sqlite3.Connection:

@@ -15,7 +15,6 @@ from ...errors import InvalidInput
 from ...models.base import Input
 from ...models.images import Image, pictures_of
 from ...storage.ledger.budget import COST
-from ...storage.ledger.known_services import get_current_name
 from ...storage.ledger.transitions import State
 from ...storage.ledger.writer import Ledger
 from ...storage.run_identity import format_canonical, make_identity
@@ -194,5 +193,5 @@ def _by_identity(db: sqlite3.Connection, *, service: str, identities: Sequence[s
         f"SELECT {_COLUMNS} FROM runs WHERE service = :service"
         " AND identity IN (SELECT value FROM json_each(:identities))"
     )
-    given = {"service": get_current_name(db, service), "identities": json.dumps(identities), "unknown": unknown}
+    given = {"service": service, "identities": json.dumps(identities), "unknown": unknown}
     return [LedgerRow(*row) for row in db.execute(query, given)]

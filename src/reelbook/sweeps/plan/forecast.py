@@ -10,7 +10,6 @@ from functools import partial
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...storage.ledger.known_services import get_current_name
 from ...storage.ledger.transitions import State
 from ...storage.ledger.writer import Ledger
 
@@ -44,7 +43,7 @@ def read_past_runs(db: sqlite3.Connection, *, service: str, model: str) -> list[
         "SELECT sent, finished, input FROM runs WHERE service = ? AND model = ? AND state = ? AND finished > sent"
         " ORDER BY id DESC LIMIT ?"
     )
-    rows = db.execute(query, (get_current_name(db, service), model, State.STORED, MAX_PAST_RUNS))
+    rows = db.execute(query, (service, model, State.STORED, MAX_PAST_RUNS))
     return [Past(sent, finished, get_work(_parse_input(text))) for sent, finished, text in rows]
 
 
