@@ -11,13 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reelbook_service.accounts import NewAccount, new_key, read_accounts
-from reelbook_service.class_command import add_class_command
-from reelbook_service.lanes import DASK, is_on_this_machine
-from reelbook_service.service_settings import Settings, default_data
-from reelbook_service.spec_decisions import DEFAULT_GRANT
-from reelbook_service.weights_command import add_weights_command
-
 from ._version import __version__
 from .errors import ReelbookError
 from .models.base import Input
@@ -27,7 +20,9 @@ from .util.interrupts import exit_on_sigterm, raise_once
 from .util.printable import printable, readable_id
 
 if TYPE_CHECKING:
+    from reelbook_service.accounts import NewAccount
     from reelbook_service.server import Server
+    from reelbook_service.service_settings import Settings
 
 INTERRUPTED = 130
 """The exit status of an interrupted command, as shells expect it."""
@@ -50,6 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    from reelbook_service.class_command import add_class_command
+    from reelbook_service.weights_command import add_weights_command
+
     parser = argparse.ArgumentParser(prog="reelbook", description="Videos and images from hosted models, in notebooks.")
     parser.add_argument("--version", action="version", version=f"reelbook {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -129,6 +127,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    from reelbook_service.accounts import NewAccount, new_key
     from reelbook_service.server import Server, bind_socket
 
     settings = _settings(options)
@@ -153,6 +152,8 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> Settings:
+    from reelbook_service.service_settings import Settings, default_data
+
     data = options.data or default_data()
     settings = Settings(data=data, spec_only=options.spec_only, hosts=tuple(name.lower() for name in options.name))
     settings = replace(settings, has_board=not options.spec_only)
@@ -172,6 +173,8 @@ def _settings(options: argparse.Namespace) -> Settings:
 
 def _accounts(options: argparse.Namespace) -> list[NewAccount]:
     """The accounts given by the arguments; an empty list keeps the existing ones, or creates a first one."""
+    from reelbook_service.accounts import NewAccount, read_accounts
+
     accounts = read_accounts(options.accounts, _budget(options)) if options.accounts else []
     if options.key:
         accounts.append(NewAccount("default", options.key, _budget(options)))
@@ -179,10 +182,14 @@ def _accounts(options: argparse.Namespace) -> list[NewAccount]:
 
 
 def _budget(options: argparse.Namespace) -> int:
+    from reelbook_service.spec_decisions import DEFAULT_GRANT
+
     return DEFAULT_GRANT if options.budget is None else max(0, options.budget)
 
 
 def _announce(options: argparse.Namespace, server: Server, accounts: list[NewAccount]) -> None:
+    from reelbook_service.lanes import DASK, is_on_this_machine
+
     if not options.quiet:
         print(
             f"Reelbook service at {server.base_url}\n  docs   {server.base_url}/docs\n  data   {server.service.settings.data}"

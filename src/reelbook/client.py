@@ -12,10 +12,7 @@ from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, cast
-
-from reelbook_service.embedded import Embedded
-from reelbook_service.lanes import LaneTable
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from .errors import Interrupted, LibraryError, NotFound, ReelbookError
 from .models.base import Input
@@ -23,11 +20,9 @@ from .models.catalog import CATALOG
 from .models.described.input_class import describe
 from .models.pricing import Estimate, Rates
 from .process_shared import (
-    acquire_embedded_service,
     acquire_ledger,
     get_description,
     make_context,
-    release_embedded_service,
     release_ledger,
 )
 from .runs.cancel import Cancelled, cancel_runs
@@ -45,6 +40,9 @@ from .transport.polling.status_source import StatusSource
 from .util.background_loop import TICK_SECONDS, background
 from .util.interrupts import raise_once
 from .util.name_hints import NameHints
+
+if TYPE_CHECKING:
+    from reelbook_service.embedded import Embedded
 
 CALL_SECONDS = 120.0
 DRAIN_SECONDS = 15.0
@@ -66,7 +64,7 @@ class Client(NameHints):
         library: Path,
         rates: Rates | None = None,
         shelf: str | None = None,
-        lanes: LaneTable | None = None,
+        models: str | Path | None = None,
     ) -> None:
         self.library = library
         self.is_finished = False
@@ -77,19 +75,15 @@ class Client(NameHints):
         self._embedded: Embedded | None = None
         name = None
         if address is None:
-            self._embedded = acquire_embedded_service(library, rates, lanes)
+            # The only import of the service by the toolkit, for those who connect to no other one.
+            from reelbook_service import embedded
+
             try:
+                self._embedded = embedded.open(library, rates, models)
                 found = self._embedded.address()
-                if lanes is not None and not self._embedded.runs_here:
-                    raise ReelbookError(
-                        "Another notebook runs the service of this library already, without this models.toml or with its own. "
-                        "Close it there first, or connect here without `models`."
-                    )
             except ReelbookError:
-                release_embedded_service(self._embedded)
                 raise
             except (OSError, ValueError) as error:
-                release_embedded_service(self._embedded)
                 raise LibraryError(str(library), connection.format_reason(error)) from None
             address, key, name = found.base_url, Key(found.key), found.id
         place: Path | str = shelf or os.getenv("REELBOOK_SHELF") or library / "media"
@@ -282,7 +276,7 @@ class Client(NameHints):
     def _release(self) -> None:
         release_ledger(self.library)
         if self._embedded is not None:
-            release_embedded_service(self._embedded)
+            self._embedded.close()
 
     def _submit_and_wait(self, submission: Submission, *, watched: bool = False) -> Run:
         with raise_once():

@@ -1,20 +1,15 @@
-"""Resources shared by the clients of one process: embedded services, ledgers, and keys in the system's keyring."""
+"""Resources shared by the clients of one process: ledgers, and keys in the system's keyring."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import threading
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from reelbook_service.embedded import Embedded
-from reelbook_service.lanes import LaneTable
-from reelbook_service.service_settings import Settings
-
-from .errors import NotFound, ReelbookError, ServiceError, UnknownModel, Unreachable
+from .errors import NotFound, ServiceError, UnknownModel, Unreachable
 from .models.base import Input
 from .models.pricing import Rates
 from .runs.submission import ClientContext
@@ -32,53 +27,7 @@ KEYRING = "reelbook"
 """The service name of keys in the system's keyring; the user name is the service's address."""
 
 _guard = threading.Lock()
-_embedded: dict[Path, Embedded] = {}
-_embedded_users: Counter[Embedded] = Counter()
 _ledgers: dict[Path, tuple[Ledger, int]] = {}
-
-
-def acquire_embedded_service(library: Path, rates: Rates | None, lanes: LaneTable | None = None) -> Embedded:
-    """The embedded service of a library, shared by all clients of this process; `lanes` as in a `models.toml`."""
-    with _guard:
-        known = _embedded.get(library)
-        folder = library / _service_folder(lanes)
-        settings = Settings(data=folder, rates=rates or Rates(), lanes=lanes or LaneTable())
-        # Without clients it was closed: whoever connects without a models.toml must not pay as those before did.
-        is_closed = known is not None and not _embedded_users[known]
-        for name, wanted in (("rates", rates), ("lanes", lanes)):
-            wanted = getattr(settings, name) if is_closed else wanted
-            if known is not None and wanted is not None and getattr(known.settings, name) != wanted:
-                if known.runs_here:
-                    what = "rates" if name == "rates" else "engines"
-                    raise ReelbookError(
-                        f"The embedded service of this library runs with other {what}. Close its clients first, then connect with the new ones."
-                    )
-                known = None
-        if known is None:
-            known = _embedded[library] = Embedded(folder, settings)
-        _embedded_users[known] += 1
-        return known
-
-
-def _service_folder(lanes: LaneTable | None) -> str:
-    """The folder of the embedded service in its library.
-
-    Other weights are another service, so that a clip of theirs is never taken for one of the weights before. One that
-    pays elsewhere stays the same, or it would pay again for what it has.
-    """
-    if lanes is None or not lanes.weights_id or lanes.has_elsewhere:
-        return "service"
-    return f"service-{lanes.weights_id}"
-
-
-def release_embedded_service(service: Embedded) -> None:
-    """Stop the service unless another client of this process uses it."""
-    with _guard:
-        _embedded_users[service] -= 1
-        if _embedded_users[service] > 0:
-            return
-        del _embedded_users[service]
-    service.close()
 
 
 def acquire_ledger(library: Path) -> Ledger:
@@ -98,12 +47,6 @@ def release_ledger(library: Path) -> None:
             _ledgers[library] = (ledger, users - 1)
             return
     ledger.close()
-
-
-def stop_embedded() -> None:
-    """Stop every embedded service that this process runs."""
-    for embedded in _embedded.values():
-        embedded.close()
 
 
 def find_keyring_key(address: str) -> str | None:

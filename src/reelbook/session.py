@@ -18,8 +18,6 @@ from .models.pricing import Estimate, Rates, estimate
 from .storage.library_folder import is_from_above, library_folder, parse_library_folder
 
 if TYPE_CHECKING:
-    from reelbook_service.lanes import LaneTable
-
     from .client import Client
     from .decide.race.race import Race
     from .runs.run import Run
@@ -102,11 +100,10 @@ class Session:
             api_key = None  # A verbose traceback prints the variables of every frame, including this one.
         if address is not None and not address.lower().startswith(("http://", "https://")):
             raise ReelbookError(f"{address!r} is not an address of a service: it begins with http:// or https://.")
-        lanes = _read_lanes(models) if models is not None else None
         folder = parse_library_folder(library) if library else self._usual_folder()
         self._end = self._end or ProcessEnd(lambda: self.unfinished)
         self._end.install()
-        client = Client(address, key, folder, Rates.read(rates) if rates else None, shelf, lanes)
+        client = Client(address, key, folder, Rates.read(rates) if rates else None, shelf, models)
         with self._guard:
             self._clients = [*self.unfinished, client]
             self._has_opened = True
@@ -268,13 +265,6 @@ def _usual_models() -> str | None:
     if models is not None and os.getenv("REELBOOK_URL"):
         raise ReelbookError("REELBOOK_URL and REELBOOK_MODELS are both set, and only one can count. Unset one.")
     return models
-
-
-def _read_lanes(models: str | Path) -> LaneTable:
-    from reelbook_service.hosted.lane_table import make_lane_table
-    from reelbook_service.hosted.models_file import read_models_file
-
-    return make_lane_table(read_models_file(models))
 
 
 session = Session()

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import wait as wait_for
 
 from .client import DRAIN_SECONDS, Client
-from .process_shared import stop_embedded
 from .storage.ledger.transitions import Entry
 from .util.background_loop import TICK_SECONDS
 from .util.interrupts import FinalWork, ShutdownSignals, has_other_threads, register_before_threads_end, write_to_stderr
@@ -50,11 +49,10 @@ class ProcessEnd:
         self._signals.release()
 
     def _drain_and_close(self) -> None:
-        """Wait for answers in flight and close the clients and embedded services."""
+        """Wait for answers in flight and close the clients, and with them the embedded services."""
         if self._clients():
             self._deadline = time.monotonic() + DRAIN_SECONDS
             self._close_clients()
-        stop_embedded()
 
     def _close_clients(self) -> None:
         clients = self._clients()

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from reelbook.errors import FolderInUse, Unreachable
+from reelbook.errors import FolderInUse, ReelbookError, Unreachable
+from reelbook.models.pricing import Rates
 from reelbook.util.replace_file import PRIVATE, replace_file
 
 from .accounts import NewAccount, new_key
-from .lanes import is_on_this_machine
+from .lanes import LaneTable, is_on_this_machine
 from .service_settings import Settings
 
 if TYPE_CHECKING:
@@ -26,6 +27,69 @@ if TYPE_CHECKING:
 ACCOUNT = "notebook"
 JOIN_SECONDS = 15.0
 RETRY_SECONDS = 0.02
+
+
+_guard = threading.Lock()
+_shared: dict[Path, Embedded] = {}
+"""The services that clients of this process use, by library."""
+
+
+def open(library: Path, rates: Rates | None = None, models: str | Path | None = None) -> Embedded:  # noqa: A001 (`embedded.open`)
+    """The running service of a library, shared by all clients of this process; each of them closes it.
+
+    `rates` are custom prices, and `models` is the path of a `models.toml`; without one, a service that runs is used as it is.
+    """
+    lanes = None
+    if models is not None:
+        # Here, because the hosted lane uses a client itself.
+        from .hosted.lane_table import make_lane_table
+        from .hosted.models_file import read_models_file
+
+        lanes = make_lane_table(read_models_file(models))
+    service = _share(library, rates, lanes)
+    try:
+        service.address()
+        if lanes is not None and not service.runs_here:
+            raise ReelbookError(
+                "Another notebook runs the service of this library already, without this models.toml or with its own. "
+                "Close it there first, or connect here without `models`."
+            )
+    except BaseException:
+        service.close()
+        raise
+    return service
+
+
+def _share(library: Path, rates: Rates | None, lanes: LaneTable | None) -> Embedded:
+    with _guard:
+        service = _shared.get(library)
+        settings = Settings(data=library / _folder_name(lanes), rates=rates or Rates(), lanes=lanes or LaneTable())
+        # Without clients it was closed: whoever connects without a models.toml must not pay as those before did.
+        is_closed = service is not None and not service.users
+        for name, wanted in (("rates", rates), ("lanes", lanes)):
+            wanted = getattr(settings, name) if is_closed else wanted
+            if service is not None and wanted is not None and getattr(service.settings, name) != wanted:
+                if service.runs_here:
+                    what = "rates" if name == "rates" else "engines"
+                    raise ReelbookError(
+                        f"The embedded service of this library runs with other {what}. Close its clients first, then connect with the new ones."
+                    )
+                service = None
+        if service is None:
+            service = _shared[library] = Embedded(settings.data, settings)
+        service.users += 1
+        return service
+
+
+def _folder_name(lanes: LaneTable | None) -> str:
+    """The folder of the service in its library.
+
+    Other weights are another service, so that a clip of theirs is never taken for one of the weights before. One that
+    pays elsewhere stays the same, or it would pay again for what it has.
+    """
+    if lanes is None or not lanes.weights_id or lanes.has_elsewhere:
+        return "service"
+    return f"service-{lanes.weights_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +110,8 @@ class Embedded:
     def __init__(self, folder: Path, settings: Settings | None = None) -> None:
         self._folder = folder
         self.settings = settings or Settings(data=folder)
+        self.users = 0
+        """How many clients of this process use it."""
         self._server: Server | None = None
         self._address: Address | None = None
         self._has_engines_elsewhere = self.settings.lanes.has_elsewhere
@@ -86,7 +152,11 @@ class Embedded:
                 time.sleep(RETRY_SECONDS)
 
     def close(self) -> None:
-        """Stop the service if this process runs it; unfinished runs resume at the next start."""
+        """Stop the service if this process runs it and no other client uses it; unfinished runs resume at the next start."""
+        with _guard:
+            self.users = max(self.users - 1, 0)
+            if self.users:
+                return
         with self._guard:
             if self._server is not None and self._pid == os.getpid():
                 self._server.stop()
