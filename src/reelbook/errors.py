@@ -280,14 +280,21 @@ class UncertainRun(ReelbookError):
     """A paid request was sent and its answer was lost, so it is unknown whether the run exists."""
 
     def __init__(
-        self, address: str, reason: str, credits: int | None, repeatable: bool = False, status: int = 0
+        self, address: str, reason: str, credits: int | None, repeatable: bool = False, status: int = 0, request_id: str = ""
     ) -> None:  # fmt: skip
-        super().__init__(address, reason, credits, repeatable, status)
+        super().__init__(address, reason, credits, repeatable, status, request_id)
         self.address, self.reason, self.credits, self.repeatable = address, reason, credits, repeatable
         self.status = status
         """HTTP status of the response received in place of the service's own answer; 0 if there was none."""
+        self.request_id = request_id
+        """The request's id at a gateway, which took it and lost the answer of the service behind it."""
 
     def sentence(self) -> str:
+        if self.request_id:
+            return (
+                f"Run {readable_id(self.request_id)} is uncertain: {as_sentence(printable(self.reason))} "
+                "rb.library().uncertain lists it, with resubmit() and write_off() for when it is clear what became of it."
+            )
         price = "" if self.credits is None else f" It may have cost up to {self.credits} credits."
         happened = f"A paid request was sent to {self.address} and its answer was lost ({self.reason}).{price} "
         if self.repeatable:

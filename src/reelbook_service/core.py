@@ -128,11 +128,15 @@ class Service:
         """The price of a run: the most that will be charged for it."""
         return await self.lanes[self.settings.lanes.lane_of(request.endpoint_id)].estimate(request, account)
 
-    async def submit(self, account: Account, request: Input, idempotency: tuple[str, str] | None) -> Request:
+    async def submit(
+        self, account: Account, request: Input, idempotency: tuple[str, str] | None, *, resubmits: bool = False
+    ) -> Request:
         """Reserve a run's credits and add it to the queue."""
         account.require_permission("run")
         price = (await self.estimate(request, account)).credits or 0
-        accepted, _ = await self.queue.submit(account, request.endpoint_id, request.wire(), price, idempotency)
+        accepted, _ = await self.queue.submit(
+            account, request.endpoint_id, request.wire(), price, idempotency, resubmits
+        )
         return accepted
 
     async def cancel(self, request: Request) -> str:

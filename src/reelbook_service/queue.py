@@ -73,9 +73,11 @@ class Queue:
         input: Mapping[str, Any],
         credits: int,
         idempotency: tuple[str, str] | None = None,
+        resubmits: bool = False,
     ) -> tuple[Request, bool]:
         """Add a request and reserve its credits, or find the earlier one with the same idempotency key.
 
+        `resubmits`: whether somebody wants it even if the answer to an equal one was lost.
         The second value is whether it is new.
         """
         is_full = self._waiting_by_account.get(account.name, 0) >= self._max_waiting
@@ -90,7 +92,7 @@ class Queue:
         lane = self._lanes.lane_of(endpoint_id)
         loras = hash_loras(input)
         request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, self._clock(), lane, loras)
-        inserting = asyncio.ensure_future(self._enter(account, request, json.dumps(input), idempotency))
+        inserting = asyncio.ensure_future(self._enter(account, request, json.dumps(input), idempotency, resubmits))
         earlier = await asyncio.shield(inserting)
         return (request, True) if earlier is None else (await self.find(account, earlier), False)
 
@@ -100,12 +102,12 @@ class Queue:
         return bool(await self._store.run(lambda db: db.execute(query, (account.name, key, since)).fetchone()))
 
     async def _enter(
-        self, account: Account, request: Request, text: str, idempotency: tuple[str, str] | None
+        self, account: Account, request: Request, text: str, idempotency: tuple[str, str] | None, resubmits: bool
     ) -> str | None:
         # Counted before the commit, so that a burst cannot exceed the limit.
         self._waiting_by_account[request.account] = self._waiting_by_account.get(request.account, 0) + 1
         try:
-            earlier = await self._store.run(lambda db: self._insert(db, account, request, text, idempotency))
+            earlier = await self._store.run(lambda db: self._insert(db, account, request, text, idempotency, resubmits))
         finally:
             self._waiting_by_account[request.account] -= 1
         if earlier is None:
@@ -119,6 +121,7 @@ class Queue:
         request: Request,
         text: str,
         idempotency: tuple[str, str] | None,
+        resubmits: bool,
     ) -> str | None:
         if idempotency is not None:
             key, body_hash = idempotency
@@ -142,8 +145,8 @@ class Queue:
         self._accounts.reserve(db, request.account, request.id, request.credits)
         row = (request.id, request.account, request.endpoint_id, text, request.credits, request.created, request.lane)
         cursor = db.execute(
-            "INSERT INTO requests (id, account, endpoint, input, credits, created, lane, period) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (*row, period),
+            "INSERT INTO requests (id, account, endpoint, input, credits, created, lane, period, resubmits) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*row, period, resubmits),
         )
         request.seq = cursor.lastrowid or 0
         return None

@@ -272,7 +272,8 @@ async def _submit_run(
         words = "This service calls no webhooks. Leave `fal_webhook` out, and ask for the status instead."
         raise invalid_at(("query", "fal_webhook"), words)
     request = await _read_input(service, http, row, value, at)
-    return await service.submit(account, request, _idempotency(service, http, row.id, value))
+    idempotency = _idempotency(service, http, row.id, value)
+    return await service.submit(account, request, idempotency, resubmits="x-resubmit" in http.headers)
 
 
 async def _read_input(service: Service, http: HTTPRequest, row: Endpoint, value: Any, at: tuple[str, ...]) -> Input:

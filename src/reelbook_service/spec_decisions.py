@@ -176,8 +176,8 @@ CHOICES: tuple[Choice, ...] = (
     ),
     Choice(
         "a lost answer of a service elsewhere",
-        "the run ends with answer_lost, counts with its price, and is never sent again by itself",
-        "nobody can know whether it was made; whoever runs the service looks into the account there, and gives credits back",
+        "the run ends with answer_lost and counts with its price; an equal one of the account is sent only with the header x-resubmit",
+        "nobody can know whether it was made and paid for until whoever runs the service has looked into the account there",
     ),
     Choice(
         "runs on weights of this machine (models.toml)",

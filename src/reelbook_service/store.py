@@ -28,7 +28,8 @@ CREATE TABLE IF NOT EXISTS accounts (
 CREATE TABLE IF NOT EXISTS requests (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, account TEXT NOT NULL, endpoint TEXT NOT NULL,
     input TEXT NOT NULL, credits INTEGER NOT NULL, created REAL NOT NULL, finished REAL,
-    cancelling INTEGER NOT NULL DEFAULT 0, record TEXT, lane TEXT NOT NULL DEFAULT 'local', error_type TEXT, period REAL
+    cancelling INTEGER NOT NULL DEFAULT 0, record TEXT, lane TEXT NOT NULL DEFAULT 'local', error_type TEXT, period REAL,
+    resubmits INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS unfinished ON requests (seq) WHERE finished IS NULL;
 CREATE TABLE IF NOT EXISTS charges (
@@ -53,6 +54,7 @@ ADDED_COLUMNS = {
         "error_type": "TEXT",
         # When the weekly budget that a run is charged to was filled.
         "period": "REAL",
+        "resubmits": "INTEGER NOT NULL DEFAULT 0",
     },
     "accounts": {
         "class_group": "TEXT NOT NULL DEFAULT ''",

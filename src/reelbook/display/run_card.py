@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ..errors import Problem, ReelbookError, RunCancelled, RunFailed
+from ..errors import Problem, ReelbookError, RunCancelled, RunFailed, UncertainRun
 from ..models.base import Input
 from ..models.images import pictures_of
 from ..settings import options
@@ -47,7 +47,7 @@ LORAS = ("lora_load_error",)
 
 def run_figure(run: Run, *, many: bool = False) -> str:
     """The HTML of a run in any state; `many`: it is displayed among others."""
-    if run.status in ("failed", "cancelled", "unfinished"):
+    if run.status in ("failed", "cancelled", "unfinished", "uncertain"):
         return failed_card(run)
     if run.status != "completed":
         return progress_card(run)
@@ -151,6 +151,8 @@ def format_next_step(run: Run) -> tuple[str, str]:
         if faults := find_blamed_fields(run):
             return f"Change `{faults[0][0]}` and run it again:", again
         return ("Run it again:" if again else "Run it again with an input of yours."), again
+    if isinstance(run.failure, UncertainRun):
+        return "See what waits for your decision:", "rb.library().uncertain"
     # Anything else did not fail the run, which is paid for.
     code = run_text.format_attach_code(run.request_id, run.endpoint_id)
     return ("Pick the run up again, at no cost:" if code else "Run the same again."), code

@@ -25,7 +25,7 @@ __all__ = ["UPDATE_SECONDS", "Bundle", "get_kernel_shell", "show", "updating_out
 
 MAX_WITH_CLIPS = 4
 """With more runs in one cell than this, posters are embedded instead of clips."""
-FINAL_STATES = ("completed", "failed", "cancelled", "unfinished")
+FINAL_STATES = ("completed", "failed", "cancelled", "unfinished", "uncertain")
 GOES_ON = "You stopped waiting; the run goes on. Pick it up again, to wait for it or to cancel it:"
 
 _runs_by_cell: dict[int, int] = {}

@@ -147,7 +147,7 @@ def _format_short_path(path: Path) -> str:
 def format_status(run: Run) -> str:
     """The status of a run on one line, with its stage and progress."""
     fraction, stage = run.progress
-    if run.status in ("failed", "cancelled", "unfinished"):
+    if run.status in ("failed", "cancelled", "unfinished", "uncertain"):
         return f"{STATE_SIGNS[run.status]} {run.status}: {run.failure}"
     if run.status == "completed":
         mark, how = (

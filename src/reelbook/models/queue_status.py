@@ -12,6 +12,8 @@ from .base import Output
 
 IN_QUEUE, IN_PROGRESS, COMPLETED = STATUSES = ("IN_QUEUE", "IN_PROGRESS", "COMPLETED")
 """The three states in the specification."""
+ANSWER_LOST = "answer_lost"
+"""The error type of a run that a gateway has sent on, and of which nobody knows whether it was made and paid for."""
 
 
 def parse_count(value: Any) -> int | None:

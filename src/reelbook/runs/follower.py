@@ -21,13 +21,14 @@ from ..errors import (
     RunFailed,
     ServiceBroken,
     ServiceError,
+    UncertainRun,
     Unreachable,
 )
 from ..media.local_file import LocalFile
 from ..media.metadata.file_marks import read_marks
 from ..models.base import Output
 from ..models.catalog import CATALOG
-from ..models.queue_status import IN_PROGRESS, QueueStatus
+from ..models.queue_status import ANSWER_LOST, IN_PROGRESS, QueueStatus
 from ..models.service_file import File
 from ..storage.ledger import crash_recovery, known_services, transitions
 from ..storage.ledger.transitions import Entry, State
@@ -120,6 +121,8 @@ class RunFollower:
         entry = self.entry
         if entry.state == State.CANCELLED:
             raise RunCancelled(self.request_id)
+        if entry.state == State.UNCERTAIN:
+            raise self._lost()
         if entry.state in (State.FAILED, State.REJECTED):
             raise RunFailed(self.request_id, entry.error or entry.state, entry.error_type)
         if entry.state not in transitions.PAID:
@@ -141,6 +144,8 @@ class RunFollower:
         except (RunFailed, RunCancelled, NotReady) as error:
             if not isinstance(error, NotReady) or error.error_type == definite_refusal.EXPIRED:
                 await self._record_end(error)
+            if self.entry.state == State.UNCERTAIN:
+                raise self._lost() from None
             raise
         # Files inlined in the answer are stored on the shelf first, so that the ledger need not contain them.
         stored_output = dumps(await self._shelve_inlined_files(dict(output)))
@@ -156,11 +161,19 @@ class RunFollower:
         # The error may report a lost upload; the next attempt uploads the picture again.
         context.uploads.forget_mentioned(str(error))
         state = {RunFailed: State.FAILED, RunCancelled: State.CANCELLED}.get(type(error), State.EXPIRED)
+        if isinstance(error, RunFailed) and error.error_type == ANSWER_LOST:
+            state = State.UNCERTAIN
         message = "cancelled" if isinstance(error, RunCancelled) else error.message
         charged, kind = self._charged_credits(), error_kind_of(error)
         self.entry = await context.record_and_read(
             run, lambda db: transitions.mark_ended(db, run, state, kind, message, charged)
         )
+
+    def _lost(self) -> UncertainRun:
+        """The error of a run whose answer a gateway has lost: it may be paid for."""
+        entry = self.entry
+        reason = entry.error or "its answer was lost"
+        return UncertainRun(entry.service, reason, entry.credits, request_id=self.request_id)
 
     def _is_complete_output(self, output: Any) -> TypeGuard[Mapping[str, Any]]:
         """Whether this can be the result; checked because a stored output is reused from the library permanently."""

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Interrupted, InvalidInput, ReelbookError, RunCancelled, RunFailed, RunTimeout
+from ..errors import Interrupted, InvalidInput, ReelbookError, RunCancelled, RunFailed, RunTimeout, UncertainRun
 from ..media.local_file import LocalFile
 from ..models.base import Input, Output
 from ..models.catalog import CATALOG
@@ -83,7 +83,7 @@ class Run(NameHints):
     def status(self) -> str:
         """`IN_QUEUE`, `IN_PROGRESS`, then `completed`, `failed` or `cancelled`.
 
-        It is `unfinished` after a failure on the client's side, while the run continued or ended at the service: it is
+        It is `uncertain` where a gateway has lost the answer of the service behind it, and `unfinished` after a failure on the client's side, while the run continued or ended at the service: it is
         no longer followed, and `rb.attach` resumes it at no cost.
         """
         if not self._done.is_set():
@@ -92,6 +92,8 @@ class Run(NameHints):
             return "completed"
         if isinstance(self._follower.failure, RunCancelled):
             return "cancelled"
+        if isinstance(self._follower.failure, UncertainRun):
+            return "uncertain"
         return "failed" if isinstance(self._follower.failure, RunFailed) else "unfinished"
 
     @property

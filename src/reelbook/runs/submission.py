@@ -179,6 +179,8 @@ class Submission:
     """The reason and length of the pause before the next attempt."""
     _claimed: int | None = None
     _sends: int = 0
+    _is_asked_again: bool = False
+    """Whether the caller wants it once more, whatever became of an earlier one."""
     stated_price: int | None = None
     """The price of the run as stated by the service."""
     _run_request: RunRequest | None = None
@@ -190,12 +192,15 @@ class Submission:
         The row remains claimed until `release`, so that no other submission of this process takes it over.
         """
         ledger, since, refusals = self.context.ledger, time.monotonic(), 0
+        self._is_asked_again = self.fresh
         pause_note.set(self.pause_note)
         while True:
             verdict = await self._choose_action()
             entry = verdict.entry
             if verdict.action == claims.Action.ASK:
                 why = entry.error or "its answer was lost"
+                if entry.request_id is not None:
+                    raise UncertainRun(entry.service, why, entry.credits, request_id=entry.request_id)
                 raise UncertainRun(entry.service, f"run {entry.id} of the library: {why}", entry.price)
             if verdict.action == claims.Action.SEND:
                 try:
@@ -338,6 +343,7 @@ class Submission:
                 json.loads(body),
                 credits=entry.price,
                 idempotency_key=entry.attempt_key,
+                resubmits=self._is_asked_again or entry.error_type == transitions.RESUBMITTED,
                 before_send=before_send,
             )
         except UncertainRun as error:

@@ -117,6 +117,7 @@ class Http:
         parse: Callable[[Any], T | None],
         credits: int | None = None,
         idempotency_key: str | None = None,
+        resubmits: bool = False,
         before_send: BeforeSend | None = None,
     ) -> T:
         """Send a paid request and return its response, parsed by `parse`.
@@ -129,6 +130,8 @@ class Http:
         content, policy = _encoded(body), self.policy
         seconds = policy.repeatable_attempt_seconds if idempotency_key else policy.paid_seconds
         headers = {"connection": "close", **({"idempotency-key": idempotency_key} if idempotency_key else {})}
+        if resubmits:
+            headers["x-resubmit"] = "1"
 
         async def send_once(base_url: str, state: SendState) -> Answer | NoAnswer:
             return await self._pool.paid(Call("POST", base_url + path, content, headers=headers), seconds, state)

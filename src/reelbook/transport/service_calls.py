@@ -93,10 +93,12 @@ class ServiceCalls:
         *,
         credits: int | None = None,
         idempotency_key: str | None = None,
+        resubmits: bool = False,
         before_send: Callable[[], Awaitable[None]] | None = None,
     ) -> Accepted:
         """Submit a paid run: exactly one POST, repeated only with an idempotency key.
 
+        `resubmits` tells a gateway that somebody wants it sent even if the answer to an earlier one was lost.
         `before_send` is awaited just before the first byte of each attempt leaves; if it raises, nothing is sent.
         `Unreachable` means never sent, `UncertainRun` perhaps accepted, any other error refused.
         """
@@ -108,6 +110,7 @@ class ServiceCalls:
             parse=response_parsing.parse_accepted,
             credits=credits,
             idempotency_key=idempotency_key,
+            resubmits=resubmits,
             before_send=before_send,
         )
         if accepted.request_id is not None:

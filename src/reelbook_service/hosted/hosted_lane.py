@@ -21,6 +21,10 @@ from reelbook.models.base import WIRE, Input
 from reelbook.models.catalog import get_endpoint
 from reelbook.models.images import Image, pictures_of, replace_pictures
 from reelbook.models.pricing import Estimate
+from reelbook.models.queue_status import ANSWER_LOST
+from reelbook.storage.ledger.transitions import State
+from reelbook.storage.run_identity import format_canonical, make_identity
+from reelbook.transport.picture_sources import read_sources
 from reelbook.util.background_loop import background
 from reelbook.util.data_address import is_data_address
 
@@ -31,7 +35,7 @@ from ..queued_request import Request
 from ..refusals import Refusal
 from ..service_files import sniff_content_type
 from .models_file import HostedService
-from .run_end import Ended, Progress
+from .run_end import WHO_SETTLES, Ended, Progress
 from .upstream_run import Stopped, UpstreamRun
 
 FOLDER = "hosted"
@@ -163,8 +167,10 @@ class HostedLane:
                 return
             except Exception:
                 log.exception("The run %s broke off in the gateway", request.id)
-                detail = "The gateway broke off. What the service elsewhere may have charged counts; tell whoever runs this service."
-                outcome = {"failed": {"error_type": "engine_error", "detail": detail}, "charged": request.credits}
+                detail = (
+                    f"The gateway broke off, so nobody knows yet whether the run was made and paid for. {WHO_SETTLES}"
+                )
+                outcome = {"failed": {"error_type": ANSWER_LOST, "detail": detail}, "charged": request.credits}
             request.waits_elsewhere = False
             await self._service.results.end(request, outcome, folder)
         finally:
@@ -180,6 +186,12 @@ class HostedLane:
         except Refusal as refusal:
             if not request.may_be_sent:
                 return {"failed": {"error_type": refusal.error_type, "detail": refusal.detail}, "charged": 0}
+        if prepared is not None and not request.may_be_sent and await self._was_lost_before(request, prepared):
+            detail = (
+                "A run of the same input, of this account, was sent to the paid service before and its answer was lost. This "
+                f"one was not sent and costs nothing. {WHO_SETTLES} To send it nevertheless: rb.run(…, fresh=True)."
+            )
+            return {"failed": {"error_type": ANSWER_LOST, "detail": detail}, "charged": 0}
         loop = asyncio.get_running_loop()
 
         def report(progress: Progress) -> None:
@@ -199,6 +211,26 @@ class HostedLane:
             return {"failed": {"error_type": ended.error_type, "detail": ended.detail}, "charged": charged}
         output = await asyncio.to_thread(self._bring_home, ended, folder, request)
         return {"done": output, "inline": values.get("sync_mode", False), "charged": charged}
+
+    async def _was_lost_before(self, request: Request, prepared: Input) -> bool:
+        """Whether the answer to an equal run of the same account was lost before this one came, and nobody has settled it."""
+        # In the order of time: what waited beside the lost one is another run that somebody wanted, such as a second take.
+        query = (
+            "SELECT lost.seq FROM requests AS lost, requests AS own WHERE own.id = ? AND NOT own.resubmits AND lost.account = own.account "
+            "AND lost.endpoint = own.endpoint AND lost.error_type = ? AND lost.finished <= own.created"
+        )
+        rows = await self._service.store.run(lambda db: db.execute(query, (request.id, ANSWER_LOST)).fetchall())
+        if not rows:
+            return False
+        sources = await read_sources(prepared, library=self._client.context.shelf.find)
+        text = format_canonical(prepared, {place: source.sha256 for place, source in sources.items()})
+        identity, takes = make_identity(prepared.endpoint_id, text), [row["seq"] * TAKES_EACH for row in rows]
+        find = f"SELECT 1 FROM runs WHERE identity = ? AND take IN ({', '.join('?' * len(takes))}) AND state NOT IN (?, ?, ?)"
+        settled = (State.FAILED, State.CANCELLED, State.PLANNED)
+        found = await asyncio.to_thread(
+            self._client.ledger.transact_now, lambda db: db.execute(find, (identity, *takes, *settled)).fetchone()
+        )
+        return found is not None
 
     async def _perform(self, request: Request, run: UpstreamRun) -> Ended:
         """Perform a run; begun again while the gateway's record cannot be written, because that says what was sent."""

@@ -26,8 +26,7 @@ INPUT_ERRORS = frozenset(
     {"content_policy_violation", "validation_error", "file_download_error", "image_load_error", "lora_load_error"}
 )
 """Error types about the input; all others become `engine_error`."""
-UNCERTAIN = "answer_lost"
-"""The error type of a run whose outcome nobody can know."""
+WHO_SETTLES = "It is not sent again by itself. Whoever runs this service can look into the account there."
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,13 +33,13 @@ from reelbook.errors import (
     Unreachable,
 )
 from reelbook.models.base import Input
-from reelbook.models.queue_status import COMPLETED, IN_QUEUE
+from reelbook.models.queue_status import ANSWER_LOST, COMPLETED, IN_QUEUE
 from reelbook.runs.run import Run
 from reelbook.runs.submission import ClientContext, Submission
 from reelbook.storage.ledger import crash_recovery, transitions
 from reelbook.storage.ledger.transitions import COLUMNS, PAID, Entry, State
 
-from .run_end import INPUT_ERRORS, UNCERTAIN, Ended, Progress, format_reason, format_refusal, get_cost, may_be_charged
+from .run_end import INPUT_ERRORS, WHO_SETTLES, Ended, Progress, format_reason, format_refusal, get_cost, may_be_charged
 
 SEND_SECONDS = 900.0
 """How long a run waits for a service that does not take it: busy, or not there."""
@@ -227,9 +227,9 @@ class UpstreamRun:
             if expired >= MAX_EXPIRED or time.monotonic() - began > RESULT_SECONDS:
                 log.warning("The result of run %s of the gateway's library could not be had: %s", entry.id, failure)
                 await self._end(
-                    context, "engine_error",
-                    "The service elsewhere has taken this run, and its result cannot be had. Whoever runs this service can "
-                    f"look for it there; it is run {entry.id} of the gateway's library.",
+                    context, ANSWER_LOST,
+                    "The paid service has taken this run, and its result cannot be had. "
+                    f"{WHO_SETTLES} It is run {entry.id} of the gateway's library.",
                 )  # fmt: skip
             self._say(f"The result cannot be fetched now ({format_reason(failure)}); it is asked for again.", "WARNING")
             await self._sleep(context, pause)
@@ -328,22 +328,23 @@ class UpstreamRun:
             None if entry is None else entry.id, None if entry is None else entry.price, reason,
         )  # fmt: skip
         await self._end(
-            context, UNCERTAIN,
-            "This run was sent to the service elsewhere and the answer was lost, so that nobody knows yet whether it was made "
-            "and paid for. It is not sent again by itself. It counts with its price until whoever runs this service has looked "
-            "into the account there.",
+            context, ANSWER_LOST,
+            "It was sent to the paid service and the answer was lost, so nobody knows yet whether it was made and paid for. "
+            f"{WHO_SETTLES}",
         )  # fmt: skip
 
     async def _end_elsewhere(self, context: ClientContext) -> NoReturn:
         await self._end(
-            context, UNCERTAIN,
-            "This run was sent to another service than the one that is set up now, so that its result cannot be had here. "
-            "It counts with its price; tell whoever runs this service.",
+            context, ANSWER_LOST,
+            "It was sent to another service than the one that is set up now, so its result cannot be had here. "
+            f"{WHO_SETTLES}",
         )  # fmt: skip
 
     async def _end(self, context: ClientContext, error_type: str, detail: str) -> NoReturn:
         """End the request with an error, charged with what the ledger counts."""
         entry = await self._find_entry(context)
         charged = 0 if entry is None else get_cost(entry, charges_failures=self.charges_failures)
+        if entry is not None and may_be_charged(entry):
+            error_type = ANSWER_LOST  # An earlier attempt may have arrived, whatever came of the last one.
         cost = "Nothing was charged." if charged == 0 else "" if charged is None else f"{charged} credits were charged."
         raise _End(Ended(charged, error_type=error_type, detail=f"{detail} {cost}".strip()))

@@ -14,6 +14,7 @@ from .transitions import (
     ATTACHED,
     COLUMNS,
     PAID,
+    RESUBMITTED,
     Entry,
     State,
     coerce_credits,
@@ -218,7 +219,7 @@ def _claim(
     move(
         db, entry, State.INTENT, owner=owner, attempt=entry.attempt + 1, **past, price=price, charged=None,
         attempt_key=entry.attempt_key if repeats else key, body=entry.body if repeats else None,
-        request_id=None, output=None, media=None, error_type=None, error=None, queued_s=None, running_s=None,
+        request_id=None, output=None, media=None, error_type=RESUBMITTED if entry.error_type == RESUBMITTED else None, error=None, queued_s=None, running_s=None,
         finished=None,
     )  # fmt: skip
     if request.floor is None:

@@ -46,14 +46,16 @@ MOVES: Mapping[str, frozenset[str]] = {
     State.PLANNED: frozenset({State.INTENT, State.UNCERTAIN, State.ACCEPTED}),
     State.INTENT: frozenset({State.SENDING, State.PLANNED, State.REJECTED, State.ACCEPTED, State.UNCERTAIN}),
     State.SENDING: frozenset({State.SENDING, State.ACCEPTED, State.REJECTED, State.UNCERTAIN, State.PLANNED}),
-    State.ACCEPTED: frozenset({State.RUNNING, State.COMPLETED, State.FAILED, State.CANCELLED, State.EXPIRED}),
-    State.RUNNING: frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.EXPIRED}),
+    State.ACCEPTED: frozenset(
+        {State.RUNNING, State.COMPLETED, State.FAILED, State.CANCELLED, State.EXPIRED, State.UNCERTAIN}
+    ),
+    State.RUNNING: frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.EXPIRED, State.UNCERTAIN}),
     State.COMPLETED: frozenset({State.STORED, State.EXPIRED}),
     State.STORED: frozenset({State.COMPLETED}),  # Files are missing on the shelf, and downloaded again.
     State.REJECTED: frozenset({State.INTENT}),
     State.CANCELLED: frozenset({State.INTENT}),
     State.FAILED: frozenset({State.INTENT}),
-    State.EXPIRED: frozenset({State.COMPLETED, State.FAILED, State.CANCELLED}),
+    State.EXPIRED: frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.UNCERTAIN}),
     State.UNCERTAIN: frozenset({State.ACCEPTED, State.FAILED, State.PLANNED}),
 }
 """The allowed transitions; any other raises `Moved`."""
@@ -72,6 +74,9 @@ MAX_CREDITS = 10**12
 
 UNDERREPORTED = "tells too little: "
 """Prefix of the name in `meta` that marks a service which reported less than the known cost of a run."""
+
+RESUBMITTED = "resubmitted"
+"""The error type of a run from `allow_resubmission` until it is accepted: somebody has decided to send it once more."""
 
 ATTACHED = "attached:"
 """Prefix of the identity of a run whose input is unknown."""
@@ -229,7 +234,7 @@ def mark_stored(db: sqlite3.Connection, run: int, media: str) -> None:
 def mark_ended(
     db: sqlite3.Connection, run: int, state: str, error_type: str | None, error: str, charged: int | None
 ) -> None:
-    """Record that it failed, was cancelled, or is no longer known to the service."""
+    """Record that it failed, was cancelled, is no longer known to the service, or was lost behind a gateway."""
     entry = get_entry(db, run)
     if entry.state in PAID and entry.state != state:
         reported = coerce_credits(charged)
@@ -281,7 +286,16 @@ def write_off(db: sqlite3.Connection, run: int) -> None:
 def allow_resubmission(db: sqlite3.Connection, run: int) -> None:
     """Return an uncertain run to planned, so that it can be sent again; the price of the lost attempt still counts."""
     entry = _require_state(get_entry(db, run), State.UNCERTAIN)
-    move(db, entry, State.PLANNED, **get_past_cost(entry), attempt_key=None, body=None, error=None, error_type=None)
+    move(
+        db,
+        entry,
+        State.PLANNED,
+        **get_past_cost(entry),
+        attempt_key=None,
+        body=None,
+        error=None,
+        error_type=RESUBMITTED,
+    )
 
 
 def get_floor(db: sqlite3.Connection, run: int) -> int:

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...errors import ReelbookError, RunCancelled, RunFailed, ServiceError
+from ...errors import ReelbookError, RunCancelled, RunFailed, ServiceError, UncertainRun
 from ...media.local_file import LocalFile
 from ...runs.follower import error_kind_of
 from ...storage.ledger.transitions import State
@@ -362,6 +362,8 @@ def get_end_status(failure: ReelbookError | None) -> str:
     if failure is None:
         return SweepStatus.COMPLETED
     # A failure on the client's side, such as of a download, is no failure of the run, which is paid for.
-    return {RunCancelled: SweepStatus.CANCELLED, RunFailed: SweepStatus.FAILED}.get(
-        type(failure), SweepStatus.UNFINISHED
-    )
+    return {
+        RunCancelled: SweepStatus.CANCELLED,
+        RunFailed: SweepStatus.FAILED,
+        UncertainRun: SweepStatus.UNCERTAIN,
+    }.get(type(failure), SweepStatus.UNFINISHED)

@@ -254,7 +254,7 @@ def _failed_json(run: Run) -> dict[str, Any]:
         ],
         "advice": "" if cancelled else format_sentence(advice, labels).rstrip(":. ") + ".",
         # Only a paid run that goes on at the service needs its code at once.
-        "code": code if run.status == "unfinished" else "",
+        "code": code if run.status in ("unfinished", "uncertain") else "",
         "can": [*(["log"] if run.logs else []), "use", "code", "facts"],
     }
 

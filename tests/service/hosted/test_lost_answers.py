@@ -1,0 +1,200 @@
+"""An answer that is lost behind a gateway: a student's client takes the run for uncertain, and nobody pays twice by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+import reelbook as rb
+from reelbook.errors import UncertainRun
+from reelbook_service.accounts import NewAccount
+from reelbook_service.hosted import upstream_run
+from reelbook_service.hosted.lane_table import make_lane_table
+from reelbook_service.hosted.models_file import read_models_file
+from tests.faults.standin import RESULT, RUN, Fault, StandIn
+from tests.support import Serve, Served
+
+BOAT = rb.TextToVideo(prompt="a paper boat", num_frames=9, seed=7)
+LOST = Fault(RUN, "cut off", seed=7)
+"""The service takes and charges the run with this seed, and hangs up in place of an answer."""
+
+Open = Callable[[StandIn], Served]
+
+
+@pytest.fixture(autouse=True)
+def _teacher(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
+    monkeypatch.setenv("TEACHER_KEY", "the-key-of-the-teacher")
+    monkeypatch.setattr(upstream_run, "PAUSE_SECONDS", 0.02)
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Callable[..., StandIn]]:
+    with ExitStack() as stack:
+        yield lambda *faults: stack.enter_context(StandIn(faults))
+
+
+def write_models(folder: Path, service: StandIn) -> Path:
+    path = folder / "models.toml"
+    path.write_text(
+        f'[services.paid]\naddress = "{service.base_url}"\nkey = "env:TEACHER_KEY"\n[models."*"]\nengine = "hosted"\n'
+    )
+    return path
+
+
+@pytest.fixture
+def gateway(serve: Serve, tmp_path: Path) -> Open:
+    def opened(service: StandIn) -> Served:
+        accounts = [NewAccount(name, f"key-of-{name}", 530) for name in ("ana", "ben")]
+        lanes = make_lane_table(read_models_file(write_models(tmp_path, service)))
+        return serve(accounts=accounts, lanes=lanes, data=tmp_path / "gateway")
+
+    return opened
+
+
+def student(served: Served, library: Path, name: str = "ana") -> rb.Client:
+    return rb.connect(served.base_url, api_key=f"key-of-{name}", library=library)
+
+
+def left(served: Served, name: str = "ana") -> int:
+    return int(served.get("/account", f"key-of-{name}").json()["credits_available"])
+
+
+def test_the_same_cell_once_more_pays_nothing(elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path) -> None:
+    """The run is uncertain in the student's library, and the sentence does not ask for a second one."""
+    service = elsewhere(LOST)
+    served = gateway(service)
+
+    with student(served, tmp_path / "library") as client:
+        for _ in range(2):
+            with pytest.raises(UncertainRun) as lost:
+                client.run(BOAT)
+        (uncertain,) = rb.library(tmp_path / "library").uncertain
+        again = client.attach(uncertain.entry.request_id or "")
+
+    assert again.status == "uncertain"
+    assert "run it again" not in str(lost.value).lower()
+    assert "not sent again by itself" in str(lost.value)
+    assert uncertain.credits == 53
+    assert (len(service.charges), left(served)) == (1, 530 - 53)
+
+
+def test_a_sweep_once_more_pays_nothing_for_what_was_lost(
+    elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path
+) -> None:
+    """`plan.run` again: the lost one stays uncertain, the others come from the library."""
+    service = elsewhere(LOST)
+    served = gateway(service)
+    plan = rb.sweep(BOAT, seed=[6, 7, 8])
+
+    with student(served, tmp_path / "library"):
+        first = plan.run(budget=530)
+        second = plan.run(budget=530)
+
+    for table in (first, second):
+        assert sorted(table["status"]) == ["completed", "completed", "uncertain"]
+    assert (len(service.charges), left(served)) == (3, 530 - 3 * 53)
+
+
+def test_the_embedded_service_with_models_pays_once(elsewhere: Callable[..., StandIn], tmp_path: Path) -> None:
+    """`rb.connect(models=…)`, in one session and in the next."""
+    service = elsewhere(LOST)
+    models = write_models(tmp_path, service)
+
+    for _ in range(2):
+        with rb.connect(models=models, library=tmp_path / "library") as client:
+            for _ in range(2):
+                with pytest.raises(UncertainRun):
+                    client.run(BOAT)
+
+    assert len(service.charges) == 1
+
+
+def test_a_result_that_cannot_be_had_is_not_paid_for_again(
+    elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The service elsewhere has taken it, and gives no result for as long as the gateway asks: an hour."""
+    monkeypatch.setattr(upstream_run, "RESULT_SECONDS", 0.0)
+    monkeypatch.setattr("reelbook.transport.definite_refusal.RESULT_SECONDS", 0.1)
+    monkeypatch.setattr("reelbook.runs.follower.RESULT_SECONDS", 0.1)
+    service = elsewhere(Fault(RESULT, "503 page"))
+    served = gateway(service)
+
+    with student(served, tmp_path / "library") as client:
+        for _ in range(2):
+            with pytest.raises(UncertainRun):
+                client.run(BOAT)
+
+    assert len(service.charges) == 1
+
+
+def test_another_client_on_the_account_does_not_pay_by_itself(
+    elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path
+) -> None:
+    """A second library knows nothing of the first; the gateway does, and sends only what somebody asked for twice."""
+    service = elsewhere(LOST)
+    served = gateway(service)
+    with student(served, tmp_path / "one") as client, pytest.raises(UncertainRun):
+        client.run(BOAT)
+
+    with student(served, tmp_path / "two") as client:
+        with pytest.raises(UncertainRun) as lost:
+            client.run(BOAT)
+        assert (len(service.charges), left(served)) == (1, 530 - 53)
+        assert "same input" in str(lost.value)
+
+        # Another input, and another account: as ever.
+        service.calm()
+        client.run(rb.TextToVideo(prompt="a paper boat", num_frames=9, seed=8))
+    with student(served, tmp_path / "three", "ben") as client:
+        client.run(BOAT)
+    assert len(service.charges) == 3
+
+
+@pytest.mark.parametrize("way", ["resubmit", "fresh", "resubmit without a client"])
+def test_who_asks_for_it_once_more_gets_it(
+    elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path, way: str
+) -> None:
+    """After a look into the account: `resubmit()` and `fresh=True` send it, in whichever library."""
+    service = elsewhere(LOST)
+    served = gateway(service)
+    with student(served, tmp_path / "one") as client, pytest.raises(UncertainRun):
+        client.run(BOAT)
+    service.calm()
+
+    with student(served, tmp_path / "two") as client:
+        if way == "fresh":
+            run = client.run(BOAT, fresh=True)
+        else:
+            with pytest.raises(UncertainRun):
+                client.run(BOAT)
+            if way == "resubmit":
+                (uncertain,) = rb.library(tmp_path / "two").uncertain
+                run = uncertain.resubmit().wait()
+    if way == "resubmit without a client":
+        (uncertain,) = rb.library(tmp_path / "two").uncertain
+        uncertain.resubmit()
+        with student(served, tmp_path / "two") as client:
+            run = client.run(BOAT)
+
+    assert run.status == "completed"
+    assert (len(service.charges), left(served)) == (2, 530 - 2 * 53)
+
+
+def test_what_the_teacher_has_settled_may_be_sent_again(
+    elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path
+) -> None:
+    """`write_off()` in the gateway's library says that the lost run will never come."""
+    service = elsewhere(LOST)
+    served = gateway(service)
+    with student(served, tmp_path / "one") as client, pytest.raises(UncertainRun):
+        client.run(BOAT)
+    service.calm()
+    rb.library(served.server.service.settings.data / "hosted").uncertain[0].write_off()
+
+    with student(served, tmp_path / "two") as client:
+        assert client.run(BOAT).status == "completed"
+
+    assert len(service.charges) == 2
