@@ -18,6 +18,7 @@ from tests.browser.axe import CONTROLS, FOCUSED, beyond, faint, findings
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import contrast, shot
 from tests.browser.test_sweep_panel import BUTTONS
+from tests.support import Served
 
 pytestmark = pytest.mark.browser
 
@@ -25,6 +26,11 @@ START = """\
 import reelbook as rb
 client = rb.connect(library={library!r})
 form = rb.form(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=9, resolution="480p", aspect_ratio="1:1"))
+form"""
+SPENDING = """\
+import reelbook as rb
+client = rb.connect({url!r}, api_key={key!r}, library={library!r})
+form = rb.form(rb.TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", aspect_ratio="1:1"))
 form"""
 TABLE = "len(form.jobs), set(form.jobs[-1].frame.status), len(form.jobs[-1].frame)"
 PLAN = """\
@@ -103,10 +109,11 @@ def test_a_sweep_is_chosen_by_keyboard_priced_and_run(sweeping: OpenNotebook) ->
     expect(page.locator(".rbf-sweep-table tbody tr")).to_have_count(2)
     spend = page.locator(".rbf-sweep-plan > .rbf-row").get_by_label("Spend at most")
     spend.fill("79")
-    expect(run).to_have_text("Run 2 · at most 79 credits")
-    expect(page.locator(".rbf-sweep-why")).to_contain_text("It stops before more than 79 credits are spent")
+    expect(run).to_have_text("Run 1 of 2 · 53 credits")
+    expect(page.locator(".rbf-sweep-why")).to_contain_text("Enough for 1 of 2 runs")
     spend.fill("10")
-    expect(page.locator(".rbf-sweep-why")).to_contain_text("One run costs about 53 credits")
+    expect(run).to_be_disabled()
+    expect(page.locator(".rbf-sweep-why")).to_contain_text("With 10 credits none of these runs can be paid for")
     spend.fill("")
     expect(run).to_be_disabled()
     expect(run).to_have_text("Run 2")
@@ -203,6 +210,57 @@ def test_other_parts_of_the_form_lead_to_it(sweeping: OpenNotebook) -> None:
     expect(second.locator(".rbf-sweep-panel")).to_contain_text("2 of 2")
 
     assert sweeping.complaints == []
+
+
+def test_no_press_spends_more_than_was_typed_or_the_account_has(
+    lab: Lab, chromium: Browser, shared: Served, tmp_path: Path
+) -> None:
+    """A mistyped range costs no more than the account has, and is asked about once; a typed limit stays what it is."""
+    served = shared.with_own_account(60)
+    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    start = SPENDING.format(url=served.base_url, key=served.key, library=str(tmp_path / "library"))
+    book.cells = [nbformat.v4.new_code_cell(text) for text in (start, "form", "client.close()")]  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = lab.root / "form-limit.ipynb"
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    with OpenNotebook(lab, chromium, path, height=1800) as notebook:
+        notebook.open()
+        notebook.run_cell(0)
+        first = notebook.page.locator(".jp-Cell").nth(0)
+        first.get_by_role("button", name="Sweep…").click()
+        first.get_by_label("Field to vary").select_option("seed")
+        values = first.get_by_role("textbox", name="Values of Seed")
+        expect(values).to_have_value("0-3")
+        run, why = first.locator(".rbf-sweep-plan > .rbf-row .rbf-primary"), first.locator(".rbf-sweep-why")
+        spend = first.locator(".rbf-sweep-plan > .rbf-row").get_by_label("Spend at most")
+        values.fill("0-999")
+        expect(run).to_have_text("Run 1 of 1,000 · 53 credits")
+        expect(spend).to_have_value("60")
+        expect(why).to_have_text("Your account has 60 credits: enough for 1 of 1,000 runs.")
+        run.click()
+        expect(why).to_contain_text("Press again")
+        spend.fill("70000")
+        expect(run).to_have_text("Run 1 of 1,000 · 53 credits")
+        spend.fill("40")
+        expect(run).to_be_disabled()
+        expect(run).to_have_text("Run none of 1,000")
+        spend.fill("59")
+        spend.press("Tab")
+        values.fill("0-7")
+        expect(run).to_have_text("Run 1 of 8 · 53 credits")
+        expect(spend).to_have_value("59")
+        notebook.run_cell(1)
+        again = notebook.page.locator(".jp-Cell").nth(1)
+        expect(again.locator(".rbf-sweep-plan").get_by_label("Spend at most").first).to_have_value("59")
+        assert served.charges() == []
+
+        run.click()
+        expect(first.locator(".rbf-sweep-state")).to_contain_text("stopped", timeout=60_000)
+        expect(run).to_have_text("Show 1 from the library")
+        expect(why).to_have_text("Your account has 7 credits: enough for none of 7 runs.")
+        notebook.run_cell(2)
+
+    assert [line["credits"] for line in served.charges() if line["kind"] == "reserve"] == [53]
 
 
 def panel(page: Page) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ..errors import OverBudget, ReelbookError
@@ -26,6 +27,15 @@ def format_all_paid(amount: int) -> str:
     '636 credits, all paid earlier; nothing now'
     """
     return f"{format_count(amount, 'credit')}, all paid earlier; nothing now"
+
+
+def count_affordable(prices: Iterable[int], limit: int) -> int:
+    """The number of runs that a limit pays for, sent in this order: the first that does not fit ends the sweep.
+
+    >>> count_affordable([53, 53, 106, 53], 200)
+    2
+    """
+    return sum(1 for total in accumulate(prices) if total <= limit)
 
 
 def format_paid_price(facts: PlanFacts) -> str | None:
@@ -55,6 +65,8 @@ def format_spending(progress: Progress) -> list[str]:
             _format_spent(progress.spent, progress.budget if fits else None)
             + (f", {earlier} of them earlier" if before else "")
         ]
+    if progress.affordable is not None and progress.state != "done":
+        found.append(f"enough for {progress.affordable:,} of {format_count(progress.total, 'run')}")
     if progress.reserved:
         found.append(f"{progress.reserved:,} more {'may have been paid' if progress.state == 'done' else 'set aside'}")
     if progress.differs is not None:

@@ -9,6 +9,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from ...errors import InvalidInput, OverBudget, ReelbookError, TooManyRequests, UncertainRun, Unreachable
@@ -22,7 +23,7 @@ from ...storage.ledger import known_services, transitions
 from ...storage.ledger.budget import Budget, Spend, join_scope, lower_floors
 from ...storage.ledger.unavailable import LibraryClosed
 from ...storage.verify import get_paths
-from ..money_text import add_advice, estimate_total
+from ..money_text import add_advice, count_affordable, estimate_total
 from ..plan.forecast import forecast
 from .backoff import Backoff
 from .ledger_lookup import RunName, find_rows, make_budget_scope, name_runs
@@ -195,6 +196,22 @@ class Executor:
         self._queue.extend(sorted(filter(is_due, self.tally), key=lambda standing: not standing.paid))
         self._queue_places = {standing: place for place, standing in enumerate(self._queue)}
         self.tally.forecast = forecast([standing.row for standing in self._queue], self.context.ledger, self.service)
+        self.tally.affordable = self._count_affordable()
+
+    def _count_affordable(self) -> int | None:
+        """The number of rows that the limits pay for, with those in the library; None if that is all of them."""
+        spend, budget, own_price = self.options.spend, self.options.budget, self.options.price
+        limits = [] if spend is None else [spend]
+        if budget is not None:
+            limits.append(budget - sum(standing.spent + standing.reserved for standing in self.tally))
+        prices = [0 if standing.paid else standing.row.credits if own_price is None else own_price for standing in self._queue]  # fmt: skip
+        if not limits or None in prices:
+            return None
+        paid = count_affordable([price or 0 for price in prices], min(limits))
+        if paid == len(prices):
+            return None
+        completed = sum(standing.rows for standing in self.tally if standing.status == SweepStatus.COMPLETED)
+        return completed + sum(standing.rows for standing in islice(self._queue, paid))
 
     # Sending.
 

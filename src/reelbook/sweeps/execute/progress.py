@@ -161,6 +161,8 @@ class Progress:
     results: tuple[Result, ...]
     """During the sweep, the newest results first, followed by those of the library; afterwards, the first results in
     the order of the plan."""
+    affordable: int | None = None
+    """The number of rows that the limits pay for, with those in the library; None if that is all of them."""
     queued: int = 0
     """The number of runs in the service's queue, which cost nothing if cancelled."""
     queued_credits: int = 0
@@ -201,6 +203,8 @@ class Tally:
         self._ended: float | None = None
         self.forecast: float | None = None
         """Seconds that the entire sweep was expected to take at its start."""
+        self.affordable: int | None = None
+        """The number of rows that the limits paid for at its start; None if that was all of them."""
 
     def __iter__(self) -> Iterator[Standing]:
         return iter(self._runs)
@@ -287,7 +291,7 @@ class Tally:
                 seconds_left=self._seconds_left(left, pace) if state == "running" else None,
                 elapsed=(self._ended or time.monotonic()) - self._began,
                 failures=tuple(sorted(groups, key=lambda group: (-group.count, group.first))),
-                results=tuple(self._results(state)),
+                results=tuple(self._results(state)), affordable=self.affordable,
             )  # fmt: skip
 
     def _results(self, state: str) -> Iterator[Result]:

@@ -31,18 +31,24 @@ export function makeSweepBest(link, name, to) {
   const button = /** @type {HTMLButtonElement} */ (made("button", { type: "button", text: "Find the best…", title: "Decide which setting is the best, with fewer runs", "aria-expanded": "false", "aria-controls": el.id, hidden: true }));
   let isOpen = false, isOwn = false, listed = "";
 
-  const money = () => ({ by: by.value, spend: sweepWhole(spend), ...to.price() });
+  const money = () => ({ by: by.value, spend: limit(), ...to.price() });
+  /** What may be spent: what was typed or proposed, and no more than the account has; null where no amount is typed. */
+  const limit = () => {
+    const most = sweepWhole(spend);
+    return most === null ? null : Math.min(most, to.plan()?.balance ?? most);
+  };
   /** @param {any} plan */
   const least = (plan) => plan.race.least + (plan.unpriced ? 2 * (to.price().price ?? 0) : 0);
   /** @param {any} plan */
-  const proposed = (plan) => Math.min(Math.max(Math.round(SWEEP_SHARE * to.due(plan)), least(plan)), to.due(plan));
+  const proposed = (plan) => Math.min(Math.max(Math.round(SWEEP_SHARE * to.due(plan)), least(plan)), to.due(plan), plan.balance ?? Infinity);
 
   /** Why it cannot start now; empty where it can. @param {any} plan */
   const reason = (plan) => {
     const stops = to.stops(plan);
     if (stops) return stops;
-    const most = sweepWhole(spend);
+    const most = limit();
     if (most === null) return "Spend a whole number of credits, or 0.";
+    if (most < least(plan) && most === plan.balance) return `Your account has ${sweepCredits(most)}; one run of two settings costs ${sweepCredits(least(plan))}.`;
     return most < least(plan) ? `One run of two settings costs ${sweepCredits(least(plan))}; spend at least that.` : "";
   };
   /** What an amount comes to. @param {any} plan @param {number} most */
@@ -80,7 +86,7 @@ export function makeSweepBest(link, name, to) {
     if (facts.textContent !== words) facts.textContent = words;
     const gauge = race.measures.find((one) => one.value === by.value)?.meaning ?? "";
     if (meaning.textContent !== gauge) meaning.textContent = gauge;
-    const most = sweepWhole(spend);
+    const most = limit();
     const label = most === null ? "Start" : `Start · at most ${sweepCredits(most)}`;
     if (start.textContent !== label) start.textContent = label;
     const remarks = link.hasEnded ? "" : reason(plan) || remark(plan, most ?? 0);

@@ -6,6 +6,21 @@ const SWEEP_MOST_SPENT = 10 ** 15;
 /** @param {number} amount */
 export const sweepCredits = (amount) => `${amount.toLocaleString("en")} credit${amount === 1 ? "" : "s"}`;
 
+/**
+ * How many runs an amount pays for, in the order in which they are sent, and what they cost: the first that does not fit is the end.
+ * @param {{costs: [number, number | null, number][]}} plan @param {number} most @param {number} price that of a run without one
+ */
+export function sweepAffordable({ costs }, most, price) {
+  let runs = 0, cost = 0;
+  for (const [rows, own, count] of costs) {
+    const each = own ?? price, paid = each ? Math.min(count, Math.floor((most - cost) / each)) : count;
+    runs += rows * paid;
+    cost += each * paid;
+    if (paid < count) break;
+  }
+  return { runs, cost };
+}
+
 /** A whole number of at least 0 in an input; null where there is none. @param {HTMLInputElement} input */
 export function sweepWhole(input) {
   const text = input.value.trim();

@@ -3,10 +3,10 @@
 import { made } from "../../../display/assets/table_element.js";
 import { makeSweepBest } from "./form_sweep_best.js";
 import { sweepCodeBox } from "./form_sweep_code.js";
-import { sweepCredits, sweepWhole } from "./form_sweep_money.js";
+import { sweepAffordable, sweepCredits, sweepWhole } from "./form_sweep_money.js";
 
 /**
- * @typedef {{number: number, line: string, runs: number, possible: number, due: number, told: string, about: boolean, unpriced: number, impossible: string[],
+ * @typedef {{number: number, line: string, runs: number, possible: number, due: number, about: boolean, unpriced: number, costs: [number, number | null, number][], balance: number | null, impossible: string[],
  *   notes: string[], head: string[], numbers: boolean[], rows: {cells: string[], credits: string, why?: string}[], more: number,
  *   race: import("./form_sweep_best.js").SweepRace | Record<string, never>}} SweepPlan
  */
@@ -55,7 +55,10 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
   });
   const pay = made("div", { class: "rbf-row" }, priced, made("span", { class: "rbf-sweep-pair" }, made("label", { for: spend.id, text: "Spend at most" }), spend, made("span", { class: "rbf-caption", text: "credits now" })), run, best.button, copy);
   const el = made("div", { class: "rbf-sweep-plan" }, line, notes, first, pay, why, code.el, best.el);
-  let isOwn = false, drawn = "", said = "", pressed = 0;
+  // What somebody typed stays, also on a page that comes back; what is proposed is never more than the account has.
+  const kept = model.get("sweeps").limit ?? null;
+  let isOwn = kept !== null, drawn = "", said = "", pressed = 0, asked = "";
+  if (isOwn) spend.value = String(kept);
   line.hidden = notes.hidden = first.hidden = pay.hidden = true;
 
   /** @returns {SweepPlan | null} */
@@ -65,7 +68,7 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
   };
   const isCurrent = () => isSettled() && link.isHeard && !link.hasEnded;
   /** What was asked of the plan: the most that it may spend now, and one run where the price is unknown. */
-  const money = () => ({ spend: sweepWhole(spend), ...(priced.hidden ? {} : { price: sweepWhole(price) }) });
+  const money = () => ({ spend: limit(), ...(priced.hidden ? {} : { price: sweepWhole(price) }) });
 
   /** Why nothing can be started now, for whatever amount. @param {SweepPlan | null} plan */
   const blocked = (plan) => {
@@ -82,44 +85,60 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
   const reason = (plan) => {
     const stops = blocked(plan);
     if (stops || !plan) return stops;
-    const most = sweepWhole(spend);
+    const most = limit();
     if (most === null) return "Spend a whole number of credits, or 0.";
+    if (!plan.runs || plan.runs < plan.possible || affordable(plan, most).runs) return "";
+    if (isBeyond(plan)) return `Your account has ${sweepCredits(plan.balance ?? 0)}: enough for none of these runs. All of them need ${sweepCredits(due(plan))}.`;
     // The kernel says it in the same words.
-    if (!most && plan.runs === plan.possible && due(plan)) return `With 0 credits none of these runs can be paid for. All of them need ${sweepCredits(due(plan))}.`;
-    return "";
+    return `With ${sweepCredits(most)} none of these runs can be paid for. All of them need ${sweepCredits(due(plan))}.`;
   };
+
+  /** What may be spent: what was typed or proposed, and no more than the account has; null where no amount is typed. */
+  const limit = () => {
+    const most = sweepWhole(spend);
+    return most === null ? null : Math.min(most, currentPlan()?.balance ?? most);
+  };
+  /** @param {SweepPlan} plan @param {number} most */
+  const affordable = (plan, most) => sweepAffordable(plan, most, sweepWhole(price) ?? 0);
+  /** Whether more is wanted than the account has. @param {SweepPlan} plan */
+  const isBeyond = (plan) => plan.balance !== null && plan.balance < Math.min(due(plan), isOwn ? sweepWhole(spend) ?? 0 : Infinity);
 
   /** What the runs cost that the library lacks. @param {SweepPlan} plan */
   const due = (plan) => plan.due + plan.unpriced * (sweepWhole(price) ?? 0);
 
   /** What an amount comes to. @param {SweepPlan} plan @param {number} most */
   const remark = (plan, most) => {
-    const all = due(plan), found = plan.possible - plan.runs, least = Math.floor(all / plan.runs);
+    const all = due(plan), found = plan.possible - plan.runs, pays = affordable(plan, most).runs;
     if (!plan.runs) return `All ${plan.possible === 1 ? "of it is" : `${plan.possible.toLocaleString("en")} runs are`} in the library: paid earlier, nothing now.`;
-    if (!most && all) return `With 0 credits only the ${found.toLocaleString("en")} in the library are shown. The others need ${sweepCredits(all)}.`;
-    // An amount too small for one run starts nothing; without a message that would seem to be a fault.
-    if (most < least) return `One run costs about ${sweepCredits(least)}, so this may pay for none.`;
-    if (most < all) return `It stops before more than ${sweepCredits(most)} are spent. All of it needs ${sweepCredits(all)}; run it again to continue.`;
+    const part = `${pays ? pays.toLocaleString("en") : "none"} of ${plan.runs.toLocaleString("en")} runs`;
+    if (isBeyond(plan)) return `Your account has ${sweepCredits(plan.balance ?? 0)}: enough for ${part}.${asked === question(plan) ? " Press again to run that." : ""}`;
+    if (!pays) return `With ${sweepCredits(most)} only the ${found.toLocaleString("en")} in the library are shown. The others need ${sweepCredits(all)}.`;
+    if (pays < plan.runs) return `Enough for ${part}. All of them need ${sweepCredits(all)}; run it again to continue.`;
     return "No more than this is spent.";
   };
+
+  /** What a press is asked about once. @param {SweepPlan} plan */
+  const question = (plan) => `${plan.number} ${limit()}`;
 
   /** All figures of a plan; without one no figure of an earlier one stays. @param {SweepPlan | null} plan */
   const figure = (plan) => {
     for (const part of [line, notes]) part.hidden = !plan;
     first.hidden = !plan?.rows.length;
     pay.hidden = !drawn;
-    if (!isOwn) spend.value = plan ? String(due(plan)) : "";
-    const label = plan ? labelled(plan, sweepWhole(spend)) : "Run";
+    if (!isOwn) spend.value = plan ? String(Math.min(due(plan), plan.balance ?? Infinity)) : "";
+    const label = plan ? labelled(plan, limit()) : "Run";
     if (run.textContent !== label) run.textContent = label;
   };
 
   /** What the button does and costs. @param {SweepPlan} plan @param {number | null} most */
   const labelled = (plan, most) => {
-    const all = due(plan), found = plan.possible - plan.runs;
-    if (found && (!plan.runs || (most === 0 && all))) return `Show ${found.toLocaleString("en")} from the library`;
-    const does = `Run ${plan.runs.toLocaleString("en")}`;
-    if (most === null) return does;
-    return `${does} · ${most < all ? `at most ${sweepCredits(most)}` : plan.unpriced ? sweepCredits(all) : plan.told}`;
+    const found = plan.possible - plan.runs, all = plan.runs.toLocaleString("en");
+    if (most === null) return `Run ${all}`;
+    const { runs, cost } = affordable(plan, most);
+    if (found && !runs) return `Show ${found.toLocaleString("en")} from the library`;
+    if (!runs) return `Run none of ${all}`;
+    const does = runs < plan.runs ? `Run ${runs.toLocaleString("en")} of ${all}` : `Run ${all}`;
+    return `${does} · ${plan.about && !plan.unpriced ? "≈ " : ""}${sweepCredits(cost)}`;
   };
 
   const update = () => {
@@ -135,7 +154,7 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
     run.setAttribute("aria-disabled", String(!!stops || link.hasEnded));
     copy.disabled = !plan || !isCurrent();
     best.update();
-    const words = [said, stops || (plan ? remark(plan, sweepWhole(spend) ?? 0) : "")].filter((one, place, all) => one && all.indexOf(one) === place).join(" ");
+    const words = [said, stops || (plan ? remark(plan, limit() ?? 0) : "")].filter((one, place, all) => one && all.indexOf(one) === place).join(" ");
     // That the kernel has ended is said above, once for all of the form.
     if (link.hasEnded) why.textContent = "";
     else if (why.textContent !== words) why.textContent = words;
@@ -160,6 +179,7 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
   // Left empty it is what the plan costs.
   spend.addEventListener("change", () => {
     isOwn = spend.value.trim() !== "";
+    link.ask({ do: "sweep_limit", limit: sweepWhole(spend) });
     update();
   });
   price.addEventListener("input", () => update());
@@ -168,6 +188,11 @@ export function makeSweepPlan(link, name, { isSettled, say, pressed: started }) 
     const plan = currentPlan();
     // Only the plan that is in view: what was typed since makes another one.
     if (!plan || link.hasEnded || reason(plan)) return update();
+    if (isBeyond(plan) && affordable(plan, limit() ?? 0).runs && asked !== question(plan)) {
+      asked = question(plan);
+      say(remark(plan, limit() ?? 0));
+      return update();
+    }
     pressed = plan.number;
     said = "";
     started();

@@ -46,6 +46,8 @@ class SweepPlanning:
         self.preview: PlanPreview | None = None
         self.why = CHOOSE
         """Why there is no plan."""
+        self.limit: int | None = None
+        """The limit that somebody typed, for a page that comes back; the proposed one follows the plan."""
         self.condition = threading.Condition(threading.RLock())
         self._numbers: dict[str, int] = {}
         self._planned_for: tuple[Any, ...] = ()
@@ -90,6 +92,14 @@ class SweepPlanning:
                 del self._numbers[next(iter(self._numbers))]
             self.last_change, self.axes = (view, number), axes
             self.request_plan()
+
+    def on_limit(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        """Keep a typed limit: `{do: "sweep_limit", limit}`."""
+        form, limit = self._form, content.get("limit")
+        if form is not None and (limit is None or (type(limit) is int and limit >= 0)):
+            with form.lock, self.condition:
+                self.limit = limit
+                self._publish()
 
     def request_plan(self) -> None:
         """Discard the current plan, and make another one soon."""

@@ -68,7 +68,7 @@ class FormSweeps:
             lambda sweeps: all(entry.is_over for entry in sweeps.entries),
         )
         self.handlers: Mapping[str, Handler] = {
-            "sweep": self._planning.on_axes, "sweep_run": self._run, "sweep_do": self._do, "sweep_show": self._show,
+            "sweep": self._planning.on_axes, "sweep_limit": self._planning.on_limit, "sweep_run": self._run, "sweep_do": self._do, "sweep_show": self._show,
             "sweep_sheet": self._sheet, "sweep_code": self._code, "sweep_film": self._film,
             "sweep_use": self._use,
         }  # fmt: skip
@@ -339,7 +339,7 @@ class FormSweeps:
         try:
             form.sweeps = {
                 "view": view, "n": number, "axes": axes, "plan": plan, "started": is_started, "why": why,
-                "jobs": jobs, "shown": self._displayed,
+                "jobs": jobs, "shown": self._displayed, "limit": self._planning.limit,
             }  # fmt: skip
         # The page cannot be reached, or an observer of the sweeps fails: the sweeps go on.
         except Exception:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ....display import plan_card
@@ -14,7 +16,9 @@ from ....errors import InvalidInput, ReelbookError
 from ....models.base import Input
 from ....models.catalog import find_endpoint
 from ....models.pricing import Estimate
-from ....sweeps.execute.run_options import make_options
+from ....sweeps.execute.order import order_rows
+from ....sweeps.execute.run_options import Options, make_options
+from ....sweeps.money_text import count_affordable
 from ....sweeps.plan.sweep_call import sweep
 from ....util.printable import format_count
 from ..page_messages import format_sentence
@@ -49,23 +53,24 @@ def make_preview(
 ) -> PlanPreview:
     """A plan and its summary, priced by the service if connected."""
     plan = replace(sweep(base, **axes), session=session)
+    is_answered = False
     if session.current is not None:
-        plan = _price_by_service(plan, session)
+        plan, is_answered = _price_by_service(plan, session)
     # Looked up once for the summary; the plan queries the library again when it is run.
     known = session.find_known(plan)
     facts = plan.with_known(known).facts
     due = [row for row in plan.distinct if known is None or not known(row)]
     known_due = sum(row.credits or 0 for row in due)
-    source = "exact" if facts.is_exact else "assumed"
     summary = {
         "number": number,
         "line": join_with_dots(format_count(facts.runs, "run"), *plan_card.format_price(facts)),
         "runs": facts.possible - (facts.in_library or 0),
         "possible": facts.possible,
         "due": known_due,
-        "told": format_credits(known_due, source),
-        "about": source != "exact",
+        "about": not facts.is_exact,
         "unpriced": sum(row.credits is None for row in due),
+        "costs": _list_costs(plan, due),
+        "balance": _read_balance(session) if is_answered else None,
         "impossible": _format_impossible(facts, labels),
         "notes": [shorten(format_sentence(note, labels), MAX_NOTE_LENGTH) for note in facts.warnings],
         "race": find_race_facts(plan, known),
@@ -84,17 +89,37 @@ def parse_limits(content: Mapping[str, Any], preview: PlanPreview) -> tuple[int,
         return 0, None, "Set the most credits that this sweep may spend now."
     if preview.summary["unpriced"] and options.price is None:
         return 0, None, "The price of these runs is unknown. Set the most that one run may cost."
-    if not options.spend and preview.summary["runs"] == preview.summary["possible"]:
-        return (
-            0,
-            None,
-            f"With 0 credits none of these runs can be paid for. All of them need {format_credits(preview.summary['due'])}.",
-        )
+    costs = [
+        options.price or 0 if price is None else price
+        for _, price, runs in preview.summary["costs"]
+        for _ in range(runs)
+    ]
+    if costs and not count_affordable(costs, options.spend) and preview.summary["runs"] == preview.summary["possible"]:
+        credits_text = f"With {format_credits(options.spend)} none of these runs can be paid for."
+        return 0, None, f"{credits_text} All of them need {format_credits(sum(costs))}."
     return options.spend, options.price, ""
 
 
-def _price_by_service(plan: Plan, session: Session) -> Plan:
-    """The plan with the prices of the service; unchanged if the service fails or is slow."""
+def _list_costs(plan: Plan, due: Sequence[Row]) -> list[tuple[int, int | None, int]]:
+    """What the runs cost that the library lacks, in the order in which they are sent: rows for each run, its price, runs."""
+    prices, row_counts = {row.key: row.credits for row in due}, Counter(row.key for row in plan)
+    ordered = due if len(set(prices.values())) < 2 else order_rows(plan, Options().order)
+    costs = [(row_counts[key], prices[key]) for key in dict.fromkeys(row.key for row in ordered) if key in prices]
+    return [(*cost, len(list(same))) for cost, same in groupby(costs)]
+
+
+def _read_balance(session: Session) -> int | None:
+    """The credits left on the account; None if the service does not say."""
+    client = session.current
+    try:
+        credits_left = None if client is None else client.account().get("credits_available")
+    except ReelbookError:
+        return None
+    return int(credits_left) if isinstance(credits_left, (int, float)) else None
+
+
+def _price_by_service(plan: Plan, session: Session) -> tuple[Plan, bool]:
+    """The plan with the prices of the service; unchanged, and false, if the service fails or is slow."""
     row = find_endpoint(plan.base)
     ignored_fields = row.price_neutral if row else ()
     deadline, quotes = time.monotonic() + PRICING_SECONDS, dict[str, Estimate]()
@@ -109,9 +134,9 @@ def _price_by_service(plan: Plan, session: Session) -> Plan:
         return quotes[key]
 
     try:
-        return plan.priced(price)
+        return plan.priced(price), True
     except (ReelbookError, TimeoutError):
-        return plan
+        return plan, False
 
 
 def _format_impossible(facts: PlanFacts, labels: Mapping[str, str]) -> list[str]:
