@@ -95,6 +95,10 @@ STRANGE = {
     "very large": ([1, 1, 2, 3], [1e12, 1.1e12, 2e12, -1e12]),
     "very small": ([1, 1, 2, 3], [1e-12, 1.1e-12, 2e-12, -1e-12]),
     "one setting only": ([7] * 20, list(np.arange(20.0))),
+    "huge": ([1, 1, 2, 3], [1e308, 1.1e308, -1e308, 1e300]),
+    "tiny": ([1, 1, 2, 3], [1e-308, 5e-324, -1e-310, 0.0]),
+    "huge and tiny": ([1, 1, 2, 3], [1e300, 1e-300, -1.0, 0.0]),
+    "one value apart by the last bit": ([1, 1, 2, 3], [1.0, 1.0, np.nextafter(1.0, 2), 1.0]),
 }
 
 
@@ -108,6 +112,48 @@ def test_strange_values_give_a_sound_belief(case: str) -> None:
     assert is_sound(belief, 64)
     assert belief.chances(np.random.default_rng(0)).sum() == pytest.approx(1)
     assert len(choose(belief, np.random.default_rng(0), 8)) == 8
+
+
+ONES = np.ones((64, 64))
+COVARIANCES = {
+    "nothing known": np.zeros((64, 64)),
+    "all settings the same": ONES,
+    "the same but for rounding": ONES + 1e-16 * np.random.default_rng(0).normal(size=(64, 64)),
+    "a little below zero": ONES - 1e-9 * np.eye(64),
+    "far below zero": -ONES,
+    "huge": 1e308 * ONES,
+    "huge and tiny": np.diag(np.geomspace(1e-300, 1e300, 64)),
+    "tiny": 5e-324 * ONES,
+    "no number": np.full((64, 64), np.nan),
+    "one without a number": np.where(np.arange(64) == 9, np.nan, np.eye(64)),
+    "infinite": np.full((64, 64), np.inf),
+    "of both signs": np.where(np.eye(64, dtype=bool), np.inf, -np.inf),
+}
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0, 1e300, np.nan])
+@pytest.mark.parametrize("case", COVARIANCES)
+def test_no_covariance_stops_a_race(case: str, noise: float) -> None:
+    """Whatever rounding has made of it: chances that add up to one, and something to try next."""
+    for mean in (np.arange(64.0), np.zeros(64), np.full(64, np.nan)):
+        belief = Belief(mean, COVARIANCES[case], noise, np.arange(64) < 40)
+
+        assert belief.chances(np.random.default_rng(0), 50).sum() == pytest.approx(1)
+        chosen = choose(belief, np.random.default_rng(0), 8, spent=np.arange(64) % 2, open_=np.arange(64) % 3 > 0)
+        assert len(chosen) == 8
+        assert all(one % 3 for one in chosen)
+
+
+def test_draws_have_the_covariance_of_the_belief() -> None:
+    """Also where it has no inverse: two settings that are one differ in no draw."""
+    half = np.random.default_rng(3).normal(size=(6, 3))
+    belief = Belief(np.zeros(6), half @ half.T, 1.0)
+
+    drawn = belief.draws(np.random.default_rng(0), 40_000)
+
+    assert np.abs(np.cov(drawn.T) - belief.covariance).max() < 0.15
+    twins = Belief(np.zeros(2), np.ones((2, 2)), 1.0).draws(np.random.default_rng(0), 100)
+    assert np.abs(twins[:, 0] - twins[:, 1]).max() < 1e-3
 
 
 @pytest.mark.parametrize(

@@ -314,6 +314,14 @@ def choose_two(belief: Belief, rng: np.random.Generator, clips: dict[int, list[i
 # What was found.
 
 
+def attempted(draw: Callable[[int], dict[str, Outcome]], seed: int) -> dict[str, Outcome] | str:
+    """One draw, or why it failed, so that the others go on."""
+    try:
+        return draw(seed)
+    except Exception as error:  # A failure of ours can be of any kind, and is a row of the table.
+        return f"{type(error).__name__}: {error}"
+
+
 def wilson(hits: int, draws: int) -> tuple[float, float]:
     """The 95 % interval of a share."""
     share, z = hits / draws, 1.96
@@ -333,9 +341,12 @@ NAMES = {
 }
 
 
-def reported(heading: str, outcomes: list[dict[str, Outcome]], credits: dict[str, int]) -> bool:
-    """Print one line for each way, leave a row for each peer, and say whether ours is as good as all."""
-    print(f"\n{heading}, {len(outcomes)} draws")
+def reported(heading: str, draws: list[dict[str, Outcome] | str], credits: dict[str, int]) -> bool:
+    """Print one line for each way, leave a row for each peer, and say whether ours is as good as all, in every draw."""
+    outcomes, errors = [one for one in draws if isinstance(one, dict)], [one for one in draws if isinstance(one, str)]
+    print(f"\n{heading}, {len(draws)} draws")
+    if errors:
+        failed("ours", f"{heading}: {len(errors)} of {len(draws)} draws failed, the first with {errors[0]}")
     shares: dict[str, tuple[float, float]] = {}
     for name, spent in credits.items():
         those = [outcome[name] for outcome in outcomes if name in outcome]
@@ -347,7 +358,7 @@ def reported(heading: str, outcomes: list[dict[str, Outcome]], credits: dict[str
         print(
             f"  {NAMES[name]:<14} {spent:>4} credits  top 3 {hits / len(those):.3f} ({low:.3f}-{high:.3f})  regret {regret:.3f}"
         )
-    met = True
+    met = not errors
     for name, (share, half) in shares.items():
         if name not in ("quarter", "ours"):
             ours, own = shares["ours"]
@@ -380,11 +391,11 @@ def main() -> int:
     met = True
     with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
 
-        def play(make: Callable[[np.random.Generator], World], draws: int) -> list[dict[str, Outcome]]:
+        def play(make: Callable[[np.random.Generator], World], draws: int) -> list[dict[str, Outcome] | str]:
             few = asked.peer_draws if has_peer else 0
             return [
-                *pool.map(partial(one_draw, make, True), range(min(few, draws)), chunksize=4),
-                *pool.map(partial(one_draw, make, False), range(few, draws), chunksize=4),
+                *pool.map(partial(attempted, partial(one_draw, make, True)), range(min(few, draws)), chunksize=4),
+                *pool.map(partial(attempted, partial(one_draw, make, False)), range(few, draws), chunksize=4),
             ]
 
         for kind in WORLDS if "worlds" in asked.only else ():
@@ -393,7 +404,7 @@ def main() -> int:
             table = table_of_measures(pool)
             met &= reported("measures of clips", play(partial(wanted, table), asked.draws), CREDITS)
         for noise in (0.5, 1.0) if "judge" in asked.only else ():
-            outcomes = list(pool.map(partial(judged, noise), range(asked.judge_draws), chunksize=2))
+            outcomes = list(pool.map(partial(attempted, partial(judged, noise)), range(asked.judge_draws), chunksize=2))
             met &= reported(f"judge, clips that vary by {noise}", outcomes, {"ours": BUDGET, "grid": GRID})
     return 0 if met else 1
 

@@ -15,6 +15,7 @@ be a lucky one. No step is random, and no order of the observations matters.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, TypeAlias
@@ -33,6 +34,8 @@ JUDGED = 4.0
 NU, TAIL = 1.0, 3.0
 """Degrees of freedom of the variances' priors, and of the rest's distribution."""
 STEPS, TINY = 40, 1e-9
+LARGE = 1e140
+"""Larger values count as this one, because sums of squares of larger ones are no numbers any more."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +49,18 @@ class Belief:
     tried: NDArray[np.bool_] | None = None
     """The settings with an observation; None: all."""
 
+    def __post_init__(self) -> None:
+        """Replace what is no finite number, so that nothing that is computed from a belief can fail."""
+        for name, most in (("mean", 1e5 * LARGE), ("covariance", 1e10 * LARGE**2), ("noise", 1e5 * LARGE)):
+            finite = np.clip(np.nan_to_num(getattr(self, name), posinf=most, neginf=-most), -most, most)
+            object.__setattr__(self, name, float(finite) if name == "noise" else finite)
+
     def draws(self, rng: np.random.Generator, count: int) -> FloatArray:
         """True values of every setting that may be so, one row for each draw.
 
         One in all settings may be lucky: those never tried get, as often as that, what lifts them beyond the others.
         """
-        drawn = self.mean + rng.standard_normal((count, len(self.mean))) @ _root(self.covariance).T
+        drawn = self.mean + rng.standard_normal((count, len(self.mean))) @ find_factor(self.covariance).T
         if self.tried is None:
             return drawn
         lucky = ~self.tried & (rng.random(drawn.shape) * len(self.mean) < 1)
@@ -67,7 +76,7 @@ class Belief:
 
     def bounds(self, share: float = 0.9) -> tuple[FloatArray, FloatArray]:
         """The interval of each true value that holds this share of its probability."""
-        half = NormalDist().inv_cdf(0.5 + share / 2) * np.sqrt(np.diag(self.covariance))
+        half = NormalDist().inv_cdf(0.5 + share / 2) * np.sqrt(np.maximum(np.diag(self.covariance), 0))
         return self.mean - half, self.mean + half
 
 
@@ -77,9 +86,9 @@ def learn_values(levels: ArrayLike, setting: ArrayLike, value: ArrayLike, block:
     `levels` has one row for each setting: the number of its level on each axis, -1 where it has none. The others have one
     entry for each observation; a value that is no finite number is left out. `block` is the number of the prompt.
     """
-    values, settings = np.asarray(value, float), np.asarray(setting, int)
+    values, settings = np.clip(np.asarray(value, float), -LARGE, LARGE), np.asarray(setting, int)
     blocks = np.zeros(len(values), int) if block is None else np.asarray(block, int)
-    good = np.flatnonzero(np.isfinite(values))
+    good = np.flatnonzero(np.isfinite(np.asarray(value, float)))
     good = good[np.lexsort((values[good], blocks[good], settings[good]))]
     standard, centre, scale = _standardized(values[good])
     belief = _learn(np.asarray(levels), _Values(settings[good], standard, blocks[good]))
@@ -204,22 +213,43 @@ def _kernels(levels: IntArray) -> tuple[FloatArray, FloatArray]:
 
 def _stepped(variance: Any, explained: Any, by_chance: Any, expected: Any) -> Any:  # Numbers, or an array of each.
     """A variance nearer to the most probable one, given what the data say it explains and what it would by chance."""
-    return variance * np.sqrt((explained + NU * expected / variance**2) / (by_chance + NU / variance))
+    stepped = variance * np.sqrt((explained + NU * expected / variance**2) / (by_chance + NU / variance))
+    return np.clip(stepped, TINY * expected, expected / TINY)
 
 
 def _standardized(value: FloatArray) -> tuple[FloatArray, float, float]:
     """Values with mean 0 and variance 1; their mean and deviation."""
-    size, scale = float(np.abs(value).max(initial=0.0)) or 1.0, float(value.std()) if len(value) > 1 else 0.0
+    size = float(np.abs(value).max(initial=0.0))
+    size = size if size > 1 / LARGE else 1.0
+    scale = float(value.std()) if len(value) > 1 else 0.0
     if scale < TINY * size:
         scale = size / 1000 if len(value) > 1 else size
     centre = float(value.sum()) / max(len(value), 1)
     return (value - centre) / scale, centre, scale
 
 
-def _root(covariance: FloatArray) -> FloatArray:
-    """A matrix whose product with its transpose is the covariance."""
-    sizes, directions = np.linalg.eigh(covariance)
-    return np.asarray(directions * np.sqrt(np.maximum(sizes, 0)))
+def find_factor(covariance: FloatArray) -> FloatArray:
+    """A matrix whose product with its transpose is the covariance, or as near to it as one without negative variances is.
+
+    Cholesky's where that exists. Else its form that takes the largest variance left first, ends where none is left, and
+    so always ends: a race that somebody has paid for is never stopped by rounding.
+    """
+    size = max(float(np.diag(covariance).max(initial=0.0)), LARGE**-2)
+    rest = np.clip(covariance, -size, size) / size
+    try:
+        return np.asarray(np.linalg.cholesky(rest + TINY**2 * np.eye(len(rest))) * math.sqrt(size))
+    except np.linalg.LinAlgError:
+        factor = np.zeros_like(rest)
+    for column in range(len(rest)):
+        most = int(np.argmax(np.diag(rest)))
+        variance = float(rest[most, most])
+        if variance <= TINY:
+            break
+        # No covariance is larger than the variances allow.
+        limit = np.sqrt(np.maximum(np.diag(rest), 0) * variance)
+        factor[:, column] = np.clip(rest[:, most], -limit, limit) / math.sqrt(variance)
+        rest = rest - np.outer(factor[:, column], factor[:, column])
+    return factor * math.sqrt(size)
 
 
 def choose(
@@ -232,19 +262,24 @@ def choose(
     among those never tried while there are any, so that no lucky one is missed. `open_` says which can be tried at all,
     `spent` how often each has been; without it, no turn is for those never tried.
     """
-    covariance, chosen = belief.covariance.copy(), list[int]()
+    # Relative to the largest variance, so that nothing overflows.
+    size = max(float(np.diag(belief.covariance).max(initial=0.0)), LARGE**-2)
+    covariance, chosen = np.clip(belief.covariance, -size, size) / size, list[int]()
+    mean, noise = belief.mean / math.sqrt(size), min(belief.noise / math.sqrt(size), LARGE)
     times = np.ones(len(covariance)) if spent is None else np.array(spent, float)
     allowed = np.ones(len(times), bool) if open_ is None else np.asarray(open_, bool)
     for turn in range(int(times.sum()), int(times.sum()) + (count if allowed.any() else 0)):
-        width = np.sqrt(np.maximum(np.diag(covariance), 0) + belief.noise**2 + TINY**2)
-        if np.ptp(belief.mean) == 0:
+        variance = np.maximum(np.diag(covariance), 0)
+        width = np.sqrt(variance + noise**2 + TINY**2)
+        if np.ptp(mean) == 0:
             values = ((covariance / width) ** 2).sum(axis=0) * (1 + 0.01 * rng.random(len(times)))
         else:
-            values = belief.mean + _root(covariance) @ rng.standard_normal(len(times))
+            values = mean + find_factor(covariance) @ rng.standard_normal(len(times))
         fresh = allowed & (times == 0)
         one = int(np.argmax(np.where(fresh if turn % 2 and fresh.any() else allowed, values, -np.inf)))
         chosen.append(one)
         times[one] += 1
-        column = covariance[:, one]
-        covariance = covariance - np.outer(column, column) / width[one] ** 2
+        # No covariance is larger than the variances allow.
+        column = np.clip(covariance[:, one] / width[one], -np.sqrt(variance), np.sqrt(variance))
+        covariance = covariance - np.outer(column, column)
     return chosen
