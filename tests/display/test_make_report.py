@@ -583,9 +583,9 @@ def test_a_report_is_shown_as_a_link_and_is_a_path(tmp_path: Path, monkeypatch: 
 class TestJudgements:
     """What people have judged, in a report."""
 
-    def rate(self, table: pd.DataFrame, made: Made, question: str) -> Ratings:
+    def rate(self, table: pd.DataFrame, made: Made, question: str, kind: str = "pairs") -> Ratings:
         clips = find_clips(table, table["request_id"].tolist())
-        return Ratings(table, clips, made.library.judgements, question=question, rater="Ana Example", kind="pairs")
+        return Ratings(table, clips, made.library.judgements, question=question, rater="Ana Example", kind=kind)
 
     def test_the_ranking_is_in_the_page(self, clips: list[str], tmp_path: Path) -> None:
         """With its question, intervals and what it says; without the names of people."""
@@ -609,6 +609,26 @@ class TestJudgements:
         ]
         assert "12 of 12 won" in part
         assert "Ana Example" not in page
+
+    @pytest.mark.parametrize("kind", ["pairs", "stars", "keep"])
+    @pytest.mark.parametrize("pairs", [["bad"], ["tie"], ["skip"], ["left", "bad"], ["tie", "bad", "skip"]], ids=str)
+    def test_any_judgements_are_in_the_page(
+        self, clips: list[str], tmp_path: Path, pairs: list[str], kind: str
+    ) -> None:
+        """Rows without some of the columns, whatever was answered about the others."""
+        table, made = table_of(clips[:4], num_frames=[9, 17, 25, 33]), Made(tmp_path / "library")
+        ratings = self.rate(table, made, "Which?", kind=kind)
+        for place, answer in enumerate(pairs):
+            ratings.judge(place, place + 1, answer)
+        ratings.rate(3, 2)
+        ratings.keep(0, True)
+
+        page = page_of(table, tmp_path, ratings=ratings)
+        made.close()
+
+        assert '<section id="ratings"' in page
+        assert "0 of 1 won" not in page
+        assert "nan" not in page[page.index('<section id="ratings"') : page.index('<section id="costs"')].lower()
 
     def test_without_judgements_it_says_so(self, clips: list[str], tmp_path: Path) -> None:
         """And a page without ratings has no such part."""

@@ -54,7 +54,7 @@ TABLE = Markup(
     '<table class="rb-facts" style="table-layout:auto;border-collapse:collapse;margin:0;width:100%;font-size:13px;line-height:1.4"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
 )
 COLUMNS = {
-    "pairs": ("score", "won"),
+    "pairs": ("score", "judged"),
     "stars": ("stars", "raters"),
     "keep": ("keep", "raters"),
 }
@@ -160,6 +160,18 @@ def ratings_card(ratings: Ratings) -> str:
     )
 
 
+def format_outcomes(wins: int, ties: int, judgements: int) -> str:
+    """How the judgements of one clip ended.
+
+    >>> format_outcomes(2, 0, 3), format_outcomes(2, 1, 4), format_outcomes(0, 1, 1), format_outcomes(0, 0, 0)
+    ('2 of 3 won', '2 of 4 won, 1 tie', '1 tie', 'not compared')
+    """
+    if not judgements:
+        return "not compared"
+    won = "" if judgements == ties else f"{wins:,} of {judgements:,} won"
+    return ", ".join(filter(None, [won, format_count(ties, "tie") if ties else ""]))
+
+
 def format_progress(counts: Counts, remaining: str) -> str:
     """The line below the clips while somebody judges; it names no clip and no setting."""
     others = f"{counts.judged:,} by {format_count(counts.raters, 'rater')}" if counts.judged > counts.mine else ""
@@ -173,9 +185,11 @@ def _list_ranked(ratings: Ratings) -> list[RankedRow]:
     if ratings.kind == "pairs":
         ranking = ratings.ranking()
         found = [
-            (row, (score, low, high), f"{wins:,} of {judgements:,}")
-            for row, score, low, high, wins, judgements in zip(
-                ranking.index, *(ranking[name] for name in ("score", "low", "high", "wins", "judgements")), strict=True
+            (row, (score, low, high), format_outcomes(wins, ties, judgements))
+            for row, score, low, high, wins, ties, judgements in zip(
+                ranking.index,
+                *(ranking[name] for name in ("score", "low", "high", "wins", "ties", "judgements")),
+                strict=True,
             )
         ]
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -10,7 +10,9 @@ from markupsafe import Markup
 from ...decide.ratings import Ratings
 from ...errors import ReelbookError
 from ...storage.judgements import Kind
+from ...util.missing_values import is_missing
 from ..fact_table import render_small_print
+from ..ratings_card import format_outcomes
 from .layout import format_table_value
 
 if TYPE_CHECKING:
@@ -45,13 +47,14 @@ def _render_ratings(ratings: Ratings) -> Markup:
     table = ratings.table
     columns = ("rating", "stars", "keep") if ratings.kind == Kind.PAIRS else ("stars", "keep")
     present = [name for name in columns if name in table.columns and table[name].notna().any()]
+    outcomes = _count_outcomes(ratings) if "rating" in present else {}
     parts = [HEAD.format(ratings.question, str(ratings.counts))]
     parts += [LINE.format(sentence) for sentence in ratings.verdict]
     if present:
         ranked = table.sort_values(present[0], ascending=False, kind="stable")
         ranked = ranked[ranked[present].notna().any(axis=1)]
         rows = Markup("").join(
-            _render_row(ranked.iloc[place], present, ratings) for place in range(min(len(ranked), MAX_ROWS))
+            _render_row(ranked.iloc[place], present, ratings, outcomes) for place in range(min(len(ranked), MAX_ROWS))
         )
         titles = ["run", "settings", *({"rating": "score"}.get(name, name) for name in present)]
         parts.append(TABLE.format(Markup("").join(map(TITLE.format, titles)), rows))
@@ -59,21 +62,32 @@ def _render_ratings(ratings: Ratings) -> Markup:
     return Markup("").join(parts)
 
 
-def _render_row(row: pd.Series[Any], columns: Sequence[str], ratings: Ratings) -> Markup:
+def _count_outcomes(ratings: Ratings) -> dict[int, str]:
+    """The outcomes of each row's judgements, in words."""
+    ranking = ratings.ranking()
+    counts = zip(ranking.index, ranking["wins"], ranking["ties"], ranking["judgements"], strict=True)
+    return {row: format_outcomes(wins, ties, judgements) for row, wins, ties, judgements in counts}
+
+
+def _render_row(
+    row: pd.Series[Any], columns: Sequence[str], ratings: Ratings, outcomes: Mapping[int, str]
+) -> Markup:  # fmt: skip
     settings = ", ".join(f"{name} {format_table_value(row[name])}" for name in ratings.axes if name in row.index)
     return Markup("<tr>{}{}</tr>").format(
-        NAME.format(row.name, settings), Markup("").join(map(CELL.format, _format_cells(row, columns)))
+        NAME.format(row.name, settings), Markup("").join(map(CELL.format, _format_cells(row, columns, outcomes)))
     )
 
 
-def _format_cells(row: pd.Series[Any], columns: Sequence[str]) -> Iterator[str]:
+def _format_cells(row: pd.Series[Any], columns: Sequence[str], outcomes: Mapping[int, str]) -> Iterator[str]:
     for name in columns:
         value = row[name]
-        if value != value or value is None or str(value) == "<NA>":
+        if is_missing(value):
             yield ""
         elif name == "rating":
-            counts = f"{row['wins']} of {row['judgements']} won"
-            yield f"{value:.2f} ({row['rating_low']:.2f} to {row['rating_high']:.2f}), {counts}"
+            counts = outcomes.get(int(str(row.name)), "")
+            yield ", ".join(
+                filter(None, [f"{value:.2f} ({row['rating_low']:.2f} to {row['rating_high']:.2f})", counts])
+            )
         elif name == "stars":
             yield f"{value:.1f}"
         else:
