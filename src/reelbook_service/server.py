@@ -145,9 +145,24 @@ class Server:
 
     def start(self) -> Self:
         """Serve in a new thread; connections are already accepted."""
-        self._thread = threading.Thread(target=self.serve, name="reelbook-service", daemon=True)
+        self._thread = threading.Thread(target=self._serve_in_thread, name="reelbook-service", daemon=True)
         self._thread.start()
         return self
+
+    def _serve_in_thread(self) -> None:
+        # Not `asyncio.run`: at its end it starts a thread, which Python 3.12 refuses when the process is ending too.
+        loop = asyncio.new_event_loop()
+        try:
+            loop.run_until_complete(self._serve_to_end())
+        finally:
+            loop.close()
+
+    async def _serve_to_end(self) -> None:
+        await self._server.serve(sockets=[self._listening])
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     def stop(self) -> None:
         """Stop serving; unfinished runs resume at the next start."""

@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 import httpx
+import pytest
 
 from reelbook_service.embedded import Address, Embedded
 from reelbook_service.service_settings import Settings
@@ -23,6 +24,7 @@ TEXT = "svc/text-to-video-13b-distilled"
 KERNEL = """
 import json, sys, time
 import httpx
+import pytest
 from pathlib import Path
 from reelbook_service.embedded import Embedded
 from reelbook_service.service_settings import Settings
@@ -149,3 +151,26 @@ def test_a_forked_child_joins_its_parent_s_service(tmp_path: Path) -> None:
     )
 
     assert done.stdout.strip() == "0", done.stderr
+
+
+SCRIPT = """
+import sys
+import reelbook as rb
+
+rb.connect(library=sys.argv[1])
+first = rb.TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p")
+if sys.argv[2] == "at its end":
+    rb.run(first)
+else:
+    rb.start(first)
+"""
+
+
+@pytest.mark.parametrize("run_is", ["at its end", "under way"])
+def test_a_script_ends_without_a_traceback(tmp_path: Path, run_is: str) -> None:
+    """Nobody closes the client: the service ends with the process, silently, on every version of Python."""
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path), run_is]
+
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
