@@ -104,6 +104,11 @@ def format_address(bound: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def _is_a_fault(record: logging.LogRecord) -> bool:
+    """Whether a log record is about something else than a call that the end of the service has cut off."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], asyncio.CancelledError)
+
+
 class Server:
     """A service on a socket. `serve()` blocks; `with Server(…)` runs it in a thread."""
 
@@ -120,6 +125,7 @@ class Server:
         self.service.publish_address(self.base_url)
         # A malformed upload is reported to its sender, not logged in the notebook that runs the service.
         logging.getLogger("python_multipart").setLevel(logging.ERROR)
+        logging.getLogger("uvicorn.error").addFilter(_is_a_fault)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
@@ -131,6 +137,7 @@ class Server:
                 log_level="error",
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,
                 timeout_keep_alive=30,
                 timeout_graceful_shutdown=2,
             )

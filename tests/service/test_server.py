@@ -296,6 +296,16 @@ def test_a_foreign_page_is_refused(shared: Served, origin: str) -> None:
     assert shared.http.get("/", headers={"origin": shared.base_url}).status_code == 200
 
 
+def test_a_caller_cannot_pass_for_another_one(shared: Served, dot: str) -> None:
+    """What a proxy would say of its own caller is not believed of anybody: addresses stay those of this service."""
+    forged = {"x-forwarded-for": "203.0.113.9", "x-forwarded-proto": "https", "x-forwarded-host": "evil.example"}
+    body = {"endpointId": STITCH, "input": {"images": [dot]}}
+
+    answer = shared.http.post("/models/run", json=body, headers={"x-api-key": KEY, **forged}).json()
+
+    assert answer["statusUrl"].startswith(f"{shared.base_url}/")
+
+
 def test_a_form_of_a_page_cannot_start_a_run(shared: Served, dot: str) -> None:
     """What a plain HTML form can send is not JSON by its content type, and is refused even with a key."""
     body = json.dumps({"endpointId": STITCH, "input": {"images": [dot]}})
@@ -509,6 +519,22 @@ def children(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
 
 
+def test_a_call_that_the_end_cuts_off_prints_no_traceback(command: Any) -> None:
+    """A body that is still on its way is not waited for, and the teacher's terminal is not filled with lines of code."""
+    served = command("--key", "mine")
+    base_url = served.until(r"Reelbook service at (http://127\.0\.0\.1:\d+)")
+    head = f"POST /models/run HTTP/1.1\r\nHost: {base_url.removeprefix('http://')}\r\nx-api-key: mine\r\n"
+    more = "Content-Type: application/json\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n\r\n"
+
+    with wire_to(base_url) as wire:
+        wire.sendall((head + more).encode())
+        assert wire.recv(100).startswith(b"HTTP/1.1 100")  # The handler is waiting for the body now.
+        status, _, err = served.ended_by(signal.SIGTERM)
+
+    assert status == 0
+    assert "Traceback" not in err
+
+
 def test_a_signal_right_after_the_announcement_ends_it_too(command: Any) -> None:
     """There is no moment between the printed address and a clean end at which a signal kills it or is lost."""
     served = command("--key", "mine")
@@ -580,7 +606,7 @@ def test_spec_only_answers_what_the_spec_shows_and_nothing_else(spec_only: Serve
 
     assert set(run.json()) == {"requestId"}
     assert set(completed(served, STITCH, request_id)) == {
-        "status", "request_id", "metrics", "status_url", "response_url", "cancel_url",
+        "status", "request_id", "logs", "metrics", "status_url", "response_url", "cancel_url",
     }  # fmt: skip
     assert served.result(STITCH, request_id).json()["video"]["content_type"] == "video/mp4"
     assert [charge["kind"] for charge in served.charges()] == ["reserve", "settle"]
