@@ -197,7 +197,7 @@ class TestActions:
                 page.get_by_text("Save", exact=True).click()
             download.value.save_as(tmp_path / "saved.mp4")
 
-        assert download.value.suggested_filename == "text-to-video-13b-distilled_seed-7_request_a.mp4"
+        assert download.value.suggested_filename == "a-paper-boat-on-a-rainy-street-seen-from-a_seed-7_640x360.mp4"
         assert (tmp_path / "saved.mp4").read_bytes() == clips[0].path.read_bytes()
 
     def test_copy_gives_the_code(self, chromium: Browser, clips: list[LocalFile]) -> None:

@@ -267,7 +267,7 @@ def test_a_click_becomes_a_clip_that_plays(open_page: Open, tmp_path: Path) -> N
         hashlib.sha256(Path(download.value.path()).read_bytes()).digest()
         == hashlib.sha256(run.video.path.read_bytes()).digest()
     )
-    assert download.value.suggested_filename.startswith("text-to-video-13b-distilled_seed-7")
+    assert download.value.suggested_filename == "a-kite-b-over-b-dunes_seed-7_854x480.mp4"
     assert "a kite <b>over</b> dunes · seed 7 · 854×480 · 9 frames at 24/s" in words
     assert form.filled == [run.input]
 

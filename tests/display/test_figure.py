@@ -225,12 +225,12 @@ class TestActions:
         assert str(clip.path) in page.text
 
     def test_the_name_to_save_it_under_tells_what_it_is(self, clip: LocalFile) -> None:
-        """Model, seed and request, in letters that every disk takes."""
-        odd = known(clip, model="lab/../<evil>", seed='7" onload="x', request_id="a/b\\c")
+        """Prompt, seed and size, in letters that every disk takes."""
+        odd = known(clip, input={"prompt": '../<evil>" onload="x'}, seed='7" onload="x')
 
         names = [bare(file_figure(file)).one("figure")["data-rb-save"] for file in (known(clip), odd)]
 
-        assert names == ["text-to-video-13b-distilled_seed-7_request_clip.mp4", "evil_seed-7-onload-x_a-b-c_clip.mp4"]
+        assert names == ["a-paper-boat_seed-7_320x180.mp4", "evil-onload-x_seed-7-onload-x_320x180.mp4"]
 
     def test_the_script_knows_the_rate_from_here(self, tmp_path: Path) -> None:
         """Stepping needs the exact rate and count, which a browser does not tell."""

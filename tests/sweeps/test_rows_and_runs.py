@@ -14,6 +14,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
+from reelbook.display.figure import file_figure
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.storage.library import Library
 from reelbook.storage.prune import Pruned
@@ -96,6 +97,44 @@ def test_rows_7_and_11_are_exported_whatever_names_them(table: pd.DataFrame, tmp
     target = rb.library().export(tmp_path / "best", which(table, tmp_path))
 
     assert clips_in(target) == of(table, [7, 11])
+
+
+@pytest.mark.parametrize("way", ["table.reel", "library", "copy to a folder", "one row", "filtered"])
+def test_an_export_has_the_numbers_and_the_axes_of_the_table(table: pd.DataFrame, tmp_path: Path, way: str) -> None:
+    """In names, CSV and JSON; the numbers of the library are in a column of that name."""
+    mixed = table.iloc[::-1]
+    chosen = [7] if way == "one row" else [11, 7]
+    exports: dict[str, Callable[[], Path]] = {
+        "table.reel": lambda: mixed.reel.export(tmp_path / "out", [7, 11]),
+        "library": lambda: rb.library().export(tmp_path / "out", mixed.loc[[11, 7]]),
+        "copy to a folder": lambda: export_rows(mixed, [0, 4], tmp_path / "out"),
+        "one row": lambda: table.reel.export(tmp_path / "out", 7),
+        "filtered": lambda: mixed[mixed.index.isin([7, 11])].reel.export(tmp_path / "out"),
+    }
+
+    target = exports[way]()
+
+    rows = pd.read_csv(target / "runs.csv")
+    told = json.loads((target / "runs.json").read_text(encoding="utf-8"))["runs"]
+    assert list(rows["run"]) == [run["run"] for run in told] == chosen
+    assert (
+        list(rows["library_run"]) == [run["library_run"] for run in told] == [table.reel.run(row).id for row in chosen]
+    )
+    assert list(rows["request_id"]) == list(table.loc[chosen, "request_id"])
+    names = [f"{row:04d}-images-to-video-fps-{row + 1}.mp4" for row in chosen]
+    assert list(rows["files"]) == [run["files"][0] for run in told] == names
+    assert sorted(path.name for path in target.glob("*.mp4")) == sorted(names)
+
+
+def test_a_table_without_axes_is_named_by_what_differs_in_the_whole_of_it(table: pd.DataFrame, tmp_path: Path) -> None:
+    """Also where a single row is exported, or a row has a name."""
+    joined = pd.concat([table.loc[[7]], table.loc[[11]]], keys=["first", "second"])
+    joined.attrs = {}
+
+    target = joined.reel.export(tmp_path / "out", joined.iloc[[1]])
+
+    (name,) = (path.name for path in target.glob("*.mp4"))
+    assert name == "second-11-images-to-video-fps-12.mp4"
 
 
 def test_the_index_of_the_library_names_its_rows(table: pd.DataFrame, tmp_path: Path) -> None:
@@ -412,3 +451,39 @@ def test_what_costs_money_is_not_guessed_from_a_run_or_a_row(client: Client, tab
             ask(table.reel.run(7))
         with pytest.raises(ReelbookError, match=r"table.reel.run\(7\).input"):
             ask(table.loc[7])  # type: ignore[arg-type]
+
+
+def test_pictures_of_a_resize_are_named_by_picture_format_and_size(one_worker: None, tmp_path: Path) -> None:
+    """Whichever way they are saved; a second copy of the same is none, another picture of the name gets a number."""
+    picture = tmp_path / "Lighthouse.png"
+    picture.write_bytes(png(64, 48, "red"))
+    wanted = rb.SmartResize(image_url=picture, target_sizes=["story", "90x60"], num_images_per_size=2, seed=1)
+    client = rb.connect(library=tmp_path / "library")
+    run = client.run(wanted)
+
+    saved = [image.save(f"{tmp_path}/formats/").name for image in run.images for _ in range(2)]
+    again = client.run(wanted.revised(prompt="keep the left side", num_images_per_size=1))
+    (tmp_path / "more").mkdir()
+    others = [image.save(f"{tmp_path}/more/").name for image in again.images]
+
+    assert set(saved) == {
+        "lighthouse_story_1080x1920.png", "lighthouse_story_1080x1920~2.png", "lighthouse_90x60.png", "lighthouse_90x60~2.png",
+    }  # fmt: skip
+    assert len(list((tmp_path / "formats").iterdir())) == 4
+    client.close()
+    assert others == ["lighthouse_story_1080x1920.png", "lighthouse_90x60.png"]
+    assert "lighthouse_story_1080x1920.png" in file_figure(again.images[0])
+
+
+def test_a_clip_is_named_by_prompt_seed_and_size(one_worker: None, tmp_path: Path) -> None:
+    """And what is made of one of its frames by the clip."""
+    client = rb.connect(library=tmp_path / "library")
+    boat = client.run(rb.TextToVideo(prompt="A paper boat, at dusk", num_frames=9, resolution="480p", seed=3))
+    square = client.run(rb.SmartResize(image_url=boat.video.still(0.5), target_sizes=["32x32"]))
+    last = client.run(rb.SmartResize(image_url=boat, target_sizes=["32x32"], seed=2))
+
+    client.close()
+    size = "x".join(map(str, (boat.video.probe.width, boat.video.probe.height)))
+    assert boat.video.save(f"{tmp_path}/").name == f"a-paper-boat-at-dusk_seed-3_{size}.mp4"
+    assert square.images[0].save(f"{tmp_path}/").name == "a-paper-boat-at-dusk_32x32.png"
+    assert last.images[0].make_name() == "a-paper-boat-at-dusk_32x32.png"

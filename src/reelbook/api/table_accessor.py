@@ -121,10 +121,10 @@ class Reel(NameHints):
     def export(self, folder: str | Path, what: Any = None) -> Path:
         """Write a folder with the files of the rows under readable names, their provenance, `runs.csv` and `runs.json`.
 
-        `what` selects rows by labels of this table, such as `[7, 11]`, a mask, or rows; all rows by default.
+        The numbers are those of this table, and its axes are in the names. `what` selects rows by labels of this table, such as `[7, 11]`, a mask, or rows; all rows by default.
         """
         rows = self._table if what is None else self._rows(what)
-        return self._library(rows).export(folder, rows)
+        return self._library(rows).export(folder, rows, among=self._table)
 
     def cost(self, by: str | Sequence[str] | None = None) -> Costs:
         """Credits grouped by one or more columns, or for the entire table: a table, displayed with a chart.

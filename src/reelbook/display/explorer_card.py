@@ -98,7 +98,7 @@ def render_explorer(explorer: Explorer, *, key: str = "") -> str:
         rate=f"{rate.numerator}/{rate.denominator}",
         width=width,
         height=height,
-        save=run_text.make_download_name(file),
+        save=file.make_name(),
         max_width=MAX_WIDTH,
         body=content + render_caption(known.prompt, facts, tag="div") + note,
     )

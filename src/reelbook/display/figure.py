@@ -151,12 +151,12 @@ def _original(file: LocalFile, embedded: Embedded) -> Markup:
     key = get_link_key(file.path)
     data = Markup(' data-rb-preview="{}"').format(size)
     if key:
-        data += Markup(' data-rb-original="{}" data-rb-name="{}"').format(key, run_text.make_download_name(file))
+        data += Markup(' data-rb-original="{}" data-rb-name="{}"').format(key, file.make_name())
     return data
 
 
 def _save_name(file: LocalFile, embedded: Embedded) -> str:
-    name = run_text.make_download_name(file)
+    name = file.make_name()
     if embedded.is_whole:
         return name
     return name.rpartition(".")[0] + "_preview" + (".mp4" if file.is_video else ".jpg")

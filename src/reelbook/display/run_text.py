@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -205,15 +204,6 @@ def format_value(value: Any) -> str:
         value = ", ".join(map(format_value, value[:MAX_VALUE_LENGTH]))
     # Cut first, because a value may be a picture as text.
     return shorten(str(value)[: 4 * MAX_VALUE_LENGTH], MAX_VALUE_LENGTH)
-
-
-def make_download_name(file: LocalFile) -> str:
-    """A readable file name to save a file under, safe on every file system."""
-    facts = file.facts or {}
-    seed, request = facts.get("seed"), str(facts.get("request_id") or "")
-    parts = [str(facts.get("model") or "").rpartition("/")[2], "" if seed is None else f"seed-{seed}", request[:8]]
-    plain = [re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.")[:60] for part in (*parts, file.path.stem[:8])]
-    return "_".join(part for part in plain if part) + re.sub(r"[^A-Za-z0-9.]", "", file.path.suffix)
 
 
 def _run_facts(run: Run) -> FactRows:

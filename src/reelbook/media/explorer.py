@@ -89,7 +89,7 @@ class Explorer(NameHints):
     def save_still(self) -> Path:
         """Save the frame on the screen in its full size as a PNG, or a picture as it is; returns the path of the new file."""
         if not self.file.is_video:
-            return self._note(frame_files.save_copy(self.file, self._target))
+            return self._note(self.file.save(self._target))
         return self._note(frame_files.save_still(self.file, self._target, self._frame))
 
     def save_clip(self) -> Path:

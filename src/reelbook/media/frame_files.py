@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 from ..errors import ReelbookError
 from . import frame_range
 from .local_file import LocalFile
+from .metadata.file_marks import MANIFEST_SUFFIX
 
 ADVICE = "Choose a place that can be written to, with room for the file, and save it again."
 
@@ -31,7 +34,7 @@ def save_clip(file: LocalFile, path: str | Path, first: int, last: int | None) -
     """Save exactly these frames as an MP4; all frames of a file are the file itself."""
     first, last, part = _check_range(file, first, last)
     if part == ENTIRE:
-        return save_copy(file, path)
+        return file.save(path)
     return save_part(file, path, part, ".mp4", lambda to: frame_range.encode_clip(file.path, to, first, last))
 
 
@@ -43,18 +46,22 @@ def save_gif(file: LocalFile, path: str | Path, first: int, last: int | None, *,
     )
 
 
-def save_copy(file: LocalFile, path: str | Path) -> Path:
-    """Save a copy of the file as `file.save` does, in a folder under a name that no file has yet."""
-    target = Path(path).expanduser()
-    if not _is_folder(path):
-        return file.save(target)
-    with _saving(target):
-        target = _reserve(target, file.make_name())
-        try:
-            return file.save(target)
-        except BaseException:
-            target.unlink(missing_ok=True)
-            raise
+def save_in_folder(file: LocalFile, path: str | Path) -> Path:
+    """Save a copy of the file in a folder, under a readable name that no other file has; returns its path."""
+    folder, name = Path(path).expanduser(), file.make_name()
+    with _saving(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".") as apart:
+            copy = file.save(Path(apart, name))
+            for target in _candidates(folder, name):
+                if not target.exists():
+                    break
+                if target.is_file() and filecmp.cmp(copy, target, shallow=False):
+                    return target
+            copy.replace(target)
+            if (manifest := copy.with_suffix(MANIFEST_SUFFIX)).exists():
+                manifest.replace(target.with_suffix(MANIFEST_SUFFIX))
+    return target
 
 
 def save_part(file: LocalFile, path: str | Path, part: str, suffix: str, write: Write) -> Path:
@@ -68,7 +75,7 @@ def save_part(file: LocalFile, path: str | Path, part: str, suffix: str, write: 
     with _saving(target), tempfile.TemporaryDirectory() as folder:
         fresh = Path(folder, f"part{suffix}")
         write(fresh)
-        is_generated = _is_folder(path)
+        is_generated = is_folder(path)
         if is_generated:
             target = _reserve(target, file.make_name(part, suffix))
         elif target.suffix.lower() != suffix:
@@ -105,23 +112,29 @@ def _check_range(file: LocalFile, first: int, last: int | None) -> tuple[int, in
     return first, last, f"frames {first + 1}-{last + 1} of {count}"
 
 
-def _is_folder(path: str | Path) -> bool:
+def is_folder(path: str | Path) -> bool:
+    """Whether a path names a folder, which may not exist yet."""
     return os.path.isdir(Path(path).expanduser()) or str(path).endswith(("/", os.sep))  # noqa: PTH112  # Path.is_dir may raise.
 
 
 def _reserve(folder: Path, name: str) -> Path:
     """An empty file of a name that none in the folder has; a number is added where one has it."""
-    stem, suffix = os.path.splitext(name)  # noqa: PTH122
     folder.mkdir(parents=True, exist_ok=True)
-    number = 1
-    while True:
-        target = folder / (f"{stem}~{number}{suffix}" if number > 1 else name)
+    for target in _candidates(folder, name):
         try:
             target.open("xb").close()
         except FileExistsError:
-            number += 1
-        else:
-            return target
+            continue
+        return target
+    raise AssertionError("there is always another name")
+
+
+def _candidates(folder: Path, name: str) -> Iterator[Path]:
+    """The paths that a file may have in a folder: of this name, then with a number added to it."""
+    stem, suffix = os.path.splitext(name)  # noqa: PTH122
+    yield folder / name
+    for number in count(2):
+        yield folder / f"{stem}~{number}{suffix}"
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -15,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError
+from ..models.picture_encoding import STILL_OF
 from ..util.name_hints import NameHints
+from .file_names import make_file_name, name_words, slug
 
 if TYPE_CHECKING:
     from av import VideoFrame, VideoStream
@@ -138,7 +139,10 @@ class LocalFile(NameHints):
             frame = math.floor(seconds * self.probe.rate + 1e-6)
         number = round(at * last) if frame is None else frame
         with self.reading():
-            return self._decoded(min(max(number, 0), last))
+            frame_picture = self._decoded(min(max(number, 0), last))
+        if self.facts:
+            frame_picture.info[STILL_OF] = f"still of {name_words(self.facts)}"
+        return frame_picture
 
     def poster(self, *, longest: int) -> bytes:
         """The middle frame of a clip, or the picture itself, as a small JPEG."""
@@ -157,14 +161,16 @@ class LocalFile(NameHints):
     def save(self, path: str | Path) -> Path:
         """Save a copy under the given name, or in the given folder under a generated name; returns its path.
 
-        The copy's metadata hold model, input, seed, request and credits for `rb.provenance`; its pixels are unchanged.
+        In a folder no other file is replaced: a copy that is there already stays, and a number is added to the name
+        where another file has it. The copy's metadata hold model, input, seed, request and credits for `rb.provenance`;
+        its pixels are unchanged.
         """
+        from .frame_files import is_folder, save_in_folder
         from .metadata.provenance import write
 
-        target = Path(path).expanduser()
-        if os.path.isdir(target) or str(path).endswith(("/", os.sep)):  # noqa: PTH112  # Path.is_dir may raise.
-            target /= self.make_name()
-        target = self._with_suffix(target)
+        if is_folder(path):
+            return save_in_folder(self, path)
+        target = self._with_suffix(Path(path).expanduser())
         write(self.path, target, self.facts or {})
         return target
 
@@ -203,24 +209,24 @@ class LocalFile(NameHints):
                 ) from error
         out = io.BytesIO()
         self.still(1.0).save(out, "PNG")
-        return out.getvalue(), f"last frame of {self.path.name}"
+        return out.getvalue(), f"last frame of {name_words(self.facts) if self.facts else self.path.name}"
 
     def make_name(self, part: str = "", suffix: str | None = None) -> str:
-        """A readable name of model, seed, run and content, or the file's own; with the part of it that is saved."""
-        suffix = self.path.suffix if suffix is None else suffix
-        if not self.facts:
-            name = self.path.stem[:16] if len(self.path.stem) == 64 else self.path.stem
-            return f"{name}_{_plain_name(part)}{suffix}" if part else self.path.name
-        model, seed, request = (self.facts.get(name) for name in ("model", "seed", "request_id"))
-        parts = [
-            str(model or "").rstrip("/").rpartition("/")[2],
-            "" if seed is None else f"seed-{seed}",
-            str(request or "")[:8],
-            # One run may make several files.
-            self.path.stem[:8],
-            part,
-        ]
-        return "_".join(filter(None, map(_plain_name, parts))) + suffix
+        """A readable name of prompt or source picture, seed and size, or the file's own; with the part that is saved."""
+        if not self.facts and not part:
+            return self.path.name
+        short = self.path.stem[:16] if len(self.path.stem) == 64 else self.path.stem
+        stem = (make_file_name(self.facts, self._known_size) if self.facts else "") or short
+        kept = re.sub(r"[^A-Za-z0-9.]", "", self.path.suffix) if suffix is None else suffix
+        return "_".join(filter(None, (stem, slug(part)))) + kept
+
+    @property
+    def _known_size(self) -> tuple[int, int] | None:
+        """Width and height; None for a file that cannot be read."""
+        try:
+            return self.probe.width, self.probe.height
+        except (ReelbookError, OSError):
+            return None
 
     def _with_suffix(self, target: Path) -> Path:
         """The target with the file's suffix; `ReelbookError` if its own suffix is of another format."""
@@ -270,11 +276,6 @@ class LocalFile(NameHints):
         from .stills import read_frames
 
         return read_frames(self.path, lambda count, _: [number], None).frames[0]
-
-
-def _plain_name(part: str) -> str:
-    """A part of a file name in letters that every file system takes."""
-    return re.sub(r"[^A-Za-z0-9.]+", "-", part).strip("-.")[:60]
 
 
 def _picture(frame: VideoFrame, stream: VideoStream) -> Image:

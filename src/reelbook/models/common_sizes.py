@@ -64,3 +64,12 @@ def find_format(name: str) -> str | None:
     ('1080x1920', '1920x1080', None)
     """
     return _BY_NAME.get(" ".join(name.split()).casefold())
+
+
+def find_format_name(size: str) -> str | None:
+    """The first named format of a size; None where no format has it.
+
+    >>> find_format_name("1080x1920"), find_format_name("1x1")
+    ('Story', None)
+    """
+    return next((name for group in FORMATS.values() for name, known in group.items() if known == size), None)

@@ -16,6 +16,8 @@ from .picture_headers import OtherKind, guess_kind, parse_header
 MAX_BYTES = 50_000_000
 """The largest picture that is accepted; services of this family refuse larger ones."""
 MAX_PIXELS = 40_000_000
+STILL_OF = "reelbook"
+"""The key in the `info` of a PIL image that names what it is a still of."""
 
 _ACCEPTED_ARRAYS = (
     "An array is taken with the shape (height, width), (height, width, 3) or (height, width, 4), "
@@ -68,7 +70,7 @@ def encode_picture(value: Any) -> tuple[bytes, str]:
         content, label = value.__reel_picture__()
         return require_picture(bytes(content)), str(label)
     if _is_pil(value):
-        return _encode_pil(value), f"picture {value.width} × {value.height}"
+        return _encode_pil(value), _label_pil(value)
     if _is_figure(value):
         return _encode_figure(value), "figure"
     if _is_file(value):
@@ -76,6 +78,12 @@ def encode_picture(value: Any) -> tuple[bytes, str]:
     if _is_array(value):
         return _encode_array(value), f"array {' × '.join(map(str, _shape(value)))}"
     raise NotAPicture(f"needs a picture and has {_named(value)}. {_ACCEPTED_KINDS}")
+
+
+def _label_pil(picture: Any) -> str:
+    """The name of the file that a picture was opened from, or what it is a still of; else its size."""
+    name = PurePath(str(getattr(picture, "filename", "") or "")).name
+    return name or str(picture.info.get(STILL_OF) or f"picture {picture.width} × {picture.height}")
 
 
 def parse_picture_address(address: str) -> bytes:

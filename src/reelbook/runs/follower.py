@@ -56,9 +56,17 @@ class RunFollower:
     """State of one followed run: status, log, output, media and failure. `notify` is called on every change."""
 
     def __init__(
-        self, context: ClientContext, entry: Entry, notify: Callable[[], None], *, watched: bool = False
+        self,
+        context: ClientContext,
+        entry: Entry,
+        notify: Callable[[], None],
+        *,
+        watched: bool = False,
+        source: str = "",
     ) -> None:
         self.entry = entry
+        self._source = source
+        """The label of its source picture, of which the ledger has only the content."""
         self.status = QueueStatus(status="IN_QUEUE", request_id=entry.request_id or "")
         self.log = RunLog()
         self.output: Output | None = None
@@ -298,7 +306,7 @@ class RunFollower:
         facts = {
             "model": entry.model, "input": _as_text(json.loads(entry.input)), "request_id": entry.request_id,
             "credits": entry.credits, "credits_source": "charged" if entry.charged is not None else "estimated", "service": entry.service,
-            "seed": getattr(self.output, "seed", None), "made_at": made_at,
+            "seed": getattr(self.output, "seed", None), "made_at": made_at, "source": self._source,
         }  # fmt: skip
         return LocalFile(path, file, facts)
 

@@ -16,7 +16,7 @@ from ..errors import Interrupted, InvalidInput, ReelbookError, RunCancelled, Run
 from ..media.local_file import LocalFile
 from ..models.base import Input, Output
 from ..models.catalog import CATALOG
-from ..models.images import Image
+from ..models.images import Image, pictures_of
 from ..models.queue_status import COMPLETED, IN_PROGRESS
 from ..storage.ledger.transitions import ATTACHED, Entry, State
 from ..storage.recorded_marks import find_marks
@@ -55,7 +55,10 @@ class Run(NameHints):
         self.displayed_in: int | None = None
         """Execution count of the cell that already displays this run, so that it is not displayed there twice."""
         self._context = context
-        self._follower = RunFollower(context(), entry, self._notify_listeners, watched=watched)
+        sources = [getattr(picture, "label", picture) for _, picture in pictures_of(self.input)] if self.input else []
+        self._follower = RunFollower(
+            context(), entry, self._notify_listeners, watched=watched, source=next(iter(sources), "")
+        )
         self._started, self._took = time.monotonic(), 0.0
         self._done = threading.Event()
         self._listeners: list[Callable[[Run], None]] = []

@@ -9,31 +9,34 @@ import json
 import os
 import secrets
 import shutil
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from ..errors import ReelbookError
+from ..media.bounded_open import read_picture_size
+from ..media.file_names import MAX_NAME_LETTERS, find_picture_name, is_resize, name_size, name_words, slug
 from ..settings import options
+from ..util.missing_values import is_missing
 from ..util.replace_file import replace_file
 from .judgements import Judgement
 from .ledger.transitions import Entry
 from .merge.library_merge import Progress, get_files
 from .shelf import hash_file
-from .table.library_table import STATUS_BY_STATE, get_credits_source, parse_texts
+from .table.library_table import INDEX_NAME, STATUS_BY_STATE, get_credits_source, parse_texts
 from .table.typed_columns import format_json
-from .uncertain import format_input
 
 Write = Callable[[Path, Path, Mapping[str, Any]], str | None]
 """Copies a file and embeds these facts; or returns them as text for a sidecar, if the file must not be changed."""
 
 CSV_NAME, JSON_NAME, SIDECAR_SUFFIX = "runs.csv", "runs.json", ".reelbook.json"
-MAX_NAME_LETTERS, MAX_STEM_BYTES = 48, 180
+MAX_STEM_BYTES = 180
 MAX_VALUE_LETTERS, MAX_VARYING = 16, 4
 """Letters of a value in a file name, and values in it, besides the words and the seed."""
 NAMED, LONG = ("prompt", "seed"), "\0"
@@ -50,29 +53,33 @@ def export_runs(
     write: Write | None = None,
     progress: Progress | None = None,
     judgements: Sequence[Judgement] = (),
+    rows: ExportRows | None = None,
 ) -> Path:
     """Copy the files of these runs into the folder, and write the tables. Existing copies are not made again.
 
-    Judgements, if there are any, are in the table as JSON.
+    Judgements, if there are any, are in the table as JSON. `rows` are the numbers and the axes of the user's table.
     """
+    rows = rows or ExportRows()
     try:
         target.mkdir(parents=True, exist_ok=True)
         copies = _Copies(target, write or _plain_copy)
         names: dict[int, list[str | None]] = {}
-        varying = find_varying(entries)
+        varying = find_varying(rows.among or entries)
         try:
             for done, entry in enumerate(entries, 1):
-                names[entry.id] = list(_copy_files(entry, paths, copies, varying[entry.model]))
+                axes = rows.axes.get(entry.id)
+                axes = _find_values(entry, varying.get(entry.model, ())) if axes is None else axes
+                names[entry.id] = list(_copy_files(entry, rows.number(entry.id), axes, paths, copies))
                 if progress is not None:
                     progress(done, len(entries))
         finally:
             # Also after an interrupt, so that the next export continues from there.
             copied = [entry for entry in entries if entry.id in names]
             _write_json(
-                target, [_run_record(entry, names[entry.id]) for entry in copied], copies.notes,
-                _judgement_records(judgements, copied),
+                target, [_run_record(entry, rows.number(entry.id), names[entry.id]) for entry in copied], copies.notes,
+                _judgement_records(judgements, copied, rows),
             )  # fmt: skip
-        _write_csv(target, frame, names)
+        _write_csv(target, frame, rows, names)
     except OSError as error:
         raise ReelbookError(
             f"The runs could not be exported to {target} ({error.strerror or error}). Choose a folder that can be written "
@@ -95,17 +102,67 @@ def parse_folder(named: Any, need: str) -> Path:
     )
 
 
-def format_stem(entry: Entry, values: Mapping[str, Any], varying: Iterable[str] = ()) -> str:
-    """Format a readable file name that is valid on every system: number, words, seed, and the values of `varying`."""
-    seed = values.get("seed")
-    words = slug(format_input(values) if values.get("prompt") else entry.model.rpartition("/")[2])
-    parts = [f"{entry.id:04d}", words, f"seed-{seed}" if _is_short(seed) else ""]
+def format_stem(
+    facts: Mapping[str, Any], number: int | str, axes: Mapping[str, Any], size: tuple[int, int] | None = None
+) -> str:
+    """Format a readable file name that is valid on every system: number, words, size of a resize, seed, and axes."""
+    seed = facts["input"].get("seed")
+    named = "_".join(filter(None, (name_words(facts), name_size(facts, size))))
+    parts = [
+        f"{number:04d}" if isinstance(number, int) else slug(number),
+        named,
+        f"seed-{seed}" if _is_short(seed) else "",
+    ]
     stem = "-".join(filter(None, parts))
-    for name in varying:
-        longer = f"{stem}-{slug(f'{name} {values.get(name)}')}"
+    for name, value in axes.items():
+        words = f"{value:g}" if isinstance(value, float) else find_picture_name(value) or value
+        text = slug(f"{name} {words}")
+        longer = f"{stem}-{text}"
         # Some systems limit names to 255 bytes.
         stem = longer if len(longer.encode()) <= MAX_STEM_BYTES else stem
     return stem
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRows:
+    """What the user's table knows of the runs that are exported from it, by their number in the library."""
+
+    numbers: Mapping[int, int | str] = field(default_factory=dict)
+    """The number of each run in the table; without one, the library's."""
+    axes: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    """The values of the table's axes for each run."""
+    among: Sequence[Entry] = ()
+    """The runs of the whole table, whose differing inputs are in the names where it has no axes."""
+
+    def number(self, run: int) -> int | str:
+        """The number of a run for the user."""
+        return self.numbers.get(run, run)
+
+
+def read_export_rows(table: pd.DataFrame, runs: Sequence[int | None], among: Sequence[Entry]) -> ExportRows:
+    """The numbers and the axes of a table of these runs."""
+    if table.index.name == INDEX_NAME:
+        return ExportRows(among=among)
+    numbers, axes = dict[int, int | str](), dict[int, dict[str, Any]]()
+    source = table.attrs.get("reelbook")
+    named = [name for name in source.get("axes", ()) if name in table.columns] if isinstance(source, dict) else []
+    for (label, row), run in zip(table[named].iterrows(), runs, strict=True):
+        if run is not None and run not in numbers:
+            numbers[run] = int(label) if isinstance(label, Integral) else str(label)
+            axes[run] = {str(name): value for name, value in row.items() if name not in NAMED and _is_nameable(value)}
+    return ExportRows(numbers, axes if named else {}, among)
+
+
+def _is_nameable(value: Any) -> bool:
+    """Whether a value says something in a file name: a number, a short text, or a picture with a name."""
+    if isinstance(value, str):
+        return bool(find_picture_name(value)) or (len(value) <= MAX_NAME_LETTERS and not value.startswith("sha256:"))
+    return not is_missing(value) and bool(pd.api.types.is_bool(value) or pd.api.types.is_number(value))
+
+
+def _find_values(entry: Entry, names: Iterable[str]) -> dict[str, Any]:
+    values = get_facts(entry)["input"]
+    return {name: values.get(name) for name in names}
 
 
 def find_varying(entries: Sequence[Entry]) -> dict[str, list[str]]:
@@ -122,21 +179,6 @@ def find_varying(entries: Sequence[Entry]) -> dict[str, list[str]]:
         model: [name for name, values in names.items() if len(values) > 1 and LONG not in values and name not in NAMED][:MAX_VARYING]
         for model, names in seen.items()
     }  # fmt: skip
-
-
-def slug(text: str) -> str:
-    """The letters and digits of a text, of any script, joined by hyphens.
-
-    >>> slug("../../A paper boat, at dusk!"), slug("Ein Boot für zwei"), slug("=HYPERLINK(…)")
-    ('a-paper-boat-at-dusk', 'ein-boot-für-zwei', 'hyperlink')
-    """
-    plain = unicodedata.normalize("NFC", text).casefold()
-    words = "".join(letter if letter.isalnum() else " " for letter in plain).split()
-    found = "-".join(words)[:MAX_NAME_LETTERS]
-    # Some systems limit bytes; about a hundred are within all limits.
-    while len(found.encode()) > 2 * MAX_NAME_LETTERS:
-        found = found[:-1]
-    return found.strip("-")
 
 
 def get_facts(entry: Entry) -> dict[str, Any]:
@@ -211,18 +253,27 @@ class _Copies:
 
 
 def _copy_files(
-    entry: Entry, paths: Mapping[str, str], copies: _Copies, varying: Iterable[str]
+    entry: Entry, number: int | str, axes: Mapping[str, Any], paths: Mapping[str, str], copies: _Copies
 ) -> Iterator[str | None]:
     """Copy a run's files; yields their names in order, None for a missing file."""
     files, facts = get_files(entry), get_facts(entry)
-    stem = format_stem(entry, facts["input"], varying)
-    for number, file in enumerate(files, 1):
+    sized = is_resize(facts)
+    for place, file in enumerate(files, 1):
         sha256 = str(file.get("sha256"))
         source = paths.get(sha256)
         if source is None or not os.path.exists(source):  # noqa: PTH110  # A string, and one of many thousand.
             yield None
         else:
-            yield copies.copy(Path(source), sha256, f"{stem}-{number}" if len(files) > 1 else stem, facts)
+            stem = format_stem(facts, number, axes, _read_size(source) if sized else None)
+            yield copies.copy(Path(source), sha256, f"{stem}-{place}" if len(files) > 1 and not sized else stem, facts)
+
+
+def _read_size(path: str) -> tuple[int, int] | None:
+    """Width and height of a picture; None for one that cannot be read."""
+    try:
+        return read_picture_size(Path(path))
+    except Exception:  # Decoders raise errors of many types for a broken file.
+        return None
 
 
 def _candidate_names(stem: str, suffix: str) -> Iterator[str]:
@@ -256,10 +307,10 @@ def _read_notes(folder: Path) -> dict[str, dict[str, Any]]:
     )
 
 
-def _run_record(entry: Entry, names: Sequence[str | None]) -> dict[str, Any]:
+def _run_record(entry: Entry, number: int | str, names: Sequence[str | None]) -> dict[str, Any]:
     (values,), (output,) = parse_texts([entry.input]), parse_texts([entry.output])
     return {
-        "run": entry.id, "model": entry.model, "service": entry.service, "take": entry.take,
+        "run": number, INDEX_NAME: entry.id, "model": entry.model, "service": entry.service, "take": entry.take,
         "status": STATUS_BY_STATE.get(entry.state, entry.state), "request_id": entry.request_id, "input": values, "output": output,
         "credits": entry.credits, "credits_source": get_credits_source(entry.charged), "queued_s": entry.queued_s,
         "running_s": entry.running_s, "error_type": entry.error_type, "error": entry.error,
@@ -267,9 +318,11 @@ def _run_record(entry: Entry, names: Sequence[str | None]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _judgement_records(judgements: Sequence[Judgement], entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def _judgement_records(
+    judgements: Sequence[Judgement], entries: Sequence[Entry], rows: ExportRows
+) -> list[dict[str, Any]]:
     """The judgements as plain values, with the numbers of their runs."""
-    runs = {entry.request_id: entry.id for entry in entries}
+    runs = {entry.request_id: rows.number(entry.id) for entry in entries}
     return [
         {
             "question": one.question, "rater": one.rater, "kind": one.kind, "answer": one.answer, "seconds": one.seconds,
@@ -288,15 +341,16 @@ def _write_json(
     _write_text(folder / JSON_NAME, text)
 
 
-def _write_csv(folder: Path, frame: pd.DataFrame, names: Mapping[int, Sequence[str | None]]) -> None:
+def _write_csv(folder: Path, frame: pd.DataFrame, rows: ExportRows, names: Mapping[int, Sequence[str | None]]) -> None:
     # Local paths are meaningless elsewhere; the names in the folder replace them.
     table = frame.drop(columns=["output_video", "output_images"])
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(["run", "files", *map(_escape_formula, table.columns)])
+    writer.writerow(["run", "files", INDEX_NAME, *map(_escape_formula, table.columns)])
     columns = [table[name].tolist() for name in table.columns]
     for run, *values in zip(table.index, *columns, strict=True):
-        writer.writerow([run, " ".join(filter(None, names.get(run, ()))), *map(_format_cell, values)])
+        files = " ".join(filter(None, names.get(run, ())))
+        writer.writerow([_format_cell(rows.number(run)), files, run, *map(_format_cell, values)])
     _write_text(folder / CSV_NAME, text.getvalue())
 
 

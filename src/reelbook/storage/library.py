@@ -18,7 +18,7 @@ import pandas as pd
 from ..errors import ReelbookError
 from ..util.name_hints import NameHints, with_usage
 from .byte_count import Bytes
-from .export import Write, export_runs, parse_folder
+from .export import Write, export_runs, parse_folder, read_export_rows
 from .judgements import Judgements
 from .ledger import connection, transitions
 from .ledger.reads import read_pages, read_runs
@@ -28,7 +28,7 @@ from .ledger.writer import Ledger
 from .merge.library_merge import MEDIA, Adopted, Progress, adopt_library, find_library, get_files
 from .prune import Pruned, prune_files
 from .search import filter_rows
-from .select_runs import Selection, Which, select_runs, usage_error
+from .select_runs import Selection, Which, find_table, select_runs, usage_error
 from .shelf import SHA256, Shelf
 from .table.library_table import READ_COLUMNS, STATUS_BY_STATE, VIDEOS, build_table, get_suffix, parse_texts
 from .time_spans import parse_span
@@ -136,18 +136,24 @@ class Library(NameHints):
         entries = read_entries(self._ledger, "state = 'uncertain'") if self._is_there else ()
         return Uncertainties(Uncertain(entry, self._ledger, self._actions) for entry in entries)
 
-    def export(self, folder: str | Path, where: Which = None, *, progress: Progress | None = None) -> Path:
+    def export(
+        self, folder: str | Path, where: Which = None, *, progress: Progress | None = None, among: Which = None
+    ) -> Path:
         """Copy runs to a folder: the files under readable names with provenance, `runs.csv` and `runs.json`.
 
         `where` selects the runs: the rows of any table of runs, a `Run`, a job, request ids, or a function of a row; they
-        are found by request id and service. Existing files are kept; a repeated export copies only what is missing. Judgements
+        are found by request id and service. Rows of a table keep its numbers, and its axes are in the names, or what
+        differs between its rows: `among` is the whole table where `where` is a part of it. Existing files are kept; a repeated export copies only what is missing. Judgements
         among these runs are in `runs.json`. In `runs.csv`, text that a spreadsheet would take for a formula is prefixed with an apostrophe.
         """
         target = parse_folder(folder, "The runs are exported to a folder")
-        frame = self._rows(where)
-        entries = self._get_entries(frame.index)
+        frame, table = self._rows(where), find_table(where)
+        order = {run: place for place, run in enumerate(frame.index)}
+        entries = sorted(self._get_entries(frame.index), key=lambda entry: order[entry.id])
+        whole = [] if among is None else [entry for entry in self.entries(among) if entry is not None]
+        rows = None if table is None or not len(frame) else read_export_rows(table, self._find(table).each, whole)
         judged = self.judgements.read(clips={entry.request_id for entry in entries if entry.request_id is not None})
-        return export_runs(target, entries, frame, self._get_local_paths(frame), self._write, progress, judged)
+        return export_runs(target, entries, frame, self._get_local_paths(frame), self._write, progress, judged, rows)
 
     @property
     def judgements(self) -> Judgements:
@@ -322,9 +328,8 @@ class Library(NameHints):
     def _rows(self, where: Which) -> pd.DataFrame:
         if where is None:
             return self.frame
-        runs = self._select(where).runs
         frame = self.frame
-        return frame[frame.index.isin(runs)]
+        return frame.loc[[run for run in self._select(where).runs if run in frame.index]]
 
     def _build_runs(self, entries: Sequence[Entry]) -> Sequence[Any]:
         if self._runs is None:

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ReelbookError
+from ...media.file_names import slug
 from ...media.local_file import LocalFile
 from ...media.metadata.input_record import parse_record_input
 from ...models.service_file import File
 from ...storage.table import INPUT_JSON
 from ...util.missing_values import is_missing
-from ..input_code import format_input_code
+from ..input_code import format_run_code
 from ..tables.table_columns import UNSETTLED
 from .layout import Axis, Layout, choose_layout, find_axes, find_input_columns, format_table_value
 
@@ -41,6 +42,12 @@ class Entry:
     values: Mapping[str, Any]
     """The row of the table."""
     files: tuple[LocalFile, ...]
+
+    @property
+    def number(self) -> str:
+        """Its number in the table, as it begins names of files."""
+        label = self.name.removeprefix("run ")
+        return label.zfill(4) if label.isdigit() else slug(label)
 
     @property
     def status(self) -> str:
@@ -109,11 +116,8 @@ class Entry:
 
     @property
     def code(self) -> str | None:
-        """The input as Python code with the seed that was used; None if unknown or too long."""
-        if self.typed is None:
-            return None
-        code = format_input_code(self.typed, seed=self.seed)
-        return code if len(code) <= MAX_CODE_LENGTH else None
+        """The call that runs it again, with the seed that was used; None if the input is unknown."""
+        return None if self.typed is None else format_run_code(self.typed, seed=self.seed)
 
     @property
     def json(self) -> str | None:

@@ -120,17 +120,18 @@ class FolderMedia:
             with TemporaryDirectory(dir=self.folder) as apart:
                 copy = with_facts.save(f"{apart}{os.sep}")
                 beside = sidecar_for(file.path, facts)
-                self.names[file.path] = self._move_into_folder(copy)
+                self.names[file.path] = self._move_into_folder(copy, entry.number)
             if beside:
                 place = self.folder / MEDIA / self.names[file.path]
                 sidecar_path(place).write_text(beside, encoding="utf-8")
         return f"{MEDIA}/{quote(self.names[file.path])}"
 
-    def _move_into_folder(self, copy: Path) -> str:
-        """Move the copy into the folder; returns its name, numbered where files of runs without an id have the same."""
+    def _move_into_folder(self, copy: Path, number: str) -> str:
+        """Move the copy into the folder, with the run's number in the table first; returns its name."""
         with self._guard:
             (self.folder / MEDIA).mkdir(exist_ok=True)
-            tries = (f"{copy.stem}{f'_{number}' if number else ''}{copy.suffix}" for number in count())
+            stem = f"{number}-{copy.stem}"
+            tries = (f"{stem}{f'~{place}' if place > 1 else ''}{copy.suffix}" for place in count(1))
             name = next(name for name in tries if not (self.folder / MEDIA / name).exists())
             copy.replace(self.folder / MEDIA / name)
             if (manifest := copy.with_suffix(MANIFEST_SUFFIX)).exists():

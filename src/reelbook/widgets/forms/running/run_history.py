@@ -262,7 +262,7 @@ def _failed_json(run: Run) -> dict[str, Any]:
 def file_json(file: LocalFile) -> dict[str, Any]:
     """A file as JSON for the page, so that its place is reserved before it is sent."""
     kind = MIME_TYPES.get(file.path.suffix.lower(), "")
-    name = run_text.make_download_name(file)
+    name = file.make_name()
     try:
         probe, count = file.probe, file.path.stat().st_size
     except Exception as error:  # Any decoder error is a fault of the file.
