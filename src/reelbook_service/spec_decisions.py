@@ -171,7 +171,7 @@ CHOICES: tuple[Choice, ...] = (
     ),
     Choice(
         "runs by a service elsewhere (models.toml)",
-        "its quote is reserved, and what it charges is settled, at most the quote; what it does not say counts with its price",
+        "the larger of its quote and the catalog's price is reserved, and likewise settled, at most the reservation; with trust_prices = true its own counts",
         "the budgets of a class together are then the most that the account elsewhere can be charged",
     ),
     Choice(

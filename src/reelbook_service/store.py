@@ -40,6 +40,9 @@ CREATE TABLE IF NOT EXISTS idempotency (
     account TEXT NOT NULL, key TEXT NOT NULL, body_hash TEXT NOT NULL, request_id TEXT NOT NULL, at REAL NOT NULL,
     PRIMARY KEY (account, key)
 );
+CREATE TABLE IF NOT EXISTS dearer (
+    lane TEXT NOT NULL, kind TEXT NOT NULL, credits INTEGER NOT NULL, PRIMARY KEY (lane, kind)
+);
 CREATE TABLE IF NOT EXISTS files (
     token TEXT PRIMARY KEY, file_id TEXT UNIQUE, account TEXT NOT NULL, name TEXT NOT NULL, content_type TEXT NOT NULL,
     size INTEGER NOT NULL, sha256 TEXT NOT NULL, created REAL NOT NULL

@@ -24,6 +24,10 @@ class PriceCache:
         estimate, since = self._known.get(make_price_key(request), (None, 0.0))
         return estimate if time.monotonic() - since < PRICE_SECONDS else None
 
+    def forget(self, request: Input) -> None:
+        """Ask for the price of an input again, because a run was dearer."""
+        self._known.pop(make_price_key(request), None)
+
     async def get(self, request: Input, ask: Callable[[Input], Awaitable[Estimate]]) -> Estimate:
         """The estimate of an input, asked for if it is not known."""
         if (known := self.find(request)) is not None:

@@ -87,6 +87,10 @@ class ClientContext:
         """Whether `estimate` returns without a request to the service."""
         return self._prices.find(request) is not None
 
+    def forget_estimate(self, request: Input) -> None:
+        """Ask the service for the price of an input again, because a run was dearer than it said."""
+        self._prices.forget(request)
+
     def create_task(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Create a task that continues if its caller stops waiting, so that no paid request is dropped."""
         task = asyncio.get_running_loop().create_task(work)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import logging
 import os
 import shutil
@@ -23,7 +24,7 @@ from reelbook.models.images import Image, pictures_of, replace_pictures
 from reelbook.models.pricing import Estimate
 from reelbook.models.queue_status import ANSWER_LOST
 from reelbook.storage.ledger.transitions import State
-from reelbook.storage.run_identity import format_canonical, make_identity
+from reelbook.storage.run_identity import format_canonical, make_identity, make_price_key
 from reelbook.transport.picture_sources import read_sources
 from reelbook.util.background_loop import background
 from reelbook.util.data_address import is_data_address
@@ -74,6 +75,10 @@ class HostedLane:
         self._ending: set[str] = set()
         """The requests whose end is being stored."""
         self._no_prices_until = 0.0
+        query = "SELECT kind, credits FROM dearer WHERE lane = ?"
+        rows = service.store.submit(lambda db: db.execute(query, (self.name,)).fetchall()).result()
+        self._dearer: dict[str, int] = {row["kind"]: row["credits"] for row in rows}
+        """The least that is reserved for some kinds of runs, which have cost more than was reserved for them."""
 
     def _skip_used_numbers(self) -> None:
         """Number new requests after all that the ledger knows: the database may be new, or an old copy."""
@@ -107,7 +112,7 @@ class HostedLane:
         return {}
 
     async def estimate(self, request: Input, account: Account) -> Estimate:
-        """The price that the service elsewhere quotes, else that of the catalog; it is reserved, and never exceeded."""
+        """The price that is reserved and never exceeded: the largest of the quote, the catalog's, and what such a run has cost."""
         prepared = await asyncio.to_thread(self._prepare, request, account.name)
         found: Estimate | None = None
         if time.monotonic() >= self._no_prices_until:
@@ -121,11 +126,12 @@ class HostedLane:
             except (ReelbookError, TimeoutError):
                 self._no_prices_until = time.monotonic() + PRICE_RETRY_SECONDS
         found = found or pricing.estimate(request, self._service.settings.rates)
-        if found.credits is None:
+        price = found.credits if self._hosted.trust_prices else found.counted
+        if price is None:
             raise Refusal(
                 "unavailable", "The price of this run is not known, so that it cannot be taken from a budget."
             )
-        return Estimate(found.credits, found.breakdown, found.rate_card, "exact")
+        return Estimate(max(price, self._dearer.get(_kind(request), 0)), found.breakdown, found.rate_card, "exact")
 
     def _prepare(self, request: Input, account: str) -> Input:
         """The input as it is sent elsewhere: pictures of this service as files, and checked unless that is allowed."""
@@ -180,9 +186,10 @@ class HostedLane:
 
     async def _run(self, request: Request, folder: Path) -> dict[str, Any]:
         values = await self._service.queue.read_input(request)
+        own_input = get_endpoint(request.endpoint_id).input.model_validate(values, context=WIRE)
         prepared: Input | None = None
         try:
-            prepared = await asyncio.to_thread(self._read_prepared, request, values)
+            prepared = await asyncio.to_thread(self._prepare, own_input, request.account)
         except Refusal as refusal:
             if not request.may_be_sent:
                 return {"failed": {"error_type": refusal.error_type, "detail": refusal.detail}, "charged": 0}
@@ -192,11 +199,19 @@ class HostedLane:
                 f"one was not sent and costs nothing. {WHO_SETTLES} To send it nevertheless: rb.run(…, fresh=True)."
             )
             return {"failed": {"error_type": ANSWER_LOST, "detail": detail}, "charged": 0}
+        if not request.may_be_sent and self._dearer.get(_kind(own_input), 0) > request.credits:
+            price = self._dearer[_kind(own_input)]
+            detail = (
+                f"This run costs {price} credits by now, and {request.credits} when it was accepted. It was not sent, and "
+                "nothing was charged. Run it again if you want it at that price."
+            )
+            return {"failed": {"error_type": "engine_error", "detail": detail}, "charged": 0}
         loop = asyncio.get_running_loop()
 
         def report(progress: Progress) -> None:
             with contextlib.suppress(RuntimeError):  # The loop is closed once the service has stopped.
                 loop.call_soon_threadsafe(self._apply, request, progress)
+                loop.call_soon_threadsafe(self._note_cost, request, own_input, progress.cost)
 
         take = request.seq * TAKES_EACH
         run = self._busy[request.id] = UpstreamRun(
@@ -206,9 +221,10 @@ class HostedLane:
         ended = await self._perform(request, run)
         self._ending.add(request.id)
         del self._busy[request.id]
-        charged = self._settle(request, ended)
+        charged = self._settle(request, own_input, ended)
         if ended.output is None:
-            return {"failed": {"error_type": ended.error_type, "detail": ended.detail}, "charged": charged}
+            cost = f"{charged} credits were charged." if charged else "Nothing was charged."
+            return {"failed": {"error_type": ended.error_type, "detail": f"{ended.detail} {cost}"}, "charged": charged}
         output = await asyncio.to_thread(self._bring_home, ended, folder, request)
         return {"done": output, "inline": values.get("sync_mode", False), "charged": charged}
 
@@ -247,19 +263,29 @@ class HostedLane:
                 await asyncio.sleep(RECORD_RETRY_SECONDS)
                 run.may_be_sent = True
 
-    def _read_prepared(self, request: Request, values: Mapping[str, Any]) -> Input:
-        row = get_endpoint(request.endpoint_id)
-        return self._prepare(row.input.model_validate(values, context=WIRE), request.account)
-
-    def _settle(self, request: Request, ended: Ended) -> int:
-        """The credits to charge: those that the service elsewhere has charged, and at most those reserved."""
-        charged = request.credits if ended.charged is None else ended.charged
-        if charged > request.credits:
-            log.warning(
-                "Run %s has cost up to %s credits elsewhere, more than the %s that were quoted; the account %s pays the latter.",
-                request.id, charged, request.credits, request.account,
-            )  # fmt: skip
+    def _settle(self, request: Request, own_input: Input, ended: Ended) -> int:
+        """The credits to charge: the larger of what the service elsewhere reports and the catalog's, at most those reserved."""
+        if ended.charged is None or ended.error_type == ANSWER_LOST:
+            return request.credits
+        self._note_cost(request, own_input, ended.charged)
+        charged = ended.charged
+        if ended.output is not None and not self._hosted.trust_prices:
+            charged = max(charged, pricing.estimate(own_input, self._service.settings.rates).credits or 0)
         return min(charged, request.credits)
+
+    def _note_cost(self, request: Request, own_input: Input, cost: int | None) -> None:
+        """Reserve more for runs of this kind from now on, if this one costs more than was reserved for it."""
+        kind = _kind(own_input)
+        if cost is None or cost <= max(request.credits, self._dearer.get(kind, 0)):
+            return
+        log.warning(
+            "Run %s costs up to %s credits elsewhere, more than the %s that were quoted; the account %s pays the latter.",
+            request.id, cost, request.credits, request.account,
+        )  # fmt: skip
+        self._dearer[kind] = cost
+        save = "INSERT OR REPLACE INTO dearer VALUES (?, ?, ?)"
+        self._service.store.submit(lambda db: db.execute(save, (self.name, kind, cost)))
+        background.call(partial(self._client.context.forget_estimate, own_input))
 
     def _apply(self, request: Request, progress: Progress) -> None:
         """Pass on the state of a run elsewhere."""
@@ -287,6 +313,11 @@ class HostedLane:
             by_url[file["url"]] = {"$made": path.name, "content_type": content_type}
         declared = frozenset(get_endpoint(request.endpoint_id).output.model_fields)
         return _with_files(dict(ended.output or {}), by_url, declared)
+
+
+def _kind(request: Input) -> str:
+    """A short name for all runs that cost the same."""
+    return hashlib.sha256(make_price_key(request).encode()).hexdigest()
 
 
 def lane_name(service: str) -> str:

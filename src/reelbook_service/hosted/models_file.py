@@ -43,6 +43,8 @@ class HostedService:
     at_once: int = AT_ONCE
     charges_failures: bool = True
     """Whether a run that failed or was cancelled counts with its price, where the service reports no charge."""
+    trust_prices: bool = False
+    """Whether a price that the service reports counts even where it is below the one in the catalog."""
 
     @property
     def host(self) -> str:
@@ -137,17 +139,19 @@ def _read_service(path: Path, name: str, table: Mapping[str, Any]) -> HostedServ
     where = f"{path}, [services.{name[:40]}]"
     if not _NAME.fullmatch(name):
         raise BadModelsFile(f"{path}: a service is named with letters, digits, - and _, and not {name[:60]!r}.")
-    _check_names(where, table, ("address", "key", "at_once", "charges_failures"))
-    at_once, charges_failures = table.get("at_once", AT_ONCE), table.get("charges_failures", True)
+    _check_names(where, table, ("address", "key", "at_once", "charges_failures", "trust_prices"))
+    at_once = table.get("at_once", AT_ONCE)
     if isinstance(at_once, bool) or not isinstance(at_once, int) or not 1 <= at_once <= MAX_AT_ONCE:
         raise BadModelsFile(f"{where}: at_once is a whole number from 1 to {MAX_AT_ONCE}.")
-    if not isinstance(charges_failures, bool):
-        raise BadModelsFile(f"{where}: charges_failures is true or false.")
+    switches = {"charges_failures": True, "trust_prices": False}
+    switches |= {name: table[name] for name in switches if name in table}
+    if bad := next((name for name, value in switches.items() if not isinstance(value, bool)), None):
+        raise BadModelsFile(f"{where}: {bad} is true or false.")
     if "key" not in table:
         raise BadModelsFile(f"{where}: key is required, as a reference to where it is: {FORMS}.")
     address = _check_address(where, table.get("address"))
     try:
-        return HostedService(name, address, read_key(table["key"], path.parent), at_once, charges_failures)
+        return HostedService(name, address, read_key(table["key"], path.parent), at_once, **switches)
     except ReelbookError as error:
         raise BadModelsFile(f"{where}: key: {error}") from None
 

@@ -275,7 +275,8 @@ class UpstreamRun:
         is_waiting = run.service_status == IN_QUEUE
         if run.service_status == COMPLETED:
             stage = "fetching the files"
-        self.report(Progress(is_waiting, run.queue_position, fraction, stage, tuple((line, "INFO") for line in new)))
+        added = tuple((line, "INFO") for line in new)
+        self.report(Progress(is_waiting, run.queue_position, fraction, stage, added, run.credits))
 
     def _say(self, words: str, level: str) -> None:
         self.report(Progress(True, None, 0.0, "", ((words, level),)))
@@ -346,5 +347,4 @@ class UpstreamRun:
         charged = 0 if entry is None else get_cost(entry, charges_failures=self.charges_failures)
         if entry is not None and may_be_charged(entry):
             error_type = ANSWER_LOST  # An earlier attempt may have arrived, whatever came of the last one.
-        cost = "Nothing was charged." if charged == 0 else "" if charged is None else f"{charged} credits were charged."
-        raise _End(Ended(charged, error_type=error_type, detail=f"{detail} {cost}".strip()))
+        raise _End(Ended(charged, error_type=error_type, detail=detail))

@@ -1,0 +1,168 @@
+"""What the paid service says of prices never lifts the ceiling of a class: the catalog's price is the least that counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reelbook_service.accounts import NewAccount
+from reelbook_service.hosted import hosted_lane, upstream_run
+from reelbook_service.hosted.lane_table import make_lane_table
+from reelbook_service.hosted.models_file import read_models_file
+from tests.faults.standin import StandIn
+from tests.support import Serve, Served
+from tests.transport.variants import Received, Reply
+
+TEXT = "svc/text-to-video-13b-distilled"
+PRICE, BUDGET = 53, 200
+
+
+@dataclass(frozen=True)
+class Story:
+    """What the paid service says: in an estimate, in the answer to a run, and in the status of a finished one."""
+
+    estimate: Any = None
+    answer: Any = None
+    finished: Any = None
+
+
+class Teller(StandIn):
+    """A stand-in that says these prices."""
+
+    def __init__(self, story: Story, **more: Any) -> None:
+        super().__init__(estimates=story.estimate is not None, **more)
+        self.story = story
+
+    def _answer(self, at: str, name: str, received: Received) -> Reply:
+        reply = super()._answer(at, name, received)
+        if at == "estimate":
+            return Reply(200, _body({"credits": self.story.estimate}))
+        if at == "run" and self.story.answer is not None:
+            return Reply(200, _body({**reply.body, "credits": self.story.answer}))
+        if at == "status" and self.story.finished is not None and reply.body["status"] == "COMPLETED":
+            return Reply(200, _body({**reply.body, "metrics": {"credits": self.story.finished}}))
+        return reply
+
+
+def _body(value: Any) -> bytes:
+    return json.dumps(value).encode()  # Also NaN, which is no JSON, as some services write it.
+
+
+@pytest.fixture(autouse=True)
+def _teacher(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
+    monkeypatch.setenv("TEACHER_KEY", "the-key-of-the-teacher")
+    monkeypatch.setattr(upstream_run, "PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(hosted_lane, "PRICE_SECONDS", 2.0)
+
+
+@pytest.fixture
+def tell() -> Iterator[Callable[[Story], Teller]]:
+    with ExitStack() as stack:
+        yield lambda story: stack.enter_context(Teller(story))
+
+
+@pytest.fixture
+def gateway(serve: Serve, tmp_path: Path) -> Callable[..., Served]:
+    def opened(service: StandIn, budget: int = BUDGET, **settings: Any) -> Served:
+        path = tmp_path / "models.toml"
+        more = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
+        path.write_text(
+            f'[services.paid]\naddress = "{service.base_url}"\nkey = "env:TEACHER_KEY"\n{more}[models."*"]\nengine = "hosted"\n'
+        )
+        lanes = make_lane_table(read_models_file(path))
+        accounts = [NewAccount("ana", "key-of-ana", budget)]
+        served = serve(accounts=accounts, lanes=lanes, data=tmp_path / "gateway")
+        return Served(served.server, served.http, "key-of-ana")
+
+    return opened
+
+
+def spend_all(served: Served, runs: int) -> int:
+    """Ask for more runs than the budget pays, one after the other; returns how many were accepted."""
+    accepted = 0
+    for seed in range(runs):
+        answer = served.run(TEXT, {"prompt": "a paper boat", "num_frames": 9, "seed": seed})
+        if answer.status_code == 200:
+            accepted += 1
+            served.finished(TEXT, answer.json()["requestId"])
+    return accepted
+
+
+TOLD: tuple[Any, ...] = (0, 1, -53, 52.5, float("nan"), float("inf"), "free", [0], {})
+STORIES: dict[str, Story] = {
+    f"{name} {value}": Story(**{name: value}) for name in ("estimate", "answer", "finished") for value in TOLD
+}
+STORIES |= {
+    "says nothing": Story(),
+    "all of it is free": Story(0, 0, 0),
+    "quoted well, then free": Story(53, 53, 0),
+    "free, then charged": Story(0, 0, 53),
+    "negative at the end": Story(53, None, -53),
+}
+
+
+@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
+def test_a_price_that_is_told_never_lifts_the_ceiling(
+    tell: Callable[[Story], Teller], gateway: Callable[..., Served], story: Story
+) -> None:
+    """Every run costs 53 at the service, whatever it says: 200 credits pay three."""
+    service = tell(story)
+    served = gateway(service)
+
+    assert spend_all(served, 6) == 3
+
+    account = served.get("/account").json()
+    assert len(service.charges) * PRICE == account["credits_spent"] == 159
+    assert account["credits_available"] == 41
+
+
+@pytest.mark.parametrize(
+    "story",
+    [Story(None, None, 106), Story(53, None, 106), Story(None, 106, None), Story(53, 106, 106), Story(53, 20, 106)],
+)
+def test_a_price_that_has_risen_counts_from_the_next_run_on(
+    tell: Callable[[Story], Teller], gateway: Callable[..., Served], story: Story, tmp_path: Path
+) -> None:
+    """One run is dearer than what was reserved for it; after that its price is reserved, also after a restart."""
+    service = tell(story)
+    served = gateway(service, 600)
+
+    assert spend_all(served, 3) == 3
+    assert served.get("/account").json()["credits_spent"] == 53 + 2 * 106
+    served.server.stop()
+
+    again = gateway(service, 600)
+    assert spend_all(again, 10) == 3
+    # All that was charged there, but for the difference of the first run, was taken here: never more than the budget.
+    assert len(service.charges) * 106 <= 600 + 53
+
+
+def test_a_run_that_waits_is_not_sent_at_a_price_that_has_risen(
+    tell: Callable[[Story], Teller], gateway: Callable[..., Served]
+) -> None:
+    """Accepted at 53, with the others; by its turn the price is 106, and nobody has agreed to that."""
+    service = tell(Story(None, None, 106))
+    served = gateway(service, 600, at_once=1)
+
+    ids = [served.submitted(TEXT, {"prompt": "a", "num_frames": 9, "seed": seed}) for seed in range(5)]
+    finals = [served.finished(TEXT, request_id) for request_id in ids]
+
+    assert len(service.charges) == 1
+    assert all("costs 106 credits by now" in final["error"] for final in finals[1:])
+    assert served.get("/account").json()["credits_spent"] == 53
+
+
+def test_the_file_may_trust_the_prices(tell: Callable[[Story], Teller], gateway: Callable[..., Served]) -> None:
+    """`trust_prices = true`: who has a discount there passes it on."""
+    service = tell(Story(20, None, 15))
+    served = gateway(service, trust_prices=True)
+
+    assert spend_all(served, 3) == 3
+
+    assert served.get("/account").json()["credits_spent"] == 45
