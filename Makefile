@@ -41,8 +41,8 @@ bench: $(READY) ## measure beside peers, and print one table of the ratios
 deep: $(READY) ## the large size of every measurement; takes its time
 	@REELBOOK_SCREENSHOTS=1 $(BIN)/pytest -q --deep -n 2 --dist loadfile --no-loadscope-reorder
 
-docs: $(READY) ## write the service's own documentation to build/docs.html
-	@mkdir -p $(BUILD) && $(BIN)/python -c "from reelbook_service.docs_page import page; print(page('http://127.0.0.1:8600'))" > $(BUILD)/docs.html && echo "Wrote $(BUILD)/docs.html"
+docs: $(READY) ## run the notebooks and build the documentation into build/docs, offline
+	@VENV="$(VENV)" BUILD="$(BUILD)" sh .ci/build-docs
 
 lock: ## make binder/requirements.txt anew from pyproject.toml (needs uv)
 	@sh .ci/lock

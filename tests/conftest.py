@@ -74,6 +74,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | Non
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--deep", action="store_true", help="run the large size of every measurement")
+    parser.addoption("--site", help="run the tests of the documentation built in this folder")
     parser.addoption("--gpu", action="store_true", help="run the tests that need a CUDA device")
 
 
@@ -115,13 +116,14 @@ def _begins(item: pytest.Item) -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put slow folders first; leave the large sizes to `make deep`, and what needs a CUDA device to `--gpu` or `-m gpu`.
+    """Put slow folders first; leave the large sizes to `make deep`, a CUDA device to `--gpu` or `-m gpu`, the site to `--site`.
 
     Those are deselected, not skipped, so nothing looks tested that is not.
     """
     items.sort(key=_begins)
     omitted = {"deep": not config.getoption("--deep")}
     omitted["gpu"] = not config.getoption("--gpu") and "gpu" not in (config.getoption("markexpr") or "")
+    omitted["site"] = not config.getoption("--site")
     left = [item for item in items if any(omitted[name] and item.get_closest_marker(name) for name in omitted)]
     if left:
         config.hook.pytest_deselected(items=left)

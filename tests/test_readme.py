@@ -1,4 +1,4 @@
-"""The README: every Python block runs as written, and every command it shows exists."""
+"""The README and the guides: every Python block runs as written, and every command that is named exists."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from reelbook.session import session
 from tests.support import deep
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = 'num_frames=9, resolution="480p", aspect_ratio="1:1"'
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDES = sorted((ROOT / "notebooks" / "guides").glob("*.md"))
 
 
 @pytest.mark.parametrize("frames", [9, *deep((49,))])
@@ -35,10 +37,27 @@ def test_the_python_blocks_run_one_after_another(tmp_path: Path, frames: int) ->
         check=False,
     )
 
-    assert len(blocks) >= 4
+    assert len(blocks) == 3
     assert done.returncode == 0, done.stderr
     assert "Estimate(53 credits, exact): base 53" in done.stdout
     assert (tmp_path / "boat.mp4").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    "guide", [path for path in GUIDES if "```python" in path.read_text(encoding="utf-8")], ids=lambda path: path.stem
+)
+def test_the_python_blocks_of_a_guide_run_one_after_another(
+    guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In an empty folder, as somebody would who copies the page."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REELBOOK_LIBRARY", str(tmp_path / "library"))
+    code = "\n".join(re.findall(r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL))
+    try:
+        exec(compile(code.replace("num_frames=49", SMALL), str(guide), "exec"), {})
+    finally:
+        if session.current:
+            session.current.close()
 
 
 def test_what_the_readme_says_of_an_error_is_what_the_error_says(tmp_path: Path) -> None:
