@@ -73,6 +73,10 @@ class RequestGuard:
         await self.app(scope, receive, send_named)
 
     def _check(self, scope: Scope, http: HTTPRequest) -> Refusal | None:
+        if "content-length" in http.headers and "transfer-encoding" in http.headers:
+            # Two readers could see its end in two places, and a second request in what one of them leaves over.
+            words = "The length of a body is given once: by Content-Length or by Transfer-Encoding."
+            return Refusal("bad_request", words, headers={"connection": "close"})
         host = http.headers.get("host", "").lower()
         if not self._is_own_host(scope, host):
             # A page on the internet can point its own name at 127.0.0.1; the Host header reveals that.

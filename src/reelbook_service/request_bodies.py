@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pydantic_core import from_json
-from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HTTPRequest
+from starlette.types import Message
 
 from . import spec_decisions
 from .refusals import Refusal
@@ -66,81 +68,47 @@ async def read_limited(http: HTTPRequest, max_bytes: int) -> AsyncIterator[bytes
 
 
 async def save_upload(http: HTTPRequest, path: Path) -> str:
-    """Write the first file of a multipart body to a path, and return the content type of its bytes."""
-    kind, options = parse_options_header(http.headers.get("content-type", ""))
-    boundary = options.get(b"boundary")
-    if kind != b"multipart/form-data" or not boundary:
+    """Write the file of a multipart body to a path, and return the content type of its bytes."""
+    if not http.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise Refusal("bad_request", "An upload is a multipart/form-data body with one file in it.")
+    # The limit includes the multipart framing, so it is slightly larger than that of a file.
+    body = read_limited(http, spec_decisions.MAX_UPLOAD_BYTES + 64 * 1024)
+
+    tail = b""
+
+    async def receive() -> Message:
+        nonlocal tail
+        chunk = await anext(body, b"")
+        if not chunk and not tail.rstrip().endswith(b"--"):
+            raise HTTPException(400)  # It was cut off, which the parser itself does not notice.
+        tail = (tail + chunk)[-8:]
+        return {"type": "http.request", "body": chunk, "more_body": bool(chunk)}
+
+    try:
+        async with (
+            asyncio.timeout(spec_decisions.BODY_SECONDS),
+            HTTPRequest(http.scope, receive).form(max_files=1, max_fields=100) as form,
+        ):
+            upload = next((part for part in form.values() if isinstance(part, UploadFile)), None)
+            if upload is None:
+                raise Refusal("bad_request", "The multipart body holds no file. Send one as a part with a file name.")
+            if (upload.size or 0) > spec_decisions.MAX_UPLOAD_BYTES:
+                most = spec_decisions.MAX_UPLOAD_BYTES // 1_000_000
+                raise Refusal("too_large", f"The file is larger than {most} MB, the most that is taken here.")
+            kind = sniff_content_type(await upload.read(16))
+            await upload.seek(0)
+            await asyncio.to_thread(_copy, upload.file, path)
+            return kind
+    except TimeoutError:
+        raise Refusal("bad_request", f"The file did not arrive within {spec_decisions.BODY_SECONDS:g} s.") from None
+    except HTTPException:
+        words = "The multipart body is not well-formed, or holds more than one file."
+        raise Refusal("bad_request", words) from None
+
+
+def _copy(source: IO[bytes], path: Path) -> None:
     with path.open("wb") as out:
-        writer = _FirstFile(out.write)
-        # The limit includes the multipart framing, so it is slightly larger than that of a file.
-        try:
-            parser = MultipartParser(boundary, writer.callbacks())
-            async with asyncio.timeout(spec_decisions.BODY_SECONDS):
-                async for chunk in read_limited(http, spec_decisions.MAX_UPLOAD_BYTES + 64 * 1024):
-                    parser.write(chunk)
-            parser.finalize()
-        except TimeoutError:
-            raise Refusal("bad_request", f"The file did not arrive within {spec_decisions.BODY_SECONDS:g} s.") from None
-        except FormParserError:
-            raise Refusal("bad_request", "The multipart body is not well-formed.") from None
-    if not writer.found or not writer.ended:
-        raise Refusal("bad_request", "The multipart body holds no file. Send one as a part with a file name.")
-    if path.stat().st_size > spec_decisions.MAX_UPLOAD_BYTES:
-        raise Refusal(
-            "too_large",
-            f"The file is larger than {spec_decisions.MAX_UPLOAD_BYTES // 1_000_000} MB, the most that is taken here.",
-        )
-    with path.open("rb") as file:
-        return sniff_content_type(file.read(16))
-
-
-class _FirstFile:
-    """Parser callbacks that write the first file part of a multipart body."""
-
-    def __init__(self, write: Any) -> None:
-        self._write = write
-        self.found = self.ended = self._inside = False
-        self._header = self._value = b""
-        self._disposition = b""
-
-    def callbacks(self) -> Any:
-        return {
-            "on_part_begin": self._begin,
-            "on_header_field": self._field,
-            "on_header_value": self._text,
-            "on_header_end": self._header_end,
-            "on_headers_finished": self._headers_finished,
-            "on_part_data": self._data,
-            "on_part_end": self._end,
-        }
-
-    def _begin(self) -> None:
-        self._header = self._value = self._disposition = b""
-
-    def _field(self, data: bytes, start: int, end: int) -> None:
-        self._header += data[start:end]
-
-    def _text(self, data: bytes, start: int, end: int) -> None:
-        self._value += data[start:end]
-
-    def _header_end(self) -> None:
-        if self._header.lower() == b"content-disposition":
-            self._disposition = self._value
-        self._header = self._value = b""
-
-    def _headers_finished(self) -> None:
-        _, options = parse_options_header(self._disposition)
-        self._inside = not self.found and b"filename" in options
-        self.found = self.found or self._inside
-
-    def _data(self, data: bytes, start: int, end: int) -> None:
-        if self._inside:
-            self._write(data[start:end])
-
-    def _end(self) -> None:
-        self.ended = self.ended or self._inside
-        self._inside = False
+        shutil.copyfileobj(source, out)
 
 
 def _format_parse_error(error: ValueError) -> str:

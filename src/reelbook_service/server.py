@@ -1,87 +1,22 @@
-"""The HTTP server of the service, with deadlines for slow clients."""
+"""The HTTP server of the service."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import socket
 import threading
 from types import TracebackType
-from typing import Any, Self
-from uuid import uuid4
+from typing import Self
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from . import spec_decisions
 from .app import create_app
 from .core import Service
-from .http_framing import StrictConnection
-from .refusals import Refusal
 from .service_settings import Settings
 
 STOP_SECONDS = 10.0
 MAX_HEAD_BYTES = 64 * 1024
-
-
-class DeadlineProtocol(H11Protocol):
-    """HTTP protocol that closes a connection whose request does not arrive in time."""
-
-    _deadline: asyncio.TimerHandle | None = None
-
-    def __init__(self, *parts: Any, **named: Any) -> None:
-        super().__init__(*parts, **named)
-        self.conn = StrictConnection(h11.SERVER, MAX_HEAD_BYTES)
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self._start_deadline()
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._cancel_deadline()
-        elif self._deadline is None:
-            self._start_deadline()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._cancel_deadline()
-        super().connection_lost(exc)
-
-    def send_400_response(self, msg: str) -> None:
-        """Send a 400 whose body has the format of every other refusal."""
-        if self.conn.our_state is not h11.IDLE and self.conn.our_state is not h11.SEND_RESPONSE:
-            self.transport.close()  # A response has begun already, and cannot be withdrawn.
-            return
-        refusal = Refusal(
-            "bad_request", "This is not an HTTP request as this service reads them. Check its first lines."
-        )
-        body = json.dumps(refusal.body()).encode()
-        headers = [
-            ("content-type", "application/json"),
-            ("content-length", str(len(body))),
-            ("connection", "close"),
-            ("x-request-id", str(uuid4())),
-        ]
-        for event in (h11.Response(status_code=400, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
-            self.transport.write(self.conn.send(event) or b"")
-        self.transport.close()
-
-    def _start_deadline(self) -> None:
-        self._cancel_deadline()
-        self._deadline = self.loop.call_later(spec_decisions.HEADER_SECONDS, self._close_if_idle)
-
-    def _cancel_deadline(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    def _close_if_idle(self) -> None:
-        self._deadline = None
-        if self.cycle is None or self.cycle.response_complete:
-            self.transport.close()
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
@@ -129,7 +64,8 @@ class Server:
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http=DeadlineProtocol,
+                http="h11",  # Stricter than httptools about where a request ends; the app refuses one with two lengths.
+                h11_max_incomplete_event_size=MAX_HEAD_BYTES,
                 ws="none",
                 loop="asyncio",
                 lifespan="on",
