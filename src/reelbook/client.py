@@ -73,7 +73,7 @@ class Client(NameHints):
         self._ending: Future[None] | None = None
         """Done when no submission is in progress any more; None while the client is open."""
         self._embedded: Embedded | None = None
-        name = None
+        name, maker = None, ""
         if address is None:
             # The only import of the service by the toolkit, for those who connect to no other one.
             from reelbook_service import embedded
@@ -86,12 +86,13 @@ class Client(NameHints):
             except (OSError, ValueError) as error:
                 raise LibraryError(str(library), connection.format_reason(error)) from None
             address, key, name = found.base_url, Key(found.key), found.id
+            maker = self._embedded.maker
         place: Path | str = shelf or os.getenv("REELBOOK_SHELF") or library / "media"
         self._ledger = acquire_ledger(library)
         renew = self._renew_address if self._embedded else None
         # A closure, so that the key is not an attribute that a display could reveal.
         self._new_context: Callable[[], Coroutine[Any, Any, ClientContext]] = lambda: make_context(
-            key, address, renew, rates, self._ledger, Shelf(place), name, self.start
+            key, address, renew, rates, self._ledger, Shelf(place), name, maker, self.start
         )
         self._pid = 0
         try:

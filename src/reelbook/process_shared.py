@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,13 +71,16 @@ async def make_context(
     ledger: Ledger,
     shelf: Shelf,
     name: str | None,
+    maker: str,
     start: Callable[[Input], Any],
 ) -> ClientContext:
-    """Create the dependencies of one client's runs."""
+    """Create the dependencies of one client's runs; `maker` is what to call the service of this name."""
     # Created on the background loop, where all its calls run.
     http = Http(key)
     calls = ServiceCalls(http, address, renew, rates)
     past = await ledger.transact(known_services.get_past_seconds)
+    if name:
+        await ledger.transact(partial(known_services.record_maker, name=name, words=maker))
     poller = Poller(StatusSource(calls), past=lambda endpoint_id: past.get(endpoint_id, ()))
     return ClientContext(
         http, calls, ledger, shelf, poller, Downloader(shelf, lambda: calls.base_url), name, start=start

@@ -128,6 +128,13 @@ class Embedded:
         """Whether all its runs are made on this machine; those elsewhere cost real credits."""
         return not self._has_engines_elsewhere
 
+    @property
+    def maker(self) -> str:
+        """Who makes its runs, for readers of a result."""
+        if not self.is_free:
+            return "embedded service with a models.toml"
+        return "embedded sketch, free" if self._folder.name == "service" else "embedded weights, free"
+
     def address(self) -> Address:
         """The address of the service; starts it where no process runs it."""
         with self._guard:

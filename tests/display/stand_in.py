@@ -32,6 +32,7 @@ class StandIn:
     displayed_in: int | None = None
     from_library: bool = False
     failure: ReelbookError | None = None
+    made_by: str = ""
 
 
 def run_of(*media: LocalFile, prompt: str | None = "a paper boat", seed: int | None = 7, **others: Any) -> Run:

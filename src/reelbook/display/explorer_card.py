@@ -86,7 +86,13 @@ def render_explorer(explorer: Explorer, *, key: str = "") -> str:
         content = _render_stills(file) + render_transport([clip])
     else:
         content = _render_picture(file, explorer.file_name)
-    facts = [known.seed, *run_text.format_media_facts(file), known.credits, stills.format_colour_note(file.path)]
+    facts = [
+        known.seed,
+        *run_text.format_media_facts(file),
+        known.credits,
+        known.made_by,
+        stills.format_colour_note(file.path),
+    ]
     note = _NOTE.format(render_small_print(RUN_AGAIN if file.is_video else "Run the cell to look into it closely."))
     root = _ROOT.format(
         kind="clip" if file.is_video else "picture",

@@ -75,7 +75,7 @@ def render_figure(file: LocalFile, known: RunText, *, width: int, many: bool = F
     facts = run_text.format_media_facts(file)
     width = min(width, MAX_SMALL_SIDE) if many and is_alone else width
     if is_alone:
-        facts = [known.seed, *facts, known.credits]
+        facts = [known.seed, *facts, known.credits, known.made_by]
     prompt = known.prompt if is_alone else ""
     advice = Markup("")
     try:
@@ -98,7 +98,7 @@ def render_figure(file: LocalFile, known: RunText, *, width: int, many: bool = F
 
 def render_shared_caption(known: RunText, *, width: int) -> Markup:
     """The caption and actions that the files of one run share."""
-    foot = render_caption(known.prompt, [known.seed, known.credits]) + render_actions(known, None)
+    foot = render_caption(known.prompt, [known.seed, known.credits, known.made_by]) + render_actions(known, None)
     return FIGURE.format(Markup(""), width, foot)
 
 

@@ -106,7 +106,11 @@ def format_failure_facts(run: Run) -> list[tuple[str, str]]:
         *((f"input: {name}", value) for name, value in find_blamed_fields(run)),
     ]
     facts += [("credits", _format_cost(run)), ("time", format_duration(run.timings["total"]))]
-    facts += [("model", shorten(run.endpoint_id, 200)), ("request", shorten(run.request_id, 200))]
+    facts += [
+        ("made by", run.made_by),
+        ("model", shorten(run.endpoint_id, 200)),
+        ("request", shorten(run.request_id, 200)),
+    ]
     facts += [("last words", shorten(line, 300)) for line in run.logs[-1:]]
     return [(name, value) for name, value in facts if value]
 

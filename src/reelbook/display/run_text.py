@@ -12,6 +12,7 @@ from ..models.images import Image
 from ..models.images_to_video import Frame
 from ..models.service_file import File
 from ..models.smart_resize import Size
+from ..storage.ledger.known_services import describe_maker
 from .formatting import STATE_SIGNS, format_credits, format_duration, format_size, join_with_dots, shorten
 from .input_code import format_run_code
 from .marks_line import format_marks
@@ -38,6 +39,8 @@ class RunText:
     """On one line."""
     seed: str = ""
     credits: str = ""
+    made_by: str = ""
+    """The address of the service, or "embedded sketch, free"."""
     inputs: tuple[tuple[str, str], ...] = ()
     outputs: tuple[tuple[str, str], ...] = ()
     code: str = ""
@@ -56,6 +59,7 @@ def describe_run(run: Run) -> RunText:
         prompt=get_prompt(run.input),
         seed="" if seed is None else f"seed {shorten(seed, 40)}",
         credits=join_with_dots(paid, FROM_LIBRARY if run.from_library else ""),
+        made_by=run.made_by,
         inputs=tuple(format_input_facts(request)) if request else (),
         outputs=tuple(outputs),
         code=format_run_code(request, seed=seed if isinstance(seed, int) else None) if request else "",
@@ -72,17 +76,21 @@ def describe_file(file: LocalFile) -> RunText:
     values = inputs if isinstance(inputs, Mapping) else {}
     request = _parse_input(str(facts.get("model")), values)
     paid = format_credits(facts.get("credits"), source)
+    service = facts.get("service")
+    made_by = describe_maker(str(service), file.path.parent.parent) if service else ""
     known = [
         ("seed", seed),
         ("model", facts.get("model")),
         ("request", facts.get("request_id")),
-        ("credits", _format_charge(paid, source)),
+        ("credits", _format_charge(paid, source, made_by)),
+        ("made by", made_by),
         ("marks", format_marks([file])),
     ]
     return RunText(
         prompt=" ".join(str(values.get("prompt") or "").split()),
         seed="" if seed is None else f"seed {shorten(seed, 40)}",
         credits=paid,
+        made_by=made_by,
         inputs=tuple(
             format_input_facts(request) if request else _limit((str(k), format_value(v)) for k, v in values.items())
         ),
@@ -117,7 +125,7 @@ def format_file_briefly(file: LocalFile) -> str:
 
 def _file_line_parts(file: LocalFile) -> list[str]:
     text = describe_file(file)
-    return [shorten(text.prompt, MAX_PROMPT_LENGTH), text.seed, *format_media_facts(file), text.credits]
+    return [shorten(text.prompt, MAX_PROMPT_LENGTH), text.seed, *format_media_facts(file), text.credits, text.made_by]
 
 
 def format_run(run: Run) -> str:
@@ -133,6 +141,7 @@ def format_run(run: Run) -> str:
         shorten(text.prompt, MAX_PROMPT_LENGTH),
         text.seed,
         format_credits(run.credits, run.credits_source),
+        text.made_by,
         *known,
     )
 
@@ -212,16 +221,18 @@ def _run_facts(run: Run) -> FactRows:
         *(f"{name} {format_duration(timings[name])}" for name in ("queued", "running", "total") if name in timings)
     )
     paid = join_with_dots(
-        _format_charge(format_credits(run.credits, run.credits_source), run.credits_source),
+        _format_charge(format_credits(run.credits, run.credits_source), run.credits_source, run.made_by),
         PAID_BEFORE if run.from_library else "",
     )
-    known = [("credits", paid), ("time", times), ("marks", format_marks(run.media))]
+    known = [("credits", paid), ("made by", run.made_by), ("time", times), ("marks", format_marks(run.media))]
     known += [("model", run.endpoint_id), ("request", run.request_id)]
     return [(name, shorten(value, MAX_VALUE_LENGTH)) for name, value in known if value]
 
 
-def _format_charge(paid: str, source: Any) -> str:
+def _format_charge(paid: str, source: Any, made_by: str) -> str:
     """Credits, and the source of the figure."""
+    if made_by.endswith(", free"):
+        return join_with_dots(paid, "counted on this machine, nothing to pay") if paid else ""
     words = {"charged": "charged by the service", "estimated": "estimated; the service reports no charge"}
     return join_with_dots(paid, words.get(str(source), "")) if paid else ""
 

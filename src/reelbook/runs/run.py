@@ -18,6 +18,7 @@ from ..models.base import Input, Output
 from ..models.catalog import CATALOG
 from ..models.images import Image, pictures_of
 from ..models.queue_status import COMPLETED, IN_PROGRESS
+from ..storage.ledger.known_services import describe_maker
 from ..storage.ledger.transitions import ATTACHED, Entry, State
 from ..storage.recorded_marks import find_marks
 from ..transport.service_calls import Accepted
@@ -167,6 +168,11 @@ class Run(NameHints):
     def credits_source(self) -> str:
         """`charged` if the service reported the charge, else `estimated`."""
         return "charged" if self._follower.entry.charged is not None else "estimated"
+
+    @property
+    def made_by(self) -> str:
+        """Who made it: the address of a hosted service, or "embedded sketch, free"."""
+        return describe_maker(self._follower.entry.service, self._context().ledger.folder)
 
     @property
     def timings(self) -> dict[str, float]:

@@ -77,6 +77,9 @@ class ClientContext:
             address = self.calls.base_url
             own_id = await self.calls.own_id() if is_loopback(address) else None
             self.service = own_id or known_services.normalise_address(address)
+            if own_id:
+                words = known_services.normalise_address(address)
+                await self.ledger.transact(partial(known_services.record_maker, name=own_id, words=words))
         return self.service
 
     async def estimate(self, request: Input) -> Estimate:

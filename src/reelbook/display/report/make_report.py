@@ -13,6 +13,7 @@ from markupsafe import Markup
 from ...errors import ReelbookError
 from ...sweeps.results.table_files import find_paths
 from ..formatting import format_size, join_with_dots
+from ..tables.table_columns import describe_makers
 from .rating_section import parse_ratings
 from .report_entries import Group, group_entries, with_unique_index
 from .report_media import FolderMedia, InlineMedia, prepare_media
@@ -54,7 +55,7 @@ def write_report(
     chosen = check_views(views, given, entries)
     files = [*entries, *chosen.others]
     report = partial(
-        Report, make_shareable(table), groups, title=title, service=service, is_folder=folder, views=chosen,
+        Report, make_shareable(table), groups, title=title, made_by=describe_makers(table), is_folder=folder, views=chosen,
         ratings=parse_ratings(ratings), standings=standings,
     )  # fmt: skip
     if not folder:

@@ -24,19 +24,19 @@ JSON = Markup('<details class="rb-json"><summary>Input as JSON</summary>{}</deta
 LABEL = "input of {}"
 
 
-def render_recipes(groups: Sequence[Group], media: Mapping[Path, PageMedia], service: str | None) -> Markup:
+def render_recipes(groups: Sequence[Group], media: Mapping[Path, PageMedia], made_by: Mapping[str, str]) -> Markup:
     """A folded section for each run."""
-    folds = [fold for group in groups for fold in _render_folds(group, media, service)]
+    folds = [fold for group in groups for fold in _render_folds(group, media, made_by)]
     note = Markup('<p class="rb-soft rb-only-paper">{}</p>').format(
         "The page itself has the input of every run, as code and as JSON."
     )
     return Markup('{}<div class="rb-folds">{}</div>').format(note, Markup("").join(folds))
 
 
-def _render_folds(group: Group, media: Mapping[Path, PageMedia], service: str | None) -> Iterator[Markup]:
+def _render_folds(group: Group, media: Mapping[Path, PageMedia], made_by: Mapping[str, str]) -> Iterator[Markup]:
     for number, entry in enumerate(group.entries):
         label = join_with_dots(*(shorten(axis.values[axis.codes[number]], 60) for axis in group.axes))
-        facts = Markup("").join(FACT.format(name, value) for name, value in _facts(entry, service))
+        facts = Markup("").join(FACT.format(name, value) for name, value in _facts(entry, made_by))
         links = [
             Markup('<dt>file</dt><dd><a href="{}">{}</a></dd>').format(address, address.rpartition("/")[2])
             for file in entry.files
@@ -53,11 +53,13 @@ def _render_folds(group: Group, media: Mapping[Path, PageMedia], service: str | 
         )  # fmt: skip
 
 
-def _facts(entry: Entry, service: str | None) -> Iterator[tuple[str, str]]:
+def _facts(entry: Entry, made_by: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    service = entry.text("service")
+    maker = made_by.get(service, service) if service else next(iter(made_by.values()), "")
     worked = format_duration(entry.running) if entry.running is not None else ""
     found = {
         "model": entry.model, "seed": "" if entry.seed is None else str(entry.seed), "request id": entry.request_id or "",
-        "engine": entry.engine or "", "service": service or "", "error": entry.error,
+        "engine": entry.engine or "", "made by": maker, "error": entry.error,
         "credits": join_with_dots(format_credits(entry.credits, entry.credits_source), entry.credits_source), "took": worked,
         "marks": entry.marks,
     }  # fmt: skip

@@ -71,7 +71,8 @@ class Report:
     groups: Sequence[Group]
     media: Mapping[Path, PageMedia]
     title: str | None
-    service: str | None
+    made_by: Mapping[str, str]
+    """Who made the runs, in words, by the names of the services."""
     is_folder: bool
     views: ReportViews
     ratings: Sequence[Ratings] = ()
@@ -104,7 +105,7 @@ class Report:
                 _render_section("costs", "Costs", _render_costs(self)),
                 _render_section("runs", "Runs", _render_runs(self)),
                 _render_section(
-                    "again", "How to make each again", render_recipes(self.groups, self.media, self.service)
+                    "again", "How to make each again", render_recipes(self.groups, self.media, self.made_by)
                 ),
                 FOOT.format(_format_moment(datetime.now(UTC)), __version__, _format_media_note(self)),
             ]
@@ -174,8 +175,7 @@ def _render_about(report: Report) -> Markup:
     parts = [
         f"{len(models)} models: {', '.join(models)}" if len(models) > 1 else "".join(models),
         f"made {_format_days(min(moments), max(moments))}" if moments else "",
-        # A service without an address is on the machine of the sender; its name means nothing to readers.
-        report.service if report.service and "://" in report.service else "",
+        f"by {', '.join(dict.fromkeys(report.made_by.values()))}" if report.made_by else "",
     ]
     return render_dotted([Markup("<bdi>{}</bdi>").format(part) for part in parts if part])
 

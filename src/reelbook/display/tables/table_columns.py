@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
 
 from ...media.metadata.file_marks import UNSIGNED
+from ...storage.ledger.known_services import describe_maker
+from ...sweeps.results.table_files import find_column
+from ...util.missing_values import is_missing
 from ..formatting import STATE_SIGNS
 from ..report.strip_addresses import OUTPUT, PLAIN, is_address_column, strip_addresses
 from .table_cells import Cells, format_cell, format_column_name, make_cells
 
 STATUS, CREDITS, SOURCE, MARKED, ERROR, SECONDS = "status", "credits", "credits_source", "marks", "error", "seconds"
+SERVICE, MADE_BY = "service", "made by"
 OURS = frozenset({
-    STATUS, CREDITS, SOURCE, MARKED, ERROR, SECONDS, "error_type", "queued_s", "running_s", "request_id", "input_json",
+    STATUS, CREDITS, SOURCE, MARKED, ERROR, SECONDS, MADE_BY, "error_type", "queued_s", "running_s", "request_id", "input_json",
 })  # fmt: skip
 """Columns that vary without distinguishing inputs."""
 
@@ -58,7 +63,7 @@ def find_columns(table: pd.DataFrame) -> list[Column]:
     roles = {STATUS: "state", CREDITS: "credits", SOURCE: "source"}
     errors = [ERROR] if ERROR in named and any(named[ERROR].words) else []
     marked = [MARKED] if _has_marks(named.get(MARKED)) else []
-    first = [STATUS, *axes, CREDITS, *marked, SECONDS, *errors]
+    first = [STATUS, *axes, CREDITS, MADE_BY, *marked, SECONDS, *errors]
     if _is_mixed(named):
         # The inputs of one model alone are empty in the rows of the others, and vary for that reason only.
         first = ["model", "prompt", "seed", CREDITS, STATUS, *errors, *first]
@@ -70,6 +75,18 @@ def find_columns(table: pd.DataFrame) -> list[Column]:
         *(_make_visible_column(name, named[name], roles.get(name, "")) for name in visible),
         *(Column(named[name], role=roles.get(name, "")) for name in rest),
     ]
+
+
+def describe_makers(table: pd.DataFrame) -> dict[str, str]:
+    """Who made the runs of a table, in words, by the names of the services in its ledger."""
+    column, source = find_column(table, SERVICE), table.attrs.get("reelbook")
+    known = source if isinstance(source, dict) else {}
+    services, folder = [known.get(SERVICE)] if column is None else list(column), known.get("library")
+    if folder is None:
+        paths = [path for name in FILES[:1] if name in table.columns for path in table[name] if isinstance(path, str)]
+        folder = Path(paths[0]).parent.parent if paths else None
+    names = dict.fromkeys(str(name) for name in services if not is_missing(name))
+    return {name: describe_maker(name, None if folder is None else Path(folder)) for name in names}
 
 
 def pack_columns(all_places: Sequence[Column]) -> tuple[list[dict[str, Any]], list[str]]:
@@ -157,6 +174,13 @@ def _make_index_cells(table: pd.DataFrame) -> list[Cells]:
 def _make_columns(table: pd.DataFrame) -> dict[str, Cells]:
     """All columns by name; later ones of the same name are numbered."""
     found = {name: make_cells(name, table.iloc[:, place]) for name, place in _find_places_by_name(table).items()}
+    if SERVICE in found and MADE_BY not in found:
+        makers = describe_makers(table)
+        words = [None if word is None else makers.get(word, word) for word in found[SERVICE].words]
+        found = {
+            MADE_BY if name == SERVICE else name: Cells(MADE_BY, words) if name == SERVICE else one
+            for name, one in found.items()
+        }
     if SECONDS not in found:
         found |= _make_seconds(found)
     return found

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 import sqlite3
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from ...util.loopback import is_loopback
+from . import connection
 from .transitions import State, to_storable
 
 _PORTS = {"http": ":80", "https": ":443"}
 
-_SWEPT = "has sweeps"
+_SWEPT, _MAKER = "has sweeps", "maker "
 
 
 def normalise_address(address: str) -> str:
@@ -37,6 +40,27 @@ def normalise_address(address: str) -> str:
     host = "127.0.0.1" if is_loopback(address) else f"[{host}]" if ":" in host else host
     path = posixpath.normpath("/" + parts.path.strip("/"))
     return str(to_storable(f"{scheme}://{host}{at}{'' if path == '/' else path}"))
+
+
+def record_maker(db: sqlite3.Connection, name: str, words: str) -> None:
+    """Store what to call a service on this machine, whose name here is only an id."""
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_MAKER + name, words))
+
+
+def describe_maker(service: str, folder: Path | None) -> str:
+    """Who made a run, for readers: the address of a hosted service, or what the library calls one on this machine.
+
+    >>> describe_maker("https://api.example.org/v1", None), describe_maker("8a8764bf-1804-432c-bbc0-d2f592567a35", None)
+    ('https://api.example.org/v1', 'service on this machine')
+    """
+    path = None if folder is None else folder / connection.NAME
+    with contextlib.suppress(sqlite3.Error, OSError):
+        if path is not None and path.is_file():
+            with contextlib.closing(connection.connect(path)) as db:
+                row = db.execute("SELECT value FROM meta WHERE name = ?", (_MAKER + service,)).fetchone()
+                if row is not None:
+                    return str(row[0])
+    return service if "://" in service else "service on this machine"
 
 
 def record_sweep(db: sqlite3.Connection) -> None:
