@@ -104,7 +104,10 @@ def _parser() -> argparse.ArgumentParser:
     sweep.set_defaults(command=_sweep)
 
     library = commands.add_parser("library", help="what was ever run here: list it, check its files, copy them out")
-    library.add_argument("folder", nargs="?", type=Path, help="the library's folder (default: the nearest .reelbook)")
+    library.add_argument(
+        "folder", nargs="*", metavar="[rebuild] [folder]",
+        help="the library's folder (default: the nearest .reelbook); with `rebuild` before it, make its damaged ledger again",
+    )  # fmt: skip
     library.add_argument("--find", metavar="TEXT", help="only runs whose prompt has this text in it")
     library.add_argument(
         "--run", metavar="REQUEST", action="append", help="only the run of this request id; repeatable"
@@ -283,8 +286,19 @@ def _sweep(options: argparse.Namespace) -> int:
 
 def _library(options: argparse.Namespace) -> int:
     from .api.library import library
+    from .storage.ledger.rebuild import rebuild_ledger
+    from .storage.library_folder import NAME, library_folder
 
-    found = library(options.folder)
+    is_rebuild = options.folder[:1] == ["rebuild"]
+    words = options.folder[1:] if is_rebuild else options.folder
+    if len(words) > 1:
+        raise ReelbookError(f"Name one folder, and not {len(words)}.")
+    folder = Path(words[0]) if words else None
+    if is_rebuild:
+        folder = folder or library_folder()
+        print(rebuild_ledger(folder / NAME if (folder / NAME).is_dir() else folder))
+        return 0
+    found = library(folder)
     frame = found.find(prompt=options.find) if options.find else found.frame
     if options.run:
         frame = frame[frame.index.isin(found.numbers(options.run))]

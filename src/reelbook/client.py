@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from pathlib import Path
@@ -31,7 +31,7 @@ from .runs.submission import ClientContext, Submission
 from .runs.submit_wait import submit_and_wait
 from .storage.ledger import claims, connection, known_services, transitions
 from .storage.ledger.transitions import Entry
-from .storage.ledger.writer import Ledger
+from .storage.ledger.writer import FORKED, Ledger
 from .storage.shelf import Shelf
 from .transport.api_key import Key
 from .transport.argument_checks import check_input, check_take
@@ -90,13 +90,12 @@ class Client(NameHints):
         place: Path | str = shelf or os.getenv("REELBOOK_SHELF") or library / "media"
         self._ledger = acquire_ledger(library)
         renew = self._renew_address if self._embedded else None
-        # A closure, so that the key is not an attribute that a display could reveal.
-        self._new_context: Callable[[], Coroutine[Any, Any, ClientContext]] = lambda: make_context(
-            key, address, renew, rates, self._ledger, Shelf(place), name, maker, self.start
-        )
-        self._pid = 0
+        self._pid = os.getpid()
         try:
-            self._context()
+            self._current_context = background.wait(
+                make_context(key, address, renew, rates, self._ledger, Shelf(place), name, maker, self.start),
+                CALL_SECONDS,
+            )
         except BaseException:
             self._release()
             raise
@@ -125,6 +124,11 @@ class Client(NameHints):
     def in_flight(self) -> tuple[Entry, ...]:
         """The runs whose paid requests this process has sent without an answer so far."""
         return tuple(self._current_context.in_flight.values()) if self._pid == os.getpid() else ()
+
+    @property
+    def unwritten(self) -> Mapping[int, str]:
+        """What to do about accepted runs that the library cannot write down, by their numbers in it."""
+        return self._current_context.unwritten
 
     @property
     def shelf(self) -> Shelf:
@@ -343,10 +347,9 @@ class Client(NameHints):
         return self._context()
 
     def _context(self) -> ClientContext:
-        """The dependencies of this client's runs; created again in a forked child, which cannot share connections."""
+        """The dependencies of this client's runs."""
         if self._pid != os.getpid():
-            self._current_context = background.wait(self._new_context(), CALL_SECONDS)
-            self._pid = os.getpid()
+            raise ReelbookError(FORKED)
         return self._current_context
 
     def _renew_address(self) -> str:

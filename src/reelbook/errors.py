@@ -338,14 +338,15 @@ class OverBudget(ReelbookError):
 class LibraryError(ReelbookError, OSError):
     """The library's folder cannot be read or written."""
 
-    def __init__(self, folder: str, reason: str) -> None:
-        super().__init__(folder, reason)
-        self.folder, self.reason = folder, reason
+    def __init__(self, folder: str, reason: str, advice: str = "") -> None:
+        super().__init__(folder, reason, advice)
+        self.folder, self.reason, self.advice = folder, reason, advice
 
     def sentence(self) -> str:
+        usual = "Make room there or make it writable, or choose another folder with REELBOOK_LIBRARY, then try again."
         return (
             f"The library in {self.folder} cannot be used ({self.reason}), and without it nothing is paid for: no run was sent. "
-            "Make room there or make it writable, or choose another folder with REELBOOK_LIBRARY, then try again."
+            f"{self.advice or usual}"
         )
 
 

@@ -6,6 +6,8 @@ import contextlib
 import http.client
 import json
 import os
+import shutil
+import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
@@ -32,6 +34,8 @@ RETRY_SECONDS = 0.02
 _guard = threading.Lock()
 _shared: dict[Path, Embedded] = {}
 """The services that clients of this process use, by library."""
+_copies: dict[Path, tempfile.TemporaryDirectory[str]] = {}
+"""Copies of the data of services whose library cannot be written."""
 
 
 def open(library: Path, rates: Rates | None = None, models: str | Path | None = None) -> Embedded:  # noqa: A001 (`embedded.open`)
@@ -63,7 +67,8 @@ def open(library: Path, rates: Rates | None = None, models: str | Path | None = 
 def _share(library: Path, rates: Rates | None, lanes: LaneTable | None) -> Embedded:
     with _guard:
         service = _shared.get(library)
-        settings = Settings(data=library / _folder_name(lanes), rates=rates or Rates(), lanes=lanes or LaneTable())
+        data = _get_writable(library / _folder_name(lanes))
+        settings = Settings(data=data, rates=rates or Rates(), lanes=lanes or LaneTable())
         # Without clients it was closed: whoever connects without a models.toml must not pay as those before did.
         is_closed = service is not None and not service.users
         for name, wanted in (("rates", rates), ("lanes", lanes)):
@@ -90,6 +95,20 @@ def _folder_name(lanes: LaneTable | None) -> str:
     if lanes is None or not lanes.weights_id or lanes.has_elsewhere:
         return "service"
     return f"service-{lanes.weights_id}"
+
+
+def _get_writable(folder: Path) -> Path:
+    """The folder of a service, or a copy of its data where the library cannot be written and runs are only looked up."""
+    if not folder.is_dir() or os.access(folder, os.W_OK):
+        return folder
+    if folder not in _copies:
+        _copies[folder] = tempfile.TemporaryDirectory(prefix="reelbook-service-", ignore_cleanup_errors=True)
+        copy = Path(_copies[folder].name) / folder.name
+        copy.mkdir()
+        for path in folder.iterdir():
+            if path.is_file():
+                shutil.copyfile(path, copy / path.name)
+    return Path(_copies[folder].name) / folder.name
 
 
 @dataclass(frozen=True, slots=True)

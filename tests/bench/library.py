@@ -27,7 +27,7 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.storage.ledger import connection, open_ledger
+from reelbook.storage.ledger import connection
 from reelbook.storage.ledger.transitions import State
 from reelbook.storage.ledger.writer import Ledger
 from reelbook.storage.library import Library
@@ -92,7 +92,7 @@ def rows(count: int) -> Iterator[tuple[Any, ...]]:
 
 def made(folder: Path, count: int) -> None:
     """A library of so many runs."""
-    db = open_ledger.connect(folder)
+    db = connection.open_ledger(folder)
     names = (
         "service, identity, take, model, input, state, attempt, request_id, price, charged, output, media, error_type, error, "
         "queued_s, running_s, created, sent, finished"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -17,12 +18,15 @@ from typing import Any
 
 import pytest
 
+import reelbook as rb
 from reelbook.errors import LibraryError
-from reelbook.storage.ledger import claims, connection, crash_recovery, second_copy, transitions
+from reelbook.storage.ledger import accepted, claims, connection, crash_recovery, transitions
 from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.writer import Ledger
+from tests.faults.standin import StandIn
+from tests.faults.test_answers import BOAT
 from tests.faults.torn_disk import Op, Tape, recorded
-from tests.support import deep
+from tests.support import as_data_uri, deep, png
 
 NOBODY = 65534
 
@@ -208,9 +212,9 @@ def test_a_folder_that_cannot_be_written_is_said_so_and_nothing_is_sent(public: 
         said = heard(process, lambda: _given(folder, user=spends, mode=0o755))
     _given(folder, user=here, mode=0o755)
 
-    assert said[0][0] == "trouble"
-    assert "cannot be written" in " ".join(said[0])
-    assert [words[0] for words in said[1:]] == ["open", *["post", "accepted", "stored"] * 3, "done"]
+    assert [words[0] for words in said[:2]] == ["open", "trouble"]
+    assert "cannot be written" in " ".join(said[1])
+    assert [words[0] for words in said[2:]] == [*["post", "accepted", "stored"] * 3, "done"]
     assert unknown(said, rows(folder)) == []
 
 
@@ -260,6 +264,89 @@ def test_a_killed_process_has_sent_nothing_that_is_not_written_down(tmp_path: Pa
     assert sum(state == "uncertain" for state, _ in known.values()) <= kills
 
 
+ENDS = """
+import sys
+import reelbook as rb
+from tests.faults.test_answers import BOAT
+rb.connect(sys.argv[1], api_key="key", library=sys.argv[2])
+rb.run(BOAT.revised(seed=1))
+"""
+
+
+def test_an_answer_that_comes_while_the_disk_is_full_is_kept_past_the_end_of_the_process(tmp_path: Path) -> None:
+    """It is written down where there is room, the last words say so and why, and the next connection goes on with it."""
+    with small_disk(tmp_path / "disk") as mounted, StandIn() as hosted:
+        folder, ballast = tmp_path / "disk" / ".reelbook", tmp_path / "disk" / "ballast"
+        if not mounted:
+            pytest.skip("this user cannot mount a small disk")
+        accept = hosted._accepted
+
+        def accept_on_a_full_disk(told: Any) -> Any:
+            with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+                while file.write(bytes(4096)):
+                    pass
+            return accept(told)
+
+        hosted._accepted = accept_on_a_full_disk  # type: ignore[method-assign]
+        command = [sys.executable, "-c", ENDS, hosted.base_url, str(folder)]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        last = process.communicate(timeout=30)[1]
+        ballast.unlink()
+        with rb.connect(hosted.base_url, api_key="key", library=folder) as client:
+            run = client.run(BOAT.revised(seed=1))
+
+        assert "the disk is full" in said
+        assert "Request r-0 is accepted" in said
+        assert (
+            "reelbook: The library cannot be written (the disk is full). Request r-0 is accepted and written down in"
+            in last
+        )
+        assert "No answer has come" not in last
+        assert (run.request_id, len(hosted.charges)) == ("r-0", 1)
+
+
+@contextmanager
+def read_only(folder: Path, place: Path) -> Iterator[Path]:
+    """The same folder at another place, where nobody can write into it."""
+    place.mkdir()
+    mounts = (["mount", "--bind", str(folder), str(place)], ["mount", "-o", "remount,bind,ro", str(place)])
+    if any(subprocess.run(mount, capture_output=True, check=False).returncode for mount in mounts):
+        pytest.skip("this user cannot mount a folder")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.parametrize("is_embedded", [False, True])
+def test_what_is_finished_can_be_looked_up_on_a_read_only_disk(tmp_path: Path, is_embedded: bool) -> None:
+    """A sweep and a run come from the library; what is not there is refused, and nothing is paid."""
+    still = rb.ImagesToVideo(images=[as_data_uri(png(16, 16))])
+    plan = rb.sweep(still, fps=[1, 2])
+    with StandIn() as hosted:
+        address = None if is_embedded else hosted.base_url
+        with rb.connect(address, api_key="key", library=tmp_path / "library"):
+            plan.run(budget=plan.credits)
+        charges = len(hosted.charges)
+        with read_only(tmp_path / "library", tmp_path / "course") as folder:
+            with rb.connect(address, api_key="key", library=folder) as client:
+                again = plan.run(budget=plan.credits)
+                assert again["output_video"].map(Path).map(Path.is_file).all()
+                run = client.run(still.revised(fps=1))
+                listed = len(rb.library())
+                with pytest.raises(LibraryError, match="cannot be written"):
+                    client.run(still.revised(fps=3))
+            assert rb.library(folder).frame["status"].tolist() == ["completed"] * 2
+
+        assert again["status"].tolist() == ["completed"] * 2
+        assert run.from_library
+        assert listed == 2
+        assert len(hosted.charges) == charges
+
+
 # A power cut.
 
 
@@ -292,18 +379,18 @@ def spent(folder: Path, tape: Tape, runs: int) -> None:
 @contextmanager
 def taped(folder: Path, runs: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tape]:
     """All that was written while so many runs were paid for."""
-    append = second_copy.append
+    append = accepted.append
 
     with recorded((connection.NAME, f"{connection.NAME}-journal")) as tape:
 
-        def on_append(folder: Path, lines: Any) -> None:
-            size = (folder / second_copy.NAME).stat().st_size
-            append(folder, lines)
-            tape.ops.append(Op("write", second_copy.NAME, size, (folder / second_copy.NAME).read_bytes()[size:]))
-            tape.ops.append(Op("sync", second_copy.NAME))
+        def on_append(path: Path, lines: Any) -> None:
+            size = path.stat().st_size
+            append(path, lines)
+            tape.ops.append(Op("write", accepted.NAME, size, path.read_bytes()[size:]))
+            tape.ops.append(Op("sync", accepted.NAME))
 
         with monkeypatch.context() as patch:
-            patch.setattr(second_copy, "append", on_append)
+            patch.setattr(accepted, "append", on_append)
             spent(folder, tape, runs)
     yield tape
 

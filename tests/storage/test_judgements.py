@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-import reelbook as rb
 from reelbook.storage.judgements import Answer, Judgement, Judgements, Kind, is_sound
-from reelbook.storage.ledger import connection
-from reelbook.storage.ledger.writer import Ledger
 from tests.storage.made import BOAT, Made
-from tests.storage.saved_library import ARCHIVE
 
 PAGE = 4096
 ONE = Judgement("ana", "Which?", Kind.PAIRS, "clip 1", "clip 2", Answer.LEFT, 1.5)
@@ -55,25 +48,6 @@ def test_undo_takes_back_the_last_of_the_rater(made: Made) -> None:
     assert [one and one.answer for one in undone] == ["tie", "left", None]
     assert read(made) == [("ben", "left"), ("ana", "left")]
     assert made.ledger.read(lambda db: db.execute("SELECT count(*) FROM judgements").fetchone()) == (4,)
-
-
-def test_a_library_of_before_gets_the_table(tmp_path: Path) -> None:
-    """When it is opened; its runs can be judged at once, and the older version opens it still."""
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(tmp_path, filter="data")
-    folder = tmp_path / ".reelbook"
-    library = rb.library(folder)
-    before = library.frame
-
-    ratings = rb.judge(before, question="Which?", rater="ana", library=folder)
-    first, second, _ = ratings.rows
-    ratings.judge(first, second, "left")
-
-    assert len(ratings.rows) == 3
-    assert len(rb.library(folder).judgements.read("Which?")) == 1
-    assert rb.library(folder).frame.equals(before)
-    with closing(sqlite3.connect(folder / connection.NAME)) as db:
-        assert db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() == ("1",)
 
 
 def test_nothing_is_made_on_disk_by_reading(tmp_path: Path) -> None:
@@ -144,30 +118,6 @@ def test_what_is_exported_has_its_judgements_with_it(make: Callable[[str], Made]
     assert judgement["runs"] == [first, second]
     assert judgement["request_ids"] == ["clip 1", "clip 2"]
     assert "judgements" not in one
-
-
-def test_judgements_are_rescued_from_a_damaged_ledger(make: Callable[[str], Made]) -> None:
-    """With the rows of the runs."""
-    made = make("library")
-    made.stored(BOAT, request_id="clip 1")
-    for seconds in range(50):
-        made.library.judgements.add(replace(ONE, seconds=float(seconds)))
-    (page,) = made.ledger.read(
-        lambda db: db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'runs_by_request'").fetchone()
-    )
-    made.close()
-    path = made.folder / connection.NAME
-    content = path.read_bytes()
-    path.write_bytes(content[: (page - 1) * PAGE] + bytes(PAGE) + content[page * PAGE :])
-
-    with pytest.warns(UserWarning, match="was damaged"):
-        ledger = Ledger(made.folder)
-    try:
-        found = Judgements(ledger).read()
-    finally:
-        ledger.close()
-
-    assert [one.seconds for one in found] == [float(seconds) for seconds in range(50)]
 
 
 JUDGE = """

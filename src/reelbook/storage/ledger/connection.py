@@ -1,19 +1,27 @@
-"""Connect to the ledger's file with durable settings, and translate errors of the file system and SQLite."""
+"""Open the ledger's file with durable settings, check it, copy it once a day, and say in words what is wrong with it."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import os
+import shlex
 import sqlite3
 import sys
+import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 from ...errors import LibraryError
 from ...util.file_locks import LockTimeout
+from ...util.replace_file import sync_folder
+from . import accepted
+from .schema import SCHEMA, VERSION
 
-NAME = "ledger.sqlite"
+NAME, BACKUP_NAME = "ledger.sqlite", "ledger.backup.sqlite"
 BUSY_SECONDS = 60.0
+BACKUP_SECONDS = 24 * 3600.0
 
 NETWORK_KINDS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "glusterfs", "lustre"})  # fmt: skip
 
@@ -36,6 +44,66 @@ def connect(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def open_ledger(folder: Path) -> sqlite3.Connection:
+    """Connect to the ledger after a check, creating it where there is none; the caller must hold the write lock."""
+    with translate_errors(folder):
+        path = folder / NAME
+        if (folder / BACKUP_NAME).exists() and not (path.exists() and path.stat().st_size):
+            raise _damage("it is missing or empty")
+        _create_files(folder)
+        db = connect(path)
+        try:
+            _check(db)
+            _create_tables(db, folder)
+        except BaseException:
+            db.close()
+            raise
+    if kind := get_network_kind(folder):
+        warnings.warn(
+            f"The library {folder} is on a network disk ({kind}), where locks can fail: use it from one machine at a "
+            "time, or set REELBOOK_LIBRARY to a folder on a local disk.",
+            stacklevel=2,
+        )
+    return db
+
+
+def copy_to_memory(folder: Path) -> sqlite3.Connection:
+    """A copy of the ledger of a folder that cannot be written, in which runs can be looked up."""
+    with translate_errors(folder):
+        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        with contextlib.closing(sqlite3.connect(f"{(folder / NAME).absolute().as_uri()}?mode=ro", uri=True)) as db:
+            _check(db)
+            db.backup(copy)
+        _create_tables(copy, folder)
+    return copy
+
+
+def back_up(db: sqlite3.Connection, folder: Path) -> None:
+    """Copy the ledger, unless there is a copy of the last 24 hours. A failure is not reported: the next day tries again."""
+    backup, part = folder / BACKUP_NAME, folder / f"{BACKUP_NAME}.part"
+    with contextlib.suppress(OSError, sqlite3.Error):
+        if backup.exists() and abs(time.time() - backup.stat().st_mtime) < BACKUP_SECONDS:
+            return
+        if not db.execute("SELECT EXISTS (SELECT 1 FROM runs)").fetchone()[0]:
+            return
+        try:
+            os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600))
+            with contextlib.closing(sqlite3.connect(part)) as copy:
+                db.backup(copy)
+            part.replace(backup)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def get_file_id(folder: Path) -> tuple[int, int] | None:
+    """Device and inode of the ledger's file; None if there is none."""
+    try:
+        status = (folder / NAME).stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def is_damage(error: BaseException) -> bool:
@@ -65,7 +133,26 @@ def translate_errors(folder: Path) -> Iterator[None]:
     except LibraryError:
         raise
     except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
-        raise LibraryError(str(folder), format_reason(error)) from error
+        raise make_library_error(folder, error) from error
+
+
+def make_library_error(folder: Path, error: BaseException) -> LibraryError:
+    """The error of the library for an error of file system or database."""
+    if isinstance(error, LibraryError):
+        return error
+    if not is_damage(error):
+        return LibraryError(str(folder), format_reason(error))
+    backup = folder / BACKUP_NAME
+    copy = (
+        f"the copy of {time.strftime('%Y-%m-%d %H:%M', time.localtime(backup.stat().st_mtime))} ({BACKUP_NAME}) and "
+        if backup.exists()
+        else ""
+    )
+    return LibraryError(
+        str(folder), format_reason(error),
+        f"Close all notebooks that use it, then run: reelbook library rebuild {shlex.quote(str(folder))}. That makes a new ledger from {copy}the list of "
+        f"accepted requests ({accepted.NAME}): nothing that is paid for is lost or sent again.",
+    )  # fmt: skip
 
 
 def format_reason(error: BaseException) -> str:
@@ -101,3 +188,41 @@ def get_network_kind(folder: Path) -> str | None:
         if (here == place or here.startswith(place.rstrip("/") + "/")) and len(place) >= len(found[0]):
             found = (place, kind)
     return found[1] if found[1] in NETWORK_KINDS else None
+
+
+def _create_files(folder: Path) -> None:
+    """Create the folder and the files of a library, readable only by this user, and sync them to disk."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not (folder / NAME).exists():
+        for name in (NAME, accepted.NAME):
+            os.close(os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o600))
+        sync_folder(folder)
+        sync_folder(folder.parent)
+
+
+def _check(db: sqlite3.Connection) -> None:
+    (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise _damage(str(found).splitlines()[-1])
+
+
+def _damage(problem: str) -> sqlite3.DatabaseError:
+    error = sqlite3.DatabaseError(problem)
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
+
+
+def _create_tables(db: sqlite3.Connection, folder: Path) -> None:
+    tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() if "meta" in tables else None
+    if row is not None and str(row[0]) != str(VERSION):
+        raise LibraryError(
+            str(folder), "another version of Reelbook made it",
+            "Use that version for it, or choose another folder with REELBOOK_LIBRARY.",
+        )  # fmt: skip
+    if row is None:
+        db.execute("BEGIN IMMEDIATE")
+        for statement in SCHEMA.split(";"):
+            db.execute(statement)
+        db.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", (str(VERSION),))
+        db.execute("COMMIT")

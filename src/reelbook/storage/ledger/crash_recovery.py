@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
 from .transitions import (
@@ -35,7 +35,7 @@ class LedgerProcess(Protocol):
         """Whether the process of this name has ended."""
 
     def read_acceptances(self, identities: Collection[str] | None = None) -> list[dict[str, Any]]:
-        """Read the second copy of the request ids, of these runs or of all."""
+        """Read the list of accepted requests, of these runs or of all."""
 
 
 def recover(db: sqlite3.Connection, process: LedgerProcess) -> list[str]:
@@ -47,8 +47,8 @@ def recover(db: sqlite3.Connection, process: LedgerProcess) -> list[str]:
     ]
     unanswered = [entry.identity for entry in left_by_dead if entry.state in (State.INTENT, State.SENDING)]
     if unanswered:
-        # The second copy first: it may contain acceptances of these runs.
-        apply_acceptances(db, process.read_acceptances(unanswered), process.is_dead, only_known=True)
+        # The list first: it may have the answers to these runs.
+        apply_acceptances(db, process.read_acceptances(unanswered), process.is_dead)
     for entry in left_by_dead:
         clear_owner(db, get_entry(db, entry.id))
     return dead
@@ -74,7 +74,7 @@ def abandon(db: sqlite3.Connection, run: int) -> None:
 
 
 def make_acceptance(entry: Entry, request_id: str) -> dict[str, Any]:
-    """The line in the second copy for an accepted run, from which its row can be restored."""
+    """The line in the list of accepted requests, from which the row of the run can be restored."""
     return {
         "at": time.time(), "service": entry.service, "identity": entry.identity, "take": entry.take,
         "attempt": entry.attempt, "model": entry.model, "request_id": request_id, "price": entry.price,
@@ -86,66 +86,41 @@ def apply_acceptances(
     db: sqlite3.Connection,
     lines: Collection[Mapping[str, Any]],
     is_dead: Callable[[str], bool] = lambda name: False,
-    *,
-    only_known: bool = False,
 ) -> int:
-    """Apply lines of the second copy missing in the ledger, of runs without a live owner; returns the number of runs.
-
-    `only_known`: skip runs without a row, because the user may have deleted them.
-    """
-    count = 0
-    for attempts in _group_by_run(db, lines):
-        last = attempts[-1]
-        query = f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND take = ?"
-        key = to_storable(last["service"]), to_storable(last["identity"]), last["take"]
-        if db.execute(query, key).fetchone() is not None:
-            count += sum(_apply_line(db, Entry(*db.execute(query, key).fetchone()), line, is_dead) for line in attempts)
-        elif not only_known:
-            _insert_restored(db, attempts)
-            count += 1
-    return count
+    """Put back the requests of these lines that the ledger does not have, of runs without a live owner; returns their number."""
+    return sum(_apply_line(db, line, is_dead) for line in sorted(lines, key=lambda line: int(line["attempt"])))
 
 
-def _group_by_run(db: sqlite3.Connection, lines: Collection[Mapping[str, Any]]) -> list[Sequence[Mapping[str, Any]]]:
-    """Group the lines missing in the ledger by run: one line per request, the latest attempt last."""
-    found: dict[tuple[str, str, int], dict[str | None, Mapping[str, Any]]] = {}
-    for line in sorted(lines, key=lambda line: int(line["attempt"])):
-        line = {**line, "service": to_storable(line["service"])}
-        if not _is_known(db, line):
-            found.setdefault((line["service"], line["identity"], line["take"]), {})[line["request_id"]] = line
-    for requests in found.values():
-        if len(requests) > 1:
-            requests.pop(None, None)  # A damaged line of a request that is also in another line.
-    return [list(requests.values()) for requests in found.values()]
-
-
-def _is_known(db: sqlite3.Connection, line: Mapping[str, Any]) -> bool:
-    query = "SELECT 1 FROM runs WHERE request_id = ? AND service = ?"
-    return db.execute(query, (to_storable(line["request_id"]), line["service"])).fetchone() is not None
-
-
-def _apply_line(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], is_dead: Callable[[str], bool]) -> int:
-    """Apply a line to an existing row: a lost response, a later attempt, or another request; returns 1 if applied."""
-    is_free = entry.owner is None or is_dead(entry.owner)
-    if not is_free or line["request_id"] is None or line["attempt"] < entry.attempt:
-        return 0
+def _apply_line(db: sqlite3.Connection, line: Mapping[str, Any], is_dead: Callable[[str], bool]) -> bool:
+    """Put back one request: a lost answer, a later attempt, a second request, or a run that has no row."""
+    service, request_id = to_storable(line["service"]), to_storable(line["request_id"])
+    known = "SELECT 1 FROM runs WHERE request_id = ? AND service = ?"
+    if db.execute(known, (request_id, service)).fetchone() is not None:
+        return False
+    query = f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND take = ?"
+    row = db.execute(query, (service, to_storable(line["identity"]), line["take"])).fetchone()
+    if row is None:
+        _insert_restored(db, line)
+        return True
+    entry = Entry(*row)
+    if (entry.owner is not None and not is_dead(entry.owner)) or line["attempt"] < entry.attempt:
+        return False  # A live process records it itself.
     if line["attempt"] == entry.attempt and entry.request_id is None and State.ACCEPTED in MOVES[entry.state]:
         move(
-            db, entry, State.ACCEPTED, request_id=line["request_id"], owner=None, attempt_key=None, body=None, error=None,
-            error_type=None, note=line["request_id"],
+            db, entry, State.ACCEPTED, request_id=request_id, owner=None, attempt_key=None, body=None, error=None,
+            error_type=None, note=request_id,
         )  # fmt: skip
     elif line["attempt"] > entry.attempt and entry.state not in (State.COMPLETED, State.STORED):
-        past = {"spent": entry.spent, "unpriced": entry.unpriced}
-        if entry.request_id is not None or entry.state == State.UNCERTAIN:
-            past = get_past_cost(entry)
-        _overwrite(db, entry, line, past)
+        _overwrite(db, entry, line)
     else:
-        insert_extra_take(db, entry, line["request_id"], line["price"])
-    return 1
+        insert_extra_take(db, entry, request_id, line["price"])
+    return True
 
 
-def _overwrite(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], past: Mapping[str, int]) -> None:
-    """Update a row of an older ledger with a later attempt known only from the line."""
+def _overwrite(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any]) -> None:
+    """Update a row of an older copy of the ledger with a later attempt known only from the line."""
+    is_paid = entry.request_id is not None or entry.state == State.UNCERTAIN
+    past = get_past_cost(entry) if is_paid else {"spent": entry.spent, "unpriced": entry.unpriced}
     changes = {
         **past, "state": State.ACCEPTED, "attempt": line["attempt"], "request_id": line["request_id"], "price": line["price"],
         "sent": line["at"],
@@ -156,22 +131,17 @@ def _overwrite(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any], pa
     record_event(db, entry.id, State.ACCEPTED, line["request_id"])
 
 
-def _insert_restored(db: sqlite3.Connection, attempts: Sequence[Mapping[str, Any]]) -> None:
-    """Insert the row of a lost run; earlier attempts count with their full price, because their end is unknown."""
-    *earlier, last = attempts
-    state = State.UNCERTAIN if last["request_id"] is None else State.ACCEPTED
+def _insert_restored(db: sqlite3.Connection, line: Mapping[str, Any]) -> None:
+    """Insert the row of a run that is known only from the line."""
+    names = ("service", "identity", "take", "model", "input", "attempt", "request_id", "price")
     values = {
-        **{name: last[name] for name in ("service", "identity", "take", "model", "input", "attempt", "request_id", "price")},
-        "state": state, "created": last["at"], "sent": last["at"],
-        "spent": sum(line["price"] or 0 for line in earlier),
-        "unpriced": sum(line["price"] is None for line in earlier),
-        "error_type": None if state == State.ACCEPTED else "uncertain", "error": None if state == State.ACCEPTED else _NO_ID,
-    }  # fmt: skip
+        **{name: line[name] for name in names},
+        "state": State.ACCEPTED,
+        "created": line["at"],
+        "sent": line["at"],
+    }
     cursor = db.execute(
         f"INSERT INTO runs ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})",
         tuple(map(to_storable, values.values())),
     )
-    record_event(db, cursor.lastrowid, state, last["request_id"] or _NO_ID)
-
-
-_NO_ID = "it was accepted, and the line of its request id is damaged"
+    record_event(db, cursor.lastrowid, State.ACCEPTED, line["request_id"])

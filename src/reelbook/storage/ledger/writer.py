@@ -10,34 +10,33 @@ import queue
 import sqlite3
 import threading
 import time
-import uuid
+import warnings
 import weakref
-from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ...errors import LibraryError
-from ...util import file_locks
+from ...errors import LibraryError, ReelbookError
+from ...util.file_locks import write_lock
 from ...util.queue_batches import take_batch
-from . import connection, crash_recovery, open_ledger, reconcile, second_copy
+from . import accepted, connection, crash_recovery
 from .owners import Owner
-from .unavailable import LibraryClosed, LibraryGone, save_lines
+
+log = logging.getLogger("reelbook")
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
 CALL_SECONDS = 180.0
-GONE_SECONDS = 40.0
-"""Timeout for a library whose folder is missing: its disk may be mounted again."""
-MAX_REMEMBERED = 10_000
-"""Maximum number of accepted requests saved elsewhere when the library is missing."""
+FORKED = (
+    "This process was forked from the one that opened the library, and nothing was sent. Use the library there, or start "
+    'processes with the method "spawn" and connect in each of them.'
+)
 FORK_SECONDS = 5.0
 """Timeout of a fork for a running commit."""
-
-log = logging.getLogger("reelbook")
 
 
 @dataclass(slots=True)
@@ -53,7 +52,8 @@ class Ledger:
     """The ledger of a library in this process.
 
     The time of a commit hardly depends on its size, because it waits for the disk; so one thread collects the steps
-    submitted in the meantime, commits them together, and only then resolves their futures.
+    submitted in the meantime, commits them together, and only then resolves their futures. In a folder that cannot be
+    written, it is a copy in memory, in which runs can be looked up and nothing can be sent.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -65,42 +65,55 @@ class Ledger:
         self._lock = threading.Lock()
         self._disk = threading.Lock()
         self._closed = False
-        self._pid = 0
-        self._owner: Owner
-        self._stopped: threading.Event
-        self._steps: queue.SimpleQueue[_Step | None]
+        self._pid = os.getpid()
+        self._owner: Owner | None = None
         self._db: sqlite3.Connection | None = None
         self._file_id: tuple[int, int] | None = None
-        self._is_suspect = False
-        self._gone_since: float | None = None
-        self._lines: deque[bytes] = deque(maxlen=MAX_REMEMBERED)
-        self._saved: Path | None = None
-        self._start()
+        self._next_backup = 0.0
+        if self._can_only_read():
+            self._db = connection.copy_to_memory(folder)
+        else:
+            self._start()
+        self._steps: queue.SimpleQueue[_Step | None] = queue.SimpleQueue()
+        self._stopped = threading.Event()
+        threading.Thread(target=self._serve, name="reelbook-ledger", daemon=True).start()
         _open.add(self)
 
     @property
     def owner(self) -> str:
         """The name of this process in the ledger."""
-        self._after_fork()
-        return self._owner.name
+        return self._owner.name if self._owner is not None else "reader"
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether this is a copy in memory, because the folder cannot be written."""
+        return self._owner is None
 
     def is_dead(self, name: str) -> bool:
         """Whether the process of this name has ended."""
-        return self._owner.is_dead(name)
+        return self._owner is not None and self._owner.is_dead(name)
 
     def read_acceptances(self, identities: Collection[str] | None = None) -> list[dict[str, Any]]:
-        """Read the second copy of the request ids, of these runs or of all."""
-        return second_copy.read_lines(self.folder, identities)
+        """Read the list of accepted requests, of these runs or of all."""
+        return accepted.read_lines(self.folder, identities)
+
+    def save_elsewhere(self, line: Mapping[str, Any]) -> Path | None:
+        """Write a line of the list of accepted requests where there is room; the next opening finds it there."""
+        return accepted.save_elsewhere(self.folder, accepted.format_line(line))
 
     def submit(self, work: Work[T], *, line: Mapping[str, Any] | None = None) -> Future[T]:
-        """Run `work` in the next commit, whose end resolves the future. `line` is first appended to the second copy."""
-        self._after_fork()
-        step = _Step(work, None if line is None else second_copy.format_line(line))
-        if step.line is not None and step.line not in self._lines:
-            self._lines.append(step.line)
+        """Run `work` in the next commit, whose end resolves the future.
+
+        `line` is appended to the list of accepted requests before.
+        """
+        if self._pid != os.getpid():
+            raise ReelbookError(FORKED)
+        step = _Step(work, None if line is None else accepted.format_line(line))
         with self._lock:
             if self._closed:
-                step.future.set_exception(LibraryClosed(str(self.folder)))
+                step.future.set_exception(
+                    LibraryError(str(self.folder), "it was closed", "Connect again with rb.connect().")
+                )
             else:
                 self._steps.put(step)
         return step.future
@@ -118,39 +131,13 @@ class Ledger:
 
     def read(self, work: Work[T]) -> T:
         """Run a read-only query on a separate connection. It blocks commits, so it must not wait for one."""
-        try:
-            return self._read_once(work)
-        except LibraryError as error:
-            if error.__cause__ is None or not connection.is_damage(error.__cause__):
-                raise
-        # The next write rescues all readable rows.
-        open_ledger.mark_suspect(self.folder)
-        self._is_suspect = True
-        self.transact_now(lambda db: None)
-        return self._read_once(work)
-
-    def _read_once(self, work: Work[T]) -> T:
-        path = self.folder / connection.NAME
-        if (gone := self.report_gone()) is not None:
-            raise gone
+        if self.is_copy:
+            return self.transact_now(work)
         self._check_there()
+        path = self.folder / connection.NAME
         with connection.translate_errors(self.folder), self._disk, contextlib.closing(connection.connect(path)) as db:
             db.execute("PRAGMA query_only = 1")
             return work(db)
-
-    def report_gone(self) -> LibraryGone | None:
-        """The error for a library that was removed and not restored in time, else None.
-
-        The first call saves the requests accepted by this process elsewhere.
-        """
-        if self._gone_since is None or time.monotonic() - self._gone_since < GONE_SECONDS:
-            return None
-        with self._lock:
-            if self._saved is None and self._lines:
-                self._saved = save_lines(self.folder, self._lines)
-        return LibraryGone(
-            str(self.folder), self._why_gone() or "it was away", str(self._saved) if self._saved else None
-        )
 
     def close(self) -> None:
         """Commit all submitted work, then release the library."""
@@ -162,71 +149,48 @@ class Ledger:
         _open.discard(self)
         self._stopped.wait()
 
-    def drop_after_fork(self) -> None:
-        """Drop the parent's connection and locks in a forked child, without closing them."""
+    def leave_to_parent(self) -> None:
+        """Give up the parent's locks and its connection in a forked child, without closing the connection."""
         _inherited.append(self._db)
         self._db = None
         self._lock, self._disk = threading.Lock(), threading.Lock()
-        self._owner.drop()
+        if self._owner is not None:
+            self._owner.drop()
+
+    def _can_only_read(self) -> bool:
+        return (self.folder / connection.NAME).is_file() and not os.access(self.folder, os.W_OK)
 
     def _start(self) -> None:
+        """Open the file, and recover the runs of ended processes."""
         with connection.translate_errors(self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._owner = Owner(self.folder / "owners")
-            gone = self._owner.find_dead()
+            ended = self._owner.find_dead()
             try:
-                self._recover()
+                with write_lock(self.folder):
+                    accepted.collect(self.folder)
+                    db = self._open()
+                    db.execute("BEGIN IMMEDIATE")
+                    crash_recovery.recover(db, self)
+                    restored = self._catch_up(db)
+                    db.execute("COMMIT")
             except BaseException:
                 self._drop()
                 self._owner.release()
                 raise
-        for name in gone:
+        for name in ended:
             self._owner.forget(name)
-        self._steps, self._stopped = queue.SimpleQueue(), threading.Event()
-        self._pid = os.getpid()
-        threading.Thread(target=self._serve, name="reelbook-ledger", daemon=True).start()
-        if gone and open_ledger.is_large(self.folder):
-            threading.Thread(target=self._check, name="reelbook-check", daemon=True).start()
+        if restored:
+            warnings.warn(_format_restored(self.folder, restored), stacklevel=3)
 
-    def _recover(self) -> None:
-        """Open the file and bring it up to date; rescue it if damaged."""
-        with file_locks.write_lock(self.folder):
-            db = self._open()
-            try:
-                found = self._bring_up_to_date(db)
-            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-                if not connection.is_damage(error):
-                    raise
-                open_ledger.mark_suspect(self.folder)
-                self._drop()
-                found = self._bring_up_to_date(self._open())
-        open_ledger.warn_of(self.folder, found)
-
-    def _bring_up_to_date(self, db: sqlite3.Connection) -> reconcile.Reconciled:
-        """Recover the runs of ended processes, and restore those only in the log of accepted requests."""
-        db.execute("BEGIN IMMEDIATE")
-        crash_recovery.recover(db, self)
-        found = reconcile.reconcile(db, self.folder, is_whole=not open_ledger.is_large(self.folder))
-        db.execute("COMMIT")
-        return found
-
-    def _check(self) -> None:
-        """Check a large file in the background; if damaged, the next opening rescues it."""
-        with contextlib.suppress(sqlite3.Error, OSError), self._disk:
-            if found := open_ledger.check(self.folder):
-                open_ledger.mark_suspect(self.folder)
-                log.warning(
-                    "The library's ledger in %s is damaged (%s). Restart the kernel before you run anything more: what can be "
-                    "read of it is rescued then.", self.folder, found,
-                )  # fmt: skip
-
-    def _after_fork(self) -> None:
-        """Reopen the ledger in a forked child, which has a copy of the descriptor and no thread."""
-        if self._pid != os.getpid():
-            with self._lock:
-                if self._pid != os.getpid():
-                    self.live, self.claimed = {}, set()
-                    self._start()
+    def _catch_up(self, db: sqlite3.Connection) -> int:
+        """Put back what only the list of accepted requests has; returns the number of runs."""
+        restored = 0
+        if lines := accepted.read_new_lines(db, self.folder):
+            crash_recovery.recover(db, self)
+            restored = crash_recovery.apply_acceptances(db, lines, self.is_dead)
+        accepted.mark_as_read(db, self.folder)
+        return restored
 
     def _serve(self) -> None:
         try:
@@ -234,99 +198,91 @@ class Ledger:
                 self._commit(batch)
         finally:
             self._drop()
-            self._owner.release()
+            if self._owner is not None:
+                self._owner.release()
             self._stopped.set()
 
     def _commit(self, batch: list[_Step]) -> None:
         """Commit a batch, and resolve its futures."""
-        mark = uuid.uuid4().hex
         outcomes: list[tuple[Any, BaseException | None]] = []
         try:
-            self._check_there()
-            with file_locks.write_lock(self.folder), self._disk:
-                try:
-                    self._write(batch, mark, outcomes)
-                except Exception as error:
-                    if connection.is_damage(error):
-                        open_ledger.mark_suspect(self.folder)
-                    if not self._is_durable(mark):
-                        if not connection.is_damage(error):
-                            raise
-                        outcomes.clear()
-                        self._write(batch, mark, outcomes)  # Into the file rescued by reopening.
+            if self.is_copy and not self._can_only_read():
+                self._drop()
+                self._start()
+            if self.is_copy:
+                outcomes = self._look_up(batch)
+            else:
+                self._check_there()
+                with write_lock(self.folder), self._disk:
+                    outcomes = self._write(batch)
         except Exception as error:
-            why = connection.format_reason(error)
-            outcomes = [(None, LibraryError(str(self.folder), why)) for _ in batch]
+            self._drop()
+            failure = connection.make_library_error(self.folder, error)
+            outcomes = [(None, failure) for _ in batch]
         for step, (result, failed) in zip(batch, outcomes, strict=True):
             # A caller that has cancelled loses only its own result.
             if step.future.set_running_or_notify_cancel():
                 step.future.set_exception(failed) if failed else step.future.set_result(result)
 
-    def _write(self, batch: list[_Step], mark: str, outcomes: list[tuple[Any, BaseException | None]]) -> None:
+    def _write(self, batch: list[_Step]) -> list[tuple[Any, BaseException | None]]:
         db = self._current()
-        before = db.total_changes
+        if time.monotonic() > self._next_backup:
+            self._next_backup = time.monotonic() + connection.BACKUP_SECONDS
+            connection.back_up(db, self.folder)
         db.execute("BEGIN IMMEDIATE")
-        found = reconcile.NOTHING
-        if not reconcile.is_reconciled(db, self.folder):
-            # The ledger was restored from a copy while open, or another process died between the two writes.
-            found = reconcile.reconcile(db, self.folder)
+        # The ledger was restored from a copy while open, or another process died between the two writes.
+        restored = self._catch_up(db)
         if lines := [step.line for step in batch if step.line is not None]:
-            second_copy.append(self.folder, lines)
-            reconcile.save_mark(db, self.folder)
-        outcomes += [_attempt(db, step.work) for step in batch]
-        if db.total_changes != before:
-            # A batch without changes need not wait for the disk.
-            db.execute("INSERT OR REPLACE INTO meta VALUES ('commit', ?)", (mark,))
+            accepted.append(self.folder / accepted.NAME, lines)
+            accepted.mark_as_read(db, self.folder)
+        outcomes = [_attempt(db, step.work) for step in batch]
         db.execute("COMMIT")
-        if found.sentence:
-            log.warning("%s %s", open_ledger.OLDER.format(self.folder), found.sentence)
+        if restored:
+            log.warning("%s", _format_restored(self.folder, restored))
+        return outcomes
 
-    def _is_durable(self, mark: str) -> bool:
-        """Whether the commit with this mark is on disk, which is possible even if it raised.
+    def _look_up(self, batch: list[_Step]) -> list[tuple[Any, BaseException | None]]:
+        if self._db is None:
+            self._db = connection.copy_to_memory(self.folder)
+        self._db.execute("BEGIN")
+        outcomes = [_attempt(self._db, partial(self._do_without_owning, step.work)) for step in batch]
+        self._db.execute("COMMIT")
+        return outcomes
 
-        No other process has written in the meantime, because this one still holds the lock.
-        """
-        self._drop()
-        try:
-            row = self._open().execute("SELECT value FROM meta WHERE name = 'commit'").fetchone()
-        except Exception:
-            return False
-        return row is not None and row[0] == mark
+    def _do_without_owning(self, work: Work[T], db: sqlite3.Connection) -> T:
+        result = work(db)
+        if db.execute("SELECT 1 FROM runs WHERE owner = ?", (self.owner,)).fetchone() is not None:
+            raise LibraryError(str(self.folder), "it cannot be written")
+        return result
 
     def _current(self) -> sqlite3.Connection:
-        """The connection to the current file, reopened if that has replaced a damaged or deleted one."""
-        if self._db is not None and not self._is_suspect and self._file_id == open_ledger.get_file_id(self.folder):
+        """The connection to the current file, reopened if that was replaced."""
+        if self._db is not None and self._file_id == connection.get_file_id(self.folder):
             return self._db
-        self._is_suspect = False
         self._drop()
         db = self._open()
-        self._owner.renew()
+        if self._owner is not None:
+            self._owner.renew()
         return db
 
     def _open(self) -> sqlite3.Connection:
         self._check_there()
-        self._db = open_ledger.connect(self.folder)
-        self._file_id = open_ledger.get_file_id(self.folder)
+        self._db = connection.open_ledger(self.folder)
+        self._file_id = connection.get_file_id(self.folder)
         return self._db
 
     def _check_there(self) -> None:
-        """Raise if the library is missing: a new, empty one in its place would not contain the paid runs."""
-        why = self._why_gone()
-        if why is None:
-            self._gone_since = None
-            return
-        if self._gone_since is None:
-            self._gone_since = time.monotonic()
-        raise LibraryError(str(self.folder), f"{why}; connect again to begin a new one")
-
-    def _why_gone(self) -> str | None:
-        """Why the library is not the one that was opened; None if it is, even with a replaced ledger file."""
-        here = open_ledger.get_file_id(self.folder)
+        """Raise if the library is not the one that was opened: another one would not have the paid runs."""
+        here = connection.get_file_id(self.folder)
         if self._file_id is None or here == self._file_id:
-            return None
+            return
         if here is None:
-            return "it was moved or deleted while it was open"
-        return None if self._owner.is_registered() else "another library was put in its place"
+            why = "it was moved or deleted while it was open"
+        elif self._owner is None or self._owner.is_registered():
+            return  # The ledger's file alone was replaced.
+        else:
+            why = "another library was put in its place"
+        raise LibraryError(str(self.folder), why, "Put the folder back, or connect again to begin a new one.")
 
     def _drop(self) -> None:
         db, self._db = self._db, None
@@ -336,6 +292,13 @@ class Ledger:
                     db.execute("ROLLBACK")
             with contextlib.suppress(sqlite3.Error):
                 db.close()
+
+
+def _format_restored(folder: Path, restored: int) -> str:
+    return (
+        f"The library's ledger in {folder} knew less than the list of accepted requests next to it, as after a restore from a copy: "
+        f"{restored:,} paid {'run was' if restored == 1 else 'runs were'} put back. The next run of each fetches its result, at no cost."
+    )
 
 
 def _attempt(db: sqlite3.Connection, work: Work[Any]) -> tuple[Any, BaseException | None]:
@@ -362,7 +325,7 @@ _inherited: list[sqlite3.Connection | None] = []
 
 
 def _before_fork() -> None:
-    # A fork must not copy SQLite during a commit: the child would wait for its own lock for ever.
+    # A child that ends would roll back a commit of its parent that was in progress.
     _idle[:] = [ledger for ledger in list(_open) if ledger._disk.acquire(timeout=FORK_SECONDS)]
 
 
@@ -375,7 +338,7 @@ def _after_fork_here() -> None:
 def _after_fork_there() -> None:
     _idle.clear()
     for ledger in list(_open):
-        ledger.drop_after_fork()
+        ledger.leave_to_parent()
 
 
 if hasattr(os, "register_at_fork"):

@@ -105,7 +105,7 @@ def find_library(folder: Path) -> Path:
 
 
 def _merge_entries(entries: list[Entry], ledger: Ledger) -> list[Merge]:
-    """Merge rows, many in each commit, and append their request ids to the second copy."""
+    """Merge rows, many in each commit, and append their request ids to the list of accepted requests."""
     futures = [ledger.submit(partial(merge_run, other=entry)) for entry in entries]
     merges = [future.result(CALL_SECONDS) for future in futures]
     paid = [merge.entry for merge in merges if merge.entry is not None and merge.entry.state in _PAID]

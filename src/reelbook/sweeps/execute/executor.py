@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
-from ...errors import InvalidInput, OverBudget, ReelbookError, TooManyRequests, UncertainRun, Unreachable
+from ...errors import InvalidInput, LibraryError, OverBudget, ReelbookError, TooManyRequests, UncertainRun, Unreachable
 from ...media.posters import get_posters
 from ...models.queue_status import COMPLETED as SERVICE_ENDED
 from ...models.queue_status import IN_PROGRESS
@@ -21,7 +21,6 @@ from ...runs.submission import ClientContext, Submission
 from ...settings import options as session_options
 from ...storage.ledger import known_services, transitions
 from ...storage.ledger.budget import Budget, Spend, join_scope, lower_floors
-from ...storage.ledger.unavailable import LibraryClosed
 from ...storage.verify import get_paths
 from ..money_text import add_advice, count_affordable, estimate_total
 from ..plan.forecast import forecast
@@ -364,7 +363,7 @@ class Executor:
             isinstance(error, UncertainRun) and error.repeatable
         )
         is_stopped = type(error) is ReelbookError and (self.stopped_by is not None or self.context.stopping)
-        if is_stopped or isinstance(error, LibraryClosed):
+        if is_stopped or (self.context.closed and isinstance(error, LibraryError)):
             self.tally.restore(standing, before)
             self.stop(Stopped("The client was closed"))
         elif isinstance(error, OverBudget):

@@ -1,0 +1,121 @@
+"""The list of accepted requests: a file next to the ledger to which a JSON line is appended for each of them.
+
+It is written before the ledger is, so that no request that is paid for is lost with the ledger: what it has more is put
+back when the ledger is next written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import sqlite3
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .transitions import MAX_CREDITS, coerce_credits
+
+NAME = "accepted.jsonl"
+
+_READ = "accepted list"
+"""The name in `meta` of the size of the list up to which the ledger has it."""
+_TEXTS, _COUNTS = ("service", "identity", "model", "input", "request_id"), ("take", "attempt")
+
+
+def format_line(acceptance: Mapping[str, Any]) -> bytes:
+    """Format a line of the list, in ASCII, so that any foreign text can be written."""
+    return json.dumps(acceptance).encode("ascii")
+
+
+def append(path: Path, lines: Sequence[bytes]) -> None:
+    """Append lines durably to a list."""
+    # Each line starts with a line break, because the previous one may be incomplete.
+    content = b"".join(b"\n" + line for line in lines) + b"\n"
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        # In one call, so that lines of two processes are not interleaved.
+        if os.write(file, content) != len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def read_lines(folder: Path, identities: Collection[str] | None = None, *, start: int = 0) -> list[dict[str, Any]]:
+    """Read the whole lines from an offset on, of these runs or of all; damaged and incomplete ones are left out."""
+    wanted = None if identities is None else [json.dumps(name).encode("ascii") for name in identities]
+    # Parsing is slow, so it is limited to candidates.
+    lines = (line for line in _iterate(folder, start) if wanted is None or any(name in line for name in wanted))
+    return [acceptance for acceptance in map(_parse, lines) if acceptance is not None]
+
+
+def read_new_lines(db: sqlite3.Connection, folder: Path) -> list[dict[str, Any]]:
+    """Read the lines that the ledger does not have yet: its last writer died before the commit, or it is an older copy."""
+    row = db.execute("SELECT value FROM meta WHERE name = ?", (_READ,)).fetchone()
+    start = int(row[0]) if row is not None and str(row[0]).isdecimal() else 0
+    size = _get_size(folder)
+    return [] if size == start else read_lines(folder, start=start if start < size else 0)
+
+
+def mark_as_read(db: sqlite3.Connection, folder: Path) -> None:
+    """Record that the ledger has the whole list, up to its present end."""
+    size = str(_get_size(folder))
+    if db.execute("SELECT 1 FROM meta WHERE name = ? AND value = ?", (_READ, size)).fetchone() is None:
+        db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_READ, size))
+
+
+def save_elsewhere(folder: Path, line: bytes) -> Path | None:
+    """Append a line in another folder, because the library's disk is full; `collect` finds it there. None if all fail."""
+    for path in _list_other_places(folder):
+        with contextlib.suppress(OSError):
+            append(path, [line])
+            return path
+    return None
+
+
+def collect(folder: Path) -> None:
+    """Move the lines that were saved elsewhere to the list."""
+    for path in _list_other_places(folder):
+        with contextlib.suppress(FileNotFoundError):
+            # Anybody may write into a folder for temporary files.
+            if hasattr(os, "getuid") and path.lstat().st_uid != os.getuid():
+                continue
+            append(folder / NAME, [line for line in path.read_bytes().splitlines() if line])
+            path.unlink()
+
+
+def _list_other_places(folder: Path) -> list[Path]:
+    here = str(folder.absolute())
+    name = f"{folder.name.lstrip('.')}-{hashlib.sha256(here.encode(errors='replace')).hexdigest()[:12]}-{NAME}"
+    return [folder.parent / name, Path(tempfile.gettempdir()) / name]
+
+
+def _iterate(folder: Path, start: int) -> Iterator[bytes]:
+    with contextlib.suppress(FileNotFoundError), (folder / NAME).open("rb") as file:
+        file.seek(start)
+        yield from file
+
+
+def _get_size(folder: Path) -> int:
+    try:
+        return (folder / NAME).stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    with contextlib.suppress(ValueError, RecursionError):
+        value = json.loads(line)
+        if (
+            isinstance(value, dict)
+            and all(isinstance(value.get(name), str) for name in _TEXTS)
+            and all(type(value.get(name)) is int and 0 <= value[name] <= MAX_CREDITS for name in _COUNTS)
+            and value.get("price", 0) in (None, coerce_credits(value.get("price", 0)))
+            and type(value.get("at")) in (int, float)
+        ):
+            return value
+    return None
