@@ -116,6 +116,13 @@ class Client(NameHints):
         return self._embedded is not None and self._embedded.is_free
 
     @property
+    def other_last_service(self) -> str:
+        """The service that made the library's latest run, where that is not the one of this client; empty otherwise."""
+        name = background.wait(self._context().name(), CALL_SECONDS)
+        last = self._ledger.read(known_services.get_last_service)
+        return last if last != name else ""
+
+    @property
     def context(self) -> ClientContext:
         """The dependencies shared by this client's runs, for callers that start many at once."""
         return self._open_context()

@@ -15,6 +15,7 @@ from .errors import ReelbookError
 from .models.base import Input
 from .models.catalog import CATALOG
 from .models.pricing import Estimate, Rates, estimate
+from .storage.ledger.known_services import describe_maker
 from .storage.library_folder import is_from_above, library_folder, parse_library_folder
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ class Session:
         with self._guard:
             self._clients = [*self.unfinished, client]
             self._has_opened = True
+        if note := self.format_other_service():
+            log.warning("%s", note)
         return client
 
     def client(self) -> Client:
@@ -132,6 +135,19 @@ class Session:
         """Whether the current client uses the embedded service."""
         client = self.current
         return client is not None and client.is_embedded
+
+    def format_other_service(self) -> str:
+        """The note that the current client is embedded and another service made the library's latest run; empty if not."""
+        client = self.current
+        last = "" if client is None or not client.is_embedded else client.other_last_service
+        if not last:
+            return ""
+        name = describe_maker(last, client.library) if client is not None else ""
+        address = repr(name) if "://" in name else "…"
+        return (
+            f"The latest run in this library was made by {name}. This is the embedded service, whose clips are sketches; "
+            f"to go on with the other one: rb.connect({address}, api_key=…)."
+        )
 
     def next_service_name(self) -> str:
         """The service that the first run would connect to: the host only, because an address may contain a password."""

@@ -16,11 +16,13 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.display import update_clock
+from reelbook.display.run_text import describe_run
 from reelbook.display.update_clock import updater
 from reelbook.errors import InvalidInput, Problem
 from reelbook.models.base import Input
 from reelbook.session import Session
 from reelbook.widgets import send_file
+from reelbook.widgets.forms.form import Form
 from reelbook.widgets.forms.running import form_runs, run_clips, run_history, run_presses
 from reelbook.widgets.forms.running.form_runs import MAX_ENTRIES, FormRuns
 from reelbook.widgets.forms.running.run_presses import ENDED, GOING, SAME, TWICE
@@ -164,6 +166,53 @@ def paid(folder: Path) -> list[str]:
 # One run.
 
 
+def test_a_form_of_a_folder_of_a_hosted_service_says_so_before_it_makes_a_sketch(
+    shared_spec_only: Served,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    at_once: None,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Whoever forgets to connect after a restart gets no clip of the embedded service unasked, and its clips name it."""
+    monkeypatch.setenv("REELBOOK_LIBRARY", str(tmp_path / "library"))
+    host = shared_spec_only.base_url.removeprefix("http://")
+    with rb.connect(shared_spec_only.base_url, api_key=shared_spec_only.key):
+        form = rb.form(stitch(3))
+        form._handle_custom_msg({"do": "run", "view": "v", "edits": {}}, [])
+        until_over(form)
+        hosted = form.records[0]
+        form.close()
+    forgetful = rb.form(stitch(4))
+
+    forgetful._handle_custom_msg({"do": "run", "view": "v", "edits": {}}, [])
+    until_over(forgetful)
+    refused = forgetful.records[0]
+    with forgetful.session.client():
+        forgetful._handle_custom_msg({"do": "run", "view": "v", "edits": {}}, [])
+        until_over(forgetful, 2)
+        made = forgetful.runs[0]
+        forgetful.close()
+
+    assert refused["status"] == "failed"
+    assert f"made by http://{host}" in refused["error"]
+    assert "Press Run again" in refused["error"]
+    assert any(f"rb.connect('http://{host}'" in record.message for record in caplog.records)
+    assert any(host in fact for fact in hosted["facts"])
+    assert ("made by", "embedded sketch, free") in describe_run(made).outputs
+    assert forgetful.records[0]["facts"][-1] == "embedded sketch, free"
+
+
+def until_over(form: Form, runs: int = 1) -> None:
+    """Wait for the end of this many presses of Run."""
+    news = threading.Event()
+    form.observe(lambda _: news.set(), "records")
+    deadline = time.monotonic() + WAIT
+    while len(form.records) < runs or not is_over(form.records[0]):
+        news.wait(0.05)
+        news.clear()
+        assert time.monotonic() < deadline, form.records
+
+
 def test_a_click_runs_it_and_pays_once(paper: Callable[..., Paper], client: Client, folder: Path) -> None:
     """The entry goes from waiting to completed, with its files, its facts and what it cost; the account has paid that."""
     form = paper(stitch(1.0))
@@ -172,7 +221,7 @@ def test_a_click_runs_it_and_pays_once(paper: Callable[..., Paper], client: Clie
     run = form.run()
 
     assert (run["status"], run["mark"]) == ("completed", "●")
-    assert run["facts"][-1] == f"{PRICE} credits"
+    assert run["facts"][-2:] == [f"{PRICE} credits", "embedded sketch, free"]
     assert run["files"][0]["kind"] == "video/mp4"
     assert (run["files"][0]["width"], run["files"][0]["height"]) == (16, 16)
     assert form.tellings[0][1][0]["status"] == "waiting"

@@ -97,6 +97,12 @@ def find_model(db: sqlite3.Connection, service: str, request_id: str) -> str | N
     return None if row is None else str(row[0])
 
 
+def get_last_service(db: sqlite3.Connection) -> str:
+    """The service that accepted the latest run; empty if none has."""
+    row = db.execute("SELECT service FROM runs WHERE request_id IS NOT NULL ORDER BY id DESC LIMIT 1").fetchone()
+    return "" if row is None else str(row[0])
+
+
 def get_past_seconds(db: sqlite3.Connection, max_runs: int = 40) -> dict[str, list[float]]:
     """The durations of the latest runs of each model."""
     rows = db.execute(

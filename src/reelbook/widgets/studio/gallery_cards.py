@@ -14,6 +14,7 @@ from ...errors import ReelbookError
 from ...media.local_file import LocalFile
 from ...models.catalog import CATALOG
 from ...models.service_file import File
+from ...storage.ledger.known_services import describe_maker
 from ...util.missing_values import is_missing
 from ..forms.fields.control_tree import get_sheet, get_title
 from ..forms.fields.row_values import get_row_values
@@ -121,6 +122,12 @@ class LibraryRun:
         return _parse_int(self._row.get("output_seed"))
 
     @property
+    def made_by(self) -> str:
+        """Who made it, for readers."""
+        service = str(self._row.get("service") or "")
+        return describe_maker(service, self.files[0].path.parent.parent if self.files else None) if service else ""
+
+    @property
     def value(self) -> Input:
         """Its inputs; an error if the model is not known yet."""
         if self._kind is None:
@@ -139,7 +146,7 @@ class LibraryRun:
         )
         paid = format_credits(_parse_int(row.get("credits")), str(row.get("credits_source")))
         seed_text = "" if seed is None else f"seed {shorten(seed, 40)}"
-        facts = [fact for fact in (seed_text, *measured, paid) if fact]
+        facts = [fact for fact in (seed_text, *measured, paid, self.made_by) if fact]
         created = row.get("created")
         error = str(row.get("error") or "")
         return {
@@ -186,6 +193,7 @@ class LibraryRun:
         )
         outputs = [(name, run_text.format_value(row[name])) for name in names if name in row and name != "marks"]
         outputs += [("marks", format_marks(self.files))] if self.files else []
+        outputs += [("made by", self.made_by)]
         try:
             value = self.value
         except ReelbookError as error:

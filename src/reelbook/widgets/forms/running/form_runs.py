@@ -120,6 +120,8 @@ class FormRuns:
             now = session.service_name()
             if expected_service is not None and now != expected_service and not session.is_embedded:
                 raise ReelbookError(f"Nothing was sent. {format_service_changed(now or session.next_service_name())}")
+            if expected_service == "" and session.client() and (note := session.format_other_service()):
+                raise ReelbookError(f"Nothing was sent. {note} Press Run again for a sketch.")
             run = start_run(entry.value)
         # Any error: every press must get a response.
         except Exception as error:

@@ -219,7 +219,7 @@ def _completed_json(run: Run) -> dict[str, Any]:
     paid = format_credits(run.credits, run.credits_source)
     measured = run_text.format_media_facts(files[0]) if len(files) == 1 else [f"{len(files)} files"]
     seed_text = "" if seed is None else f"seed {shorten(seed, 40)}"
-    facts = [fact for fact in (seed_text, *measured, paid) if fact]
+    facts = [fact for fact in (seed_text, *measured, paid, run.made_by) if fact]
     output_facts = dict(run_text.format_output_facts(run.output, beside=run.input))
     completed = {
         "line": join_with_dots(format_duration(run.timings["total"]), "nothing paid now" if run.from_library else ""),

@@ -185,6 +185,8 @@ def connect_client(entry: Started, session: Session) -> Client:
     # Before and after: another connection may be made in between, and without one it is made here.
     _check_service(entry, session)
     client = session.client()
+    if not entry.service and (note := session.format_other_service()):
+        raise ReelbookError(f"{note} Press Run again for sketches.")
     if entry.service:
         _check_service(entry, session)
     return client
