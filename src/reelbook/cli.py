@@ -117,14 +117,14 @@ def _parser() -> argparse.ArgumentParser:
     library.set_defaults(command=_library)
 
     doctor = commands.add_parser("doctor", help="check this installation, the embedded service and one small run")
-    file = doctor.add_mutually_exclusive_group()
-    file.add_argument("--models", type=Path, help="check this models.toml instead: keys and services, at no cost")
-    file.add_argument(
-        "--weights", type=Path, help="check the weights of this models.toml: memory, folders, a short clip"
-    )
     doctor.add_argument(
-        "--deep", action="store_true", help="with --weights: read every file again and compare its hash"
+        "file",
+        type=Path,
+        nargs="?",
+        metavar="MODELS.TOML",
+        help="check this models.toml instead, at no cost: keys, services, weights, their devices and a short clip",
     )
+    doctor.add_argument("--deep", action="store_true", help="read every file of weights again and compare its hash")
     doctor.set_defaults(command=_doctor)
     return parser
 
@@ -329,12 +329,7 @@ def _doctor(options: argparse.Namespace) -> int:
     """Run the checks of `doctor`, print each result, and return the exit status."""
     from .doctor import check_models_file, run_checks
 
-    if options.weights:
-        from reelbook_service.doctor_weights import check_weights_file
-
-        findings = check_weights_file(options.weights, deep=options.deep)
-    else:
-        findings = check_models_file(options.models) if options.models else run_checks()
+    findings = check_models_file(options.file, deep=options.deep) if options.file else run_checks()
     healthy = True
     for good, what in findings:
         print(printable(f"{'ok ' if good else 'BAD'}  {what}"), flush=True)

@@ -28,8 +28,9 @@ def run_checks() -> Iterator[Finding]:
     yield from _first_run()
 
 
-def check_models_file(path: Path) -> Iterator[Finding]:
-    """Check a `models.toml` and yield a (passed, sentence) pair for each model and service; nothing is paid for."""
+def check_models_file(path: Path, *, deep: bool = False) -> Iterator[Finding]:
+    """Check a `models.toml`, and yield a (passed, sentence) pair for each model, service and weights; nothing is paid for."""
+    from reelbook_service.doctor_weights import check_rows
     from reelbook_service.hosted.models_file import read_models_file
 
     from .errors import ReelbookError
@@ -48,6 +49,8 @@ def check_models_file(path: Path) -> Iterator[Finding]:
         yield True, f"{row.id} is run by {where}"
     for service in file.services.values():
         yield _service_elsewhere(service)
+    if file.weights:
+        yield from check_rows(tuple(file.weights.values()), deep=deep)
 
 
 def _service_elsewhere(service: HostedService) -> Finding:

@@ -16,7 +16,7 @@ from .accounts import Account
 from .lanes import DEVICES, ModelState
 from .queued_request import Request
 from .refusals import Refusal
-from .weights.weights_row import WeightsRow
+from .weights.config import LtxWeights, WanWeights
 from .worker_pool import Worker, WorkerPool
 from .worker_rules import WorkerRules
 
@@ -38,7 +38,7 @@ class DeviceGroup:
     """Devices with the same models, which share one waiting line."""
 
     devices: tuple[str, ...]
-    rows: tuple[WeightsRow, ...]
+    rows: tuple[LtxWeights | WanWeights, ...]
     max_loaded: int = 1
     """How many folders of weights each device holds at once."""
     keep_warm_seconds: float | None = None
@@ -55,7 +55,7 @@ class DeviceGroup:
         """The rules of the worker of a device."""
         # The process sees one device only, which is the first one there.
         seen = "cpu" if device == "cpu" or device.endswith("/cpu") else "cuda:0"
-        message: dict[str, Any] = {"weights": [row.to_json() for row in self.rows], "device": seen}
+        message: dict[str, Any] = {"weights": [row.model_dump(mode="json") for row in self.rows], "device": seen}
         message |= {"max_loaded": self.max_loaded}
         if self.engine_module is not None:
             message["module"] = self.engine_module
@@ -179,10 +179,10 @@ class DeviceLane(WorkerPool):
 
 
 def group_rows(
-    rows: Sequence[WeightsRow], max_loaded: int = 1, keep_warm_seconds: float | None = None
+    rows: Sequence[LtxWeights | WanWeights], max_loaded: int = 1, keep_warm_seconds: float | None = None
 ) -> list[DeviceGroup]:
     """The groups of devices that these models need; models with the same devices share a group."""
-    by_devices: dict[tuple[str, ...], list[WeightsRow]] = {}
+    by_devices: dict[tuple[str, ...], list[LtxWeights | WanWeights]] = {}
     for row in rows:
         by_devices.setdefault(row.devices, []).append(row)
     return [DeviceGroup(devices, tuple(same), max_loaded, keep_warm_seconds) for devices, same in by_devices.items()]

@@ -1,11 +1,10 @@
-"""The command `reelbook weights`: the memory that weights take, and fetching them at a pinned commit."""
+"""The command `reelbook weights fetch`: bring the weights that a `models.toml` names, at their commits."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,8 @@ from reelbook.util.printable import format_count, printable
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
 
-    from .weights.fetch_weights import Listing
-    from .weights.weights_row import WeightsRow
+    from .weights.config import LtxWeights, WanWeights
+    from .weights.fetch import Listing
 
 FETCH_HELP = """\
 Fetch the weights that a models.toml names, at the commits that it names. First it lists what would come, how large it is
@@ -29,10 +28,9 @@ class WeightsCommandError(ReelbookError):
 
 
 def add_weights_command(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `weights` and its own commands to those of `reelbook`."""
-    weights = commands.add_parser("weights", help="weights for your own GPU: fetch them, and plan their memory")
+    """Add `weights` and its own command to those of `reelbook`."""
+    weights = commands.add_parser("weights", help="weights for your own GPU")
     actions = weights.add_subparsers(required=True, metavar="ACTION")
-
     fetch = actions.add_parser("fetch", help="fetch what models.toml names", description=FETCH_HELP)
     fetch.add_argument("file", type=Path, help="the models.toml")
     fetch.add_argument(
@@ -45,61 +43,20 @@ def add_weights_command(commands: _SubParsersAction[argparse.ArgumentParser]) ->
     fetch.add_argument("--yes", action="store_true", help="do not ask; licences are accepted in the file only")
     fetch.set_defaults(command=_fetch)
 
-    plan = actions.add_parser("plan", help="say what memory the weights take, and which setting fits a card")
-    plan.add_argument("file", type=Path, help="the models.toml")
-    plan.add_argument(
-        "--card", type=_read_card, default=[], nargs="+", metavar="GIB", help="cards to plan for: 24 48 80"
-    )
-    plan.set_defaults(command=_plan)
 
-
-def _read_card(text: str) -> float:
-    """The memory of a card in GiB, as it was typed."""
-    try:
-        card = float(text)
-    except ValueError:
-        card = 0.0
-    if not 0 < card < 10_000:
-        raise argparse.ArgumentTypeError(f"a card is its memory in GiB, such as 24, and not {text[:40]!r}")
-    return card
-
-
-def read_rows(path: Path) -> Sequence[WeightsRow]:
-    """The rows with the engine `diffusers` of a `models.toml`, whose folders need not be there yet."""
+def read_rows(path: Path) -> Sequence[LtxWeights | WanWeights]:
+    """The weights of a `models.toml`, whose folders need not be there yet."""
     from .hosted.models_file import read_models_file
 
-    file: Any = read_models_file(path)
-    rows: Sequence[WeightsRow] = tuple(file.weights.values())
+    rows = tuple(read_models_file(path).weights.values())
     if not rows:
         raise WeightsCommandError(f'{path} has no model with engine = "diffusers", so there are no weights.')
     return rows
 
 
-def format_memory(rows: Sequence[WeightsRow]) -> list[str]:
-    """One line for each row: what its default clip and its longest clip take."""
-    from .weights.memory_plan import LARGEST_CLIP, plan_memory
-
-    return [
-        f"{row.endpoint_id} on {', '.join(row.devices)}: {plan_memory(row)}; longest clip {plan_memory(row, LARGEST_CLIP).card:.1f} GiB"
-        for row in rows
-    ]
-
-
-def _plan(options: argparse.Namespace) -> int:
-    from .weights.memory_plan import advise_memory
-
-    rows = read_rows(options.file)
-    for row, line in zip(rows, format_memory(rows), strict=True):
-        print(printable(line))
-        for card in options.card:
-            print(printable(f"  {card:g} GiB: {advise_memory(row, card)}"))
-    return 0
-
-
 def _fetch(options: argparse.Namespace) -> int:
-    from .weights.fetch_targets import list_targets
-    from .weights.fetch_weights import check_space, list_files, open_hub
-    from .weights.weights_row import BadWeights
+    from .weights.config import BadWeights
+    from .weights.fetch import check_space, list_files, list_targets, open_hub
 
     rows = read_rows(options.file)
     try:
@@ -116,57 +73,54 @@ def _fetch(options: argparse.Namespace) -> int:
         raise WeightsCommandError(str(error)) from None
 
 
-def _fetch_all(hub: Any, listings: Sequence[Listing], rows: Sequence[WeightsRow], options: argparse.Namespace) -> int:
-    from reelbook.display.formatting import format_size
+def _fetch_all(
+    hub: Any, listings: Sequence[Listing], rows: Sequence[LtxWeights | WanWeights], options: argparse.Namespace
+) -> int:
+    from .weights.config import LtxWeights
+    from .weights.fetch import fetch
 
-    from .weights.fetch_weights import FetchProgress, fetch, is_accepted, read_license
-
-    licenses = [read_license(hub, listing) for listing in listings]
-    for listing, found in zip(listings, licenses, strict=True):
+    for listing in listings:
         _print_listing(listing)
-        source = f": {found.source}" if found.source else ""
-        print(printable(f"  licence {found.word}, as stated there; please read it whole{source}"))
-        for line in found.first_lines:
-            print(f"    | {line}")
-    print(*map(printable, format_memory(rows)), sep="\n")
     for row in rows:
-        if row.upsampler and not row.upsampler_repository and not row.upsampler.is_dir():
-            print(printable(f"{row.upsampler} is not there and names no upsampler_repository, so it is not fetched"))
-    words = sorted(
-        {found.word for listing, found in zip(listings, licenses, strict=True) if not is_accepted(listing, found)}
-    )
-    if words:
+        upsampler = row.upsampler if isinstance(row, LtxWeights) and not row.upsampler_repository else None
+        if upsampler is not None and not upsampler.is_dir():
+            print(printable(f"{upsampler} is not there and names no upsampler_repository, so it is not fetched"))
+    if words := sorted({listing.license for listing in listings if not listing.is_accepted}):
         print(
             f"reelbook: Nothing was fetched. Read the licence; if you accept it, write accept_license = "
             f'"{", ".join(words)}" under the model in {options.file}, and run this again.',
             file=sys.stderr,
         )
         return 1
-    size = sum(one.size for listing in listings for one in listing.missing)
-    if not options.yes and not _confirm(f"Fetch {format_size(size)}? [y/N] "):
+    if not options.yes and not _confirm(f"Fetch {_format_size(sum(listing.missing for listing in listings))}? [y/N] "):
         print("Nothing was fetched.")
         return 1
-    for listing, found in zip(listings, licenses, strict=True):
-        progress = FetchProgress()
-        with _progress_line(progress):
-            fetch(hub, listing, found, progress)
-        print(
-            printable(
-                f"{listing.target.folder}: {format_count(len(progress.checked), 'file')}, each with its hash as in the commit"
-            )
-        )
+    for listing in listings:
+        fetch(hub, listing)
+        files = format_count(len(listing.names), "file")
+        print(printable(f"{listing.target.folder}: {files}, each with its hash as in the commit"))
     return 0
 
 
 def _print_listing(listing: Listing) -> None:
-    from reelbook.display.formatting import format_size
-
-    target, missing = listing.target, listing.missing
-    whole, rest = (format_size(sum(one.size for one in files)) for files in (listing.files, missing))
+    target = listing.target
     print(printable(f"{target.repository} at {target.revision[:12]} → {target.folder}"))
     print(
-        f"  {format_count(len(listing.files), 'file')}, {whole}; to come: {len(missing)}, {rest}; {len(listing.skipped)} others stay there"
+        f"  {format_count(len(listing.names), 'file')}, {_format_size(listing.size)}; to come: {_format_size(listing.missing)}"
     )
+    source = f": {listing.license_file}" if listing.license_file else ""
+    print(printable(f"  licence {listing.license}, as stated there; please read it whole{source}"))
+    for line in listing.license_lines:
+        print(f"    | {line}")
+
+
+def _format_size(size: int) -> str:
+    """A size in decimal megabytes or gigabytes, as disks are sold.
+
+    >>> _format_size(408_000), _format_size(45_100_000_000)
+    ('0.4 MB', '45.1 GB')
+    """
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.1f} MB"
 
 
 def _confirm(question: str) -> bool:
@@ -174,15 +128,3 @@ def _confirm(question: str) -> bool:
         return input(question).strip().lower() in ("y", "yes")
     except EOFError:
         return False
-
-
-def _progress_line(progress: Any) -> Any:
-    """The line of a terminal that says how far it is; nothing where there is none."""
-    from reelbook.display.formatting import format_size
-    from reelbook.display.terminal_line import is_terminal, updating_line
-
-    if not is_terminal():
-        return nullcontext()
-    return updating_line(
-        lambda: f"{format_size(progress.done)} of {format_size(progress.total)}  {progress.name}", lambda: ""
-    )

@@ -86,13 +86,13 @@ class Engines:
     def load(self, endpoint_id: str) -> Work:
         """Load the weights of a model where they are not loaded."""
         from .engines.protocol import Progress
-        from .weights.weights_row import WeightsRow
+        from .weights.config import weights_from_json
 
         if self._of_weights is None:
             yield Progress("importing libraries", 0.0)
             # A worker on the CPU must never import it: torch takes seconds and hundreds of megabytes.
             module = importlib.import_module(self._message.get("module", WEIGHTS_ENGINE))
-            rows = [WeightsRow.from_json(row) for row in self._message["weights"]]
+            rows = [weights_from_json(row) for row in self._message["weights"]]
             message = self._message
             engine = module.WeightsEngine(
                 {row.endpoint_id: row for row in rows}, message["device"], message["max_loaded"]
@@ -117,7 +117,7 @@ class Engines:
 
 def load_ahead(endpoint_id: str, engines: Engines) -> dict[str, Any]:
     """Load the weights of a model, and return a message with the outcome; raises nothing."""
-    from .weights.weights_row import BadWeights
+    from .weights.config import BadWeights
 
     try:
         for _ in engines.load(endpoint_id):
@@ -137,7 +137,7 @@ def run_order(
     """Execute one run, and return a message with its outcome; raises nothing."""
     # Imported here, so that Pillow is loaded only for a run.
     from .engines.protocol import PictureError
-    from .weights.weights_row import BadWeights, LoRAError
+    from .weights.config import BadWeights, LoRAError
 
     try:
         return {"done": perform(order, emit, is_cancelled, engines or Engines())}

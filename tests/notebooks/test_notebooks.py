@@ -254,7 +254,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "11-a-class-on-one-key": ("3 new keys", "0 left", "159 159", "3 in all", "This key is not known here"),
     "12-growing": ("10,000 runs", "530,000 credits", "318 of 318 credits", "<Shelf at memory://films>"),
     "13-deciding": ("48 runs", "of 636 credits", "(True, True)", "further judgements would settle", "Krippendorff's alpha is 0.56"),
-    "14-your-own-gpu": ("38.8 GiB = transformer 24.3", 'storage = "float8_e4m3fn", text_encoder = "cpu", downscale = 0.5', "has 48.0: it fits", "there is no folder", "ink-drawing", "2.6 Wh"),
+    "14-your-own-gpu": ("svc/smart-resize is run by this machine", "there is no folder", "ink-drawing", "2.6 Wh"),
 }
 """Words that the outputs of a notebook have, so that it does show what it tells."""
 

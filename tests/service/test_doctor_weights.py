@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reelbook import cli
 from reelbook.doctor import Finding
-from reelbook_service import doctor_weights, weights_command
+from reelbook_service import doctor_weights
 from reelbook_service.doctor_weights import check_memory, check_rows, check_versions
-from reelbook_service.weights.weights_folder import RECORD_NAME
-from reelbook_service.weights.weights_row import WeightsRow
+from reelbook_service.weights.config import LtxWeights
+from reelbook_service.weights.folder import RECORD_NAME, weights_gib
 
-ROW = WeightsRow("svc/text-to-video-13b-distilled", "ltx", Path("weights/ltx-13b"), upsampler=Path("weights/up"))
+ROW = LtxWeights(
+    endpoint_id="svc/text-to-video-13b-distilled", folder=Path("weights/ltx-13b"), upsampler=Path("weights/up")
+)
 
 
 def sentence(found: Sequence[Finding], part: str) -> Finding:
@@ -26,7 +27,7 @@ def sentence(found: Sequence[Finding], part: str) -> Finding:
 
 
 @pytest.fixture
-def recorded(tmp_path: Path) -> WeightsRow:
+def recorded(tmp_path: Path) -> LtxWeights:
     """A row whose folder has one file, and the record of a fetch."""
     (tmp_path / "config.json").write_text("{}")
     record = {
@@ -35,7 +36,7 @@ def recorded(tmp_path: Path) -> WeightsRow:
         "files": {"config.json": hashlib.sha256(b"{}").hexdigest()},
     }
     (tmp_path / RECORD_NAME).write_text(json.dumps(record))
-    return replace(ROW, folder=tmp_path, upsampler=None)
+    return ROW.changed(folder=tmp_path, upsampler=None)
 
 
 def test_every_package_of_the_extra_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +54,7 @@ def test_every_package_of_the_extra_is_checked(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_folder_that_is_not_there_is_a_finding(tmp_path: Path) -> None:
     """With the next step; and no clip is made."""
-    found = list(check_rows([replace(ROW, folder=tmp_path / "none")]))
+    found = list(check_rows([ROW.changed(folder=tmp_path / "none")]))
 
     good, what = sentence(found, "there is no folder")
     assert not good
@@ -69,12 +70,12 @@ def test_a_cluster_that_cannot_be_reached_is_a_finding(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(doctor_weights, "count_workers", refuse)
 
-    found = list(check_rows([replace(ROW, devices=("dask:tcp://127.0.0.1:9",))]))
+    found = list(check_rows([ROW.changed(devices=("dask:tcp://127.0.0.1:9",))]))
 
     assert sentence(found, "dask:") == (False, "dask:tcp://127.0.0.1:9: The Dask scheduler could not be reached")
 
 
-def test_hashes_are_compared_with_those_of_the_fetch(recorded: WeightsRow) -> None:
+def test_hashes_are_compared_with_those_of_the_fetch(recorded: LtxWeights) -> None:
     """Only with --deep; a changed byte names its file."""
     sound = list(check_rows([recorded], deep=True))
     (recorded.folder / "config.json").write_text("[]")
@@ -86,11 +87,11 @@ def test_hashes_are_compared_with_those_of_the_fetch(recorded: WeightsRow) -> No
     assert not any("damaged, the first" in what for _, what in shallow)
 
 
-def test_the_licence_must_be_accepted_in_the_file(recorded: WeightsRow) -> None:
+def test_the_licence_must_be_accepted_in_the_file(recorded: LtxWeights) -> None:
     """By its word; a folder that came another way is left to its owner."""
     refused = list(check_rows([recorded]))
-    accepted = list(check_rows([replace(recorded, accept_license="mit, tiny-open-weights")]))
-    other = replace(recorded, endpoint_id="svc/other", accept_license="tiny-open-weights")
+    accepted = list(check_rows([recorded.changed(accept_license="mit, tiny-open-weights")]))
+    other = recorded.changed(endpoint_id="svc/other", accept_license="tiny-open-weights")
     half = list(check_rows([recorded, other]))
     (recorded.folder / RECORD_NAME).unlink()
     unknown = list(check_rows([recorded]))
@@ -101,50 +102,36 @@ def test_the_licence_must_be_accepted_in_the_file(recorded: WeightsRow) -> None:
     assert sentence(unknown, "read it yourself")[0]
 
 
-@pytest.mark.parametrize(
-    ("card", "good", "words"), [(79.1, True, "it fits"), (23.6, False, 'storage = "float8_e4m3fn"')]
-)
-def test_memory_is_summed_for_the_card(card: float, good: bool, words: str) -> None:
-    """With the setting that would fit."""
-    ((fits, what),) = check_memory([ROW], card)
+@pytest.mark.parametrize(("free", "good", "words"), [(0.01, True, "0.0 are free"), (0.0, False, "smaller cards")])
+def test_the_weights_must_fit_into_the_free_memory(tmp_path: Path, free: float, good: bool, words: str) -> None:
+    """Summed from the headers of the files, in the numbers that the row asks for."""
+    header = json.dumps({"a": {"dtype": "F32", "shape": [1024, 1024], "data_offsets": [0, 2**22]}}).encode()
+    for part in ("transformer", "text_encoder"):
+        (tmp_path / part).mkdir()
+        file = len(header).to_bytes(8, "little") + header + bytes(2**22)
+        (tmp_path / part / "model.safetensors").write_bytes(file)
+    row = ROW.changed(folder=tmp_path, upsampler=None)
 
-    assert fits == good
-    assert words in what
+    ((fits, what),) = check_memory([row], free)
+
+    assert (fits, words in what) == (good, True)
+    sizes = [row, row.changed(storage="float8_e4m3fn"), row.changed(text_encoder="park"), row.changed(dtype="float32")]
+    assert [weights_gib(one) * 1024 for one in sizes] == [4, 3, 2, 8]
 
 
-def test_the_command_plans_without_torch_card_or_folder(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_one_command_checks_all_that_the_file_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], recorded: LtxWeights
 ) -> None:
-    """`reelbook weights plan`: the sum of each row, and for each card what to write."""
-    monkeypatch.setattr(weights_command, "read_rows", lambda path: [ROW])
+    """Which engine answers for each model, and the weights; with status 1 where a finding is bad."""
+    file = tmp_path / "models.toml"
+    file.write_text(
+        f'[models."{ROW.endpoint_id}"]\nengine = "diffusers"\nfamily = "ltx"\nfolder = "{recorded.folder}"\ndevice = "cpu"\n'
+    )
 
-    status = cli.main(["weights", "plan", "models.toml", "--card", "24", "80"])
-
-    first, small, large = capsys.readouterr().out.splitlines()
-    assert status == 0
-    assert "38.8 GiB = transformer 24.3 + text encoder 8.9" in first
-    assert small.startswith("  24 GiB: ")
-    assert large.endswith("the card has 80.0: it fits")
-
-
-def test_the_doctor_prints_the_findings_of_the_weights(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], recorded: WeightsRow
-) -> None:
-    """In the form of all its findings, and with status 1 where one is bad."""
-    monkeypatch.setattr(weights_command, "read_rows", lambda path: [recorded])
-
-    status = cli.main(["doctor", "--weights", "models.toml", "--deep"])
+    status = cli.main(["doctor", str(file), "--deep"])
 
     lines = capsys.readouterr().out.splitlines()
     assert status == 1
     assert {line[:5] for line in lines} == {"ok   ", "BAD  "}
+    assert any("svc/smart-resize is run by this machine" in line for line in lines)
     assert any("have the hash that was recorded" in line for line in lines)
-
-
-@pytest.mark.parametrize("card", ["-5", "nan", "inf", "0", "large"])
-def test_a_card_is_a_number_of_gibibytes(card: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Any other word is refused before the file is read."""
-    with pytest.raises(SystemExit):
-        cli.main(["weights", "plan", "models.toml", "--card", card])
-
-    assert f"such as 24, and not '{card}'" in capsys.readouterr().err

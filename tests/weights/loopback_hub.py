@@ -97,7 +97,7 @@ class LoopbackHub:
                     )
                 if file not in hub.files:
                     return self._send(404, b"", {"X-Error-Code": "EntryNotFound"})
-                content, digest = hub.files[file], hub._digest(file)
+                content, digest = hub.files[file], hub.digest(file)
                 if name == "hub" and len(content) >= LARGE:
                     headers = {
                         "Location": f"{hub.storage}/{COMMIT}/{file}",
@@ -129,14 +129,15 @@ class LoopbackHub:
 
         return Handler
 
-    def _digest(self, name: str) -> str:
+    def digest(self, name: str) -> str:
+        """The hash of a file as the hub states it: sha256 of large files, that of git for small ones."""
         content = self.files[name]
         if len(content) >= LARGE:
             return hashlib.sha256(content).hexdigest()
         return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
     def _entry(self, name: str) -> dict[str, object]:
-        content, digest = self.files[name], self._digest(name)
+        content, digest = self.files[name], self.digest(name)
         entry: dict[str, object] = {"type": "file", "path": name, "size": len(content), "oid": digest[:40]}
         if len(content) >= LARGE:
             entry["lfs"] = {"oid": digest, "size": len(content), "pointerSize": 130}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,8 +17,8 @@ from PIL import Image
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.text_to_video import TextToVideo
 from reelbook_service.engines.protocol import EngineTask, Log, Progress, Work
+from reelbook_service.weights.config import LoRAFolders, LtxWeights
 from reelbook_service.weights.pipelines.engine import WeightsEngine
-from reelbook_service.weights.weights_row import WeightsRow
 from tests.weights.tiny import LORAS, LTX, UPSAMPLER
 
 TEXT, IMAGE = TextToVideo.endpoint_id, ImageToVideo.endpoint_id
@@ -42,13 +42,12 @@ def small(**changes: Any) -> Small:
     return Small(**{**usual, **changes})
 
 
-def ltx_row(weights: Path, endpoint: str = TEXT, **changes: Any) -> WeightsRow:
+def ltx_row(weights: Path, endpoint: str = TEXT, **changes: Any) -> LtxWeights:
     """The tiny weights of LTX on the CPU."""
-    row = WeightsRow(
-        endpoint, "ltx", weights / LTX, upsampler=weights / UPSAMPLER, devices=("cpu",), dtype="float32",
-        lora_folders=(weights / LORAS,),
+    row = LtxWeights(endpoint_id=endpoint, folder=weights / LTX, upsampler=weights / UPSAMPLER, devices=("cpu",), dtype="float32",
+        loras=LoRAFolders(folders=(weights / LORAS,)),
     )  # fmt: skip
-    return replace(row, **changes)
+    return row.changed(**changes)
 
 
 def picture(width: int = 96, height: int = 56) -> bytes:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from reelbook_service.doctor_weights import check_rows
+from reelbook_service.weights.config import LtxWeights
 from reelbook_service.weights.pipelines.trial_clip import make_trial_clip
-from reelbook_service.weights.weights_row import WeightsRow
 from tests.weights.tiny import LTX, UPSAMPLER
 
 
-def row(weights: Path) -> WeightsRow:
+def row(weights: Path) -> LtxWeights:
     folder, upsampler = weights / LTX, weights / UPSAMPLER
-    return WeightsRow(
-        "svc/text-to-video-13b-distilled", "ltx", folder, upsampler, devices=("cpu",), dtype="float32", downscale=0.5
+    return LtxWeights(
+        endpoint_id="svc/text-to-video-13b-distilled",
+        folder=folder,
+        upsampler=upsampler,
+        devices=("cpu",),
+        dtype="float32",
+        downscale=0.5,
     )
 
 
@@ -29,7 +34,7 @@ def test_all_is_well_on_a_cpu_but_no_clip_is_made(weights: Path) -> None:
 def test_a_device_that_is_not_there_is_a_finding(weights: Path) -> None:
     """Not a traceback of torch."""
     *_, (good, what) = check_rows(
-        [WeightsRow("svc/text-to-video-13b-distilled", "ltx", weights / LTX, devices=("cuda:7",))]
+        [LtxWeights(endpoint_id="svc/text-to-video-13b-distilled", folder=weights / LTX, devices=("cuda:7",))]
     )
 
     assert not good

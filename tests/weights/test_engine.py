@@ -20,11 +20,10 @@ from transformers import T5EncoderModel
 
 from reelbook_service.engines.long_step import StepCancelled
 from reelbook_service.prompt_check import ContentRefused
+from reelbook_service.weights.config import BadWeights, SafetyCheck
 from reelbook_service.weights.pipelines import engine as engine_module
 from reelbook_service.weights.pipelines import load_parts, ltx
-from reelbook_service.weights.pipelines.device_facts import DeviceFacts
-from reelbook_service.weights.pipelines.engine import WeightsEngine
-from reelbook_service.weights.weights_row import BadWeights
+from reelbook_service.weights.pipelines.engine import DeviceFacts, WeightsEngine
 from reelbook_service.worker_rules import LOST_DEVICE
 from tests.weights.ltx_runs import IMAGE, TEXT, Finished, cancel_at, drain, ltx_row, model_of, run, small, task
 from tests.weights.tiny import CHECK, LTX
@@ -95,25 +94,25 @@ def test_out_of_memory_ends_only_the_run(
 
 
 def test_out_of_memory_while_loading_says_what_would_fit(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the memory plan for this card, which no CPU has: a fake. On a CPU, it says where to look."""
+    """What the weights take, and what is free on a card, which no CPU has: a fake."""
 
     def full(row: Any, report: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
     row = ltx_row(weights, window_frames=257)
     monkeypatch.setattr(ltx, "LtxModel", full)
-    with pytest.raises(BadWeights, match="see `reelbook doctor --weights`"):
+    with pytest.raises(
+        BadWeights, match=r"They take 0\.0 GiB\. `storage`, .* the guide to your own GPU has a table of cards"
+    ):
         drain(WeightsEngine({TEXT: row}, "cpu").load(TEXT))
     monkeypatch.setattr(engine_module, "read_device", lambda device: DeviceFacts("Small", 3.5, 6.5))
-    with pytest.raises(
-        BadWeights, match=r"Without them 3\.5 GiB are free.*the card has 6\.5: write .*downscale = 0\.5"
-    ):
+    with pytest.raises(BadWeights, match=r"without them 3\.5 GiB are free"):
         drain(WeightsEngine({TEXT: row}, "cpu").load(TEXT))
 
 
 def test_refused_pictures_end_the_run_and_are_removed(weights: Path, tmp_path: Path) -> None:
     """Unless the account may turn the check off and the input does; without that permission it stays on."""
-    engine = WeightsEngine({TEXT: ltx_row(weights, check_folder=weights / CHECK, check_threshold=0.0)}, "cpu")
+    engine = WeightsEngine({TEXT: ltx_row(weights, safety=SafetyCheck(folder=weights / CHECK, threshold=0.0))}, "cpu")
     unchecked = small(num_frames=9, enable_safety_checker=False)
 
     with pytest.raises(ContentRefused, match="pictures"):
@@ -165,7 +164,7 @@ def test_a_run_names_the_weights_that_are_loaded(weights: Path, tmp_path: Path) 
 def test_float8_storage_runs(weights: Path) -> None:
     """Half the bytes of the transformer, and other pictures than without."""
     row = ltx_row(weights, dtype="bfloat16")
-    plain, stored = (WeightsEngine({TEXT: one}, "cpu") for one in (row, replace(row, storage="float8_e4m3fn")))
+    plain, stored = (WeightsEngine({TEXT: one}, "cpu") for one in (row, row.changed(storage="float8_e4m3fn")))
 
     first = run(stored, small())
 

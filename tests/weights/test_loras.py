@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from reelbook.models.text_to_video import LoRA
-from reelbook_service.weights.weights_row import LoRAError
+from reelbook_service.weights.config import LoRAError
 from tests.weights.tiny import LORAS
 from tests.weights.tiny_transformer import TinyTransformer
 

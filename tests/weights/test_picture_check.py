@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from reelbook_service.prompt_check import ContentRefused
+from reelbook_service.weights.config import BadWeights
 from reelbook_service.weights.pipelines.clip_file import spread
 from reelbook_service.weights.pipelines.picture_check import PictureCheck
-from reelbook_service.weights.weights_row import BadWeights
 from tests.weights.tiny import CHECK
 
 

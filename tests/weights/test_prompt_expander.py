@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from reelbook_service.weights.config import PromptModel
 from reelbook_service.weights.pipelines.engine import WeightsEngine
 from tests.weights.ltx_runs import TEXT, ltx_row, run, small
 from tests.weights.tiny import LTX
@@ -24,8 +25,8 @@ def test_a_language_model_lengthens_the_prompt(weights: Path, tmp_path: Path) ->
     LlamaForCausalLM(config).save_pretrained(tmp_path)
     request = small(num_frames=9, expand_prompt=True)
 
-    by_model = run(WeightsEngine({TEXT: ltx_row(weights, expand_folder=tmp_path)}, "cpu"), request)
-    again = run(WeightsEngine({TEXT: ltx_row(weights, expand_folder=tmp_path)}, "cpu"), request)
+    by_model = run(WeightsEngine({TEXT: ltx_row(weights, expand=PromptModel(folder=tmp_path))}, "cpu"), request)
+    again = run(WeightsEngine({TEXT: ltx_row(weights, expand=PromptModel(folder=tmp_path))}, "cpu"), request)
     by_rule = run(WeightsEngine({TEXT: ltx_row(weights)}, "cpu"), request)
 
     assert by_model.output["prompt"].startswith(request.prompt)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,8 +19,8 @@ from PIL import Image
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook_service.engines.long_step import StepCancelled, StepReport
 from reelbook_service.engines.protocol import EngineTask, Log, OutputFile, Progress
+from reelbook_service.weights.config import WanWeights
 from reelbook_service.weights.pipelines.wan import WanModel
-from reelbook_service.weights.weights_row import WeightsRow
 from tests.weights.ltx_runs import CLOSE_DB, psnr
 from tests.weights.tiny import WAN
 
@@ -61,7 +60,7 @@ class Report(StepReport):
 class WatchedModel(WanModel):
     """Remembers the picture that each part starts from."""
 
-    def __init__(self, row: WeightsRow, report: StepReport) -> None:
+    def __init__(self, row: WanWeights, report: StepReport) -> None:
         super().__init__(row, report)
         self.starts: list[NDArray[np.uint8]] = []
 
@@ -73,7 +72,7 @@ class WatchedModel(WanModel):
 class Runs:
     """One loaded model and its runs."""
 
-    def __init__(self, row: WeightsRow, folder: Path) -> None:
+    def __init__(self, row: WanWeights, folder: Path) -> None:
         self._folder, self._count = folder, 0
         self.model = WatchedModel(row, Report())
 
@@ -96,8 +95,7 @@ class Runs:
 def runs(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """A model with two steps and guidance."""
     torch.set_num_threads(1)  # Two of them wait for each other busily where other processes have the cores.
-    row = WeightsRow(
-        "svc/video-gen/v2.1/master/image-to-video", "wan", weights / WAN, devices=("cpu",), dtype="float32", guidance=(1.0, 9.0), steps=2
+    row = WanWeights(endpoint_id="svc/video-gen/v2.1/master/image-to-video", folder=weights / WAN, devices=("cpu",), dtype="float32", guidance=(1.0, 9.0), steps=2
     )  # fmt: skip
     return Runs(row, tmp_path_factory.mktemp("wan"))
 
@@ -240,7 +238,7 @@ def test_a_step_ends_inside_itself(runs: Runs, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_parked_encoder_gives_the_same_bytes(runs: Runs, clip: bytes, tmp_path: Path) -> None:
     """In a model that was loaded again, as another process would."""
-    parked = Runs(replace(runs.model.row, text_encoder="park"), tmp_path)
+    parked = Runs(runs.model.row.changed(text_encoder="park"), tmp_path)
 
     assert parked.run() == clip
 
@@ -259,7 +257,7 @@ def test_another_number_of_threads_gives_nearly_the_same_pictures(runs: Runs, cl
 
 def test_weights_in_eight_bits_run_in_bfloat16(runs: Runs, tmp_path: Path) -> None:
     """The transformer takes a quarter of the memory."""
-    small = Runs(replace(runs.model.row, storage="float8_e4m3fn", dtype="bfloat16"), tmp_path)
+    small = Runs(runs.model.row.changed(storage="float8_e4m3fn", dtype="bfloat16"), tmp_path)
     types = {
         value.dtype
         for name, value in small.model.transformer.named_parameters()

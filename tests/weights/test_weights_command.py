@@ -11,8 +11,8 @@ import pytest
 
 from reelbook import cli
 from reelbook_service import weights_command
-from reelbook_service.weights import fetch_weights
-from reelbook_service.weights.weights_row import WeightsRow
+from reelbook_service.weights import fetch
+from reelbook_service.weights.config import LtxWeights
 from tests.weights.loopback_hub import COMMIT, LoopbackHub
 
 
@@ -23,7 +23,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub]:
 
     hub = LoopbackHub()
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(fetch_weights, "open_hub", lambda: HfApi(endpoint=hub.url))
+    monkeypatch.setattr(fetch, "open_hub", lambda: HfApi(endpoint=hub.url))
     yield hub
     hub.close()
 
@@ -37,11 +37,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def accept(folder: Path, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    row = WeightsRow(
-        "svc/text-to-video-13b-distilled",
-        "ltx",
-        folder,
-        folder.parent / "up",
+    row = LtxWeights(
+        endpoint_id="svc/text-to-video-13b-distilled",
+        folder=folder,
+        upsampler=folder.parent / "up",
         repository="tiny/ltx",
         revision=COMMIT,
         accept_license=word,
@@ -58,7 +57,7 @@ def test_it_says_what_comes_and_asks(
     answer: str,
     status: int,
 ) -> None:
-    """Files, sizes, licence and memory first; without a yes nothing is written."""
+    """Files, sizes and licence first; without a yes nothing is written."""
     monkeypatch.setattr(builtins, "input", lambda question: print(question) or answer)
 
     done = cli.main(["weights", "fetch", "models.toml"])
@@ -66,13 +65,12 @@ def test_it_says_what_comes_and_asks(
     out = capsys.readouterr().out
     assert done == status
     assert "tiny/ltx at 0123456789ab →" in out
-    assert "8 files, 408 kB; to come: 8, 408 kB; 5 others stay there" in out
+    assert "8 files, 0.4 MB; to come: 0.4 MB" in out
     assert "licence tiny-open-weights" in out
     assert "    | Tiny License" in out
-    assert "transformer 24.3" in out
     assert "up is not there and names no upsampler_repository" in out
-    assert out.index("| Tiny License") < out.index("Fetch 408 kB?")
-    assert folder.exists() == (status == 0)
+    assert out.index("| Tiny License") < out.index("Fetch 0.4 MB?")
+    assert (folder / "model_index.json").exists() == (status == 0)
     assert ("8 files, each with its hash" in out) == (status == 0)
 
 
@@ -86,7 +84,7 @@ def test_a_licence_that_is_not_accepted_ends_it(
 
     assert status == 1
     assert 'accept_license = "tiny-open-weights"' in capsys.readouterr().err
-    assert not (tmp_path / "ltx").exists()
+    assert not (tmp_path / "ltx" / "model_index.json").exists()
 
 
 def test_without_the_extra_a_sentence_says_what_to_install(

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from diffusers import FlowMatchEulerDiscreteScheduler, LTXConditionPipeline, LTXVideoTransformer3DModel
 
+from reelbook_service.weights.config import LoRAFolders, LtxWeights
 from reelbook_service.weights.pipelines.loras import Adapters
-from reelbook_service.weights.weights_row import WeightsRow
 from tests.weights.tiny import LORAS, LTX
 
 
@@ -30,9 +30,8 @@ class TinyTransformer:
             tokenizer=None,
             transformer=self.model,
         )
-        row = WeightsRow(
-            "svc/text-to-video-13b-distilled", "ltx", weights / LTX, lora_folders=(weights / LORAS,), storage=storage, dtype=dtype,
-            max_lora_mib=max_lora_mib,
+        row = LtxWeights(endpoint_id="svc/text-to-video-13b-distilled", folder=weights / LTX, storage=storage, dtype=dtype,
+            loras=LoRAFolders(folders=(weights / LORAS,), most_mib=max_lora_mib),
         )  # fmt: skip
         self.adapters = Adapters(row, self.pipe)
 

@@ -11,22 +11,21 @@ from ..core import Service
 from ..dask_lane import DaskLane
 from ..device_lane import DeviceGroup, DeviceLane, group_rows
 from ..lanes import DASK, DEVICES, Lane, LaneTable
-from ..weights.weights_folder import weights_identity
-from ..weights.weights_row import BadWeights
+from ..weights.config import BadWeights
+from ..weights.folder import check_usable, weights_identity
 from .hosted_lane import lane_name, make_lane
 from .models_file import ModelsFile
-from .weights_tables import check_usable
 
 
 def make_lane_table(file: ModelsFile) -> LaneTable:
     """The lane of each model, for the settings of a service; raises `ReelbookError` for weights that cannot be used."""
     try:
-        check_usable(file.weights)
+        check_usable(file.weights.values())
     except BadWeights as error:
         raise ReelbookError(f"{file.path}: {error}") from None
     used = {name: service for name, service in file.services.items() if name in file.hosted.values()}
     keys = [service.key for service in used.values()]
-    groups = group_rows(tuple(file.weights.values()), file.max_loaded, file.keep_warm_seconds)
+    groups = group_rows(tuple(file.weights.values()), file.devices.max_loaded, file.devices.keep_warm_s)
     by_model = {model: lane_name(name) for model, name in file.hosted.items()}
     by_model |= {row.endpoint_id: group.lane for group in groups for row in group.rows}
     makers = {lane_name(name): make_lane(service) for name, service in used.items()}

@@ -16,9 +16,18 @@ from reelbook.errors import ReelbookError
 from reelbook.models.catalog import CATALOG
 from reelbook.transport.api_key import Key
 
-from ..weights.weights_row import WeightsRow
+from ..weights.config import (
+    MODELS,
+    SHARED,
+    BadWeights,
+    DeviceUse,
+    LtxWeights,
+    Table,
+    WanWeights,
+    read_table,
+    read_weights,
+)
 from .key_reference import FORMS, read_key
-from .weights_tables import KINDS, MODELS, SHARED, BadTable, check_devices, check_shared, read_row
 
 LOCAL, HOSTED, DIFFUSERS = "local", "hosted", "diffusers"
 ENGINES = (LOCAL, HOSTED, DIFFUSERS)
@@ -60,12 +69,9 @@ class ModelsFile:
     services: Mapping[str, HostedService]
     hosted: Mapping[str, str]
     """The name of the service of each model that a service elsewhere answers."""
-    weights: Mapping[str, WeightsRow] = field(default_factory=dict)
+    weights: Mapping[str, LtxWeights | WanWeights] = field(default_factory=dict)
     """The weights of each model that runs on devices of this machine; all models in neither are local."""
-    max_loaded: int = 1
-    """How many folders of weights each device holds at once."""
-    keep_warm_seconds: float | None = None
-    """How long weights stay loaded without runs; None for ever."""
+    devices: DeviceUse = field(default_factory=DeviceUse)
 
 
 def read_models_file(path: str | Path) -> ModelsFile:
@@ -94,24 +100,26 @@ def _read(path: Path) -> ModelsFile:
         )
     chosen = {row.id: _choose(row.id, rows) for row in CATALOG}
     hosted = {model: name for model, name in chosen.items() if isinstance(name, str)}
-    weights = {model: row for model, row in chosen.items() if isinstance(row, WeightsRow)}
-    try:
-        check_devices(weights)
-    except BadTable as error:
-        raise BadModelsFile(f"{path}: {error}") from None
+    weights = {model: row for model, row in chosen.items() if isinstance(row, (LtxWeights, WanWeights))}
+    _check_devices(path, [row.devices for row in weights.values()])
     devices = shared["devices"]
-    return ModelsFile(path, services, hosted, weights, devices.get("max_loaded", 1), devices.get("keep_warm_s"))
+    assert isinstance(devices, DeviceUse)
+    return ModelsFile(path, services, hosted, weights, devices)
 
 
-def _read_shared(path: Path, name: str, table: Any) -> Mapping[str, Any]:
+def _read_shared(path: Path, name: str, table: Any) -> Table:
     if not isinstance(table, dict):
         raise BadModelsFile(f"{path}: [{name}] is a table.")
-    _check_names(f"{path}, [{name}]", table, SHARED[name])
     try:
-        check_shared(name, table)
-    except BadTable as error:
+        return read_table(SHARED[name], table, path.parent)
+    except BadWeights as error:
         raise BadModelsFile(f"{path}, [{name}]: {error}") from None
-    return table
+
+
+def _check_devices(path: Path, used: Collection[tuple[str, ...]]) -> None:
+    """Refuse models that share a device but not all of them: they could not share a waiting line."""
+    if any(one != other and set(one) & set(other) for one in used for other in used):
+        raise BadModelsFile(f"{path}: models that share a device name the same devices in the same order.")
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -177,8 +185,8 @@ def _read_row(
     pattern: str,
     table: Mapping[str, Any],
     services: Mapping[str, HostedService],
-    shared: Mapping[str, Mapping[str, Any]],
-) -> str | WeightsRow | None:
+    shared: Mapping[str, Table],
+) -> str | LtxWeights | WanWeights | None:
     """The service or the weights of the models with this name or pattern; None for the local engine."""
     where, ids = f'{path}, [models."{pattern[:80]}"]', [row.id for row in CATALOG]
     if not any(fnmatchcase(model, pattern) for model in ids):
@@ -187,10 +195,9 @@ def _read_row(
     if engine == DIFFUSERS:
         if pattern not in MODELS:
             raise BadModelsFile(f"{where}: weights run only {' and '.join(MODELS)}, each by its full name.")
-        _check_names(where, table, ("engine", *KINDS))
         try:
-            return read_row(pattern, table, shared, path.parent)
-        except BadTable as error:
+            return read_weights(pattern, table, shared, path.parent)
+        except BadWeights as error:
             raise BadModelsFile(f"{where}: {error}") from None
     if engine not in ENGINES:
         raise BadModelsFile(f"{where}: engine is {' or '.join(map(repr, ENGINES))}, and is required.")
@@ -204,7 +211,9 @@ def _read_row(
     return str(name)
 
 
-def _choose(model: str, rows: Mapping[str, str | WeightsRow | None]) -> str | WeightsRow | None:
+def _choose(
+    model: str, rows: Mapping[str, str | LtxWeights | WanWeights | None]
+) -> str | LtxWeights | WanWeights | None:
     """The service or the weights of a model: of all names that match it, the one with the most letters of its own counts."""
     matching = [pattern for pattern in rows if fnmatchcase(model, pattern)]
     if not matching:

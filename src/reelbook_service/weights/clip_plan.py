@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from .weights_row import WeightsRow
+from .config import LtxWeights
 
 Size = tuple[int, int]
 Span = tuple[int, int]
@@ -82,7 +82,7 @@ class ClipPlan:
     """Latent frames that are decoded together."""
 
     @classmethod
-    def of(cls, size: Size, frames: int, row: WeightsRow) -> Self:
+    def of(cls, size: Size, frames: int, row: LtxWeights) -> Self:
         """The plan of a clip with the settings of a row."""
         if row.downscale <= 0.5:
             # Just enough, so that the end is a cut and no scaling.

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from reelbook.util.printable import format_line
 
-from .weights_row import LoRAError
+from .config import LoRAError
 
 MAX_NAMED = 10
 """Names that a sentence lists at most."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reelbook_service.engines.protocol import EngineTask, Log, OutputFile, Progress, Work
-from reelbook_service.weights.weights_row import BadWeights, LoRAError, WeightsRow
+from reelbook_service.weights.config import BadWeights, LoRAError, LtxWeights
 
 
 class WeightsEngine:
@@ -21,7 +21,7 @@ class WeightsEngine:
 
     name, version = "stand-in", "1"
 
-    def __init__(self, rows: Mapping[str, WeightsRow], device: str, max_loaded: int = 1) -> None:
+    def __init__(self, rows: Mapping[str, LtxWeights], device: str, max_loaded: int = 1) -> None:
         self._rows, self._device = rows, device
         self.loaded: tuple[str, ...] = ()
 

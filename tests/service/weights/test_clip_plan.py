@@ -9,17 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reelbook_service.weights.clip_plan import MIN_OVERLAP, SIDE, ClipPlan, stage_shares, sub_seed
-from reelbook_service.weights.weights_row import WeightsRow
+from reelbook_service.weights.config import LtxWeights
 
 rows = st.builds(
-    WeightsRow,
-    st.just("svc/text-to-video-13b-distilled"),
-    st.just("ltx"),
-    st.just(Path("weights")),
+    LtxWeights,
+    endpoint_id=st.just("svc/text-to-video-13b-distilled"),
+    folder=st.just(Path("weights")),
     downscale=st.floats(0.25, 1.0),
-    window_frames=st.integers(1, 400),
-    overlap_frames=st.integers(0, 64),
-    decode_latents=st.integers(1, 40),
+    window_frames=st.integers(65, 400),
+    overlap_frames=st.integers(17, 64),
+    decode_latents=st.integers(4, 40),
 )
 sides = st.integers(8, 640).map(lambda half: 2 * half)
 plans = st.builds(ClipPlan.of, st.tuples(sides, sides), st.integers(9, 1441), rows)
@@ -27,10 +26,10 @@ plans = st.builds(ClipPlan.of, st.tuples(sides, sides), st.integers(9, 1441), ro
 
 def test_the_sizes_of_the_usual_clip() -> None:
     """Those that the authors of the weights use for 720 lines, and half the work with a smaller first pass."""
-    row = WeightsRow("svc/text-to-video-13b-distilled", "ltx", Path("weights"))
+    row = LtxWeights(endpoint_id="svc/text-to-video-13b-distilled", folder=Path("weights"))
 
     usual = ClipPlan.of((1280, 720), 121, row)
-    half = ClipPlan.of((1280, 720), 121, WeightsRow(row.endpoint_id, "ltx", row.folder, downscale=0.5))
+    half = ClipPlan.of((1280, 720), 121, LtxWeights(endpoint_id=row.endpoint_id, folder=row.folder, downscale=0.5))
 
     assert (usual.small, usual.large, usual.latents) == ((832, 480), (1664, 960), 16)
     assert (half.small, half.large, half.fit().size) == ((640, 384), (1280, 768), (1280, 768))

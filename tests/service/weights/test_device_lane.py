@@ -18,7 +18,7 @@ from reelbook_service.device_lane import DeviceGroup, DeviceLane, group_rows
 from reelbook_service.lanes import LaneTable
 from reelbook_service.queued_request import Request
 from reelbook_service.waiting_list import WaitingList
-from reelbook_service.weights.weights_row import WeightsRow
+from reelbook_service.weights.config import LtxWeights
 from tests.support import Serve, Served, as_data_uri, png
 
 TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
@@ -54,8 +54,8 @@ def device(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ope
             (tmp_path / name).mkdir(exist_ok=True)
         moving = more.pop("move_devices", devices)
         rows = [
-            WeightsRow(TEXT, "ltx", tmp_path / text, devices=devices),
-            WeightsRow(MOVE, "ltx", tmp_path / move, devices=moving),
+            LtxWeights(endpoint_id=TEXT, folder=tmp_path / text, devices=devices),
+            LtxWeights(endpoint_id=MOVE, folder=tmp_path / move, devices=moving),
         ]
         return serve(workers=1, lanes=lane_table(group_rows(rows)), data=tmp_path / "data", **more)
 

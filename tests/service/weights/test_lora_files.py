@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from reelbook_service.weights.config import LoRAError
 from reelbook_service.weights.lora_files import file_state, find_lora, read_lora
-from reelbook_service.weights.weights_row import LoRAError
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import torch
 from ...engines.protocol import OutputFile
 from ...engines.video_writer import Movie
 from ...engines.write_provenance import Provenance
-from ..clip_plan import ClipPlan
+from ..clip_plan import Size
 
 CHECKED_FRAMES = 8
 """Frames of each clip that the picture check reads, evenly spread from the first to the last."""
@@ -43,7 +43,8 @@ def _weighted(pixels: Any, weights: tuple[float, float, float]) -> Any:
 
 def write_clip(
     path: Path,
-    plan: ClipPlan,
+    size: Size,
+    count: int,
     rate: Fraction,
     provenance: Provenance,
     pieces: Iterable[Any],
@@ -52,16 +53,16 @@ def write_clip(
     check: Callable[[], None],
 ) -> OutputFile:
     """Write the pieces; `check` is called between frames and raises where the run was cancelled."""
-    with Movie(path, plan.size, rate, provenance) as movie:
+    with Movie(path, size, rate, provenance) as movie:
         for pixels in pieces:
             piece = pixels.flip(0) if is_reversed else pixels
             for planes in yuv_planes(piece).cpu().numpy():
                 check()
                 movie.add(av.VideoFrame.from_ndarray(planes, format="yuv420p"))
         frames = movie.frames
-    if frames != plan.frames:
-        raise AssertionError(f"{frames} frames were decoded, and {plan.frames} were planned.")
-    width, height = plan.size
+    if frames != count:
+        raise AssertionError(f"{frames} frames were decoded, and {count} were planned.")
+    width, height = size
     facts = {"width": width, "height": height, "frames": frames, "frame_rate": int(rate)}
     return OutputFile(path, "video/mp4", facts)
 

@@ -10,7 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,9 @@ from ...engines.open_pictures import upright_size
 from ...engines.protocol import EngineTask, Work
 from ...prompt_check import ContentRefused
 from ...worker_rules import LOST_DEVICE
-from ..memory_plan import advise_memory
-from ..weights_folder import weights_identity
-from ..weights_row import BadWeights, WeightsRow
+from ..config import BadWeights, LtxWeights, WanWeights
+from ..folder import weights_gib, weights_identity
 from .clip_file import sampled_frames
-from .device_facts import read_device
 
 _FAMILIES = {"ltx": (".ltx", "LtxModel"), "wan": (".wan", "WanModel")}
 _CPU_OUT_OF_MEMORY = "can't allocate memory"
@@ -40,8 +38,8 @@ class WeightsEngine:
     name = "weights"
     version = "1"
 
-    def __init__(self, rows: Mapping[str, WeightsRow], device: str, max_loaded: int = 1) -> None:
-        self._rows = {endpoint: replace(row, devices=(device,)) for endpoint, row in rows.items()}
+    def __init__(self, rows: Mapping[str, LtxWeights | WanWeights], device: str, max_loaded: int = 1) -> None:
+        self._rows = {endpoint: row.changed(devices=(device,)) for endpoint, row in rows.items()}
         self._device, self._max_loaded = device, max(1, max_loaded)
         self._kind = torch.device(device).type
         """Without its number: the process sees only this one, whatever its number is for others."""
@@ -96,13 +94,13 @@ class WeightsEngine:
             model.end_run()
         return output
 
-    def _check_pictures(self, row: WeightsRow, job: EngineTask[Any], report: StepReport) -> None:
+    def _check_pictures(self, row: LtxWeights | WanWeights, job: EngineTask[Any], report: StepReport) -> None:
         if job.may_be_unchecked and not getattr(job.input, "enable_safety_checker", True):
             return
-        if row.check_folder is None:
+        if row.safety.folder is None:
             report.log("The safety check read the prompt only: no classifier of pictures is configured.")
             return
-        check = self._picture_check(row, row.check_folder)
+        check = self._picture_check(row, row.safety.folder)
         for path in job.folder.glob("*.mp4"):
             try:
                 check.check(sampled_frames(path, report.check))
@@ -110,8 +108,8 @@ class WeightsEngine:
                 path.unlink()
                 raise
 
-    def _picture_check(self, row: WeightsRow, folder: Path) -> Any:
-        key = (folder, row.check_label, row.check_threshold)
+    def _picture_check(self, row: LtxWeights | WanWeights, folder: Path) -> Any:
+        key = (folder, row.safety.label, row.safety.threshold)
         if key not in self._checks:
             from .picture_check import PictureCheck
 
@@ -130,8 +128,8 @@ class WeightsEngine:
             kind = getattr(importlib.import_module(module, __package__), name)
             self._models[key] = kind(row, report)
             report.log(f"Loaded {row.folder.name} in {time.perf_counter() - began:.1f} s.")
-        if row.check_folder is not None:
-            self._picture_check(row, row.check_folder)  # A damaged one must not come to light after the first clip.
+        if row.safety.folder is not None:
+            self._picture_check(row, row.safety.folder)  # A damaged one must not come to light after the first clip.
         self._models.move_to_end(key)
         return self._models[key]
 
@@ -141,7 +139,7 @@ class WeightsEngine:
         _free_memory()
 
     def _guarded(
-        self, work: Callable[[], dict[str, Any]], row: WeightsRow, job: EngineTask[Any] | None = None
+        self, work: Callable[[], dict[str, Any]], row: LtxWeights | WanWeights, job: EngineTask[Any] | None = None
     ) -> dict[str, Any]:
         """The result of the work, with errors of the device as the errors of the protocol."""
         try:
@@ -156,22 +154,38 @@ class WeightsEngine:
         # Outside the except block: the traceback of the error holds the tensors that filled the memory.
         _free_memory()
         if job is None:
+            facts = read_device(self._device)
+            free = f", and without them {facts.free_gib:.1f} GiB are free" if facts.total_gib else ""
             raise BadWeights(
-                f"The device ran out of memory while these weights were loaded. {self._memory_advice(row)}"
+                f"The device ran out of memory while these weights were loaded. They take {weights_gib(row):.1f} GiB{free}. "
+                "`storage`, `text_encoder` and `downscale` in models.toml make them smaller: the guide to your own GPU has a table of cards."
             )
         raise MemoryError(f"The device ran out of memory at {_size_text(job)}. Make the clip smaller or shorter.")
 
-    def _memory_advice(self, row: WeightsRow) -> str:
-        """What would fit, for whoever writes models.toml."""
-        facts = read_device(self._device)
-        if not facts.total_gib:
-            return "`storage` and `text_encoder` in models.toml make them smaller: see `reelbook doctor --weights`."
-        return f"Without them {facts.free_gib:.1f} GiB are free. By the plan, {advise_memory(row, facts.total_gib)}."
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """A device as torch describes it; a CPU has no memory of its own."""
+
+    name: str
+    free_gib: float = 0.0
+    total_gib: float = 0.0
+    has_bfloat16: bool = True
+    cuda: str = ""
 
 
-def _key(row: WeightsRow) -> tuple[Any, ...]:
+def read_device(device: str) -> DeviceFacts:
+    """The facts of a device; raises what torch raises where it is not there."""
+    if device == "cpu":
+        return DeviceFacts("cpu")
+    free, total = torch.cuda.mem_get_info(device)
+    properties = torch.cuda.get_device_properties(device)
+    return DeviceFacts(properties.name, free / 2**30, total / 2**30, properties.major >= 8, str(torch.version.cuda))
+
+
+def _key(row: LtxWeights | WanWeights) -> tuple[Any, ...]:
     """Rows with the same key share what is loaded."""
-    return row.folder.resolve(), row.family, row.upsampler, row.dtype, row.storage, row.text_encoder
+    return row.folder.resolve(), row.family, getattr(row, "upsampler", None), row.dtype, row.storage, row.text_encoder
 
 
 def _is_out_of_memory(error: Exception) -> bool:

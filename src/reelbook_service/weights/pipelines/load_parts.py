@@ -9,7 +9,7 @@ import torch
 from diffusers.utils import logging as diffusers_logging
 from transformers.utils import logging as transformers_logging
 
-from ..weights_row import BadWeights, WeightsRow
+from ..config import BadWeights, LtxWeights, WanWeights
 
 CHECKS_PER_STEP = 6
 """Places within a step at which a cancelled run ends: a step of a large clip takes seconds."""
@@ -25,7 +25,7 @@ def load_model(kind: Any, folder: Path, dtype: Any) -> Any:
     return complete(kind.from_pretrained(folder, dtype=dtype, **SAFE), folder)
 
 
-def load_transformer(kind: Any, row: WeightsRow) -> Any:
+def load_transformer(kind: Any, row: LtxWeights | WanWeights) -> Any:
     """The transformer of a row on its device, stored and computed as the row says."""
     dtype = torch_dtype(row.dtype)
     transformer = load_model(kind, row.folder / "transformer", dtype)

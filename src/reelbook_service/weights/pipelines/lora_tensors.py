@@ -10,7 +10,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load
 
-from ..weights_row import LoRAError
+from ..config import LoRAError
 
 Tensors = dict[str, Any]
 

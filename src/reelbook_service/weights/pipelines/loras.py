@@ -12,15 +12,15 @@ import torch
 
 from reelbook.models.text_to_video import LoRA
 
+from ..config import LoRAError, LtxWeights
 from ..lora_files import file_state, find_lora, read_lora
-from ..weights_row import LoRAError, WeightsRow
 from .lora_tensors import Tensors, parse_lora
 
 
 class Adapters:
     """The LoRAs that act on a pipeline's transformer. A set stays loaded until another one is asked for."""
 
-    def __init__(self, row: WeightsRow, pipe: Any) -> None:
+    def __init__(self, row: LtxWeights, pipe: Any) -> None:
         self._row, self._pipe = row, pipe
         linear = {name: part for name, part in pipe.transformer.named_modules() if isinstance(part, torch.nn.Linear)}
         self._sizes = {name: (part.in_features, part.out_features) for name, part in linear.items()}
@@ -62,11 +62,11 @@ class Adapters:
         fresh: dict[str, tuple[bytes, str]] = {}
         names: dict[tuple[Path, tuple[int, ...]], str] = {}
         for lora in loras:
-            path = find_lora(self._row.lora_folders, lora.path, lora.weight_name)
+            path = find_lora(self._row.loras.folders, lora.path, lora.weight_name)
             key = (path, file_state(path))
             name = names.get(key) or self._names.get(key)
             if name is None:
-                data = read_lora(path, self._row.max_lora_mib)
+                data = read_lora(path, self._row.loras.most_mib)
                 name = _adapter_name(data)
                 fresh[name] = (data, path.name)
             names[key] = name
@@ -76,7 +76,7 @@ class Adapters:
             # Of a set that changed, files that were read for an earlier one are read again: only adapters stay in memory.
             for (path, _), name in names.items():
                 if name not in fresh:
-                    fresh[name] = (read_lora(path, self._row.max_lora_mib), path.name)
+                    fresh[name] = (read_lora(path, self._row.loras.most_mib), path.name)
                     if _adapter_name(fresh[name][0]) != name:
                         raise LoRAError(f"{path.name} changed while it was read. Run it again.")
             for name in sorted(scales):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,8 @@ from ...engines.protocol import EngineTask, OutputFile
 from ...engines.sketch.expand_prompt import expanded
 from ...engines.write_provenance import Provenance
 from ..clip_plan import ClipPlan, StageShare, stage_shares, sub_seed
-from ..weights_folder import upsampler_folder, weights_identity
-from ..weights_row import BadWeights, LoRAError, WeightsRow
+from ..config import BadWeights, LoRAError, LtxWeights
+from ..folder import upsampler_folder, weights_identity
 from .clip_file import write_clip
 from .decoder import Decoder
 from .load_parts import check_within_steps, load_model, load_transformer, torch_dtype
@@ -43,7 +42,7 @@ class LtxModel:
 
     name = "ltx"
 
-    def __init__(self, row: WeightsRow, report: StepReport) -> None:
+    def __init__(self, row: LtxWeights, report: StepReport) -> None:
         self.row, self.version = row, f"{row.folder.name}@{weights_identity(row)}"
         self._report: StepReport | None = None
         self._device, dtype = row.devices[0], torch_dtype(row.dtype)
@@ -152,7 +151,9 @@ class LtxModel:
 
     def _use_detailer(self, loras: Sequence[LoRA], path: Path) -> None:
         """Let the LoRA of the detail pass act beside those of the run."""
-        row = replace(self.row, lora_folders=(*self.row.lora_folders, path.parent))
+        loras_of_row = self.row.loras
+        folders = loras_of_row.changed(folders=(*loras_of_row.folders, path.parent))
+        row = self.row.changed(loras=folders)
         self.adapters.clear()
         # From here on the run's adapters are these; `end_run` removes them.
         self._detailer = Adapters(row, self.pipe)
@@ -162,12 +163,12 @@ class LtxModel:
             raise BadWeights(f"The LoRA of the detail pass cannot be used: {error}") from None
 
     def _expanded(self, prompt: str, report: StepReport) -> str:
-        if self.row.expand_folder is None:
+        if self.row.expand.folder is None:
             report.log("The prompt was expanded by a rule, because no language model is configured.")
             return expanded(prompt)
         report.progress("expanding the prompt", 0.0)
         if self._expander is None:
-            self._expander = PromptExpander(self.row.expand_folder)
+            self._expander = PromptExpander(self.row.expand.folder)
         return self._expander.expand(prompt)
 
     def _guide(self, prompt: str, negative: str, rate: int, guidance: float, report: StepReport) -> Guide:
@@ -203,7 +204,14 @@ class LtxModel:
         )  # fmt: skip
         path = job.folder / "clip.mp4"
         return write_clip(
-            path, plan, Fraction(rate), provenance, pieces, is_reversed=is_reversed, check=after.report.check
+            path,
+            plan.size,
+            plan.frames,
+            Fraction(rate),
+            provenance,
+            pieces,
+            is_reversed=is_reversed,
+            check=after.report.check,
         )
 
 

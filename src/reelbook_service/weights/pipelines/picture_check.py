@@ -14,7 +14,7 @@ from transformers import AutoModelForImageClassification
 from reelbook.util.printable import format_line
 
 from ...prompt_check import ContentRefused
-from ..weights_row import BadWeights
+from ..config import BadWeights
 from .clip_file import spread
 
 

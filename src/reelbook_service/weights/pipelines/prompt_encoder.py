@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from transformers import T5EncoderModel, T5TokenizerFast
 
-from ..weights_row import WeightsRow
+from ..config import LtxWeights, WanWeights
 from .load_parts import load_transformers_model, torch_dtype
 
 MAX_TOKENS = 256
@@ -29,7 +29,7 @@ class EncodedPrompt:
 class PromptEncoder:
     """Encodes prompts; a sweep over seeds runs the encoder once."""
 
-    def __init__(self, row: WeightsRow, kind: Any = T5EncoderModel, max_tokens: int = MAX_TOKENS) -> None:
+    def __init__(self, row: LtxWeights | WanWeights, kind: Any = T5EncoderModel, max_tokens: int = MAX_TOKENS) -> None:
         self._max_tokens = max_tokens
         self._device = row.devices[0]
         self._runs_on = "cpu" if row.text_encoder == "cpu" else self._device

@@ -15,8 +15,7 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.text_to_video import TextToVideo
 
 from ...engines.protocol import EngineTask, Progress
-from ..memory_plan import GIB
-from ..weights_row import WeightsRow
+from ..config import LtxWeights, WanWeights
 from .engine import WeightsEngine
 
 PICTURE = "https://example.com/grey.png"
@@ -33,7 +32,7 @@ class TrialClip:
     peak_gib: float
 
 
-def make_trial_clip(row: WeightsRow, device: str, folder: Path) -> TrialClip:
+def make_trial_clip(row: LtxWeights | WanWeights, device: str, folder: Path) -> TrialClip:
     """Load the weights, make nine frames at 480p (or the shortest clip of a picture), and measure both."""
     engine = WeightsEngine({row.endpoint_id: row}, device)
     began = time.perf_counter()
@@ -48,11 +47,11 @@ def make_trial_clip(row: WeightsRow, device: str, folder: Path) -> TrialClip:
         if isinstance(update, Progress) and _STEP.search(update.stage)
     }
     seconds = time.perf_counter() - loaded
-    peak = torch.cuda.max_memory_allocated(device) / GIB if device != "cpu" else 0.0
+    peak = torch.cuda.max_memory_allocated(device) / 2**30 if device != "cpu" else 0.0
     return TrialClip(loaded - began, seconds, seconds / max(1, len(steps)), peak)
 
 
-def _task(row: WeightsRow, folder: Path) -> EngineTask[TextToVideo] | EngineTask[ImageToVideo]:
+def _task(row: LtxWeights | WanWeights, folder: Path) -> EngineTask[TextToVideo] | EngineTask[ImageToVideo]:
     if row.endpoint_id.endswith("image-to-video"):
         stored = io.BytesIO()
         Image.new("RGB", (640, 360), "grey").save(stored, "PNG")

@@ -20,12 +20,11 @@ from ...engines.move.size import frame_size
 from ...engines.open_pictures import flattened, open_picture, upright_size
 from ...engines.protocol import EngineTask
 from ...engines.write_provenance import Provenance
-from ..clip_plan import ClipPlan, Size, StageShare, ceil_to, stage_shares, sub_seed
-from ..weights_folder import weights_identity
-from ..weights_row import WeightsRow
+from ..clip_plan import Size, StageShare, ceil_to, stage_shares, sub_seed
+from ..config import WanWeights
+from ..folder import weights_identity
 from .clip_file import write_clip
 from .load_parts import check_within_steps, load_model, load_transformer
-from .loras import Adapters
 from .prompt_encoder import PromptEncoder
 
 RATE = 24
@@ -46,7 +45,7 @@ class WanModel:
 
     name = "wan"
 
-    def __init__(self, row: WeightsRow, report: StepReport) -> None:
+    def __init__(self, row: WanWeights, report: StepReport) -> None:
         self.row, self.version = row, f"{row.folder.name}@{weights_identity(row)}"
         self._device = row.devices[0]
         self._report: StepReport | None = None
@@ -65,15 +64,13 @@ class WanModel:
             expand_timesteps=bool(index.get("expand_timesteps")),
         )  # fmt: skip
         self.pipe.set_progress_bar_config(disable=True)
-        self.adapters = Adapters(row, self.pipe)
         check_within_steps(self.transformer.blocks, self._check)
         # It decodes one latent frame at a time.
         self.vae.decoder.register_forward_pre_hook(self._check)
         self.vae.decoder.register_forward_hook(self._after_latent)
 
     def close(self) -> None:
-        """Free the adapters; the rest goes with the last reference."""
-        self.adapters.clear()
+        """Nothing: all goes with the last reference."""
 
     def end_run(self) -> None:
         """Forget the run that is reported to."""
@@ -91,31 +88,30 @@ class WanModel:
                 "Without effect: negative_prompt, because there is no guidance at this cfg_scale and these weights' range."
             )
         size, picture = _start(request.image_url, job.sources[request.image_url])
-        self.adapters.use(())
         prompt = self._encoded(request.prompt, report)
         negative = self._encoded(request.negative_prompt, report) if guidance > 1 else None
-        plan = ClipPlan.of(size, RATE * int(request.duration), self.row)
-        frames = self._frames(plan, picture, prompt, negative, guidance, job.seed, report)
+        count = RATE * int(request.duration)
+        frames = self._frames(size, count, picture, prompt, negative, guidance, job.seed, report)
         provenance = Provenance(request.endpoint_id, request.wire(), job.seed, self.name, self.version)
         video = write_clip(
-            job.folder / "clip.mp4", plan, Fraction(RATE), provenance, frames, is_reversed=False, check=report.check
+            job.folder / "clip.mp4", size, count, Fraction(RATE), provenance, frames, is_reversed=False, check=report.check
         )  # fmt: skip
         return {"video": video}
 
     def _frames(
-        self, plan: ClipPlan, picture: Image.Image, prompt: Any, negative: Any, guidance: float, seed: int, report: StepReport
+        self, size: Size, count: int, picture: Image.Image, prompt: Any, negative: Any, guidance: float, seed: int, report: StepReport
     ) -> Iterator[Any]:  # fmt: skip
         """The frames of each part, cut to the clip's size; a part starts with the last frame of the one before."""
         own = PART_FRAMES - 1
-        parts = -(-plan.frames // own)
+        parts = -(-count // own)
         shares = _shares(parts, self.row.steps, (PART_FRAMES - 1) // self.pipe.vae_scale_factor_temporal + 1)
-        width, height = plan.size
+        width, height = size
         for part in range(parts):
             steps, decoding = _Steps(report, shares[2 * part]), _Steps(report, shares[2 * part + 1])
             latents = self._denoise(picture, prompt, negative, guidance, sub_seed(seed, f"part {part}"), steps)
             pixels = self._decode(latents, decoding)
             picture = _as_picture(pixels[-1])
-            for few in pixels[: min(own, plan.frames - part * own), :, :height, :width].split(WRITTEN_TOGETHER):
+            for few in pixels[: min(own, count - part * own), :, :height, :width].split(WRITTEN_TOGETHER):
                 yield few.clone()  # A view would hold all frames of this part while the next one is made.
             del pixels
 

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reelbook_service.weights.fetch_targets import list_targets
-from reelbook_service.weights.fetch_weights import (
-    FetchProgress,
-    check_space,
-    fetch,
-    list_files,
-    read_license,
-)
-from reelbook_service.weights.weights_folder import RECORD_NAME
-from reelbook_service.weights.weights_row import BadWeights, WeightsRow
+from reelbook_service.weights.config import BadWeights, LoRAFolders, LtxWeights
+from reelbook_service.weights.fetch import Listing, check_space, fetch, list_files, list_targets
+from reelbook_service.weights.folder import RECORD_NAME
 from tests.weights.loopback_hub import COMMIT, FILES, WANTED, LoopbackHub
 
 
@@ -38,21 +29,23 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub]:
     hub.close()
 
 
-def row(folder: Path, **changes: Any) -> WeightsRow:
-    values = {"repository": "tiny/ltx", "revision": COMMIT, "accept_license": "tiny-open-weights", **changes}
-    return WeightsRow("svc/text-to-video-13b-distilled", "ltx", folder, **values)
+def row(folder: Path, **changes: Any) -> LtxWeights:
+    usual = LtxWeights(
+        endpoint_id="svc/text-to-video-13b-distilled", folder=folder, repository="tiny/ltx", revision=COMMIT,
+        accept_license="tiny-open-weights",
+    )  # fmt: skip
+    return usual.changed(**changes)
 
 
-def fetched(hub: LoopbackHub, row: WeightsRow, loras: tuple[str, ...] = ()) -> FetchProgress:
+def fetched(hub: LoopbackHub, row: LtxWeights, loras: tuple[str, ...] = ()) -> Listing:
     """Everything that the command does for the last target of a row."""
     from huggingface_hub import HfApi
 
     api = HfApi(endpoint=hub.url)
     listing = list_files(api, list_targets([row], loras)[-1])
     check_space([listing])
-    progress = FetchProgress()
-    fetch(api, listing, read_license(api, listing), progress)
-    return progress
+    fetch(api, listing)
+    return listing
 
 
 def names(folder: Path) -> set[str]:
@@ -61,17 +54,17 @@ def names(folder: Path) -> set[str]:
 
 
 def test_a_folder_is_fetched_whole_and_recorded(hub: LoopbackHub, tmp_path: Path) -> None:
-    """Every wanted file, byte for byte; no pickle, no program, no second copy; and a record with each sha256."""
-    progress = fetched(hub, row(tmp_path / "ltx"))
+    """Every wanted file, byte for byte; no pickle, no program, no second copy; and a record with the hub's hashes."""
+    listing = fetched(hub, row(tmp_path / "ltx"))
 
     record = json.loads((tmp_path / "ltx" / RECORD_NAME).read_text())
     assert names(tmp_path / "ltx") == WANTED
     assert all((tmp_path / "ltx" / name).read_bytes() == FILES[name] for name in WANTED)
-    assert record["files"] == {name: hashlib.sha256(FILES[name]).hexdigest() for name in WANTED}
+    assert record["files"] == {name: hub.digest(name) for name in WANTED}
     assert (record["repository"], record["revision"], record["license"], record["accepted"]) == (
         "tiny/ltx", COMMIT, "tiny-open-weights", "tiny-open-weights",
     )  # fmt: skip
-    assert progress.done == progress.total == sum(len(FILES[name]) for name in WANTED)
+    assert listing.size == listing.missing == sum(len(FILES[name]) for name in WANTED)
     assert not set(hub.fetched()) - WANTED
 
 
@@ -109,12 +102,14 @@ def test_a_killed_fetch_goes_on_by_file_and_removes_what_it_left(hub: LoopbackHu
     """The process is killed in the middle of a file: its part is an orphan, and the files before it are not fetched again."""
     hub.stalls = "transformer/model-2.safetensors"
     code = (
-        "from pathlib import Path\nfrom tests.weights.test_fetch_weights import fetched, row\n"
+        "from pathlib import Path\nfrom tests.weights.test_fetch import fetched, row\n"
         f"class Hub: url = {hub.url!r}\nfetched(Hub, row(Path({str(tmp_path / 'ltx')!r})))"
     )
     environment = {"PATH": "", "HF_HOME": str(tmp_path / "home"), "PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen([sys.executable, "-c", code], env=environment)
     assert hub.halfway.wait(30)
+    while not all((tmp_path / "ltx" / name).exists() for name in WANTED - {hub.stalls}):
+        assert process.poll() is None
     process.kill()
     process.wait(30)
     orphans = list((tmp_path / "ltx").rglob("*.incomplete"))
@@ -160,12 +155,11 @@ def test_the_licence_gate_holds(hub: LoopbackHub, tmp_path: Path) -> None:
 
     with pytest.raises(BadWeights, match="tiny-open-weights of tiny/ltx is not accepted"):
         fetched(hub, row(tmp_path / "ltx", accept_license="mit"))
-    api = HfApi(endpoint=hub.url)
-    found = read_license(api, list_files(api, list_targets([row(tmp_path / "ltx")])[0]))
+    listing = list_files(HfApi(endpoint=hub.url), list_targets([row(tmp_path / "ltx")])[0])
 
-    assert not (tmp_path / "ltx").exists()
-    assert found.first_lines[0] == "Tiny License"
-    assert "\x1b" not in "".join(found.first_lines)
+    assert names(tmp_path / "ltx") == set()
+    assert listing.license_lines[0] == "Tiny License"
+    assert "\x1b" not in "".join(listing.license_lines)
     assert set(hub.fetched()) <= {"README.md", "LICENSE.md"}
 
 
@@ -178,7 +172,8 @@ def test_a_full_disk_is_said_before_the_first_byte(
     with pytest.raises(BadWeights, match=r"0\.0 GB free, and 0\.0 GB are to come\. Nothing was fetched"):
         fetched(hub, row(tmp_path / "ltx"))
 
-    assert hub.fetched() == []
+    assert set(hub.fetched()) <= {"README.md", "LICENSE.md"}
+    assert names(tmp_path / "ltx") == set()
 
 
 def test_a_gated_repository_says_what_to_do(hub: LoopbackHub, tmp_path: Path) -> None:
@@ -197,7 +192,7 @@ def test_a_lora_goes_into_its_folder(hub: LoopbackHub, tmp_path: Path) -> None:
         "ink.bin": b"pickle",
     }
 
-    fetched(hub, row(tmp_path / "ltx", lora_folders=(tmp_path / "loras",)), (f"someone/ink@{COMMIT}",))
+    fetched(hub, row(tmp_path / "ltx", loras=LoRAFolders(folders=(tmp_path / "loras",))), (f"someone/ink@{COMMIT}",))
 
     assert names(tmp_path / "loras" / "ink") == {"README.md", "ink.safetensors"}
 
@@ -208,7 +203,11 @@ def test_a_lora_goes_into_its_folder(hub: LoopbackHub, tmp_path: Path) -> None:
         ({"revision": "main"}, (), "A branch or tag can change"),
         ({"revision": ""}, (), "40 hex digits"),
         ({"repository": "../evil/ltx"}, (), "organisation/name"),
-        ({"lora_folders": (Path("loras"),)}, ("someone/ink@main",), "--lora someone/ink@main: revision is a commit"),
+        (
+            {"loras": LoRAFolders(folders=(Path("loras"),))},
+            ("someone/ink@main",),
+            "--lora someone/ink@main: revision is a commit",
+        ),
         ({}, (f"someone/ink@{COMMIT}",), "no folder for LoRAs"),
     ],
 )
@@ -238,7 +237,7 @@ def test_every_licence_can_be_accepted_by_one_word(hub: LoopbackHub, tmp_path: P
 def test_two_models_on_one_folder_are_one_target() -> None:
     """With the words of both; the upsampler is a target of its own, and two commits in one folder are refused."""
     first = row(Path("ltx"), upsampler=Path("up"), upsampler_repository="tiny/up", upsampler_revision=COMMIT)
-    second = replace(first, endpoint_id="svc/other", accept_license="mit, apache-2.0")
+    second = first.changed(endpoint_id="svc/other", accept_license="mit, apache-2.0")
 
     targets = list_targets([first, second])
 
@@ -246,6 +245,8 @@ def test_two_models_on_one_folder_are_one_target() -> None:
         (name, frozenset({"tiny-open-weights", "mit", "apache-2.0"})) for name in ("tiny/ltx", "tiny/up")
     ]
     with pytest.raises(BadWeights, match="two repositories or commits"):
-        list_targets([first, replace(second, revision=COMMIT[::-1])])
+        list_targets([first, second.changed(revision=COMMIT[::-1])])
     with pytest.raises(BadWeights, match="loras/ink is the folder of two repositories"):
-        list_targets([row(Path("ltx"), lora_folders=(Path("loras"),))], [f"{owner}/ink@{COMMIT}" for owner in "ab"])
+        list_targets(
+            [row(Path("ltx"), loras=LoRAFolders(folders=(Path("loras"),)))], [f"{owner}/ink@{COMMIT}" for owner in "ab"]
+        )

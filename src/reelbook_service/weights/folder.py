@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .safetensors_header import FETCH_AGAIN, file_samples
-from .safetensors_header import read_header as read_header
-from .weights_row import BadWeights, Family, WeightsRow
+from ..lanes import DASK
+from .config import BadWeights, LtxWeights, WanWeights
+
+PACKAGES = (
+    "torch",
+    "diffusers",
+    "transformers",
+    "accelerate",
+    "peft",
+    "safetensors",
+    "sentencepiece",
+    "google.protobuf",
+)
+"""The packages of the extra `weights`, which are looked for and not imported."""
 
 RECORD_NAME = "reelbook-weights.json"
 """What `reelbook weights fetch` writes into a folder: repository, revision, licence, and the sha256 of each file."""
@@ -19,7 +32,12 @@ RECORD_NAME = "reelbook-weights.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 WEIGHT_STEMS = ("diffusion_pytorch_model", "model")
 
+MAX_HEADER_BYTES = 100_000_000
+"""The limit of the safetensors library itself."""
+SAMPLES, SAMPLE_BYTES = 16, 4096
+
 _FETCH = "Fetch the weights first: reelbook weights fetch"
+_FETCH_AGAIN = "Run `reelbook weights fetch` again; it goes on with the files that are missing."
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +52,7 @@ class Part:
 
 _TOKENIZER = Part("transformers", "T5Tokenizer", "tokenizer_config.json", has_weights=False)
 
-PARTS: Mapping[Family, Mapping[str, Part]] = {
+PARTS: Mapping[str, Mapping[str, Part]] = {
     "ltx": {
         "transformer": Part("diffusers", "LTXVideoTransformer3DModel"),
         "vae": Part("diffusers", "AutoencoderKLLTXVideo"),
@@ -54,28 +72,65 @@ PARTS: Mapping[Family, Mapping[str, Part]] = {
 UPSAMPLER = Part("ltx", "LTXLatentUpsamplerModel")
 
 
-def check_weights(row: WeightsRow) -> None:
+def check_usable(rows: Collection[LtxWeights | WanWeights]) -> None:
+    """Raise `BadWeights` unless the extra is installed, the folders are complete and their licences accepted."""
+    clusters = [row for row in rows if row.devices[0].startswith(DASK)]
+    # The machines of a cluster have torch and its friends; this one needs to reach them only.
+    needed = (*(PACKAGES if len(clusters) < len(rows) else ()), *(("distributed",) if clusters else ()))
+    if missing := [name for name in needed if not _is_installed(name)]:
+        extra = "cluster" if missing[0] == "distributed" else "weights"
+        raise BadWeights(
+            f'Models with engine = "diffusers" need {missing[0]}, which is not installed. Install the extra: '
+            f"pip install 'reelbook[{extra}]'"
+        )
+    for row in rows:
+        check_weights(row)
+        for folder in folders_of(row):
+            word = read_record(folder).get("license")
+            if word and str(word) not in row.accepted_licenses:
+                raise BadWeights(
+                    f'{row.endpoint_id}: the weights in {folder} came with the licence "{word}". Read it, and if you '
+                    "accept it write its name into accept_license of this model."
+                )
+
+
+def folders_of(row: LtxWeights | WanWeights) -> list[Path]:
+    """The folders that `reelbook weights fetch` fills: that of the pipeline, and for LTX that of its upsampler."""
+    upsampler = row.upsampler if isinstance(row, LtxWeights) else None
+    return [row.folder] if upsampler is None else [row.folder, upsampler]
+
+
+def check_weights(row: LtxWeights | WanWeights) -> None:
     """Raise `BadWeights` unless every folder of the row is complete; no tensor is read."""
     _check_pipeline(row)
-    if row.family == "ltx":
-        if row.upsampler is None:
-            raise BadWeights(
-                f"{row.endpoint_id}: the family ltx needs `upsampler`, the folder of its latent upsampler."
-            )
-        _check_part(upsampler_folder(row.upsampler), UPSAMPLER)
-    if row.expand_folder is not None:
-        _check_model(row.expand_folder)
-    if row.check_folder is not None:
-        named = _check_model(row.check_folder).get("id2label")
+    if isinstance(row, LtxWeights):
+        _check_ltx(row)
+    if row.safety.folder is not None:
+        named = _check_model(row.safety.folder).get("id2label")
         labels = [str(label).lower() for label in named.values()] if isinstance(named, dict) else []
         # With a label that it does not know, it would let every clip pass.
-        if row.check_label.lower() not in labels:
+        if row.safety.label.lower() not in labels:
             has = f"Its labels are: {', '.join(labels)}." if labels else "It is no classifier."
-            raise BadWeights(f"{row.check_folder.name}/ has no label {row.check_label!r}. {has}")
+            raise BadWeights(f"{row.safety.folder.name}/ has no label {row.safety.label!r}. {has}")
+
+
+def _check_ltx(row: LtxWeights) -> None:
+    if row.upsampler is None:
+        raise BadWeights(f"{row.endpoint_id}: the family ltx needs `upsampler`, the folder of its latent upsampler.")
+    _check_part(upsampler_folder(row.upsampler), UPSAMPLER)
+    if row.expand.folder is not None:
+        _check_model(row.expand.folder)
     if row.detailer is not None:
         if not row.detailer.is_file():
             raise BadWeights(f"There is no file {row.detailer}, which `detailer` names.")
         read_header(row.detailer)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # The package around it is not there.
+        return False
 
 
 def upsampler_folder(path: Path) -> Path:
@@ -92,7 +147,7 @@ def weight_files(folder: Path) -> list[Path]:
             names = sorted(set(_weight_map(index).values()))
             if missing := [name for name in names if not (folder / name).is_file()]:
                 some = f"{len(missing)} of {len(names)} files, the first {missing[0]}"
-                raise BadWeights(f"{_label(folder)} lacks {some}. {FETCH_AGAIN}")
+                raise BadWeights(f"{_label(folder)} lacks {some}. {_FETCH_AGAIN}")
             return [folder / name for name in names]
         if single.is_file():
             return [single]
@@ -104,27 +159,75 @@ def weight_files(folder: Path) -> list[Path]:
     raise BadWeights(f"{_label(folder)} has no .safetensors file. {_FETCH}.")
 
 
-def weights_identity(row: WeightsRow) -> str:
+def weights_identity(row: LtxWeights | WanWeights) -> str:
     """A short name of exactly these weights: the same files give the same one on every machine.
 
     It covers the sha256s that fetch recorded, and the header and samples of each file: headers alone are the same for
     every finetune of a model, and a record does not notice that a file was replaced later.
     """
     digest = hashlib.sha256()
-    parts = [row.folder / name for name in PARTS[row.family]]
-    roots = [(row.folder, parts)]
-    if row.upsampler is not None:
-        roots.append((row.upsampler, [upsampler_folder(row.upsampler)]))
-    for root, folders in roots:
+    for root in folders_of(row):
+        is_upsampler = root != row.folder
         recorded = read_record(root).get("files", {})
-        for folder in folders:
+        for folder in [upsampler_folder(root)] if is_upsampler else [root / name for name in PARTS[row.family]]:
             for path in _identity_files(folder):
                 # Without the name of the root, and without that of the inner folder: both layouts are the same weights.
-                digest.update(f"{folder.name if root == row.folder else 'upsampler'}/{path.name}\n".encode())
+                digest.update(f"{'upsampler' if is_upsampler else folder.name}/{path.name}\n".encode())
                 digest.update(str(recorded.get(path.relative_to(root).as_posix(), "")).encode())
-                for sample in file_samples(path):
+                for sample in _file_samples(path):
                     digest.update(sample)
     return digest.hexdigest()[:12]
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The table of contents of a safetensors file, tensor by name, checked against the length of the file."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if 2 <= length <= MAX_HEADER_BYTES and 8 + length > size:
+            raise BadWeights(f"{path.name} is {size:,} bytes and ends inside its header. {_FETCH_AGAIN}")
+        text = file.read(length) if 2 <= length <= MAX_HEADER_BYTES else b""
+    try:
+        table = json.loads(text)
+        table.pop("__metadata__", None)
+        expected = 8 + length + max((int(entry["data_offsets"][1]) for entry in table.values()), default=0)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        raise BadWeights(
+            f"{path.name} is not a safetensors file. Remove it, and get it again from its authors."
+        ) from None
+    if expected != size:
+        raise BadWeights(f"{path.name} is {size:,} bytes and should be {expected:,}. {_FETCH_AGAIN}")
+    return dict(table)
+
+
+def _file_samples(path: Path) -> Iterator[bytes]:
+    """The length of a file, its header if it has one, and some of its bytes from the start to the very end."""
+    size = path.stat().st_size
+    yield size.to_bytes(8, "little")
+    with path.open("rb") as file:
+        if path.suffix == ".safetensors":
+            yield file.read(8 + int.from_bytes(file.read(8), "little"))
+        for number in range(SAMPLES):
+            file.seek(max(0, size - SAMPLE_BYTES) * number // (SAMPLES - 1))
+            yield file.read(SAMPLE_BYTES)
+
+
+def weights_gib(row: LtxWeights | WanWeights) -> float:
+    """What the weights take on their device in GiB, by the headers of their files; 0 for a part that is not there."""
+    folders = [row.folder / name for name in PARTS[row.family]]
+    folders += [upsampler_folder(folder) for folder in folders_of(row)[1:]]
+    if row.text_encoder != "stay":
+        folders.remove(row.folder / "text_encoder")
+    width = 4 if row.dtype == "float32" else 2
+    total = 0
+    for folder in folders:
+        numbers = sum(
+            math.prod(tensor["shape"]) for path in folder.glob("*.safetensors") for tensor in read_header(path).values()
+        )
+        # The VAE of Wan runs in 32 bits, as its authors run it.
+        is_wide = row.family == "wan" and folder.name == "vae"
+        total += numbers * (1 if row.storage and folder.name == "transformer" else 4 if is_wide else width)
+    return total / 2**30
 
 
 def read_record(folder: Path) -> dict[str, Any]:
@@ -139,7 +242,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     return record
 
 
-def _check_pipeline(row: WeightsRow) -> None:
+def _check_pipeline(row: LtxWeights | WanWeights) -> None:
     folder = row.folder
     if not folder.is_dir():
         raise BadWeights(f"{row.endpoint_id}: there is no folder {folder}. {_FETCH}.")

@@ -8,12 +8,12 @@ import struct
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from reelbook_service.weights.weights_folder import (
+from reelbook_service.weights.config import BadWeights, LtxWeights, PromptModel, SafetyCheck, WanWeights
+from reelbook_service.weights.folder import (
     PARTS,
     RECORD_NAME,
     check_weights,
@@ -22,7 +22,6 @@ from reelbook_service.weights.weights_folder import (
     weight_files,
     weights_identity,
 )
-from reelbook_service.weights.weights_row import BadWeights, Family, WeightsRow
 
 LTX, WAN, UPSAMPLER = "ltx-small", "wan-small", "ltx-upsampler"
 SHARD = "diffusion_pytorch_model-00002-of-00002.safetensors"
@@ -46,7 +45,7 @@ def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value), encoding="utf-8")
 
 
-def write_pipeline(folder: Path, family: Family) -> None:
+def write_pipeline(folder: Path, family: str) -> None:
     """Write a complete folder of a family; the transformer in two shards."""
     for name, part in PARTS[family].items():
         is_diffusers = part.library == "diffusers"
@@ -71,21 +70,23 @@ def write_pipeline(folder: Path, family: Family) -> None:
 
 
 @pytest.fixture
-def row(tmp_path: Path) -> WeightsRow:
+def row(tmp_path: Path) -> LtxWeights:
     """A complete row of LTX, with its upsampler in the folder of a pipeline."""
     write_pipeline(tmp_path / LTX, "ltx")
     write_json(tmp_path / UPSAMPLER / "latent_upsampler" / "config.json", {"_class_name": "LTXLatentUpsamplerModel"})
     write_tensors(tmp_path / UPSAMPLER / "latent_upsampler" / "diffusion_pytorch_model.safetensors", "a")
-    return WeightsRow("svc/text-to-video-13b-distilled", "ltx", tmp_path / LTX, upsampler=tmp_path / UPSAMPLER)
+    return LtxWeights(
+        endpoint_id="svc/text-to-video-13b-distilled", folder=tmp_path / LTX, upsampler=tmp_path / UPSAMPLER
+    )
 
 
-def sentence_of(row: WeightsRow) -> str:
+def sentence_of(row: LtxWeights) -> str:
     with pytest.raises(BadWeights) as caught:
         check_weights(row)
     return str(caught.value)
 
 
-def test_complete_folders_pass_in_milliseconds_without_torch(row: WeightsRow, tmp_path: Path) -> None:
+def test_complete_folders_pass_in_milliseconds_without_torch(row: LtxWeights, tmp_path: Path) -> None:
     """Both families, a classifier and a language model; the service checks them before it binds."""
     write_pipeline(tmp_path / WAN, "wan")
     for name in ("check", "expand"):
@@ -95,16 +96,15 @@ def test_complete_folders_pass_in_milliseconds_without_torch(row: WeightsRow, tm
         write_tensors(tmp_path / name / "model.safetensors", "a")
     write_tensors(tmp_path / "detailer.safetensors", "a")
     assert "has no label 'gore'. Its labels are: normal, nsfw." in sentence_of(
-        replace(row, check_folder=tmp_path / "check", check_label="gore")
+        row.changed(safety=SafetyCheck(folder=tmp_path / "check", label="gore"))
     )
-    full = replace(
-        row,
-        check_folder=tmp_path / "check",
-        expand_folder=tmp_path / "expand",
+    full = row.changed(
+        safety=SafetyCheck(folder=tmp_path / "check"),
+        expand=PromptModel(folder=tmp_path / "expand"),
         detailer=tmp_path / "detailer.safetensors",
     )
 
-    check_weights(WeightsRow("svc/video-gen/v2.1/master/image-to-video", "wan", tmp_path / WAN))
+    check_weights(WanWeights(endpoint_id="svc/video-gen/v2.1/master/image-to-video", folder=tmp_path / WAN))
     check_weights(full)
     began = time.process_time()
     check_weights(full)
@@ -113,10 +113,10 @@ def test_complete_folders_pass_in_milliseconds_without_torch(row: WeightsRow, tm
     assert "torch" not in sys.modules
 
 
-def test_both_layouts_of_the_upsampler_are_accepted(row: WeightsRow, tmp_path: Path) -> None:
+def test_both_layouts_of_the_upsampler_are_accepted(row: LtxWeights, tmp_path: Path) -> None:
     """A pipeline's folder, and the bare model; they are the same weights."""
     shutil.copytree(tmp_path / UPSAMPLER / "latent_upsampler", tmp_path / "bare")
-    bare = replace(row, upsampler=tmp_path / "bare")
+    bare = row.changed(upsampler=tmp_path / "bare")
 
     check_weights(bare)
 
@@ -222,7 +222,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str, str]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_folder_is_refused_with_the_next_step(row: WeightsRow, damage: str) -> None:
+def test_a_damaged_folder_is_refused_with_the_next_step(row: LtxWeights, damage: str) -> None:
     """Before anything is loaded or bound, with the file in the sentence."""
     change, fact, step = DAMAGES[damage]
 
@@ -233,19 +233,17 @@ def test_a_damaged_folder_is_refused_with_the_next_step(row: WeightsRow, damage:
     assert step in sentence
 
 
-def test_the_other_folders_of_a_row_are_checked_too(row: WeightsRow, tmp_path: Path) -> None:
+def test_the_other_folders_of_a_row_are_checked_too(row: LtxWeights, tmp_path: Path) -> None:
     """The upsampler, the classifier, the language model and the detailer."""
-    assert "needs `upsampler`" in sentence_of(replace(row, upsampler=None))
-    assert "has no config.json" in sentence_of(replace(row, upsampler=tmp_path / "nowhere"))
-    assert "is that of AutoencoderKLLTXVideo" in sentence_of(replace(row, upsampler=row.folder / "vae"))
-    assert "has no config.json" in sentence_of(replace(row, check_folder=tmp_path / "nowhere"))
-    assert "has no config.json" in sentence_of(replace(row, expand_folder=tmp_path / "nowhere"))
-    assert "There is no file" in sentence_of(replace(row, detailer=tmp_path / "nowhere.safetensors"))
+    assert "needs `upsampler`" in sentence_of(row.changed(upsampler=None))
+    assert "has no config.json" in sentence_of(row.changed(upsampler=tmp_path / "nowhere"))
+    assert "is that of AutoencoderKLLTXVideo" in sentence_of(row.changed(upsampler=row.folder / "vae"))
+    assert "has no config.json" in sentence_of(row.changed(safety=SafetyCheck(folder=tmp_path / "nowhere")))
+    assert "has no config.json" in sentence_of(row.changed(expand=PromptModel(folder=tmp_path / "nowhere")))
+    assert "There is no file" in sentence_of(row.changed(detailer=tmp_path / "nowhere.safetensors"))
 
 
-@pytest.mark.parametrize(
-    "table", [b"[]", b'{"a": 1}', b'{"a": {"data_offsets": [3, 2]}}', b'{"a": {"data_offsets": [0]}}', b"{" * 999]
-)
+@pytest.mark.parametrize("table", [b"[]", b'{"a": 1}', b'{"a": {"data_offsets": [0]}}', b"{" * 999])
 def test_a_header_that_is_none_is_refused(tmp_path: Path, table: bytes) -> None:
     """Whatever JSON stands in it."""
     path = tmp_path / "odd.safetensors"
@@ -255,14 +253,14 @@ def test_a_header_that_is_none_is_refused(tmp_path: Path, table: bytes) -> None:
         read_header(path)
 
 
-def test_a_header_names_the_tensors(row: WeightsRow) -> None:
+def test_a_header_names_the_tensors(row: LtxWeights) -> None:
     """Without the note that some writers put beside them."""
     files = weight_files(row.folder / "transformer")
 
     assert [sorted(read_header(path)) for path in files] == [["a"], ["b", "c"]]
 
 
-def test_other_bytes_are_other_weights(row: WeightsRow) -> None:
+def test_other_bytes_are_other_weights(row: LtxWeights) -> None:
     """A finetune has the same table of contents; its tensors are sampled, to the very last byte."""
     before = weights_identity(row)
     write_tensors(row.folder / "vae" / "diffusion_pytorch_model.safetensors", "a", fill=2)
@@ -275,7 +273,7 @@ def test_other_bytes_are_other_weights(row: WeightsRow) -> None:
     assert len(before) == 12
 
 
-def test_the_identity_reads_what_fetch_recorded(row: WeightsRow) -> None:
+def test_the_identity_reads_what_fetch_recorded(row: LtxWeights) -> None:
     """A bit that no sample covers differs in the recorded sha256; the date of the record does not matter."""
     record = {
         "repository": "someone/ltx",

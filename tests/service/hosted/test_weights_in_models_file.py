@@ -10,12 +10,13 @@ import pytest
 import reelbook as rb
 from reelbook import cli
 from reelbook.errors import ReelbookError
-from reelbook_service.hosted import lane_table, weights_tables
+from reelbook_service.hosted import lane_table
 from reelbook_service.hosted.lane_table import make_lane_table
 from reelbook_service.hosted.models_file import BadModelsFile, read_models_file
 from reelbook_service.lanes import LaneTable
-from reelbook_service.weights.weights_folder import PARTS
-from reelbook_service.weights.weights_row import WeightsRow
+from reelbook_service.weights import folder as weights_folder
+from reelbook_service.weights.config import LoRAFolders, LtxWeights, PromptModel, SafetyCheck
+from reelbook_service.weights.folder import PARTS
 
 TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
 LTX = 'engine = "diffusers"\nfamily = "ltx"\nfolder = "weights/ltx"\n'
@@ -41,41 +42,45 @@ def test_a_row_has_every_key_and_the_usual_values(tmp_path: Path) -> None:
     usual = read_models_file(written(tmp_path, ROW)).weights[TEXT]
     file = read_models_file(written(tmp_path, full))
 
-    assert usual == WeightsRow(TEXT, "ltx", tmp_path / "weights/ltx")
-    assert (file.max_loaded, file.keep_warm_seconds) == (2, 60)
-    assert file.weights[TEXT] == WeightsRow(
-        TEXT, "ltx", tmp_path / "weights/ltx", tmp_path / "weights/up", "org/name", "abc", "org/up", "def", "word", ("cuda:0", "cuda:1"),
-        "float16", "float8_e4m3fn", "park", (1.0, 9.0), 40, 0.5, 121, 25, 6, (tmp_path / "loras", Path("/more")), 7,
-        tmp_path / "d.safetensors", tmp_path / "words", tmp_path / "check", "bad", 0.5,
+    assert usual == LtxWeights(endpoint_id=TEXT, folder=tmp_path / "weights/ltx")
+    assert (file.devices.max_loaded, file.devices.keep_warm_s) == (2, 60)
+    assert file.weights[TEXT] == LtxWeights(
+        endpoint_id=TEXT, folder=tmp_path / "weights/ltx", upsampler=tmp_path / "weights/up", repository="org/name", revision="abc",
+        upsampler_repository="org/up", upsampler_revision="def", accept_license="word", devices=("cuda:0", "cuda:1"), dtype="float16",
+        storage="float8_e4m3fn", text_encoder="park", guidance=(1.0, 9.0), steps=40, downscale=0.5, window_frames=121, overlap_frames=25,
+        decode_latents=6, detailer=tmp_path / "d.safetensors",
+        loras=LoRAFolders(folders=(tmp_path / "loras", Path("/more")), most_mib=7), expand=PromptModel(folder=tmp_path / "words"),
+        safety=SafetyCheck(folder=tmp_path / "check", label="bad", threshold=0.5),
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (ROW + 'famly = "ltx"\n', "Did you mean 'family'?"),
-        (ROW.replace('"ltx"\nf', '"ltx2"\nf'), "family is one of 'ltx', 'wan'"),
-        (ROW.replace('family = "ltx"\n', ""), "family is required: ltx or wan"),
-        (ROW.replace('folder = "weights/ltx"\n', ""), "folder is required"),
+        (ROW + 'famly = "ltx"\n', "Did you mean `family`?"),
+        (ROW.replace('"ltx"\nf', '"ltx2"\nf'), "`family` is required: 'ltx' or 'wan'"),
+        (ROW.replace('family = "ltx"\n', ""), "`family` is required: 'ltx' or 'wan'"),
+        (ROW.replace('folder = "weights/ltx"\n', ""), "`folder` is required"),
         (ROW.replace('"ltx"\nf', '"wan"\nf'), "text to video runs on the family ltx"),
         (f'[models."svc/smart-resize"]\n{LTX}', "weights run only"),
         (f'[models."svc/no-such-model"]\n{LTX}', "no such model"),
-        (ROW + 'device = "gpu"\n', 'device is "cuda:0" or "cpu"'),
+        (ROW + 'device = "gpu"\n', '"cuda:0" or "cpu", or a list'),
         (ROW + 'device = ["cpu", "cpu"]\n', "each device once"),
         (ROW + 'device = "dask:scheduler"\n', "dask:tcp://HOST:PORT"),
         (ROW + 'device = ["cuda:0", "dask:tcp://there:8786"]\n', 'or "dask:tcp://HOST:PORT"'),
-        (ROW + "device = 0\n", "device is a text or a list"),
-        (ROW + 'dtype = "int4"\n', "dtype is one of"),
-        (ROW + "steps = true\n", "steps is a whole number"),
-        (ROW + "downscale = 2\n", "downscale is a number from 0.25 to 1"),
-        (ROW + "guidance = [1]\n", "a list of two numbers"),
-        (ROW + "guidance = [1, nan]\n", "guidance has numbers from 0 to 100"),
-        (ROW + "downscale = nan\n", "downscale is a number from 0.25 to 1"),
+        (ROW + "device = 0\n", "`device` needs a list"),
+        (ROW + 'dtype = "int4"\n', "is not one of 'bfloat16'"),
+        (ROW + "steps = true\n", "`steps` needs a whole number"),
+        (ROW + "downscale = 2\n", "is outside 0.25 to 1"),
+        (ROW + "guidance = [1]\n", "`guidance[1]` is required"),
+        (ROW + "guidance = [1, nan]\n", "is outside 0 to 100"),
+        (ROW + "downscale = nan\n", "is outside 0.25 to 1"),
+        (f'[models."{MOVE}"]\n{LTX}upsampler = "up"\n'.replace('"ltx"\nf', '"wan"\nf'), "no field `upsampler`"),
         (ROW + "window_frames = 25\noverlap_frames = 49\n", "less than window_frames"),
-        (ROW + "[loras]\nfolder = 'x'\n", "Did you mean 'folders'?"),
-        (ROW + "[loras]\nfolders = [1]\n", "list of texts"),
-        (ROW + "[safety]\nthreshold = 3\n", "from 0 to 1"),
-        (ROW + "[devices]\nmax_loaded = 0\n", "greater than 0"),
+        (ROW + "[loras]\nfolder = 'x'\n", "Did you mean `folders`?"),
+        (ROW + "[loras]\nfolders = [1]\n", "`folders[0]` = 1"),
+        (ROW + "[safety]\nthreshold = 3\n", "is outside 0 to 1"),
+        (ROW + "[devices]\nmax_loaded = 0\n", "at least 1"),
         (ROW + "[devices]\nkeep_warm_s = nan\n", "greater than 0"),
         (ROW + f'device = ["cpu", "cuda:0"]\n[models."{MOVE}"]\n{LTX}device = "cpu"\n', "name the same devices"),
     ],
@@ -90,7 +95,7 @@ def test_what_cannot_be_used_is_refused_in_words(tmp_path: Path, text: str, word
 
 def test_without_the_extra_one_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is started, by the command and by the embedded service."""
-    monkeypatch.setattr(weights_tables, "PACKAGES", ("pathlib", "no_such_package.inside"))
+    monkeypatch.setattr(weights_folder, "PACKAGES", ("pathlib", "no_such_package.inside"))
     file = written(tmp_path, ROW)
     monkeypatch.setenv("REELBOOK_MODELS", str(file))
 
@@ -104,8 +109,8 @@ def test_a_cluster_is_one_device_and_its_address_is_for_the_owner_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The packages of the weights are needed on its machines and not on this one; `/` and `/docs` do not name it."""
-    monkeypatch.setattr(weights_tables, "PACKAGES", ("no_such_package",))
-    monkeypatch.setattr(weights_tables, "check_weights", lambda row: None)
+    monkeypatch.setattr(weights_folder, "PACKAGES", ("no_such_package",))
+    monkeypatch.setattr(weights_folder, "check_weights", lambda row: None)
     monkeypatch.setattr(lane_table, "weights_identity", lambda row: "0123456789ab")
     file = read_models_file(written(tmp_path, ROW + 'device = "dask:tcp://there:8786"\n'))
 
@@ -114,7 +119,7 @@ def test_a_cluster_is_one_device_and_its_address_is_for_the_owner_alone(
     assert file.weights[TEXT].devices == ("dask:tcp://there:8786",)
     assert table.label_of(TEXT) == "weights:dask"
     assert not table.has_elsewhere
-    monkeypatch.setattr(weights_tables, "_is_installed", lambda name: False)
+    monkeypatch.setattr(weights_folder, "_is_installed", lambda name: False)
     with pytest.raises(ReelbookError, match=r"pip install 'reelbook\[cluster\]'"):
         make_lane_table(file)
 
@@ -123,12 +128,12 @@ def test_folders_and_licences_are_checked_before_a_port_is_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A missing folder is named; a folder that was fetched with a licence needs its word in the file."""
-    monkeypatch.setattr(weights_tables, "PACKAGES", ())
+    monkeypatch.setattr(weights_folder, "PACKAGES", ())
     file = written(tmp_path, ROW)
     with pytest.raises(ReelbookError, match=r"there is no folder .*weights/ltx"):
         make_lane_table(read_models_file(file))
 
-    monkeypatch.setattr(weights_tables, "check_weights", lambda row: None)
+    monkeypatch.setattr(weights_folder, "check_weights", lambda row: None)
     monkeypatch.setattr(lane_table, "weights_identity", lambda row: "0123456789ab")
     (tmp_path / "weights/ltx").mkdir(parents=True)
     (tmp_path / "weights/ltx/reelbook-weights.json").write_text('{"license": "apache-2.0"}')
@@ -153,8 +158,8 @@ def test_other_weights_have_another_name_and_the_same_ones_have_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Made from what is in the files: their place and the settings of the devices do not count."""
-    monkeypatch.setattr(weights_tables, "PACKAGES", ())
-    monkeypatch.setattr(weights_tables, "check_weights", lambda row: None)
+    monkeypatch.setattr(weights_folder, "PACKAGES", ())
+    monkeypatch.setattr(weights_folder, "check_weights", lambda row: None)
 
     def name(place: str, content: bytes, more: str = "") -> str:
         folder = tmp_path / place / "weights" / "ltx"
@@ -175,8 +180,8 @@ def test_the_embedded_service_runs_weights_at_no_cost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The file by its variable; without torch the lane fails, says so, and stitching goes on."""
-    monkeypatch.setattr(weights_tables, "PACKAGES", ())
-    monkeypatch.setattr(weights_tables, "check_weights", lambda row: None)
+    monkeypatch.setattr(weights_folder, "PACKAGES", ())
+    monkeypatch.setattr(weights_folder, "check_weights", lambda row: None)
     monkeypatch.setattr(lane_table, "weights_identity", lambda row: "0123456789ab")
     monkeypatch.setenv("REELBOOK_MODELS", str(written(tmp_path, ROW + 'device = "cpu"\n')))
 

@@ -1,0 +1,228 @@
+"""The weights of one model, as a table of `models.toml` with the engine `diffusers` describes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictInt,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+
+from reelbook.models.problems import problems_of
+
+from ..lanes import DASK
+
+TEXT_TO_VIDEO, IMAGE_TO_VIDEO = MODELS = (
+    "svc/text-to-video-13b-distilled",
+    "svc/video-gen/v2.1/master/image-to-video",
+)
+"""The models that weights can run."""
+
+_DEVICE = re.compile(r"cpu|cuda:\d{1,2}")
+_CLUSTER = re.compile(rf"{DASK}(tcp|tls)://[A-Za-z0-9.\-\[\]:]+:\d{{1,5}}(/cpu)?")
+
+
+class BadWeights(Exception):
+    """Weights that cannot be used: a sentence for whoever runs the service, with the file and the next step."""
+
+
+class LoRAError(Exception):
+    """A LoRA that cannot be used; ends the run with `lora_load_error`."""
+
+
+def _beside(path: Path, info: ValidationInfo) -> Path:
+    """A path of the file, which begins at the file's own folder."""
+    return path if info.context is None else Path(info.context["folder"], path.expanduser()).absolute()
+
+
+def _check_devices(devices: tuple[str, ...]) -> tuple[str, ...]:
+    is_cluster = len(devices) == 1 and _CLUSTER.fullmatch(devices[0])
+    if not devices or not (is_cluster or all(_DEVICE.fullmatch(device) for device in devices)):
+        raise ValueError(
+            'is "cuda:0" or "cpu", or a list of such names with one worker for each, or "dask:tcp://HOST:PORT", the '
+            "scheduler of a Dask cluster"
+        )
+    if len(set(devices)) < len(devices):
+        raise ValueError("names each device once")
+    return devices
+
+
+LocalPath = Annotated[Path, AfterValidator(_beside)]
+Devices = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+    AfterValidator(_check_devices),
+]
+Guidance = Annotated[float, Field(ge=0, le=100)]
+
+
+class Table(BaseModel):
+    """A table of the file, with all of its keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    def changed(self, **values: Any) -> Self:
+        """The same with other values for some keys."""
+        return self.model_copy(update=values)
+
+
+AnyTable = TypeVar("AnyTable", bound=Table)
+
+
+class LoRAFolders(Table):
+    """`[loras]`: where a request's LoRAs may be."""
+
+    folders: tuple[LocalPath, ...] = ()
+    most_mib: StrictInt = Field(2048, ge=1)
+
+
+class SafetyCheck(Table):
+    """`[safety]`: an image classifier that checks the finished clip."""
+
+    folder: LocalPath | None = None
+    label: str = "nsfw"
+    threshold: float = Field(0.8, ge=0, le=1)
+
+
+class PromptModel(Table):
+    """`[expand]`: a causal language model that lengthens prompts; without it, the rule of the sketch engine does."""
+
+    folder: LocalPath | None = None
+
+
+class DeviceUse(Table):
+    """`[devices]`: how many folders of weights each device holds at once, and how long without runs."""
+
+    max_loaded: StrictInt = Field(1, ge=1)
+    keep_warm_s: float | None = Field(None, gt=0)
+
+
+SHARED: Mapping[str, type[Table]] = {
+    "loras": LoRAFolders,
+    "safety": SafetyCheck,
+    "expand": PromptModel,
+    "devices": DeviceUse,
+}
+"""The tables that hold for all models with weights."""
+
+
+class _Weights(Table):
+    """What both families have. The defaults are those that the tests cover."""
+
+    endpoint_id: str
+    folder: LocalPath
+    """The folder of the weights, in the layout of a diffusers pipeline."""
+    repository: str = ""
+    """Where `reelbook weights fetch` gets the folder from; nothing else reads it."""
+    revision: str = ""
+    """The commit of that repository."""
+    accept_license: str = ""
+    """The words of the licences, with commas or spaces between, entered by the owner after reading them."""
+    devices: Devices = Field(("cuda:0",), alias="device")
+    """The devices that have a copy each; or one alone, the workers of a cluster."""
+    dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
+    storage: Literal["", "float8_e4m3fn"] = ""
+    """`float8_e4m3fn` stores the transformer in 8 bits, and computes in `dtype`."""
+    text_encoder: Literal["stay", "park", "cpu"] = "stay"
+    """Whether the text encoder stays on the device, is parked on the CPU after each prompt, or runs on the CPU."""
+    guidance: tuple[Guidance, Guidance] = (1.0, 1.0)
+    """The guidance at `cfg_scale` 0 and 1."""
+    steps: StrictInt = Field(8, ge=1, le=200)
+    """Steps of models whose input has no field for them."""
+    safety: SafetyCheck = SafetyCheck()
+
+    @property
+    def accepted_licenses(self) -> frozenset[str]:
+        """The words of the licences that the owner has accepted.
+
+        >>> sorted(WanWeights(endpoint_id=IMAGE_TO_VIDEO, folder="wan", accept_license="mit, apache-2.0").accepted_licenses)
+        ['apache-2.0', 'mit']
+        """
+        return frozenset(self.accept_license.replace(",", " ").split())
+
+
+class LtxWeights(_Weights):
+    """LTX-Video, which makes a small clip first and refines it at twice its size."""
+
+    family: Literal["ltx"] = "ltx"
+    upsampler: LocalPath | None = None
+    """The folder of the latent upsampler: that of a pipeline, or of the bare model."""
+    upsampler_repository: str = ""
+    upsampler_revision: str = ""
+    downscale: float = Field(2 / 3, ge=0.25, le=1)
+    """Size of the first pass, relative to the clip."""
+    window_frames: StrictInt = Field(257, ge=25, le=1441)
+    overlap_frames: StrictInt = Field(24, ge=17, le=240)
+    decode_latents: StrictInt = Field(8, ge=4, le=200)
+    """Latent frames that are decoded together."""
+    detailer: LocalPath | None = None
+    """An in-context LoRA for the detail pass."""
+    loras: LoRAFolders = LoRAFolders()
+    expand: PromptModel = PromptModel()
+
+    @model_validator(mode="after")
+    def _check_windows(self) -> Self:
+        if self.overlap_frames >= self.window_frames:
+            raise ValueError("overlap_frames must be less than window_frames")
+        return self
+
+
+class WanWeights(_Weights):
+    """Wan 2.2 TI2V, for image to video."""
+
+    family: Literal["wan"] = "wan"
+
+    @model_validator(mode="after")
+    def _check_model(self) -> Self:
+        if self.endpoint_id == TEXT_TO_VIDEO:
+            raise ValueError("text to video runs on the family ltx")
+        return self
+
+
+Weights = Annotated[LtxWeights | WanWeights, Field(discriminator="family")]
+FAMILIES: Mapping[str, type[LtxWeights | WanWeights]] = {"ltx": LtxWeights, "wan": WanWeights}
+_ADAPTER: TypeAdapter[LtxWeights | WanWeights] = TypeAdapter(Weights)
+
+
+def weights_from_json(values: Mapping[str, Any]) -> LtxWeights | WanWeights:
+    """The weights from the pipe to a worker, where `model_dump(mode="json")` has put them.
+
+    >>> weights = LtxWeights(endpoint_id=TEXT_TO_VIDEO, folder="weights/ltx", device="cpu")
+    >>> weights_from_json(weights.model_dump(mode="json")) == weights
+    True
+    """
+    return _ADAPTER.validate_python(values)
+
+
+def read_weights(
+    model: str, table: Mapping[str, Any], shared: Mapping[str, Table], folder: Path
+) -> LtxWeights | WanWeights:
+    """The weights that a model's table describes; relative paths begin at `folder`. Raises `BadWeights`."""
+    kind = FAMILIES.get(str(table.get("family")))
+    if kind is None:
+        raise BadWeights(f"`family` is required: {' or '.join(map(repr, FAMILIES))}.")
+    values = {name: value for name, value in table.items() if name != "engine"}
+    values |= {
+        name: shared[name] for name in ("loras", "safety", "expand") if name in shared and name in kind.model_fields
+    }
+    return read_table(kind, {**values, "endpoint_id": model}, folder)
+
+
+def read_table(kind: type[AnyTable], values: Mapping[str, Any], folder: Path) -> AnyTable:
+    """A table as its model; raises `BadWeights` with all of its problems."""
+    try:
+        return kind.model_validate(values, context={"folder": folder})
+    except ValidationError as error:
+        raise BadWeights(" ".join(problem.message for problem in problems_of(kind, error))) from None
