@@ -102,3 +102,10 @@ def _register_with_notebook() -> None:
         from .widgets import marimo_cells
 
         marimo_cells.register(sys.modules["marimo"])
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """`%load_ext reelbook` adds `%reel` and `%%sweep`."""
+    from .api.magics import register
+
+    register(ipython)

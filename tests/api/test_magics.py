@@ -1,0 +1,61 @@
+"""The magics of a notebook: `%reel` and `%%sweep`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import reelbook as rb
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A shell with the extension, in an empty folder, connected to the embedded service."""
+    monkeypatch.chdir(tmp_path)
+    shell = InteractiveShell.instance()
+    shell.run_line_magic("load_ext", "reelbook")
+    with rb.connect():
+        yield shell
+    InteractiveShell.clear_instance()
+
+
+def plan_toml() -> str:
+    small = rb.TextToVideo(prompt="a kite", num_frames=9, resolution="480p", aspect_ratio="1:1")
+    return str(rb.sweep(small, seed=[1, 2]).to_toml())
+
+
+def test_reel_says_what_is_left_and_what_was_spent_today(shell: Any) -> None:
+    """After a run of 53 credits, the account and the day both say so."""
+    rb.run(rb.TextToVideo(prompt="a kite", num_frames=9, resolution="480p", aspect_ratio="1:1", seed=1))
+
+    shown = shell.run_line_magic("reel", "")
+
+    lines = dict(line.split("  ", 1) for line in shown.data.splitlines())
+    assert "999,947 credits left, 53 spent" in lines["account"]
+    assert lines["in progress"].strip() == "0 runs, 0 credits reserved"
+    assert lines["today"].strip() == "1 run, 53 credits"
+
+
+def test_a_sweep_in_a_cell_is_priced_first_and_run_under_a_budget(shell: Any) -> None:
+    """Without a limit nothing is sent; with one, the named table has the runs."""
+    plan = shell.run_cell_magic("sweep", "", plan_toml())
+    assert (plan.credits, plan.credits_due) == (106, 106)
+
+    shell.run_cell_magic("sweep", "--budget 53 table", plan_toml())
+
+    table = shell.user_ns["table"]
+    assert sorted(table["status"]) == ["completed", "not started"]
+    assert table["credits"].sum() == 53
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"), [("--budget many", "invalid int value"), ("--bugdet 5", "It is used as")]
+)
+def test_a_wrong_word_is_an_error_of_the_cell(shell: Any, line: str, sentence: str) -> None:
+    """It says how the magic is used, and nothing is sent."""
+    with pytest.raises(rb.ReelbookError, match=sentence):
+        shell.run_cell_magic("sweep", line, plan_toml())
