@@ -17,6 +17,7 @@ from reelbook import cli, doctor
 from reelbook.models.catalog import CATALOG
 from reelbook.session import session
 from tests.support import Served
+from tests.transport.variants import Hosted
 
 TEXT_TO_VIDEO = "svc/text-to-video-13b-distilled"
 
@@ -286,3 +287,57 @@ def test_serve_refuses_a_models_file_before_anything_is_started(
     assert "it looks as if the key itself stood there" in told.err
     assert "sk-0123456789" not in told.err + told.out
     assert not (tmp_path / "data").exists()
+
+
+class TestForPrograms:
+    """`--json`, exit codes and completion, as a script meets them."""
+
+    SMALL = '{"prompt": "a kite", "num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "seed": 1}'
+
+    def reelbook(self, folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """The command in a folder of its own, as a shell calls it."""
+        return subprocess.run(
+            [sys.executable, "-m", "reelbook", *arguments], cwd=folder, env={**os.environ, **environment},
+            capture_output=True, text=True, timeout=90, check=False,
+        )  # fmt: skip
+
+    def test_every_command_can_answer_in_json(self, tmp_path: Path) -> None:
+        """One document on standard output and nothing else there, from the list of models to the library."""
+        plan = reelbook.sweep(reelbook.TextToVideo(**json.loads(self.SMALL)), seed=[1, 2])
+        plan.to_toml(tmp_path / "plan.toml")
+        answers = {}
+        for arguments in (
+            ["models"],
+            ["estimate", TEXT_TO_VIDEO, self.SMALL],
+            ["sweep", "plan.toml"],
+            ["sweep", "plan.toml", "--budget", "106"],
+            ["run", TEXT_TO_VIDEO, self.SMALL],
+            ["library"],
+        ):
+            done = self.reelbook(tmp_path, *arguments, "--json")
+            assert done.returncode == 0, done.stderr
+            answers[" ".join(arguments[:1] + arguments[2:3])] = json.loads(done.stdout)
+
+        assert {row["id"] for row in answers["models"]} == {row.id for row in CATALOG}
+        assert [row["status"] for row in answers["sweep --budget"]] == ["completed", "completed"]
+        assert answers["sweep"] == {"runs": 2, "credits": 106, "credits_due": 106}
+        assert Path(answers["run " + self.SMALL]["output_video"]).exists()
+        assert len(answers["library"]) == 2
+
+    def test_a_run_whose_answer_was_lost_has_a_status_of_its_own(self, tmp_path: Path) -> None:
+        """3, so that a script that tries again after a failure does not pay twice."""
+        with Hosted() as service:
+            service.on("POST", "/models/run", None)
+            done = self.reelbook(
+                tmp_path, "run", TEXT_TO_VIDEO, self.SMALL, REELBOOK_URL=service.base_url, REELBOOK_API_KEY="a-key"
+            )
+
+        assert done.returncode == 3
+        assert "uncertain" in done.stderr
+
+    @pytest.mark.parametrize("shell", ["bash", "zsh"])
+    def test_it_completes_in_a_shell(self, shell: str, tmp_path: Path) -> None:
+        """The printed script knows commands and options."""
+        script = self.reelbook(tmp_path, "--print-completion", shell).stdout
+
+        assert all(word in script for word in ("sweep", "library", "--budget"))

@@ -11,8 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import shtab
+
 from ._version import __version__
-from .errors import ReelbookError
+from .errors import ReelbookError, UncertainRun
 from .models.base import Input
 from .models.catalog import CATALOG, get_endpoint
 from .models.pricing import Rates, estimate
@@ -20,12 +22,18 @@ from .util.interrupts import exit_on_sigterm, raise_once
 from .util.printable import printable, readable_id
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from reelbook_service.accounts import NewAccount
     from reelbook_service.server import Server
     from reelbook_service.service_settings import Settings
 
+UNCERTAIN = 3
+"""The exit status if a run may have been charged and its answer was lost: a script must not simply try again."""
 INTERRUPTED = 130
 """The exit status of an interrupted command, as shells expect it."""
+EXIT_CODES = """exit status: 0 all is well; 1 an error, or a run that did not complete; 2 wrong arguments;
+3 a run whose answer was lost, and which may have been charged; 130 interrupted"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return int(options.command(options))
         except ReelbookError as error:
             print(f"reelbook: {error}", file=sys.stderr)
-            return 1
+            return UNCERTAIN if isinstance(error, UncertainRun) else 1
         except KeyboardInterrupt as stop:
             if str(stop):  # Says what continues at the service and how to resume it.
                 print(f"reelbook: {stop}", file=sys.stderr)
@@ -48,8 +56,11 @@ def _parser() -> argparse.ArgumentParser:
     from reelbook_service.class_command import add_class_command
     from reelbook_service.weights_command import add_weights_command
 
-    parser = argparse.ArgumentParser(prog="reelbook", description="Videos and images from hosted models, in notebooks.")
+    parser = argparse.ArgumentParser(
+        prog="reelbook", description="Videos and images from hosted models, in notebooks.", epilog=EXIT_CODES
+    )
     parser.add_argument("--version", action="version", version=f"reelbook {__version__}")
+    shtab.add_argument_to(parser, help="print a completion script for this shell, to source in its profile")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     serve = commands.add_parser("serve", help="run a service on this machine, for yourself or a class")
@@ -98,12 +109,12 @@ def _parser() -> argparse.ArgumentParser:
         "--budget", type=int, help="the most credits that its runs may cost together, whoever pays and whenever"
     )
     sweep.add_argument(
-        "--spend", type=int, help="the most credits that may be paid now; without either only the price is told"
+        "--spend", type=int, help="the most credits that may be paid now; without either, only the price is shown"
     )
     sweep.add_argument("--out", type=Path, help="write the table there: .csv or .parquet")
     sweep.set_defaults(command=_sweep)
 
-    library = commands.add_parser("library", help="what was ever run here: list it, check its files, copy them out")
+    library = commands.add_parser("library", help="list the runs of this library, check their files, export them")
     library.add_argument(
         "folder", nargs="*", metavar="[rebuild] [folder]",
         help="the library's folder (default: the nearest .reelbook); with `rebuild` before it, make its damaged ledger again",
@@ -126,7 +137,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     doctor.add_argument("--deep", action="store_true", help="read every file of weights again and compare its hash")
     doctor.set_defaults(command=_doctor)
+    for command in (models, estimate, run, sweep, library, doctor):
+        command.add_argument("--json", action="store_true", help="print one JSON document, for other programs")
     return parser
+
+
+def _print_json(document: object) -> None:
+    print(json.dumps(document, indent=2, default=str))
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -219,6 +236,15 @@ def _announce(options: argparse.Namespace, server: Server, accounts: list[NewAcc
 def _models(options: argparse.Namespace) -> int:
     width = max(len(row.id) for row in CATALOG)
     info = _service_info(options.service) if options.service else {}
+    if options.json:
+        engines = info.get("engines", {})
+        _print_json(
+            [
+                {"id": row.id, "credits": row.base_credits, "purpose": row.purpose, "engine": engines.get(row.id)}
+                for row in CATALOG
+            ]
+        )
+        return 0
     for row in CATALOG:
         print(f"{row.id:{width}}  {row.base_credits:>4} credits  {row.purpose}")
         if engine := info.get("engines", {}).get(row.id):
@@ -241,6 +267,9 @@ def _service_info(address: str) -> dict[str, Any]:
 
 def _estimate(options: argparse.Namespace) -> int:
     found = estimate(_input(options), Rates.read(options.rates) if options.rates else None)
+    if options.json:
+        _print_json({"credits": found.credits, "source": found.source, "breakdown": list(found.breakdown)})
+        return 0
     for line in found.breakdown:
         print(f"  {line}")
     print(f"{found.credits} credits ({found.source}, from the built-in catalog; the service's own price counts)")
@@ -252,6 +281,9 @@ def _run(options: argparse.Namespace) -> int:
     from .display.formatting import format_credits
 
     done = run(_input(options))
+    if options.json:
+        _print_json(done.row)
+        return 0
     for file in done.media:
         print(file.path)
     cost = "credits unknown" if done.credits is None else f"{format_credits(done.credits)} ({done.credits_source})"
@@ -264,8 +296,12 @@ def _sweep(options: argparse.Namespace) -> int:
     from .api.sweeps import sweep
 
     plan = sweep.read(options.file)
-    print(plan)
+    if not options.json:
+        print(plan)
     if options.budget is None and options.spend is None:
+        if options.json:
+            _print_json({"runs": len(plan), "credits": plan.credits, "credits_due": plan.credits_due})
+            return 0
         print(
             f"Nothing was sent. To run it, say the most that may be paid now, such as --spend {plan.credits_due or 0}, "
             f"or the most that its runs may cost together, such as --budget {plan.credits or 0}."
@@ -278,10 +314,21 @@ def _sweep(options: argparse.Namespace) -> int:
     table = plan.run(budget=options.budget, spend=options.spend)
     if options.out:
         table.to_csv(options.out) if options.out.suffix == ".csv" else table.to_parquet(options.out)
-        print(options.out)
+        print(options.out, file=sys.stderr if options.json else sys.stdout)
     counts = table["status"].value_counts()
-    print(", ".join(f"{count:,} {status}" for status, count in counts.items() if count))
+    if options.json:
+        _print_json(_records(table))
+    else:
+        print(", ".join(f"{count:,} {status}" for status, count in counts.items() if count))
+    if counts.get("uncertain", 0):
+        return UNCERTAIN
     return 0 if counts.get("completed", 0) == len(table) else 1
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table as JSON objects; what is missing is null."""
+    records: list[dict[str, Any]] = json.loads(frame.to_json(orient="records", date_format="iso"))
+    return records
 
 
 def _library(options: argparse.Namespace) -> int:
@@ -308,6 +355,9 @@ def _library(options: argparse.Namespace) -> int:
     if options.export:
         print(found.export(options.export, where=frame))
         return 0
+    if options.json:
+        _print_json(_records(frame))
+        return 0
     columns = [name for name in ("model", "prompt", "seed", "status", "credits", "request_id") if name in frame.columns]
     print(printable(frame[columns].to_string(max_colwidth=40)) if len(frame) else "Nothing was run here yet.")
     for run in found.uncertain:
@@ -331,7 +381,12 @@ def _doctor(options: argparse.Namespace) -> int:
 
     findings = check_models_file(options.file, deep=options.deep) if options.file else run_checks()
     healthy = True
+    checks = []
     for good, what in findings:
-        print(printable(f"{'ok ' if good else 'BAD'}  {what}"), flush=True)
+        checks.append({"ok": good, "what": what})
+        if not options.json:
+            print(printable(f"{'ok ' if good else 'BAD'}  {what}"), flush=True)
         healthy = healthy and good
+    if options.json:
+        _print_json(checks)
     return 0 if healthy else 1
