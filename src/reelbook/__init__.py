@@ -27,7 +27,7 @@ _NAMES = {
     "api.forms": ("controls", "form", "studio"),
     "storage.library": ("Library",),
     "api.comparisons": ("compare",),
-    "api.judging": ("judge",),
+    "api.judging": ("judge", "race"),
     "api.tables": ("read", "strip"),
     "media.metadata.provenance": ("Provenance",),
     "models.image_to_video": ("ImageToVideo",),

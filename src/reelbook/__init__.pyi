@@ -5,6 +5,7 @@ from .api.forms import controls as controls
 from .api.forms import form as form
 from .api.forms import studio as studio
 from .api.judging import judge as judge
+from .api.judging import race as race
 from .api.library import library as library
 from .api.library import provenance as provenance
 from .api.runs import attach as attach

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -194,26 +193,19 @@ class Session:
         due = [row for row in plan.distinct if known is None or not known(row)]
         return forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
 
-    def make_race(self, plan: Plan, *, by: object, client: SweepClient | None = None, **choices: object) -> Race:
-        """Start a race of a plan's settings; `by` is `rb.judge` for a person."""
-        from .decide.race.make_race import make_race
-        from .decide.race.race_arguments import make_race_options
+    def make_race(self, plan: Plan, *, client: SweepClient | None = None, **options: object) -> Race:
+        """Start a race of a plan's settings."""
+        from .api.judging import start_race
 
-        judge = _find_judge(by)
-        race = make_race(plan, client or self.client(), make_race_options(by=by, judge=judge, **choices))
-        race.begin()
-        return race
+        return start_race(plan, client or self.client(), **options)
 
     def start_form_race(
         self, plan: Plan, *, by: object, spend: int, price: int | None, client: SweepClient
     ) -> Race:  # fmt: skip
         """Start a race that spends no more than `spend` credits from now on; `by` is None for a person."""
-        from .api.judging import judge
+        from .api.judging import judge, start_race
 
-        return self.make_race(
-            plan, by=judge if by is None else by, spend=spend, price=price, client=client, budget=None, keep=1, over=("seed", "prompt"), seed=0,
-            sure=0.95, concurrency=None, draft=None, retry_failed=False, question="Which is better?", rater=None,
-        )  # fmt: skip
+        return start_race(plan, client, by=judge if by is None else by, budget=spend, price=price, is_new=True)
 
     def make_race_panel(self, race: Race) -> object:
         """A panel of a race with a button to stop it, for display or a layout."""
@@ -267,12 +259,6 @@ class Session:
                 folder,
             )
         return folder
-
-
-def _find_judge(by: object) -> Callable[..., object] | None:
-    """`rb.judge` itself, if that is what a race is to be judged by."""
-    module, name = getattr(by, "__module__", ""), getattr(by, "__name__", "")
-    return by if callable(by) and (module, name) == ("reelbook.api.judging", "judge") else None
 
 
 def _usual_models() -> str | None:

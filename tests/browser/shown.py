@@ -16,7 +16,7 @@ from reelbook.api import (
     table_accessor,  # noqa: F401  # Gives tables their `.reel`.
     tables,  # noqa: F401  # Hires whoever draws for tables.
 )
-from reelbook.decide.race.standing import Contender, RaceProgress, RaceState
+from reelbook.decide.race.sentences import Contender, RaceProgress, RaceState
 from reelbook.display.client_card import client_card
 from reelbook.display.cost_chart import render_costs
 from reelbook.display.explorer_card import explorer_bundle
@@ -212,7 +212,7 @@ def _race(_: Media, text: str) -> Iterator[Bundle]:
     contenders = tuple(Contender(number, {text: text}, 1.0, 0.5, 1.5, 0.5, 2, 0, 106) for number in range(2))
     for state in (RaceState.JUDGING, RaceState.DONE):
         progress = RaceProgress(
-            state=state, axes=(text,), contenders=contenders, score=text, is_judged=False, rounds=1, runs=4, repeats=8, spent=212,
+            state=state, axes=(text,), contenders=contenders, score=text, is_judged=False, rounds=1, runs=4, repeats=8, free=0, spent=212, earlier=0, enough=0,
             spent_now=106, budget=424, whole=424, keep=1, sure=0.95, chance=0.5, is_decided=False, elapsed=1.0, findings=(text,), assumptions=(text,),
         )  # fmt: skip
         yield race_bundle(cast(Any, SimpleNamespace(progress=progress)))

@@ -12,7 +12,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.decide.race import judged_rounds
+from reelbook.decide.race import score
 from tests.decide.races import make_plan, utility
 from tests.support import Served
 from tests.sweeps.dots import reserved
@@ -25,7 +25,7 @@ def served(shared: Served) -> Served:
 
 @pytest.fixture
 def client(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    monkeypatch.setattr(judged_rounds, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(score, "POLL_SECONDS", 0.02)
     with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "library") as client:
         yield client
 
@@ -69,7 +69,7 @@ def test_a_person_finds_the_best_setting(served: Served, client: Client) -> None
 
     assert race.best.images[0].frames == 3
     assert asked >= 8
-    assert any("more judgements: judge below, or in a cell with race.ratings" in one for one in said)
+    assert any(one.startswith("Judge ") and "more pairs, and the race goes on by itself." in one for one in said)
     assert again.best == race.best
     assert again.ranking().to_csv() == race.ranking().to_csv()
     assert len(reserved(served)) == paid == len(race.table)

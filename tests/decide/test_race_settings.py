@@ -9,7 +9,7 @@ import reelbook as rb
 from reelbook.api.sweeps import sampled, sweep, template
 from reelbook.decide.posterior import learn_values
 from reelbook.decide.race.rounds import Rounds
-from reelbook.decide.race.tried_settings import group_settings
+from reelbook.decide.race.settings import group_settings
 
 BOAT = rb.TextToVideo(prompt="a paper boat")
 OVER = ("seed", "prompt")

@@ -6,8 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from reelbook.decide.race.sentences import End, Facts, make_assumptions, make_findings
-from reelbook.decide.race.standing import Contender, RaceProgress, RaceState
+from reelbook.decide.race.sentences import (
+    Contender,
+    End,
+    Facts,
+    RaceProgress,
+    RaceState,
+    make_assumptions,
+    make_findings,
+)
 from reelbook.display.race_card import format_race, render_race
 
 FACTS = Facts(End.BUDGET, "", "", 0, 1.0, False, True, "prompt", False, False)
@@ -16,7 +23,7 @@ SECOND = Contender(0, {"num_frames": 49, "resolution": "720p"}, 3.0, 2.0, 4.5, 0
 FAILED = Contender(2, {"num_frames": 9, "resolution": "720p"}, None, None, None, 0.0, 0, 2, 0)
 RACE = RaceProgress(
     state=RaceState.DONE, axes=("num_frames", "resolution"), contenders=(LEADER, SECOND, FAILED), score="sharpness", is_judged=False,
-    rounds=2, runs=8, repeats=24, spent=318, spent_now=318, budget=509, whole=1272, keep=1, sure=0.95, chance=0.7, is_decided=False,
+    rounds=2, runs=8, repeats=24, free=0, spent=318, earlier=0, spent_now=318, budget=509, enough=400, whole=1272, keep=1, sure=0.95, chance=0.7, is_decided=False,
     elapsed=12.0,
 )  # fmt: skip
 
@@ -33,7 +40,9 @@ def test_an_undecided_race_says_so_first() -> None:
     assert "Undecided: num_frames 97, resolution 480p leads, with a chance of 70% to be the best; 95% was asked for. 1 other setting may be as good." in html  # fmt: skip
     assert "The budget of 509 credits allows no further run" in html
     assert "318 of 509 credits spent" in html
-    assert "954 saved against all runs" in html
+    assert "saved" not in html
+    assert "hardly decide" not in html
+    assert "<summary>How this is computed</summary>" in html
     assert "3 runs gave no score" in html
     assert "A prompt may shift all settings alike" in html
     assert "Intervals hold 90%." in html
@@ -47,11 +56,13 @@ def test_an_undecided_race_says_so_first() -> None:
     [
         ({"is_decided": True, "chance": 0.97}, {"end": End.SURE}, "Decided: num_frames 97, resolution 480p. The chance to be the best is 97%."),
         ({"keep": 2, "is_decided": True}, {"end": End.SURE}, "The chance to be among the best 2 is 70% or more."),
-        ({"state": RaceState.RUNNING}, {"end": End.NONE}, "In front: num_frames 97, resolution 480p; the chance to be the best is 70%, and 95% ends the race."),
-        ({"state": RaceState.JUDGING, "awaited": 1}, {}, "Waiting for 1 more judgement: judge below, or in a cell with race.ratings"),
+        ({"state": RaceState.RUNNING}, {"end": End.NONE}, "So far num_frames 97, resolution 480p leads, with a chance of 70% to be the best; 95% ends the race."),
+        ({"state": RaceState.JUDGING, "awaited": 1}, {}, "Judge 1 more pair, and the race goes on by itself."),
         ({}, {"is_constant": True}, "Nothing can be told apart by it"),
-        ({}, {"noise": 50.0}, "any of those in front will do about as well"),
+        ({}, {"noise": 50.0}, "any of the leaders will do about as well"),
         ({"is_judged": True}, {"noise": 50.0}, "The answers hardly favour any setting"),
+        ({"enough": 636}, {}, "509 credits can hardly decide this: two runs of each setting take 636."),
+        ({"contenders": (replace(LEADER, runs=0), SECOND)}, {}, "That is by its values alone: it was not run."),
         ({}, {"end": End.COMPLETE}, "Every run of the plan is made."),
         ({}, {"end": End.CANCELLED}, "It was stopped. The same call goes on from here, and pays for nothing twice."),
         ({}, {"end": End.STOPPED, "reason": "The key is wrong."}, "It has stopped: The key is wrong."),
@@ -81,6 +92,14 @@ def test_what_a_race_assumes_is_said(changes: dict[str, object], facts: dict[str
     assert what in " ".join(found.assumptions)
 
 
+def test_a_decided_race_says_what_it_saved_and_one_with_free_evidence_what_that_was() -> None:
+    """And what of its budget is spent, without what was paid before it began."""
+    html = render_race(with_texts(replace(RACE, is_decided=True, free=5, spent=530, earlier=212)))
+
+    assert "742 saved against all runs" in html
+    assert "8 of 24 runs · 5 from the library · 318 of 509 credits spent" in format_race(replace(RACE, free=5, spent=530, earlier=212))  # fmt: skip
+
+
 def test_an_unfinished_race_says_how_to_go_on_and_a_repeated_one_that_all_was_paid() -> None:
     """For readers of a saved notebook."""
     running = render_race(with_texts(replace(RACE, state=RaceState.RUNNING, round_runs=8, round_done=3)))
@@ -88,7 +107,7 @@ def test_an_unfinished_race_says_how_to_go_on_and_a_repeated_one_that_all_was_pa
     assert "Round 2: 3 of 8 runs" in running
     assert "If the kernel has ended since" in running
     assert "saved against all runs" not in running
-    assert "318 of 509 credits spent, all paid earlier" in render_race(replace(RACE, spent_now=0))
+    assert "318 of 509 credits spent, nothing now" in render_race(replace(RACE, spent_now=0))
 
 
 def test_what_strangers_wrote_is_text() -> None:

@@ -1,4 +1,4 @@
-"""`rb.judge`: people judge the clips of a table, and every answer is stored in the library."""
+"""`rb.judge` and `rb.race`: people judge the clips of a table, and the best setting of a plan is found."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..decide.judged_clips import find_clips, usage_error
+from ..decide.race.settings import make_race_options, race_error
 from ..decide.ratings import Ratings
 from ..session import session
 from ..storage.judgements import MAX_LETTERS, Kind
@@ -19,7 +20,12 @@ from ..util.name_hints import with_usage
 from .stored_runs import find_library_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import pandas as pd
+
+    from ..decide.race.race import Race
+    from ..sweeps.execute.executor import Client
 
 QUESTION = "Which is better?"
 NOBODY = "somebody"
@@ -53,6 +59,38 @@ def judge(
             "No row of this table has a clip in the library, so there is nothing to judge. Run the sweep first, or filter less."
         )
     return Ratings(table, clips, source.judgements, question=asked, rater=name, kind=kind)
+
+
+def race(
+    plan: Plan, *, by: Any, budget: float | None = None, keep: int = 1, over: Sequence[str] = ("seed", "prompt"), seed: int = 0,
+    sure: float = 0.95, concurrency: int | None = None, price: int | None = None, draft: Mapping[str, Any] | bool | None = None,
+    retry_failed: bool = False, question: str = QUESTION, rater: str | None = None, client: Client | None = None,
+) -> Race:  # fmt: skip
+    """Find the best setting of a plan for fewer credits than all runs cost. Returns at once; the race goes on in the background.
+
+    Rows that differ only in `over` repeat one setting. What the library holds is used first, and costs nothing. Then rounds
+    of `concurrency` runs follow, each chosen by the earlier ones, until the `keep` best are known with the chance `sure`, the
+    budget ends, or nothing is left. `by` is a column or a metric, a function of a run, a mix such as {"sharpness": 1, "motion": -2},
+    each in standard deviations, or `rb.judge` for a person, who answers `question` as `rater`. `budget` is the most that the race
+    spends from its first start on, in credits, or as a share of the plan's price up to 1.0. Run the cell again to go on: it has
+    what is left of its budget. `draft` holds cheaper values to decide by, or is True for those of the model, after which the
+    best run with their own; `price` is the maximum price of a run whose price is unknown.
+    """
+    if not isinstance(plan, Plan):
+        raise race_error(f"rb.race takes a plan, such as rb.sweep(…) gives, not {type(plan).__name__}.", "plan")
+    return start_race(
+        plan, client or session.client(), by=by, budget=budget, keep=keep, over=over, seed=seed, sure=sure, concurrency=concurrency,
+        price=price, draft=draft, retry_failed=retry_failed, question=question, rater=rater,
+    )  # fmt: skip
+
+
+def start_race(plan: Plan, client: Client, *, by: object, **options: object) -> Race:
+    """Start a race with options that nobody has checked."""
+    from ..decide.race.race import make_race
+
+    found = make_race(plan, client, make_race_options(by=by, judge=judge if by is judge else None, **options))
+    found.begin()
+    return found
 
 
 def _find_table(given: Any) -> pd.DataFrame:

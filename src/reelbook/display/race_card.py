@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ..decide.race.sentences import format_chance, format_setting
-from ..decide.race.standing import RaceState
+from ..decide.race.sentences import RaceState, find_leaders, format_chance, format_setting
 from ..models.problems import format_literal
 from ..util.printable import format_count
 from .fact_table import SOFT_STYLE, render_dotted, render_small_print
@@ -18,7 +17,7 @@ from .theme import render_style
 
 if TYPE_CHECKING:
     from ..decide.race.race import Race
-    from ..decide.race.standing import Contender, RaceProgress
+    from ..decide.race.sentences import Contender, RaceProgress
 
 MAX_ROWS, MAX_VALUE_LENGTH = 12, 40
 """Settings in the card, of which `race.ranking()` has all, and characters of a value."""
@@ -52,6 +51,7 @@ TRACK = Markup(
     '<div style="position:absolute;left:{:.1f}%;margin-left:-4px;top:2px;width:8px;height:8px;border-radius:4px;background:{};'
     'background:var(--rb-{},{})"></div></div>'
 )
+METHOD = Markup("<details><summary>How this is computed</summary>{}</details>")
 NUMBER = "white-space:nowrap"
 LEADER, OTHER = ("accent", "#0b62c4"), ("soft", "#57606a")
 
@@ -78,11 +78,17 @@ def render_race(progress: RaceProgress, *, is_page: bool = False) -> str:
         Markup("<div>{}</div>").format(render_dotted([Markup("<b>{}</b>").format(_format_state(progress)), *_format_headline(progress)[1:]])),
         *(Markup('<div style="margin-top:4px">{}</div>').format(finding) for finding in progress.findings),
         _render_standings(progress),
-        render_small_print(" ".join((f"Judged by {_format_measure(progress)}.", *progress.assumptions))),
+        _render_method(progress),
     ]  # fmt: skip
     if progress.state != RaceState.DONE:
         parts.append(render_small_print(AFTERWARDS.format(state=progress.state, at=time.strftime("%H:%M:%S"))))
     return str(ROOT.format(Markup("") if is_page else render_style(), Markup("").join(parts)))
+
+
+def _render_method(progress: RaceProgress) -> Markup:
+    """What it is judged by, and folded away how that is computed."""
+    lines = Markup(" ").join(progress.assumptions)
+    return render_small_print(f"Judged by {_format_measure(progress)}.") + render_small_print(METHOD.format(lines))
 
 
 def _format_state(progress: RaceProgress) -> str:
@@ -96,20 +102,17 @@ def _format_state(progress: RaceProgress) -> str:
 
 def _format_headline(progress: RaceProgress) -> list[str]:
     budget = "" if progress.budget is None else f" of {progress.budget:,}"
-    now = ""
-    if progress.spent_now != progress.spent and progress.spent:
-        now = (
-            ", all paid earlier"
-            if not progress.spent_now
-            else f", {progress.spent - progress.spent_now:,} of them earlier"
-        )
-    amount = progress.spent if progress.budget is None else progress.budget
+    spent = progress.spent - progress.earlier
+    amount = spent if progress.budget is None else progress.budget
     noun = "credit" if amount == 1 else "credits"
+    before = spent - progress.spent_now
+    now = "" if not before else ", nothing now" if not progress.spent_now else f", {progress.spent_now:,} of them now"
     saved = progress.saved
     return [
         _format_state(progress),
         f"{progress.runs:,} of {format_count(progress.repeats, 'run')}",
-        f"{progress.spent:,}{budget} {noun} spent{now}",
+        f"{progress.free:,} from the library" if progress.free else "",
+        f"{spent:,}{budget} {noun} spent{now}",
         f"{saved:,} saved against all runs" if saved and progress.state == RaceState.DONE else "",
         format_duration(progress.elapsed),
     ]
@@ -138,7 +141,8 @@ def _render_standings(progress: RaceProgress) -> Markup:
         ("right", "", "runs"),
     )
     head = Markup("").join(HEAD.format(side, SOFT_STYLE, width, text) for side, width, text in heads)
-    rows = Markup("").join(_render_row(one, scale, is_leader=place < progress.keep) for place, one in enumerate(listed))
+    leaders = find_leaders(progress)
+    rows = Markup("").join(_render_row(one, scale, is_leader=one in leaders) for one in listed)
     rest = len(progress.contenders) - len(listed)
     more = render_small_print(f"and {rest:,} more: race.ranking() has all") if rest > 0 else Markup("")
     return TABLE.format(SOFT_STYLE, names, head, rows) + more
@@ -147,13 +151,13 @@ def _render_standings(progress: RaceProgress) -> Markup:
 def _render_row(one: Contender, scale: tuple[float, float], *, is_leader: bool) -> Markup:
     whole = format_setting(one.values)
     values = join_with_dots(*(shorten(_format_value(value), MAX_VALUE_LENGTH) for value in one.values.values()))
-    name = NAME.format("600" if is_leader and one.runs else "normal", whole, values)
+    name = NAME.format("600" if is_leader else "normal", whole, values)
     if one.mean is None or one.low is None or one.high is None:
         cells = (("left", SOFT_STYLE, "no score"), ("right", "", ""), ("right", "", ""), ("right", "", f"{one.failed:,} failed" if one.failed else "0"))  # fmt: skip
     else:
         low, high = scale
         start, middle, end = (100 * (value - low) / (high - low) for value in (one.low, one.mean, one.high))
-        token, plain = LEADER if is_leader and one.runs else OTHER
+        token, plain = LEADER if is_leader else OTHER
         mean, least, most = (format_score(value, high - low) for value in (one.mean, one.low, one.high))
         text = f"{mean}, between {least} and {most}"
         track = TRACK.format(text, text, start, end - start, plain, token, plain, middle, plain, token, plain)

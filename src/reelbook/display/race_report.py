@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from ..decide.race.sentences import format_setting
+from ..decide.race.sentences import find_leaders, format_setting
 from .race_card import render_race
 from .report.make_report import write_report
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 def write_race_report(race: Race, path: str | Path, *, title: str | None = None) -> Path:
     """Write the page as one file; returns its path."""
     progress = race.progress
-    leader = next((format_setting(one.values) for one in progress.contenders if one.runs), "")
-    name = title or (f"Race by {progress.score}{f': {leader}' if leader else ''}")
+    leaders = "; ".join(format_setting(one.values) for one in find_leaders(progress))
+    outcome = leaders if progress.is_decided else f"undecided, {leaders} so far" if leaders else "undecided"
+    name = title or f"Race by {progress.score}: {outcome}"
     return write_report(
         race.table, path, title=name, ratings=race.ratings, standings=Markup(render_race(progress, is_page=True))
     )

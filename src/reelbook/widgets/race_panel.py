@@ -9,7 +9,7 @@ import anywidget
 import traitlets
 from IPython.display import display
 
-from ..decide.race.standing import RaceState
+from ..decide.race.sentences import RaceState
 from ..display import original_links
 from ..display.race_card import format_race, race_bundle, render_race
 from .panel import HERE

@@ -8,7 +8,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.decide.race import judged_rounds
+from reelbook.decide.race import score
 from reelbook.widgets.forms.sweeping.form_sweep import NO_MEASURE, STALE, TWICE
 from reelbook.widgets.forms.sweeping.race_measures import list_measures, parse_measure
 from tests.support import png
@@ -101,7 +101,7 @@ def test_a_press_that_fits_nothing_starts_nothing(bench: Bench) -> None:
     code, _ = bench.answer("sweep_code")
     assert (code["sweep_code"], code["why"]) == ("", NO_MEASURE)
 
-    bench.run(20, by="sharpness")
+    bench.run(60, by="sharpness")
 
     card = bench.done()
     assert "pays for less than one run of two settings" in card["error"]
@@ -130,7 +130,7 @@ def test_a_race_by_eye_brings_its_judge_to_the_page(client: Client, monkeypatch:
     bench = Bench(rb.ImagesToVideo(images=[rb.Frame(url=png(16, 16, "teal"), frames=2)]))
     assert parse_measure("eye", bench.form.checked()) is None
     monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
-    monkeypatch.setattr(judged_rounds, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(score, "POLL_SECONDS", 0.02)
     bench.vary(fps="2, 3")
 
     bench.run(by="eye")

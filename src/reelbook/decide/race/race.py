@@ -3,49 +3,102 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
+import sqlite3
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import Interrupted, ReelbookError
+from ...errors import Interrupted, InvalidInput, OverBudget, ReelbookError
 from ...models.problems import format_literal
-from ...util.background_loop import TICK_SECONDS
+from ...storage.ledger.budget import join_scope
+from ...storage.ledger.transitions import State
+from ...storage.table.typed_columns import build_column
+from ...storage.verify import get_paths
+from ...sweeps.execute.job import SweepJob
+from ...sweeps.execute.ledger_lookup import (
+    CALL_SECONDS,
+    LedgerRow,
+    RunName,
+    find_rows,
+    has_result,
+    make_budget_scope,
+    name_runs,
+)
+from ...sweeps.execute.run_options import HOSTED_AT_ONCE, Options
+from ...sweeps.execute.sweep_status import SweepStatus
+from ...sweeps.plan.plan import Plan
+from ...sweeps.plan.plan_rows import Row
+from ...sweeps.results.metric_columns import add_metric_columns
+from ...sweeps.results.result_frame import make_stored_table
+from ...util.background_loop import TICK_SECONDS, background
 from ...util.interrupts import raise_once
-from ...util.name_hints import NameHints
-from .race_errors import RaceUnfinished, race_error
-from .ranked_settings import make_ranking_frame
+from ...util.printable import format_count
+from .rounds import Rounds
+from .score import Judging, Score, make_score
+from .sentences import (
+    End,
+    Facts,
+    RaceProgress,
+    RaceState,
+    make_assumptions,
+    make_contenders,
+    make_findings,
+    make_ranking_frame,
+)
+from .settings import MAX_SETTINGS, RaceOptions, RaceSettings, RaceUnfinished, group_settings, make_drafts, race_error
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ...models.base import Input
     from ...session import Session
-    from ...sweeps.plan.plan import Plan
-    from .round_loop import RaceEngine
-    from .standing import RaceProgress
+    from ...sweeps.execute.executor import Client
+    from ..posterior import Belief, FloatArray
 
+UNFINISHED = (SweepStatus.NOT_STARTED, SweepStatus.WAITING, SweepStatus.RUNNING, SweepStatus.UNFINISHED)
+"""States of a run after which a repeated race would send it: the race ends there, so that it can repeat itself."""
 LISTENER_SECONDS = 0.25
 """Minimum interval between calls of listeners."""
+UNKNOWN_PRICE = "Nobody knows what all of its runs cost, so say the most that one run may cost: price=…"
+COLUMN_PREFIX = "race_"
+"""Before the name of a race's column if the table has another one of that name."""
 
 log = logging.getLogger("reelbook")
 
 
-class Race(NameHints):
-    """A race in the background, created by `plan.race`. It repeats its rounds from the library at no cost."""
+class Race:
+    """A race in the background, created by `rb.race`. Everything but its thread may be called from any thread."""
 
-    _internal = ("begin", "on_change", "plan")
-
-    def __init__(self, plan: Plan, make_engine: Callable[[Callable[[], None]], RaceEngine]) -> None:
+    def __init__(
+        self, plan: Plan, rounds: Rounds, runs: RaceRuns, judge: Score | Judging, options: RaceOptions,
+        *, budget: int | None, whole: int | None, earlier: int,
+    ) -> None:  # fmt: skip
         self.plan = plan
-        self._done, self._changed = threading.Event(), threading.Event()
-        self._guard = threading.Lock()
+        self._rounds, self._runs, self._options = rounds, runs, options
+        self._score = judge if isinstance(judge, Score) else None
+        self._judging = None if isinstance(judge, Score) else judge
+        self._budget, self._whole, self._earlier = budget, whole, earlier
+        self._finals: list[Row] = []
+        self._belief: Belief | None = None
+        self._chances: FloatArray | None = None
+        self._is_sure = False
+        self._state, self._end = RaceState.PREPARING, End.NONE
+        self._reason = self._first_error = ""
+        self._costs: dict[Hashable, int] = {}
+        self._spent_before = self._spent = runs.spent()
+        self._enough = self._spent - earlier + runs.find_enough(rounds.race)
+        self._job: SweepJob | None = None
+        self._began, self._ended = time.monotonic(), 0.0
         self._failure: BaseException | None = None
+        self._guard = threading.RLock()
+        self._done, self._changed, self._cancelled = threading.Event(), threading.Event(), threading.Event()
         self._listeners: list[Callable[[Race], Any]] = []
         self._ticker: threading.Thread | None = None
-        self._engine = make_engine(self._signal)
 
     def begin(self) -> None:
         """Start the rounds in a thread of their own. May be called only once."""
@@ -57,29 +110,50 @@ class Race(NameHints):
 
         None while no run has a score. After finals they are the inputs of those.
         """
-        found = tuple(row.input for row in self._engine.find_best_rows() if row.input is not None)
-        return found if self._engine.options.keep > 1 else found[0] if found else None
+        found = tuple(row.input for row in self._find_best_rows() if row.input is not None)
+        return found if self._options.keep > 1 else found[0] if found else None
 
     @property
     def finalists(self) -> Plan:
         """All runs of the best settings with their real values, as a plan: `race.finalists.run(budget=…)` makes them all."""
-        settings = self._engine.rank()[: self._engine.options.keep]
-        numbers = sorted(row.number for one in settings for row in self._engine.rounds.race.settings[one].rows)
-        return self.plan[numbers]
+        settings = self._rank()[: self._options.keep]
+        return self.plan[sorted(row.number for one in settings for row in self._rounds.race.settings[one].rows)]
 
     @property
     def table(self) -> pd.DataFrame:
-        """The ordinary table of the runs tried so far, with the columns `round`, `setting` and `score`."""
-        return self._engine.make_table()
+        """The ordinary table of the runs tried so far, with the columns `round`, `setting` and `score`.
+
+        Round 0 is what the library held when the race was started.
+        """
+        with self._guard:
+            drafts, finals = list(self._rounds.used), list(self._finals)
+        numbers: list[int | None] = [*(row.number for row in drafts), *(None for _ in finals)]
+        table = self._runs.make_table([*drafts, *finals])
+        totals = {} if self._score is None else self._score.totals()
+        columns: dict[str, list[Any]] = {
+            "round": [None if number is None else self._rounds.round_of[number] for number in numbers],
+            "setting": [self._rounds.setting_of[row.number] for row in (*drafts, *finals)],
+        }
+        if self._score is not None:
+            columns["score"] = [None if number is None else totals.get(number) for number in numbers]
+        if self._options.draft:
+            columns["draft"] = [number is not None for number in numbers]
+        metrics = {} if self._score is None else self._score.get_metrics(numbers)
+        measured = {name: build_column(list(values)).array for name, values in metrics.items()}
+        result = add_metric_columns(table, measured) if measured else table
+        named = {COLUMN_PREFIX + name if name in table.columns else name: one for name, one in columns.items()}
+        made = result.assign(**{name: build_column(list(values)).array for name, values in named.items()})
+        made.attrs = result.attrs
+        return made
 
     @property
     def spent(self) -> int:
-        """Credits that the runs tried have cost or may have cost, whoever paid and whenever."""
+        """Credits that the plan's runs have cost or may have cost, whoever paid and whenever."""
         return self.progress.spent
 
     @property
     def saved(self) -> int | None:
-        """Credits that the whole plan would cost beyond that; None if its price is unknown."""
+        """Credits that the whole plan would cost beyond that; 0 while nothing is decided, None if its price is unknown."""
         return self.progress.saved
 
     @property
@@ -90,12 +164,12 @@ class Race(NameHints):
     @property
     def is_decided(self) -> bool:
         """Whether the race is as sure of the best settings as was asked for."""
-        return self._engine.is_sure
+        return self._is_sure
 
     @property
     def ratings(self) -> Any:
         """The ratings of the clips so far, where a person judges: display them to judge; None otherwise."""
-        return None if self._engine.judging is None else self._engine.judging.ratings
+        return None if self._judging is None else self._judging.ratings
 
     @property
     def panel(self) -> Any:
@@ -105,7 +179,8 @@ class Race(NameHints):
     @property
     def progress(self) -> RaceProgress:
         """A snapshot of the current state."""
-        return self._engine.make_progress()
+        with self._guard:
+            return self._make_progress()
 
     def ranking(self) -> pd.DataFrame:
         """One row per setting, the best first: its values, mean, low, high (90%), chance to be the best, runs, credits."""
@@ -128,7 +203,7 @@ class Race(NameHints):
                 # In short steps, because the end of a blocking wait may be missed after an interrupt.
                 while not self._done.wait(TICK_SECONDS if deadline is None else max(min(TICK_SECONDS, deadline - time.monotonic()), 0)):  # fmt: skip
                     if deadline is not None and time.monotonic() >= deadline:
-                        raise RaceUnfinished(self._engine.rounds.number, len(self._engine.rounds.used), timeout or 0.0)
+                        raise RaceUnfinished(self._rounds.number, len(self._rounds.used), timeout or 0.0)
             except KeyboardInterrupt:
                 raise Interrupted(
                     "You stopped waiting; the race goes on. wait() again, or stop it: race.cancel()."
@@ -140,9 +215,9 @@ class Race(NameHints):
 
     def cancel(self) -> None:
         """Send nothing more. Runs already sent continue, and count; the same race later goes on from here."""
-        self._engine.cancelled.set()
-        self._signal()
-        if (job := self._engine.job) is not None:
+        self._cancelled.set()
+        self._changed.set()
+        if (job := self._job) is not None:
             job.cancel()
 
     def on_change(self, listener: Callable[[Race], Any]) -> None:
@@ -156,18 +231,233 @@ class Race(NameHints):
 
     def __repr__(self) -> str:
         found = self.progress
-        first = found.findings[0] if found.findings else ""
-        return f"<Race of {len(found.contenders):,} settings, {found.state}: {found.runs:,} runs, {found.spent:,} credits. {first}>"
+        said = " ".join(found.findings[:2])
+        return f"<Race of {len(found.contenders):,} settings, {found.state}: {found.runs:,} runs, {found.spent:,} credits. {said}>"
+
+    # The rounds.
 
     def _run(self) -> None:
+        """Use what the library holds before each round that is paid for, until the race ends; then the finals after drafts."""
         try:
-            self._engine.run()
+            while self._end == End.NONE:
+                self._use_free_runs()
+                if self._end == End.NONE:
+                    self._run_next_round()
+            if self._options.draft and not self._cancelled.is_set():
+                self._run_finals()
         except BaseException as error:
             self._failure = error
             log.warning("The race has stopped. %s", error)
         finally:
+            with self._guard:
+                self._state, self._ended, self._job = RaceState.DONE, time.monotonic(), None
             self._done.set()
-            self._signal()
+            self._changed.set()
+
+    def _use_free_runs(self) -> None:
+        """Learn from all runs that the library holds, also from those that another race has just paid for.
+
+        A person is asked about some of them at a time, until that is enough.
+        """
+        rounds = self._rounds
+        rows = [row for one in rounds.race.settings for row in one.rows if row.number not in rounds.round_of]
+        failed = [] if self._options.retry_failed else self._runs.find_failed(rows)
+        if failed:
+            with self._guard:
+                self._rounds.record(failed, is_free=True)
+                self._costs |= {key: row.cost for key, row in self._runs.find_stored(failed).items()}
+            self._note_errors(failed)
+        free = self._runs.find_free(rows)
+        step = len(free) if self._judging is None else self._rounds.size
+        for start in range(0, len(free), max(step, 1)):
+            if self._end != End.NONE:
+                return
+            self._try(free[start : start + step], is_free=True)
+
+    def _run_next_round(self) -> None:
+        if self._cancelled.is_set():
+            self._end = End.CANCELLED
+            return
+        rows = self._rounds.choose_rows(self._belief, self._make_fits())
+        if not rows:
+            is_left = self._rounds.choose_rows(self._belief, lambda chosen, row: True)
+            no_scores = self._belief is None and bool(self._rounds.used)
+            self._end = End.BUDGET if is_left else End.NO_SCORES if no_scores else End.COMPLETE
+            return
+        self._try(rows)
+        if self._end == End.NONE and self._belief is None:
+            self._end = End.NO_SCORES
+
+    def _try(self, rows: Sequence[Row], *, is_free: bool = False) -> None:
+        """Run these rows, have them judged, and learn from that."""
+        self._set_state(RaceState.RUNNING)
+        if not is_free:
+            with self._guard:
+                self._rounds.record(rows)
+        made = self._execute(rows, is_free=is_free)
+        if is_free:
+            if not (rows := made):
+                return
+            with self._guard:
+                self._rounds.record(rows, is_free=True)
+        if self._judging is None:
+            self._set_state(RaceState.SCORING)
+            assert self._score is not None
+            self._score.add(self._runs.make_table(rows), [row.number for row in rows])
+        else:
+            self._judging.open(self._runs.make_table(self._rounds.used))
+            self._set_state(RaceState.JUDGING)
+            self._judging.wait(self._cancelled, self._changed.set)
+        self._learn()
+
+    def _execute(self, rows: Sequence[Row], *, is_free: bool = False) -> list[Row]:
+        """Run these rows; a run whose files could not be fetched gets a second attempt, a failed one none. Returns what has ended."""
+        failed = {row.key for row in ([] if self._options.retry_failed else self._runs.find_failed(rows))}
+        due = [row for row in rows if row.key not in failed]
+        status_of: dict[Hashable, str] = {}
+        for _ in range(2):
+            if not due:
+                break
+            status_of |= self._run_job(due, is_free=is_free)
+            due = [row for row in due if status_of[row.key] == SweepStatus.UNFINISHED]
+        stored = self._runs.find_stored(rows)
+        with self._guard:
+            self._job = None
+            self._costs |= {key: row.cost for key, row in stored.items()}
+            self._spent = self._runs.spent()
+        self._note_errors(rows)
+        return [row for row in rows if status_of.get(row.key) not in UNFINISHED]
+
+    def _run_job(self, rows: Sequence[Row], *, is_free: bool) -> dict[Hashable, str]:
+        """Run these rows, and return the status of each; a stop of the job ends the race."""
+        job = self._runs.make_job(rows, is_free=is_free)
+        with self._guard:
+            self._job = job
+        job.on_change(lambda _: self._changed.set())
+        job.begin()
+        if self._cancelled.is_set():
+            job.cancel()
+        status_of = {row.key: str(status) for row, status in zip(rows, job.wait()["status"], strict=True)}
+        reason = job.stopped_by
+        with self._guard:
+            self._job, self._spent = None, self._runs.spent()
+        is_over = isinstance(reason, OverBudget)
+        if reason is not None and not (is_free and is_over) and any(one in UNFINISHED for one in status_of.values()):
+            self._end = End.CANCELLED if self._cancelled.is_set() else End.BUDGET if is_over else End.STOPPED
+            self._reason = str(reason)
+        return status_of
+
+    def _note_errors(self, rows: Sequence[Row]) -> None:
+        stored = self._runs.find_stored(rows)
+        self._first_error = self._first_error or next((row.error for row in stored.values() if row.error), "")
+
+    def _learn(self) -> None:
+        """Update the belief by all scores or judgements so far, and see whether that is enough."""
+        judge = self._judging or self._score
+        assert judge is not None
+        belief, scored = judge.learn(self._rounds)
+        with self._guard:
+            self._rounds.scored, self._belief = scored, belief
+            if belief is not None:
+                self._chances = self._rounds.find_chances(belief, self._options.keep)
+                self._is_sure = self._rounds.is_sure(belief, self._chances, self._options.keep, self._options.sure)
+            if self._end == End.NONE and self._is_sure:
+                self._end = End.SURE
+        self._changed.set()
+
+    def _run_finals(self) -> None:
+        """Run the best settings with their real values, each as its best draft was run."""
+        rows = [self.plan.rows[row.number] for row in self._find_best_rows()]
+        self._set_state(RaceState.FINALS)
+        with self._guard:
+            self._finals = rows
+        self._execute(rows)
+
+    def _rank(self) -> list[int]:
+        """The settings with a scored run, the one with the highest chance first."""
+        with self._guard:
+            if self._belief is None or self._chances is None:
+                return []
+            counts = self._rounds.count_runs()
+            return [one for one in self._rounds.rank(self._belief, self._chances) if counts[one]]
+
+    def _find_best_rows(self) -> list[Row]:
+        """Of each of the best settings the run with the highest score; after finals the final one."""
+        totals = {} if self._score is None else self._score.totals()
+        finals = {row.number: row for row in self._finals}
+        found = []
+        for setting in self._rank()[: self._options.keep]:
+            tried = [row for row in self._rounds.race.settings[setting].rows if row.number in self._rounds.scored]
+            best = max(tried, key=lambda row: (totals.get(row.number, 0.0), -row.number))
+            found.append(finals.get(best.number, best))
+        return found
+
+    def _make_fits(self) -> Callable[[list[Row], Row], bool]:
+        """A function that says whether a row fits in the budget after others of the round."""
+        if self._budget is None:
+            return lambda chosen, row: True
+        left = self._earlier + self._budget - self._spent - self._reserve()
+        return lambda chosen, row: sum(self._runs.get_price(one) or 0 for one in [*chosen, row]) <= left
+
+    def _reserve(self) -> int:
+        """Credits set aside for the finals after drafts, as far as these are not paid for."""
+        if not self._options.draft:
+            return 0
+        free = {row.key for row in self._runs.find_free(self.plan.distinct)}
+        prices = [0 if row.key in free else self._runs.get_price(row) or 0 for row in self.plan.distinct]
+        return sum(sorted(prices, reverse=True)[: self._options.keep])
+
+    def _make_progress(self) -> RaceProgress:
+        belief, score, job = self._belief, self._score, None if self._job is None else self._job.progress
+        contenders = make_contenders(self._rounds, belief, self._chances, self._costs)
+        best = contenders[: self._options.keep] if belief is not None else ()
+        now = 0 if job is None else job.spent_now + job.reserved_now
+        facts = Facts(
+            end=self._end,
+            reason=self._reason,
+            first_error=self._first_error,
+            without=0 if score is None else score.without,
+            noise=None if belief is None else belief.noise,
+            is_constant=score is not None and score.is_constant,
+            has_repeats=any(len(one.rows) > 1 for one in self._rounds.race.settings),
+            block=self._rounds.race.block,
+            is_draft=bool(self._options.draft),
+            is_mix=score is not None and score.is_mix,
+        )
+        progress = RaceProgress(
+            state=RaceState.STOPPING if self._cancelled.is_set() and self._state != RaceState.DONE else self._state,
+            axes=self._rounds.race.axes,
+            contenders=tuple(contenders),
+            score=self._options.question if score is None else score.text,
+            is_judged=score is None,
+            rounds=self._rounds.number,
+            runs=len(self._rounds.used) + len(self._finals),
+            repeats=len(self.plan.distinct),
+            free=sum(not number for number in self._rounds.round_of.values()),
+            spent=self._spent + now,
+            earlier=self._earlier,
+            spent_now=self._spent - self._spent_before + now,
+            budget=self._budget,
+            enough=self._enough,
+            whole=self._whole,
+            keep=self._options.keep,
+            sure=self._options.sure,
+            chance=min((one.chance or 0.0 for one in best), default=None),
+            is_decided=self._is_sure,
+            elapsed=(self._ended or time.monotonic()) - self._began,
+            round_runs=0 if job is None else job.total,
+            round_done=0 if job is None else job.finished,
+            judged=0 if self._judging is None else self._judging.judged,
+            awaited=0 if self._judging is None else self._judging.awaited,
+        )
+        return progress.with_texts(make_findings(progress, facts), make_assumptions(progress, facts))
+
+    def _set_state(self, state: RaceState) -> None:
+        with self._guard:
+            self._state = state
+        self._changed.set()
+
+    # The threads around it.
 
     def _get_session(self) -> Session:
         if self.plan.session is None:
@@ -175,9 +465,6 @@ class Race(NameHints):
                 "This plan was made without a session, so that nobody draws it: use race.ranking() and race.table."
             )
         return self.plan.session
-
-    def _signal(self) -> None:
-        self._changed.set()
 
     def _tick(self) -> None:
         while True:
@@ -206,3 +493,200 @@ class Race(NameHints):
         while not self._done.is_set():
             await asyncio.sleep(0.05)
         return self._get_outcome()
+
+
+class RaceRuns:
+    """The possible runs of a race, whose budget is that of all of them, as `plan.run(budget=…)` counts it."""
+
+    def __init__(self, plan: Plan, rows: Iterable[Row], client: Client, options: Options) -> None:
+        self.plan = plan
+        self._rows = {row.key: row for row in rows if row.input is not None}
+        self._client, self._context, self._options = client, client.context, options
+        self._names: dict[Hashable, RunName | InvalidInput] = {}
+        self._prices: dict[Hashable, int | None] = {}
+        self._service = ""
+
+    def prepare(self) -> None:
+        """Name the runs, find their prices, and join all of them in one budget."""
+        background.wait(self._prepare(), CALL_SECONDS)
+
+    def limit(self, budget: int | None, name: str, *, is_new: bool) -> int:
+        """Limit what all runs may cost to this budget on top of what they had cost when the race of this name was first started.
+
+        That sum is kept in the library, so that a race that is started again has what is left of its budget, and not
+        another one; `is_new` begins from now on all the same. Returns it.
+        """
+        now = self.spent()
+        digest = hashlib.sha256(f"{self._options.scope}\0{name}".encode(errors="backslashreplace")).hexdigest()
+        key = f"race {digest[:32]}"
+
+        def keep(db: sqlite3.Connection) -> int:
+            how = "REPLACE" if is_new else "IGNORE"
+            db.execute(f"INSERT OR {how} INTO meta VALUES (?, ?)", (key, str(now)))
+            return int(db.execute("SELECT value FROM meta WHERE name = ?", (key,)).fetchone()[0])
+
+        earlier = background.wait(self._context.ledger.transact(keep), CALL_SECONDS)
+        self._options = replace(self._options, budget=None if budget is None else earlier + budget)
+        return earlier
+
+    def get_price(self, row: Row) -> int | None:
+        """The price of a run as budgets count it; None if nobody knows it."""
+        return self._prices.get(row.key, row.credits)
+
+    def find_stored(self, rows: Iterable[Row]) -> dict[Hashable, LedgerRow]:
+        """The ledger rows of runs that are in the ledger, by the keys of the plan's rows."""
+        names = {row.key: name for row in rows if isinstance(name := self._names.get(row.key), RunName)}
+        found = find_rows(
+            self._context.ledger,
+            self._service,
+            [name.key for name in names.values()],
+            unknown=self._options.price or 0,
+        )
+        return {key: found[name.key] for key, name in names.items() if name.key in found}
+
+    def spent(self) -> int:
+        """What all runs, drafts and finals have cost or may have cost, whoever paid and whenever."""
+        return sum(stored.cost for stored in self.find_stored(self._rows.values()).values())
+
+    def find_free(self, rows: Iterable[Row]) -> list[Row]:
+        """The rows whose run costs nothing more, in the order in which they were sent: it is paid for, or has failed."""
+        stored, files = self.find_stored(rows), get_paths(self._context.shelf)
+        ends = (State.FAILED, State.CANCELLED)
+        free = [
+            (stored[row.key].id, row)
+            for row in rows
+            if row.key in stored
+            and (has_result(stored[row.key], files) or (stored[row.key].cost and stored[row.key].state not in ends))
+        ]
+        return [row for _, row in sorted(free, key=lambda one: one[0])]
+
+    def find_enough(self, race: RaceSettings) -> int:
+        """The credits with which a race of these settings can be expected to decide."""
+        free = {row.key for row in self.find_free([row for setting in race.settings for row in setting.rows])}
+        return race.find_enough(lambda row: self.get_price(row) or 0, lambda row: row.key in free)
+
+    def find_failed(self, rows: Iterable[Row]) -> list[Row]:
+        """The rows that the service has run, without a result."""
+        stored = self.find_stored(rows)
+        return [row for row in rows if row.key in stored and stored[row.key].state == State.FAILED]
+
+    def make_job(self, rows: Sequence[Row], *, is_free: bool = False) -> SweepJob:
+        """A job that sends those of these rows that are not in the library, or none; it is not started yet."""
+        options = replace(self._options, spend=0) if is_free else self._options
+        job = SweepJob(self._make_plan(rows), self._client, options)
+        job.has_panel = True
+        return job
+
+    def make_table(self, rows: Sequence[Row]) -> pd.DataFrame:
+        """The table of these rows in their current state, numbered from 0."""
+        plan = self._make_plan(rows)
+        if plan.session is not None:
+            plan.session.register_table_accessor()
+        return make_stored_table(plan, self._context)
+
+    def _make_plan(self, rows: Sequence[Row]) -> Plan:
+        numbered = tuple(replace(row, number=number) for number, row in enumerate(rows))
+        return replace(self.plan, rows=numbered, recipe=None, notes=())
+
+    async def _prepare(self) -> None:
+        context, rows = self._context, list(self._rows.values())
+        self._service = await context.name()
+        requests = [(row.input, row.take) for row in rows if row.input is not None]
+        self._names = dict(zip(self._rows, await name_runs(requests, context.shelf.find), strict=True))
+        keys = [name.key for name in self._names.values() if isinstance(name, RunName)]
+        scope = make_budget_scope(self._service, keys)
+        await context.ledger.transact(lambda db: join_scope(db, scope, self._service, keys))
+        self._options = replace(self._options, scope=scope)
+        for key, row in self._rows.items():
+            self._prices[key] = await self._estimate(row)
+
+    async def _estimate(self, row: Row) -> int | None:
+        """The price of a row: the service's or the catalog's, whichever is higher; the caller's own if there is one."""
+        assert row.input is not None
+        try:
+            estimate = await self._context.estimate(row.input)
+        except ReelbookError:
+            return row.credits if self._options.price is None else self._options.price
+        if self._options.price is None:
+            return estimate.counted
+        stated = estimate.credits if estimate.source == "exact" else None
+        return max(stated or 0, self._options.price)
+
+
+def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
+    """Create a race that is not started yet; raises if there is nothing to decide, or no budget where credits are real."""
+    if not hasattr(client, "context"):
+        raise race_error(f"`client` is {format_literal(client)}; give what rb.connect() gave.", "client")
+    judge = Judging(options) if options.judge is not None else make_score(options.by, plan)
+    drafts = make_drafts(plan, options.draft) if options.draft else plan
+    race = group_settings(drafts, options.over, options.seed, is_paired=options.judge is not None)
+    _check_settings(race, options)
+    runs = RaceRuns(drafts, [*drafts.distinct, *(plan.distinct if options.draft else ())], client, options.execution)
+    runs.prepare()
+    prices = [runs.get_price(row) for row in plan.distinct]
+    whole = None if None in prices else sum(price for price in prices if price is not None)
+    budget = _find_budget(options.budget, whole, runs.find_enough(race), is_embedded=client.is_embedded)
+    if budget is not None:
+        _check_budget(budget, race, runs)
+    earlier = runs.limit(budget, judge.name, is_new=options.is_new)
+    rounds = Rounds(drafts, race, options.seed, options.execution.concurrency or HOSTED_AT_ONCE)
+    return Race(replace(plan, notes=()), rounds, runs, judge, options, budget=budget, whole=whole, earlier=earlier)
+
+
+def _check_settings(race: RaceSettings, options: RaceOptions) -> None:
+    count = len(race.settings)
+    over = ", ".join(race.over)
+    repeats = f" {over} only {'repeats' if len(race.over) == 1 else 'repeat'} a setting (over=…)." if over else ""
+    impossible = (
+        f" {format_count(race.impossible, 'other')} cannot run; plan.frame says why." if race.impossible else ""
+    )
+    if count < 2:
+        raise race_error(
+            f"This plan has {format_count(count, 'setting')}, so there is nothing to decide.{repeats}{impossible} Vary what is to be "
+            "decided: rb.sweep(boat, num_frames=[49, 97, 121], seed=range(4)).",
+            "settings",
+        )
+    if options.keep >= count:
+        raise race_error(
+            f"`keep` is {options.keep}, and this plan has {format_count(count, 'setting')}: keep fewer than there are.{impossible}",
+            "keep",
+        )
+    if count > MAX_SETTINGS:
+        raise race_error(
+            f"This plan has {count:,} settings, and a race decides among {MAX_SETTINGS:,} at most: vary less, or race a part of "
+            "it, such as plan.shuffled()[:500].",
+            "settings",
+        )
+
+
+def _find_budget(given: int | float | None, whole: int | None, enough: int, *, is_embedded: bool) -> int | None:
+    """The budget in credits; None for no limit, which only the embedded service allows."""
+    if given is None:
+        if is_embedded:
+            return None
+        needs = "This service charges real credits, so a race on it needs a budget."
+        if whole is None:
+            raise race_error(f"{needs} {UNKNOWN_PRICE}, and budget=…", "budget")
+        raise race_error(
+            f"{needs} The whole plan costs {whole:,} credits: budget={enough} pays for two runs of each setting, with which it can be "
+            "expected to decide. It is the most that the race spends from its first start on, so that a cell that is run twice "
+            "pays once.",
+            "budget",
+        )
+    if whole is None:
+        raise race_error(UNKNOWN_PRICE, "price")
+    return given if isinstance(given, int) else int(given * whole)
+
+
+def _check_budget(budget: int, race: RaceSettings, runs: RaceRuns) -> None:
+    """Raise if the budget does not pay for one run of two settings, and these are not in the library."""
+    free = {row.key for row in runs.find_free([row for setting in race.settings for row in setting.rows])}
+    prices = sorted(
+        min(0 if row.key in free else runs.get_price(row) or 0 for row in setting.rows) for setting in race.settings
+    )
+    if sum(prices[:2]) > budget:
+        raise race_error(
+            f"A budget of {format_count(budget, 'credit')} pays for less than one run of two settings, and there are "
+            f"{len(prices):,}. One run of each costs {sum(prices):,} credits.",
+            "budget",
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,14 +16,12 @@ from ..posterior import choose
 if TYPE_CHECKING:
     from ...sweeps.plan.plan import Plan
     from ..posterior import Belief, FloatArray
-    from .tried_settings import RaceSettings
+    from .settings import RaceSettings
 
 MAX_FAILURES = 2
 """A setting without any score is given up after so many runs without one."""
 MIN_LEADER_RUNS = 2
 """Runs that the leading setting needs before a race may stop because it is sure."""
-FIRST_PER_EFFECT = 1.5
-"""Runs of the first rounds, for each effect of an axis' value."""
 DRAWS = 4_000
 
 
@@ -40,7 +38,7 @@ class Rounds:
     used: list[Row] = field(default_factory=list)
     """The rows tried, in order."""
     round_of: dict[int, int] = field(default_factory=dict)
-    """The round of each row tried, by its number in the plan."""
+    """The round of each row tried, by its number in the plan; 0 for those that were in the library."""
     scored: Collection[int] = frozenset()
     """The rows tried that have a score, by their numbers."""
     number: int = 0
@@ -61,7 +59,7 @@ class Rounds:
         """The rows of the next round; empty if nothing is left that fits. `fits` says so after the rows chosen before."""
         chosen: list[Row] = []
         taken = set(self.round_of)
-        rng = np.random.default_rng([self.seed, self.number])
+        rng = np.random.default_rng([self.seed, len(self.used)])
         wanted = self._next_of_first_rounds() if self._is_first_rounds() else []
         for setting in wanted[: self.size]:
             self._take(setting, chosen, taken, fits)
@@ -78,17 +76,17 @@ class Rounds:
                 break
         return chosen
 
-    def record(self, rows: list[Row]) -> None:
-        """Count rows as tried in the next round."""
-        self.number += 1
+    def record(self, rows: Sequence[Row], *, is_free: bool = False) -> None:
+        """Count rows as tried in the next round, or in none if they are in the library already."""
+        self.number += not is_free
         for row in rows:
             if row.number not in self.round_of:
-                self.round_of[row.number] = self.number
+                self.round_of[row.number] = 0 if is_free else self.number
                 self.used.append(row)
 
     def find_chances(self, belief: Belief, keep: int) -> FloatArray:
         """The chance of each setting to be among the `keep` best; those given up have none."""
-        rng = np.random.default_rng([self.seed, 1_000_003 + self.number])
+        rng = np.random.default_rng([self.seed, 1_000_003 + len(self.used)])
         alive = np.array([not self.is_given_up(number) for number in range(len(self.race.settings))])
         draws = belief.draws(rng, DRAWS)
         draws[:, ~alive] = -np.inf
@@ -96,31 +94,21 @@ class Rounds:
         chances: FloatArray = np.bincount(places.ravel(), minlength=len(belief.mean)) / DRAWS
         return np.where(alive, chances, 0.0)
 
-    def rank(self, belief: Belief) -> list[int]:
-        """The settings with a score, the best first."""
-        runs = self.count_runs()
-        return sorted(
-            (number for number, count in enumerate(runs) if count), key=lambda one: (-float(belief.mean[one]), one)
-        )
+    def rank(self, belief: Belief, chances: FloatArray) -> list[int]:
+        """All settings, the one with the highest chance first; those that cannot be judged last."""
+        scores = [(self.is_given_up(one), -chances[one], -belief.mean[one], one) for one in range(len(chances))]
+        return [one for *_, one in sorted(scores)]
 
     def is_sure(self, belief: Belief, chances: FloatArray, keep: int, sure: float) -> bool:
         """Whether each of the `keep` best has at least this chance to be among the best, and enough runs."""
-        best, runs = self.rank(belief)[:keep], self.count_runs()
+        best, runs = self.rank(belief, chances)[:keep], self.count_runs()
         has_runs = all(runs[one] >= min(MIN_LEADER_RUNS, len(self.race.settings[one].rows)) for one in best)
-        return len(best) == keep and has_runs and all(chances[one] >= sure for one in best)
+        return has_runs and all(chances[one] >= sure for one in best)
 
     def is_given_up(self, setting: int) -> bool:
         """Whether a setting has only failed, so that it is not tried again."""
         tried = [row.number for row in self.race.settings[setting].rows if row.number in self.round_of]
         return len(tried) >= MAX_FAILURES and not any(number in self.scored for number in tried)
-
-    def find_candidates(self) -> list[Row]:
-        """The rows that the next round may choose from."""
-        return [
-            row
-            for one in self.race.settings
-            for row in [row for row in one.rows if row.number not in self.round_of][: self.size]
-        ]
 
     def _is_first_rounds(self) -> bool:
         """Whether too little is known for a choice by what is known."""
@@ -128,10 +116,7 @@ class Rounds:
 
     def _count_first(self) -> int:
         """The runs before the first choice by what is known: whole rounds, with some for each effect of an axis' value."""
-        levels = self.race.levels
-        effects = 1 + sum(len(set(column[column >= 0])) - 1 for column in levels.T) if len(levels) else 1
-        wanted = min(len(self.race.settings), math.ceil(FIRST_PER_EFFECT * effects))
-        rounds = max(1, math.ceil(wanted / self.size))
+        rounds = max(1, math.ceil(self.race.wanted / self.size))
         return min(rounds * self.size, sum(len(one.rows) for one in self.race.settings))
 
     def _next_of_first_rounds(self) -> list[int]:

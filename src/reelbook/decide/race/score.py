@@ -1,27 +1,39 @@
-"""Scores: a number for each run, by a column of the table, a metric, a function, or a weighted mix of these."""
+"""What judges the runs of a race: numbers by columns, metrics, functions or a mix of these, or the judgements of a person."""
 
 from __future__ import annotations
 
 import difflib
+import hashlib
 import math
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...media.measuring.metrics import METRICS
 from ...models.problems import format_literal
 from ...sweeps.plan.plan_frame import RUN_COLUMNS
-from .race_errors import RaceStopped, race_error
+from ...util.missing_values import is_missing
+from ..posterior import Belief, learn_pairs, learn_values
+from .settings import RaceOptions, RaceStopped, race_error
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ...runs.run import Run
     from ...sweeps.plan.plan import Plan
+    from .rounds import Rounds
 
 FIGURES = ("credits", "credits_estimated", "queued_s", "running_s")
 """The numeric columns of every table besides inputs, outputs and metrics."""
+PER_CLIP = 2
+"""Judgements that a race waits for, for each new clip."""
+POLL_SECONDS = 0.5
+"""Interval between readings of the library, in which others may judge, too."""
+SHARES = {"left": 1.0, "right": 0.0, "tie": 0.5, "bad": 0.5}
 Measure = str | Callable[["Run"], Any]
 
 
@@ -34,6 +46,11 @@ class Score:
     is_mix: bool
     values: dict[Measure, dict[int, float | None]] = field(default_factory=dict)
     """Each part's value of each run by its number in the plan; None if it has none."""
+
+    @property
+    def name(self) -> str:
+        """What tells this score from another; of two functions, what they do."""
+        return repr(sorted((_name_measure(measure), weight) for measure, weight in self.weights.items()))
 
     @property
     def text(self) -> str:
@@ -87,6 +104,16 @@ class Score:
                 total[number] = total.get(number, 0.0) + weight * scaled
         return total
 
+    def learn(self, rounds: Rounds) -> tuple[Belief | None, set[int]]:
+        """What the scores say of the settings, and the rows with one."""
+        totals, race = self.totals(), rounds.race
+        numbers = sorted(set(totals) & set(rounds.round_of))
+        if not numbers:
+            return None, set()
+        settings = [rounds.setting_of[number] for number in numbers]
+        blocks, values = [race.blocks[number] for number in numbers], [totals[number] for number in numbers]
+        return learn_values(race.levels, settings, values, blocks), set(numbers)
+
     @property
     def without(self) -> int:
         """The number of completed runs for which a part gave no number."""
@@ -108,6 +135,88 @@ class Score:
 
     def _known(self) -> dict[int, float | None]:
         return next(iter(self.values.values()), {})
+
+
+class Judging:
+    """The ratings of a race's clips, and which of the judgements it has used."""
+
+    def __init__(self, options: RaceOptions) -> None:
+        assert options.judge is not None
+        self._judge, self._options = options.judge, options
+        self.ratings: Any = None
+        """The ratings of the clips so far; None before the first round."""
+        self._target = self._clips = 0
+        self._used: list[tuple[int, int, float]] = []
+
+    @property
+    def name(self) -> str:
+        """What tells these judgements from others."""
+        return f"judge {self._options.question}"
+
+    @property
+    def judged(self) -> int:
+        """The judgements that count so far."""
+        return len(self._read())
+
+    @property
+    def awaited(self) -> int:
+        """The judgements that are missing until the race goes on."""
+        return max(self._target - self.judged, 0)
+
+    def open(self, table: pd.DataFrame) -> None:
+        """Ask about the clips of this table, which contains that of the round before."""
+        clips = int((table["status"] == "completed").sum())
+        # As many as there are pairs at most, so that a round of one clip does not wait for ever.
+        possible = clips * (clips - 1) // 2
+        self._target = min(self._target + PER_CLIP * (clips - self._clips), possible)
+        self._clips = clips
+        if clips < 2:
+            return
+        ratings = self._judge(table, question=self._options.question, rater=self._options.rater)
+        if self.ratings is None:
+            self.ratings = ratings
+        else:
+            # The same object, because its panel may be on the page.
+            self.ratings.replace_table(ratings)
+
+    def wait(self, cancelled: threading.Event, changed: Callable[[], None]) -> None:
+        """Wait until there are enough judgements, there is nothing more to ask, or the race is cancelled."""
+        before = -1
+        while not cancelled.is_set() and (awaited := self.awaited) and self.ratings.next_pair() is not None:
+            if awaited != before:
+                before = awaited
+                changed()
+            cancelled.wait(POLL_SECONDS)
+        # The first ones only, so that a repeated race learns the same from the same.
+        self._used = self._read()[: self._target]
+
+    def learn(self, rounds: Rounds) -> tuple[Belief | None, set[int]]:
+        """What the judgements used say of the settings, and the rows with a judged clip."""
+        if not self._used:
+            return None, set()
+        rows = [row.number for row in rounds.used]
+        left, right = [rows[one] for one, _, _ in self._used], [rows[one] for _, one, _ in self._used]
+        settings = rounds.setting_of
+        belief = learn_pairs(
+            rounds.race.levels,
+            np.array([settings[one] for one in left]),
+            np.array([settings[one] for one in right]),
+            np.array([share for _, _, share in self._used]),
+            np.array(left),
+            np.array(right),
+        )
+        return belief, {*left, *right}
+
+    def _read(self) -> list[tuple[int, int, float]]:
+        """The judgements of pairs, oldest first: rows of the table, and the share of the left one."""
+        if self.ratings is None:
+            return []
+        frame = self.ratings.frame
+        frame = frame[(frame["kind"] == "pairs") & frame["answer"].isin(list(SHARES))]
+        return [
+            (int(left), int(right), SHARES[str(answer)])
+            for left, right, answer in zip(frame["left"], frame["right"], frame["answer"], strict=True)
+        ]
 
 
 def make_score(by: Any, plan: Plan) -> Score:
@@ -195,7 +304,7 @@ def _read_column(name: str, table: pd.DataFrame) -> list[float | None]:
     """A column of the table as numbers."""
     if name not in table.columns:
         raise RaceStopped(f"The table has no column {name!r}. Its columns are {', '.join(map(str, table.columns))}.")
-    values = [None if value is None or _is_missing(value) else value for value in table[name].astype(object)]
+    values = [None if value is None or is_missing(value) else value for value in table[name].astype(object)]
     wrong = next((value for value in values if value is not None and not isinstance(value, Real)), None)
     if wrong is not None:
         raise RaceStopped(f"The column {name!r} holds {format_literal(wrong)}, and a race needs numbers.")
@@ -207,7 +316,11 @@ def _is_measured(name: str, table: pd.DataFrame) -> bool:
     return name in METRICS and name not in table.columns
 
 
-def _is_missing(value: Any) -> bool:
-    import pandas as pd
-
-    return value is pd.NA or (isinstance(value, float) and math.isnan(value))
+def _name_measure(measure: Measure) -> str:
+    """The name of a measure; of a function, with a hash of what it does, because any two may have one name."""
+    code = getattr(measure, "__code__", None)
+    if isinstance(measure, str) or code is None:
+        return str(measure) if isinstance(measure, str) else type(measure).__name__
+    constants = [one for one in code.co_consts if not hasattr(one, "co_code")]
+    does = repr((code.co_code, code.co_names, constants)).encode()
+    return f"{getattr(measure, '__qualname__', '')} {hashlib.sha256(does).hexdigest()[:16]}"

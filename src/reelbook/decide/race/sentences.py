@@ -1,22 +1,123 @@
-"""What a race says of itself: its outcome, why it has ended, what is missing, and what its figures assume."""
+"""What a race says of itself: a snapshot for displays, and in sentences its outcome, its end, and what its figures assume."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import pstdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...models.problems import format_literal
 from ...util.printable import format_count
-from .standing import Contender, RaceProgress, RaceState
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..posterior import Belief, FloatArray
+    from .rounds import Rounds
+
+FIGURES = ("mean", "low", "high", "chance", "runs", "credits")
+"""The columns of a ranking in addition to the settings' values."""
+SHARE = 0.9
+"""The probability of the intervals."""
 FAINT_SHARE = 0.25
 """Settings whose estimates differ by less than this share of the noise are said to differ little."""
 RIVAL_CHANCE = 0.05
 """Settings with this chance at least to be the best are counted as rivals of those in front."""
 MAX_ERROR_LENGTH = 240
+
+
+class RaceState(StrEnum):
+    """What a race is doing."""
+
+    PREPARING = "preparing"
+    RUNNING = "running"
+    SCORING = "scoring"
+    JUDGING = "waiting for judgements"
+    FINALS = "making finals"
+    STOPPING = "stopping"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One setting in the ranking of a race."""
+
+    number: int
+    values: Mapping[str, Any]
+    mean: float | None
+    """The estimated score; None if nothing is known."""
+    low: float | None
+    high: float | None
+    chance: float | None
+    """The chance to be among the best that are wanted; None before the first score."""
+    runs: int
+    """The number of runs with a score."""
+    failed: int
+    """The number of runs without one."""
+    credits: int
+    """What its runs have cost, or may have cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaceProgress:
+    """A snapshot of the state of a race."""
+
+    state: RaceState
+    axes: tuple[str, ...]
+    contenders: tuple[Contender, ...]
+    """All settings, the best first."""
+    score: str
+    """What runs are judged by, in words."""
+    is_judged: bool
+    """Whether a person judges."""
+    rounds: int
+    runs: int
+    """The number of runs tried."""
+    repeats: int
+    """The number of runs of the whole plan."""
+    free: int
+    """The number of those that were in the library when the race was started, so that they cost nothing."""
+    spent: int
+    """What all runs of the plan, drafts and finals have cost, or may have cost, whoever paid and whenever."""
+    earlier: int
+    """The part of it from before the race was first started, which does not count against the budget."""
+    spent_now: int
+    """The part of it since the race was last started."""
+    budget: int | None
+    """The most that the race may spend from its first start on."""
+    enough: int
+    """The credits with which it could be expected to decide."""
+    whole: int | None
+    """The price of the whole plan; None if it is unknown."""
+    keep: int
+    sure: float
+    chance: float | None
+    """The chance that the leaders are the best: of those wanted, the least sure one's."""
+    is_decided: bool
+    elapsed: float
+    round_runs: int = 0
+    """The runs of the current round."""
+    round_done: int = 0
+    """Those of them that have ended."""
+    judged: int = 0
+    """The judgements that count so far."""
+    awaited: int = 0
+    """The judgements that the race waits for."""
+    findings: tuple[str, ...] = ()
+    """Sentences: the outcome, why the race has ended, what is missing, and what to do."""
+    assumptions: tuple[str, ...] = ()
+    """Sentences on what the figures assume."""
+
+    @property
+    def saved(self) -> int | None:
+        """Credits that the whole plan would cost beyond what was spent; 0 while nothing is decided, None without a price."""
+        return None if self.whole is None else max(self.whole - self.spent, 0) if self.is_decided else 0
+
+    def with_texts(self, findings: tuple[str, ...], assumptions: tuple[str, ...]) -> RaceProgress:
+        """The same with its sentences."""
+        return replace(self, findings=findings, assumptions=assumptions)
 
 
 class End(StrEnum):
@@ -72,6 +173,52 @@ def format_chance(chance: float) -> str:
     return ">99%" if chance >= 0.995 else f"{chance:.0%}"
 
 
+def make_contenders(
+    rounds: Rounds, belief: Belief | None, chances: FloatArray | None, costs: Mapping[Hashable, int]
+) -> list[Contender]:
+    """All settings, the one with the highest chance first."""
+    settings, counts = rounds.race.settings, rounds.count_runs()
+    tried = [[row for row in one.rows if row.number in rounds.round_of] for one in settings]
+    paid = [sum(costs.get(row.key, 0) for row in rows) for rows in tried]
+    done = [sum(row.key in costs for row in rows) for rows in tried]
+    failed = [max(ended - count, 0) for ended, count in zip(done, counts, strict=True)]
+    if belief is None or chances is None:
+        return [
+            Contender(one.number, one.values, None, None, None, None, 0, failed[one.number], paid[one.number])
+            for one in settings
+        ]
+    low, high = belief.bounds(SHARE)
+    return [
+        Contender(one, settings[one].values, None, None, None, 0.0, 0, failed[one], paid[one])
+        if rounds.is_given_up(one)
+        else Contender(
+            one, settings[one].values, float(belief.mean[one]), float(low[one]), float(high[one]), float(chances[one]),
+            counts[one], failed[one], paid[one],
+        )
+        for one in rounds.rank(belief, chances)
+    ]  # fmt: skip
+
+
+def make_ranking_frame(progress: RaceProgress) -> pd.DataFrame:
+    """One row per setting, the best first, indexed by the number of the setting."""
+    import pandas as pd
+
+    from ...storage.table.typed_columns import build_column
+
+    found = progress.contenders
+    names = {name: f"setting_{name}" if name in FIGURES else name for name in progress.axes}
+    columns: dict[str, Any] = {
+        title: build_column([one.values[name] for one in found]).array for name, title in names.items()
+    }
+    for name in ("mean", "low", "high", "chance"):
+        columns[name] = pd.array([getattr(one, name) for one in found], dtype="Float64").to_numpy(
+            "float64", na_value=float("nan")
+        )
+    columns["runs"] = [one.runs for one in found]
+    columns["credits"] = [one.credits for one in found]
+    return pd.DataFrame(columns, index=pd.Index([one.number for one in found], name="setting"))
+
+
 def make_findings(progress: RaceProgress, facts: Facts) -> tuple[str, ...]:
     """The outcome first, then the reason of the end, then what limits it."""
     is_done = progress.state == RaceState.DONE
@@ -79,9 +226,10 @@ def make_findings(progress: RaceProgress, facts: Facts) -> tuple[str, ...]:
     if is_done:
         sentences += [_format_end(progress, facts), _format_variation(progress, facts)]
     if progress.state == RaceState.JUDGING:
-        count = format_count(progress.awaited, "more judgement")
-        sentences.insert(
-            0, f"Waiting for {count}: judge below, or in a cell with race.ratings. The race goes on by itself."
+        sentences.insert(0, f"Judge {format_count(progress.awaited, 'more pair')}, and the race goes on by itself.")
+    if _is_short(progress) and not progress.is_decided:
+        sentences.append(
+            f"{progress.budget or 0:,} credits can hardly decide this: two runs of each setting take {progress.enough:,}."
         )
     failed = sum(one.failed for one in progress.contenders)
     if failed and any(one.runs for one in progress.contenders):
@@ -92,41 +240,43 @@ def make_findings(progress: RaceProgress, facts: Facts) -> tuple[str, ...]:
 
 
 def make_assumptions(progress: RaceProgress, facts: Facts) -> tuple[str, ...]:
-    """What the figures assume, in small print."""
-    found = []
-    if progress.is_judged:
-        found.append(
-            "Scores are on the scale of a judge's preference: one that is 1.1 higher is preferred three times of four."
-        )
-    elif facts.is_mix:
-        found.append(
-            "Each part of the score is divided by its standard deviation over the runs so far; higher is better."
-        )
-    else:
-        found.append("Higher is better.")
-    if len(progress.axes) > 1:
-        found.append(
-            "A setting's score is taken as the sum of what its values, their pairs and the setting itself add, with the same "
-            "noise everywhere."
-        )
-    else:
-        found.append("There is one axis only, so that each setting is judged mostly by its own runs.")
-    if facts.block:
-        found.append(f"A {facts.block} may shift all settings alike; a setting is judged over several.")
-    if not facts.has_repeats:
-        found.append(
-            "Each setting can be run only once in this plan, so that luck cannot be told from merit: seed=range(4) in the "
-            "sweep would."
-        )
-    if facts.is_draft:
-        found.append("Drafts are taken to rank the settings as the real runs would.")
-    found.append("Intervals hold 90%.")
-    return tuple(found)
+    """What the figures assume, and what the budget is."""
+    preference = (
+        "Scores are on the scale of a judge's preference: one that is 1.1 higher is preferred three times of four."
+    )
+    mix = "Each part of the score is divided by its standard deviation over the runs so far; higher is better."
+    sums = (
+        "A setting's score is taken as the sum of what its values, their pairs and the setting itself add, with the same noise "
+        "everywhere."
+    )
+    rules = (
+        (progress.budget is not None, "The budget is the most that the race spends from its first start on; what the library held then costs nothing, and is used first."),
+        (progress.is_judged, preference),
+        (facts.is_mix and not progress.is_judged, mix),
+        (not facts.is_mix and not progress.is_judged, "Higher is better."),
+        (len(progress.axes) > 1, sums),
+        (len(progress.axes) <= 1, "There is one axis only, so that each setting is judged mostly by its own runs."),
+        (bool(facts.block), f"A {facts.block} may shift all settings alike; a setting is judged over several."),
+        (not facts.has_repeats, "Each setting can be run only once in this plan, so that luck cannot be told from merit: seed=range(4) in the sweep would."),
+        (facts.is_draft, "Drafts are taken to rank the settings as the real runs would."),
+        (True, "Intervals hold 90%."),
+    )  # fmt: skip
+    return tuple(sentence for applies, sentence in rules if applies)
+
+
+def find_leaders(progress: RaceProgress) -> tuple[Contender, ...]:
+    """The settings with the highest chances, as many as are wanted; none before the first score."""
+    return progress.contenders[: progress.keep] if progress.chance is not None else ()
+
+
+def _is_short(progress: RaceProgress) -> bool:
+    """Whether the budget is too small for a decision to be expected."""
+    return progress.budget is not None and progress.budget < progress.enough
 
 
 def _format_outcome(progress: RaceProgress, facts: Facts, *, is_done: bool) -> str:
-    leaders = [one for one in progress.contenders if one.runs][: progress.keep]
-    if not leaders or progress.chance is None:
+    leaders = find_leaders(progress)
+    if progress.chance is None or not any(one.runs for one in progress.contenders):
         return ""
     names = "; ".join(format_setting(one.values) for one in leaders)
     what = "the best" if progress.keep == 1 else f"among the best {progress.keep}"
@@ -140,18 +290,20 @@ def _format_outcome(progress: RaceProgress, facts: Facts, *, is_done: bool) -> s
         lead = "leads" if progress.keep == 1 else "lead"
         rivals = sum((one.chance or 0.0) >= RIVAL_CHANCE for one in progress.contenders) - progress.keep
         open_ = f" {format_count(rivals, 'other setting')} may be as good." if rivals > 0 else ""
-        return f"Undecided: {names} {lead}, {least}with a chance of {chance} to be {what}; {progress.sure:.0%} was asked for.{open_}"
-    return f"In front: {names}; the chance to be {what} is {chance}, and {progress.sure:.0%} ends the race."
+        untried = "" if all(one.runs for one in leaders) else " That is by its values alone: it was not run."
+        return f"Undecided: {names} {lead}, {least}with a chance of {chance} to be {what}; {progress.sure:.0%} was asked for.{untried}{open_}"
+    return f"So far {names} {'leads' if progress.keep == 1 else 'lead'}, {least}with a chance of {chance} to be {what}; {progress.sure:.0%} ends the race."
 
 
 def _format_end(progress: RaceProgress, facts: Facts) -> str:
-    tried = sum(bool(one.runs) for one in progress.contenders)
     match facts.end:
         case End.NO_SCORES:
             return _format_no_scores(progress, facts)
         case End.BUDGET:
+            if progress.budget == 0:
+                return "The budget is 0 credits, so it used only what the library holds."
             budget = "" if progress.budget is None else f" of {format_count(progress.budget, 'credit')}"
-            left = len(progress.contenders) - tried
+            left = sum(not one.runs and not one.failed for one in progress.contenders)
             untried = f" {format_count(left, 'setting')} {'was' if left == 1 else 'were'} not tried." if left else ""
             return f"The budget{budget} allows no further run; with a larger one the race goes on from here.{untried}"
         case End.COMPLETE:
@@ -187,7 +339,7 @@ def _format_variation(progress: RaceProgress, facts: Facts) -> str:
         return ""
     if progress.is_judged:
         return "The answers hardly favour any setting: they fit chance about as well. More judges, or a clearer question, may help."
-    return "The settings differ by less than repeats of one setting do: any of those in front will do about as well."
+    return "The settings differ by less than repeats of one setting do: any of the leaders will do about as well."
 
 
 def _is_faint(contenders: tuple[Contender, ...], noise: float) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -333,26 +333,9 @@ class Plan(NameHints):
         return job
 
     @with_usage('plan.race(by="sharpness", budget=0.4)')
-    def race(
-        self, *, by: Any, budget: float | None = None, keep: int = 1, over: Sequence[str] = ("seed", "prompt"), seed: int = 0,
-        sure: float = 0.95, concurrency: int | None = None, price: int | None = None, draft: Mapping[str, Any] | bool | None = None,
-        retry_failed: bool = False, question: str = "Which is better?", rater: str | None = None, client: Client | None = None,
-    ) -> Race:  # fmt: skip
-        """Find the best setting for fewer credits than all runs cost. Returns at once; the race goes on in the background.
-
-        Rows that differ only in `over` repeat one setting. They run in rounds of `concurrency`, each chosen by the earlier
-        ones, until the `keep` best are known with the chance `sure`, the budget ends, or nothing is left. `by` is a column
-        or a metric, a function of a run, a mix such as {"sharpness": 1, "motion": -2}, each in standard deviations, or
-        `rb.judge` for a person, who answers `question` as `rater`. `budget` is in credits, or a share of the plan's price
-        up to 1.0, and limits the total cost of this plan's runs, as in `run`. Run the cell again to go on: it repeats its
-        rounds from the library. `draft` holds cheaper values to decide by, or is True for those of the model, after
-        which the best run with their own; `price` is the maximum price of a run whose price is unknown.
-        """
-        session = self._get_session()
-        return session.make_race(
-            self, by=by, budget=budget, keep=keep, over=over, seed=seed, sure=sure, concurrency=concurrency, price=price,
-            draft=draft, retry_failed=retry_failed, question=question, rater=rater, client=client,
-        )  # fmt: skip
+    def race(self, *, by: Any, **options: Any) -> Race:
+        """Find the best setting for fewer credits than all runs cost: `rb.race(plan, by=…)`, which describes the options."""
+        return self._get_session().make_race(self, by=by, **options)
 
     def _make_job(self, client: Client | None, **choices: Any) -> SweepJob:
         """Create a job that is not started yet."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ....decide.race.standing import RaceProgress, RaceState
+from ....decide.race.sentences import RaceProgress, RaceState
 from ....display.formatting import STATE_SIGNS, join_with_dots, shorten
 from ....display.race_card import format_race, render_race
 from ....display.report.layout import format_named_value
@@ -108,7 +108,7 @@ class StartedRace:
 
 def find_race_facts(plan: Plan, known: Known | None) -> dict[str, Any]:
     """What the page needs to offer a race of this plan; empty if there are too few settings, or too many."""
-    from ....decide.race.tried_settings import group_settings
+    from ....decide.race.settings import group_settings
 
     settings = group_settings(plan, ("seed", "prompt"), 0).settings
     if not 2 <= len(settings) <= MAX_SETTINGS:

@@ -1,0 +1,379 @@
+"""The options of a race, and the settings that it decides among: the rows of a plan grouped by what is decided."""
+
+from __future__ import annotations
+
+import math
+import operator
+import random
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError
+
+from ...errors import InvalidInput, Problem, ReelbookError
+from ...models.base import Input
+from ...models.catalog import find_endpoint
+from ...models.pricing import estimate
+from ...models.problems import format_literal
+from ...sweeps.execute.run_options import Options, make_options
+from ...sweeps.plan.plan import Plan
+from ...sweeps.plan.plan_rows import Row
+from ...sweeps.plan.row_selection import sum_credits
+
+IntArray = npt.NDArray[np.int64]
+MAX_LEVELS, BINS = 12, 6
+"""From more numeric values on, such as those of a sampled axis, neighbouring values of an axis share a level."""
+MAX_SETTINGS = 500
+"""The time for a choice grows with the cube of the number of settings."""
+FIRST_PER_EFFECT = 1.5
+"""Runs of the first rounds, for each effect of an axis' value."""
+ENOUGH_RUNS = 2
+"""Runs of each setting with which a race can be expected to decide."""
+
+
+class RaceStopped(ReelbookError):
+    """A race that cannot go on, because a run cannot be scored. What is paid for is in the library."""
+
+
+class RaceUnfinished(ReelbookError, TimeoutError):
+    """The wait ended before the race, which continues."""
+
+    def __init__(self, rounds: int, runs: int, waited: float) -> None:
+        super().__init__(rounds, runs, waited)
+        self.rounds, self.runs, self.waited = rounds, runs, waited
+
+    def __str__(self) -> str:
+        return (
+            f"After {self.waited:g} s the race is in round {self.rounds}, with {self.runs:,} runs. It goes on: wait() again, "
+            "look at race.panel, or cancel() it."
+        )
+
+
+def race_error(sentence: str, kind: str) -> InvalidInput:
+    """The error for a race that cannot begin.
+
+    >>> str(race_error("`keep` is 0.", "keep"))
+    'race: `keep` is 0.'
+    """
+    return InvalidInput("race", [Problem((), sentence, kind)])
+
+
+def _whole(value: Any) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ValueError("no whole number") from None
+    if isinstance(value, bool):
+        raise ValueError("no whole number")
+    return number
+
+
+def _credits_or_share(value: Any) -> int | float | None:
+    """Credits as an integer, a share as a float; a float beyond 1 without a fraction is credits, too."""
+    if value is None:
+        return None
+    if isinstance(value, Real) and not hasattr(value, "__index__"):
+        share = float(value)
+        if 0 < share <= 1:
+            return share
+        value = int(share) if share.is_integer() else -1
+    number = _whole(value)
+    if number < 0:
+        raise ValueError("neither credits nor a share")
+    return number
+
+
+def _text(value: str) -> str:
+    if not value.strip():
+        raise ValueError("nothing to answer")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+
+
+class RaceOptions(BaseModel):
+    """The options of a race. The description of each says what it may be, in errors, too."""
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, extra="forbid")
+
+    by: Any
+    budget: Annotated[int | float | None, BeforeValidator(_credits_or_share)] = Field(
+        None,
+        description="give credits as a whole number, or a share of the price of the whole plan as a fraction from 0 to 1: budget=0.4 is "
+        "40%, budget=1.0 all of it",
+    )
+    keep: Whole = Field(1, ge=1, description="give a whole number of at least 1")
+    over: Any = ("seed", "prompt")
+    seed: Whole = Field(0, ge=0, description="give a whole number of at least 0")
+    sure: float = Field(
+        0.95,
+        ge=0.5,
+        lt=1,
+        strict=True,
+        description="give the chance from 0.5 to below 1 at which the race stops, such as 0.95",
+    )
+    concurrency: Any = None
+    price: Any = None
+    draft: StrictBool | Mapping[str, Any] | None = Field(
+        None,
+        description="it takes the values that make a run cheaper, such as {'enable_detail_pass': False}, or True for those of the model",
+    )
+    retry_failed: bool = False
+    question: Annotated[str, AfterValidator(_text)] = Field(
+        "Which is better?", description="it is the text that a judge answers"
+    )
+    rater: str | None = None
+    is_new: bool = False
+    """Whether the budget counts from now on, also if the same race has been started before."""
+    judge: Callable[..., Any] | None = None
+    """Opens the ratings of a table, where a person judges."""
+
+    @property
+    def execution(self) -> Options:
+        """The options of each round's execution, without a budget."""
+        return make_options(concurrency=self.concurrency, price=self.price)
+
+
+def make_race_options(**values: Any) -> RaceOptions:
+    """Validate the options; raises an error that says what the first wrong one may be.
+
+    >>> make_race_options(by="sharpness", keep=0)
+    Traceback (most recent call last):
+    reelbook.errors.InvalidInput: race: `keep` is 0; give a whole number of at least 1.
+    """
+    try:
+        options = RaceOptions(**values)
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        wanted = (
+            RaceOptions.model_fields[name].description
+            if name in RaceOptions.model_fields
+            else "there is no such option"
+        )
+        raise race_error(f"`{name}` is {format_literal(values.get(name))}; {wanted}.", name) from None
+    make_options(concurrency=options.concurrency, price=options.price)
+    return options
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One combination of the values that are decided, and the rows of the plan that repeat it."""
+
+    number: int
+    values: Mapping[str, Any]
+    rows: tuple[Row, ...]
+    """The distinct possible rows in the order in which they are tried."""
+
+
+@dataclass(frozen=True)
+class RaceSettings:
+    """The settings of a plan as a race sees them."""
+
+    axes: tuple[str, ...]
+    """The columns that are decided."""
+    over: tuple[str, ...]
+    """The columns that only repeat a setting."""
+    settings: tuple[Setting, ...]
+    levels: IntArray
+    """The level of each setting on each axis; -1 where a conditional axis does not exist."""
+    block: str
+    """What may shift all settings alike: the prompt, or if that is the same everywhere, the seed; empty for nothing."""
+    blocks: Mapping[int, int]
+    """The number of it of each row, by its number in the plan."""
+    impossible: int
+    """The number of settings without a possible row."""
+
+    @property
+    def wanted(self) -> int:
+        """The number of settings to try before any choice by what is known: some for each effect of an axis' value."""
+        effects = 1 + sum(len(set(column[column >= 0])) - 1 for column in self.levels.T) if len(self.levels) else 1
+        return min(len(self.settings), math.ceil(FIRST_PER_EFFECT * effects))
+
+    def find_enough(self, price: Callable[[Row], int], is_free: Callable[[Row], bool]) -> int:
+        """The credits with which a race of these settings can be expected to decide, with what costs nothing.
+
+        Two runs of each setting, or of as many of them as say what each value of an axis is worth.
+        """
+        due = 0
+        for setting in self.settings:
+            costs = sorted(0 if is_free(row) else price(row) for row in setting.rows)
+            due += sum(costs[:ENOUGH_RUNS])
+        return math.ceil(due * self.wanted / max(len(self.settings), 1))
+
+
+def group_settings(plan: Plan, over: Sequence[str], seed: int, *, is_paired: bool = False) -> RaceSettings:
+    """Group the rows of a plan by all axes but those in `over`, which repeat a setting.
+
+    Labels, such as the words of a template, repeat a setting too, unless `over` names one of them. The order in which
+    the rows of a setting are tried depends on `seed` alone; `is_paired` has all settings begin with the same prompt.
+
+    >>> from reelbook.models.text_to_video import TextToVideo
+    >>> from reelbook.sweeps.plan.sweep_call import sweep
+    >>> plan = sweep(TextToVideo(prompt="a paper boat"), seed=range(4), num_frames=[49, 97])
+    >>> found = group_settings(plan, ("seed", "prompt"), 0)
+    >>> found.axes, [dict(setting.values) for setting in found.settings], [len(one.rows) for one in found.settings]
+    (('num_frames',), [{'num_frames': 49}, {'num_frames': 97}], [4, 4])
+    """
+    repeats = _check_over(plan, over)
+    axes = tuple(name for name in plan.columns if name not in repeats)
+    groups: dict[Hashable, list[Row]] = {}
+    for row in plan.rows:
+        groups.setdefault(tuple(_key(row[name]) for name in axes), []).append(row)
+    distinct = {row.number for row in plan.distinct}
+    found = [[row for row in rows if row.number in distinct] for rows in groups.values()]
+    possible = [rows for rows in found if rows]
+    prompts = _number_prompts(plan)
+    order = _shuffle_repeats(plan, repeats, seed)
+    has_prompts, has_seeds = len(set(prompts.values())) > 1, len(set(order.values())) > 1
+    settings = tuple(
+        Setting(
+            number,
+            {name: rows[0][name] for name in axes},
+            _interleave(rows, prompts, order, start=0 if is_paired else number),
+        )
+        for number, rows in enumerate(possible)
+    )
+    columns = [_make_levels([(one.rows[0], one.values[name]) for one in settings], name) for name in axes]
+    levels = np.array(columns, dtype=np.int64).T if columns else np.zeros((len(settings), 0), dtype=np.int64)
+    return RaceSettings(
+        axes, repeats, settings, levels, "prompt" if has_prompts else "seed" if has_seeds else "",
+        prompts if has_prompts else order, len(groups) - len(possible),
+    )  # fmt: skip
+
+
+def _check_over(plan: Plan, over: Sequence[str]) -> tuple[str, ...]:
+    """The columns that repeat a setting; raises for a name that is neither a column nor a field."""
+    names = (over,) if isinstance(over, str) or not isinstance(over, Iterable) else tuple(over)
+    for name in names:
+        if (
+            name not in plan.columns
+            and name not in ("seed", "prompt", "take")
+            and name not in type(plan.base).model_fields
+        ):
+            raise race_error(
+                f"`over` names {name!r}, and this plan varies {', '.join(plan.columns) or 'nothing'}. "
+                "It takes the columns that only repeat a setting, such as seed and prompt.",
+                "over",
+            )
+    labels = () if plan.labels & set(names) else tuple(name for name in plan.columns if name in plan.labels)
+    return tuple(dict.fromkeys(name for name in (*names, *labels) if name in plan.columns))
+
+
+def _number_prompts(plan: Plan) -> dict[int, int]:
+    """The number of each row's prompt, in order of occurrence; one number for a model without prompts."""
+    has_prompt = "prompt" in type(plan.base).model_fields or "prompt" in plan.columns
+    known: dict[Hashable, int] = {}
+    return {
+        row.number: known.setdefault(_key(row["prompt"]) if has_prompt else None, len(known))
+        for row in plan.rows
+        if row.input is not None
+    }
+
+
+def _shuffle_repeats(plan: Plan, over: tuple[str, ...], seed: int) -> dict[int, int]:
+    """The place of each row by what repeats it, in an order determined by the seed, the same for every setting."""
+    keys = {row.number: (*(_key(row[name]) for name in over), row.take) for row in plan.rows}
+    # By `random()` only, whose sequence is stable between Python versions.
+    draw = random.Random(seed)
+    places = {key: draw.random() for key in dict.fromkeys(keys.values())}
+    ranked = {key: place for place, key in enumerate(sorted(places, key=places.__getitem__))}
+    return {number: ranked[key] for number, key in keys.items()}
+
+
+def _interleave(
+    rows: Sequence[Row], prompts: Mapping[int, int], order: Mapping[int, int], *, start: int
+) -> tuple[Row, ...]:
+    """The rows in the shuffled order, one of each prompt in turn, beginning with another prompt for each `start`."""
+    by_block: dict[int, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: order[row.number]):
+        by_block.setdefault(prompts[row.number], []).append(row)
+    queues = list(by_block.values())
+    first = start % len(queues)
+    queues = [*queues[first:], *queues[:first]]
+    longest = max(map(len, queues))
+    return tuple(queue[place] for place in range(longest) for queue in queues if place < len(queue))
+
+
+def _make_levels(values: Sequence[tuple[Row, Any]], name: str) -> list[int]:
+    """The level of each setting on one axis, by the order of its values."""
+    exists = [value is not None or name in row.given for row, value in values]
+    keys = [_key(value) if here else None for (_, value), here in zip(values, exists, strict=True)]
+    distinct = list(dict.fromkeys(key for key, here in zip(keys, exists, strict=True) if here))
+    numbers = [value for (_, value), here in zip(values, exists, strict=True) if here]
+    is_numeric = all(isinstance(value, Real) and not isinstance(value, bool) for value in numbers)
+    if is_numeric and len(distinct) > MAX_LEVELS:
+        edges = np.quantile(np.array(numbers, dtype=float), np.linspace(0, 1, BINS + 1)[1:-1])
+        return [
+            int(np.searchsorted(edges, float(value), side="right")) if here else -1
+            for (_, value), here in zip(values, exists, strict=True)
+        ]
+    level = {key: number for number, key in enumerate(distinct)}
+    return [level[key] if here else -1 for key, here in zip(keys, exists, strict=True)]
+
+
+def _key(value: Any) -> Hashable:
+    """A value that can be a key, and differs for 1 and True."""
+    return (type(value), value) if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
+
+
+def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
+    """The plan with cheaper values in each row, under the same numbers; `draft=True` turns off what costs extra.
+
+    >>> from reelbook.models.text_to_video import TextToVideo
+    >>> from reelbook.sweeps.plan.sweep_call import sweep
+    >>> boat = TextToVideo(prompt="a paper boat", enable_detail_pass=True)
+    >>> plan = sweep(boat, num_frames=[49, 97])
+    >>> plan.credits, make_drafts(plan, True).credits
+    (212, 106)
+    """
+    values = dict(draft) if isinstance(draft, Mapping) else _find_extras(plan)
+    if varied := [name for name in values if name in plan.columns]:
+        raise race_error(
+            f"`draft` sets {', '.join(varied)}, which this plan varies; a draft may only change what is the same in all runs.",
+            "draft",
+        )
+    try:
+        rows = tuple(_make_draft(row, values) for row in plan.rows)
+    except InvalidInput as error:
+        raise race_error(f"`draft` does not fit this plan: {error}", "draft") from error
+    drafts = replace(plan, rows=rows, recipe=None)
+    full, cheap = sum_credits(plan.distinct), sum_credits(drafts.distinct)
+    if full is not None and cheap is not None and cheap >= full:
+        raise race_error(
+            f"Drafts with {_format_values(values)} cost {cheap:,} credits, and the runs themselves {full:,}: leave `draft` out.",
+            "draft",
+        )
+    return drafts
+
+
+def _find_extras(plan: Plan) -> dict[str, Any]:
+    """The switches of a model that multiply its price and are on, turned off."""
+    endpoint = find_endpoint(plan.base)
+    switches = [] if endpoint is None else [switch for switch, factor in endpoint.multipliers if factor > 1]
+    found = {
+        switch: False
+        for switch in switches
+        if switch not in plan.columns and any(getattr(row.input, switch, False) for row in plan.rows)
+    }
+    if not found:
+        known = f" ({', '.join(switches)})" if switches else ""
+        raise race_error(
+            f"No draft of these runs is cheaper: nothing is on that costs extra{known}. Leave `draft` out.", "draft"
+        )
+    return found
+
+
+def _make_draft(row: Row, values: Mapping[str, Any]) -> Row:
+    if row.input is None:
+        return row
+    request: Input = row.input.revised(**values)
+    return replace(row, input=request, estimate=estimate(request))
+
+
+def _format_values(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in values.items())
