@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 import sys
 import time
 import uuid
@@ -60,18 +61,31 @@ class Served:
         return self.http.get(path, headers={"x-api-key": self._key(key)})
 
     def finished(self, endpoint_id: str, request_id: str, key: str | None = None, within: float = 60) -> dict[str, Any]:
-        """The final status, followed through the stream of events, so that nothing sleeps."""
-        path = f"/{endpoint_id}/requests/{request_id}/status/stream"
+        """The final status, with its log."""
+        return self.status_once(lambda status: status["status"] == "COMPLETED", endpoint_id, request_id, key, within)
+
+    def status_once(
+        self,
+        holds: Callable[[dict[str, Any]], object],
+        endpoint_id: str,
+        request_id: str,
+        key: str | None = None,
+        within: float = 60,
+    ) -> dict[str, Any]:
+        """The first status of which this holds, with its log; asked for again and again, as the specification has it."""
         deadline = time.monotonic() + within
-        with self.http.stream("GET", path, headers={"x-api-key": self._key(key)}, timeout=within) as events:
-            assert events.status_code == 200
-            for line in events.iter_lines():
-                assert time.monotonic() < deadline, "the run did not end in time"
-                if line.startswith("data: "):
-                    status = json.loads(line.removeprefix("data: "))
-                    if status["status"] == "COMPLETED":
-                        return dict(status)
-        raise AssertionError("the stream ended before the run did")
+        while time.monotonic() < deadline:
+            answer = self.get(f"/{endpoint_id}/requests/{request_id}/status?logs=1", key)
+            assert answer.status_code == 200, answer.text
+            if holds(status := answer.json()):
+                return dict(status)
+            time.sleep(0.02)
+        raise AssertionError("the run did not come that far in time")
+
+    def until(self, words: str, endpoint_id: str, request_id: str) -> dict[str, Any]:
+        """The first status that matches these words; the run may be over by then."""
+        pattern = re.compile(words)
+        return self.status_once(lambda status: pattern.search(json.dumps(status)), endpoint_id, request_id)
 
     def result(self, endpoint_id: str, request_id: str, key: str | None = None) -> httpx.Response:
         return self.get(f"/{endpoint_id}/requests/{request_id}", key)

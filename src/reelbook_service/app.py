@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
 from collections.abc import AsyncIterator
@@ -106,7 +107,9 @@ class RequestGuard:
 def _route(service: Service, row: Row) -> Route:
     async def call(http: HTTPRequest) -> Response:
         try:
-            return await row.handler(service, http)
+            if not service.settings.spec_only:
+                return await row.handler(service, http)
+            return await _answer_in_spec(service, http, row)
         except Refusal as refusal:
             return _refusal_response(refusal)
         except asyncio.CancelledError:
@@ -120,6 +123,16 @@ def _route(service: Service, row: Row) -> Route:
             return _refusal_response(unavailable)
 
     return Route(row.path, call, methods=[row.method], name=f"{row.method} {row.path}")
+
+
+async def _answer_in_spec(service: Service, http: HTTPRequest, row: Row) -> Response:
+    """The answer to what the specification shows of a call, with the fields that it shows."""
+    http.scope["headers"] = [(name, value) for name, value in http.scope["headers"] if name != b"idempotency-key"]
+    response = await row.handler(service, HTTPRequest(http.scope, http.receive))
+    if not row.fields:
+        return response
+    shown = {name: value for name, value in json.loads(bytes(response.body)).items() if name in row.fields}
+    return JSONResponse(shown, headers={"x-request-id": response.headers["x-request-id"]})
 
 
 def _refusal_response(refusal: Refusal) -> Response:

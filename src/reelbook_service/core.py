@@ -177,7 +177,7 @@ class Service:
         status["logs"] = {"entries": list(request.logs)} if logs else {}
         status["metrics"] = request.metrics()
         status |= addresses(request, base_url)
-        if request.error and not self.settings.spec_only:
+        if request.error:
             status |= {"error": request.error["detail"], "error_type": request.error["error_type"]}
         return status
 

@@ -195,7 +195,6 @@ class Queue:
         self._waiting_by_account[request.account] -= 1
         request.status, request.attempts = IN_PROGRESS, request.attempts + 1
         request.started = self._clock()
-        request.notify_watchers()
         return request
 
     def requeue(self, request: Request, reason: str = "The worker died") -> None:
@@ -269,7 +268,6 @@ class Queue:
         request.finished, request.status = finished, COMPLETED
         self._live.pop(request.id, None)
         self._cache(request)
-        request.notify_watchers()
 
     def _add(self, request: Request) -> None:
         self._live[request.id] = request
@@ -278,7 +276,6 @@ class Queue:
     def _wait(self, request: Request) -> None:
         self._waiting_by_account[request.account] = self._waiting_by_account.get(request.account, 0) + 1
         self._waiting[request.lane].add(request)
-        request.notify_watchers()
 
     def _stop_waiting(self, request: Request) -> None:
         self._waiting[request.lane].remove(request)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import time
@@ -56,18 +55,11 @@ class Request:
     place_elsewhere: int | None = None
     """Its place in that queue, if that service reports it."""
     logs: list[dict[str, Any]] = field(default_factory=list)
-    watchers: list[asyncio.Event] = field(default_factory=list)
 
     def log(self, at: float, message: str, level: str = "INFO", source: str = "engine") -> None:
         """Add a line to the log that the caller receives."""
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at % 1 * 1000):03d}Z"
         self.logs.append({"message": message, "level": level, "source": source, "timestamp": stamp})
-        self.notify_watchers()
-
-    def notify_watchers(self) -> None:
-        """Wake all streams of this request."""
-        for watcher in self.watchers:
-            watcher.set()
 
     def may_be_overtaken(self, now: float) -> bool:
         """Whether a later request may be preferred to it."""

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 from starlette.requests import Request as HTTPRequest
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 
 from reelbook.models.base import Input
 from reelbook.models.catalog import CATALOG, Endpoint
 from reelbook.models.pricing import Estimate
 from reelbook.models.problems import MAX_PROBLEMS
-from reelbook.models.queue_status import COMPLETED
 
-from . import docs_page, openapi_document, spec_decisions
+from . import docs, spec_decisions
 from .accounts import Account
 from .core import Service, addresses, body_hash, require_endpoint, service_info
 from .queued_request import Request
@@ -29,6 +27,10 @@ from .service_files import HEADERS
 
 MAX_INLINE_CHECK_BYTES = spec_decisions.MIB // 4
 """Bodies below this are validated in less time than it takes to pass them to a thread."""
+
+STATUS_FIELDS = (
+    "status", "request_id", "queue_position", "logs", "metrics", "status_url", "response_url", "cancel_url",
+)  # fmt: skip
 
 Handler = Callable[[Service, HTTPRequest], Awaitable[Response]]
 
@@ -43,8 +45,6 @@ async def run_model(service: Service, http: HTTPRequest) -> Response:
     account = caller(service, http)
     endpoint_id, value = _envelope(await read_json_object(http))
     request = await _submit_run(service, http, account, endpoint_id, value, ("body", "input"))
-    if service.settings.spec_only:
-        return JSONResponse({"requestId": request.id}, headers={"x-request-id": request.id})
     urls = addresses(request, base_url(http))
     answer = {
         "requestId": request.id,
@@ -73,16 +73,6 @@ async def status(service: Service, http: HTTPRequest) -> Response:
     return JSONResponse(service.status(request, base_url(http), logs=logs), headers={"x-request-id": request.id})
 
 
-async def stream(service: Service, http: HTTPRequest) -> Response:
-    """Stream the status of a request as server-sent events."""
-    request = await _find_request(service, http)
-    return StreamingResponse(
-        _stream_events(service, http, request),
-        media_type="text/event-stream",
-        headers={"x-request-id": request.id, "cache-control": "no-store"},
-    )
-
-
 async def result(service: Service, http: HTTPRequest) -> Response:
     """Answer with the output of a completed request."""
     request = await _find_request(service, http)
@@ -95,34 +85,8 @@ async def cancel(service: Service, http: HTTPRequest) -> Response:
     """Cancel a request."""
     request = await _find_request(service, http)
     answer = await service.cancel(request)
-    success = answer != "ALREADY_COMPLETED"
-    answer_body = {"success": success} if service.settings.spec_only else {"success": success, "status": answer}
-    return JSONResponse(answer_body, headers={"x-request-id": request.id})
-
-
-async def batch_status(service: Service, http: HTTPRequest) -> Response:
-    """Answer with the status of many requests."""
-    account = caller(service, http)
-    ids = (await read_json_object(http)).get("ids")
-    if not isinstance(ids, list) or not all(isinstance(item, str) for item in ids):
-        raise invalid_at(("body", "ids"), "`ids` must be a list of request ids.", "list_type")
-    if len(ids) > spec_decisions.MAX_BATCH:
-        raise invalid_at(
-            ("body", "ids"),
-            f"`ids` has {len(ids):,} entries; {spec_decisions.MAX_BATCH:,} at most are taken.",
-            "too_long",
-        )
-    answer: dict[str, Any] = {}
-    for request_id in ids:
-        try:
-            request = await service.queue.find(account, request_id)
-        except Refusal:
-            continue
-        # Finished requests include their log, so that a client that tracks many runs need not request each status.
-        answer[request_id] = service.status(request, base_url(http), logs=request.status == COMPLETED)
-        if request.status == COMPLETED and request.error is None:
-            answer[request_id]["output"] = await asyncio.to_thread(service.result, request, base_url(http))
-    return JSONResponse(answer)
+    body = {"success": answer != "ALREADY_COMPLETED", "status": answer}
+    return JSONResponse(body, headers={"x-request-id": request.id})
 
 
 async def estimate(service: Service, http: HTTPRequest) -> Response:
@@ -164,17 +128,18 @@ async def model_description(service: Service, http: HTTPRequest) -> Response:
         raise invalid_at(
             ("query", "endpoint_id"), "Say which model: add ?endpoint_id=<model id> to the address.", "missing"
         )
-    return JSONResponse(openapi_document.describe_model(require_endpoint(endpoint_id), base_url(http)))
+    return JSONResponse(docs.describe_model(require_endpoint(endpoint_id), base_url(http)))
 
 
 async def service_description(service: Service, http: HTTPRequest) -> Response:
     """Answer with the OpenAPI description of the service."""
-    return JSONResponse(openapi_document.describe_service(base_url(http), spec_only=service.settings.spec_only))
+    return JSONResponse(docs.describe_service(base_url(http), spec_only=service.settings.spec_only))
 
 
 async def read_docs(service: Service, http: HTTPRequest) -> Response:
     """Answer with the documentation page."""
-    return HTMLResponse(docs_page.page(base_url(http), service.settings.lanes), headers=docs_page.HEADERS)
+    page = docs.page(base_url(http), service.settings.lanes, spec_only=service.settings.spec_only)
+    return HTMLResponse(page, headers=docs.HEADERS)
 
 
 async def upload(service: Service, http: HTTPRequest) -> Response:
@@ -272,7 +237,7 @@ async def _submit_run(
         words = "This service calls no webhooks. Leave `fal_webhook` out, and ask for the status instead."
         raise invalid_at(("query", "fal_webhook"), words)
     request = await _read_input(service, http, row, value, at)
-    idempotency = _idempotency(service, http, row.id, value)
+    idempotency = _idempotency(http, row.id, value)
     return await service.submit(account, request, idempotency, resubmits="x-resubmit" in http.headers)
 
 
@@ -285,9 +250,9 @@ async def _read_input(service: Service, http: HTTPRequest, row: Endpoint, value:
         return await asyncio.to_thread(service.read_input, row, value, at)
 
 
-def _idempotency(service: Service, http: HTTPRequest, endpoint_id: str, value: Any) -> tuple[str, str] | None:
+def _idempotency(http: HTTPRequest, endpoint_id: str, value: Any) -> tuple[str, str] | None:
     key = http.headers.get("idempotency-key")
-    if key is None or service.settings.spec_only:
+    if key is None:
         return None
     if not re.fullmatch("[!-~]{1,255}", key):
         raise invalid_at(
@@ -308,24 +273,6 @@ async def _find_request(service: Service, http: HTTPRequest) -> Request:
     return request
 
 
-async def _stream_events(service: Service, http: HTTPRequest, request: Request) -> AsyncIterator[str]:
-    """Server-sent events: every change of a request, and heartbeats in between."""
-    changed = asyncio.Event()
-    request.watchers.append(changed)
-    try:
-        while True:
-            changed.clear()
-            yield f"data: {json.dumps(service.status(request, base_url(http), logs=True))}\n\n"
-            if request.status == COMPLETED:
-                return
-            try:
-                await asyncio.wait_for(changed.wait(), spec_decisions.HEARTBEAT_SECONDS)
-            except TimeoutError:
-                yield ": still here\n\n"
-    finally:
-        request.watchers.remove(changed)
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
     """One route."""
@@ -335,20 +282,21 @@ class Row:
     handler: Handler
     in_spec: bool = True
     """Whether the specification has it; such routes exist with --spec-only too."""
+    fields: tuple[str, ...] = ()
+    """The fields of its answer that the specification shows, where it shows some only."""
 
 
 def all_routes() -> list[Row]:
     """All routes of the service."""
     rows = [
         Row("GET", "/", root, in_spec=False),
-        Row("POST", "/models/run", run_model),
+        Row("POST", "/models/run", run_model, fields=("requestId",)),
         Row("POST", "/models/pricing/estimate", estimate),
         Row("GET", "/models/openapi.json", model_description),
         Row("GET", "/openapi.json", service_description),
         Row("GET", "/docs", read_docs),
         Row("GET", "/models", models, in_spec=False),
         Row("GET", "/account", account_statement, in_spec=False),
-        Row("POST", "/requests/status", batch_status, in_spec=False),
         Row("POST", "/files", upload, in_spec=False),
         # Not in the specification's table, but its File objects refer to it.
         Row("GET", "/files/{token}/{name}", file),
@@ -356,12 +304,11 @@ def all_routes() -> list[Row]:
     for prefix in prefixes():
         one = f"/{prefix}/requests/{{request_id}}"
         if prefix in {row.id for row in CATALOG}:
-            rows.append(Row("POST", f"/{prefix}", submit))
+            rows.append(Row("POST", f"/{prefix}", submit, fields=STATUS_FIELDS))
         rows += [
             Row("GET", one, result),
-            Row("GET", f"{one}/status", status),
-            Row("GET", f"{one}/status/stream", stream, in_spec=False),
-            Row("PUT", f"{one}/cancel", cancel),
+            Row("GET", f"{one}/status", status, fields=STATUS_FIELDS),
+            Row("PUT", f"{one}/cancel", cancel, fields=("success",)),
         ]
     return rows
 

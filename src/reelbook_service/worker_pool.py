@@ -281,7 +281,6 @@ class Worker:
                 request.log(clock(), message["log"], message["level"])
             elif "stage" in message:
                 request.stage, request.progress = message["stage"], max(request.progress, message["fraction"])
-                request.notify_watchers()
             elif "engine" in message:
                 request.engine = message["engine"]
         await process.wait()

@@ -19,7 +19,7 @@ def test_the_card_says_which_service_whose_account_and_what_is_left(serve: Serve
     with rb.connect(served.base_url, api_key=KEY, library=tmp_path) as client:
         card = client_card(client)
 
-    assert all(told in card for told in (served.base_url, "default", "1,000,000 left", "batch-status", str(tmp_path)))
+    assert all(told in card for told in (served.base_url, "default", "1,000,000 left", "idempotency", str(tmp_path)))
     assert KEY not in card
 
 

@@ -26,7 +26,7 @@ from reelbook.models.base import WIRE, Input
 from reelbook.models.catalog import CATALOG
 from reelbook.models.described.input_class import Described, describe
 from reelbook.models.text_to_video import LoRA, TextToVideo
-from reelbook_service.openapi_document import describe_model
+from reelbook_service.docs import describe_model
 from tests.models.described_inputs import DESCRIPTIONS, document, reference, with_fields, wrapped
 from tests.models.near import Near
 from tests.support import examples

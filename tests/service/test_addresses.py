@@ -8,6 +8,7 @@ import pytest
 
 from reelbook.models.catalog import CATALOG
 from reelbook_service import spec_decisions
+from reelbook_service.docs import read_choices
 from reelbook_service.routes import prefixes
 from tests.support import KEY, Serve, Served
 
@@ -120,7 +121,7 @@ def test_the_docs_page_lists_every_model_field_address_and_choice(shared: Served
     for row in CATALOG:
         assert row.id in page.text
         assert all(f"<code>{name}</code>" in page.text for name in row.input.model_fields)
-    assert page.text.count("<tr>") >= len(spec_decisions.CHOICES) + sum(len(row.input.model_fields) for row in CATALOG)
+    assert page.text.count("<tr>") >= len(read_choices()) + sum(len(row.input.model_fields) for row in CATALOG)
     assert "src=" not in page.text
     assert "default-src 'none'" in page.headers["content-security-policy"]
 
@@ -145,20 +146,6 @@ def test_an_estimate_prices_a_run_without_running_it(shared: Served, dot: str) -
     assert bad.status_code == 422  # type: ignore[attr-defined]
     assert bad.json() == shared.run(TEXT, {"prompt": "a boat", "num_frames": 8}).json()  # type: ignore[attr-defined]
     assert len(shared.charges()) == before
-
-
-def test_many_requests_can_be_asked_after_in_one_call(shared: Served, dot: str) -> None:
-    """Batch status answers for known ids, with the output inside once there is one, and leaves out the others."""
-    request_ids = [shared.submitted(STITCH, inputs(dot)[STITCH]) for _ in range(3)]
-    for request_id in request_ids:
-        shared.finished(STITCH, request_id)
-
-    answer = shared.http.post(
-        "/requests/status", json={"ids": [*request_ids, "unknown"]}, headers={"x-api-key": KEY}
-    ).json()
-
-    assert set(answer) == set(request_ids)
-    assert all(status["output"] == shared.result(STITCH, request_id).json() for request_id, status in answer.items())
 
 
 def test_sync_mode_puts_the_pictures_into_the_answer(shared: Served, dot: str) -> None:

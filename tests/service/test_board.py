@@ -308,7 +308,7 @@ def test_its_colours_are_those_of_all_displays() -> None:
     """The ten tokens have the values of display's, light and dark, and the board has no others."""
     package = Path(reelbook.__file__).parent
     tokens = (package / "display/assets/tokens.css").read_text(encoding="utf-8")
-    style = (package / "service/board/board.css").read_text(encoding="utf-8")
+    style = (package.parent / "reelbook_service/board/board.css").read_text(encoding="utf-8")
 
     light, dark = (
         dict(re.findall(r"--_(\w+): (#\w+)", tokens[tokens.index(start) :][:500])) for start in (".rb {", "@media")

@@ -36,10 +36,7 @@ def test_a_running_request_stops_within_a_second_and_is_refunded(shared: Served)
     """The answer says that it was requested; the run ends cancelled, and its result is a 499."""
     served = shared.with_own_account()
     request_id = served.submitted(TEXT, LONG)
-    with served.http.stream(
-        "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": served.key}
-    ) as events:
-        next(line for line in events.iter_lines() if '"stage": "painting' in line)
+    served.until('"stage": "painting', TEXT, request_id)
 
     began = time.monotonic()
     answer = cancel(served, TEXT, request_id)

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -48,10 +49,11 @@ def kernel(folder: Path, jobs: list[object]) -> tuple[subprocess.Popen[str], dic
 
 def status(address: Address, endpoint_id: str, request_id: str) -> dict[str, object]:
     """The final status of a request, followed to its end."""
-    url = f"{address.base_url}/{endpoint_id}/requests/{request_id}/status/stream"
-    with httpx.stream("GET", url, headers={"x-api-key": address.key}, timeout=60, trust_env=False) as events:
-        lines = [line for line in events.iter_lines() if line.startswith("data: ")]
-    return dict(json.loads(lines[-1].removeprefix("data: ")))
+    url = f"{address.base_url}/{endpoint_id}/requests/{request_id}/status?logs=1"
+    with httpx.Client(headers={"x-api-key": address.key}, trust_env=False) as http:
+        while (answer := http.get(url).json())["status"] != "COMPLETED":
+            time.sleep(0.02)
+    return dict(answer)
 
 
 def test_two_kernels_share_one_service_and_the_second_finishes_what_the_first_began(tmp_path: Path, dot: str) -> None:

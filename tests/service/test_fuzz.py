@@ -16,7 +16,7 @@ import pytest
 
 from reelbook.models.catalog import CATALOG
 from reelbook_service.accounts import NewAccount
-from reelbook_service.openapi_document import describe_service
+from reelbook_service.docs import describe_service
 from tests.support import KEY, Serve, Served, as_data_uri, png
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
@@ -169,7 +169,7 @@ def test_the_fuzzer_finds_a_service_that_breaks_its_word(
         "type": "object",
         "required": ["colour"],
     }
-    monkeypatch.setattr("reelbook_service.routes.openapi_document.describe_service", lambda *_, **__: broken)
+    monkeypatch.setattr("reelbook_service.routes.docs.describe_service", lambda *_, **__: broken)
     monkeypatch.setattr("reelbook_service.routes.CATALOG", [None])
 
     report, _ = fuzzed(served, known, tmp_path, 1)

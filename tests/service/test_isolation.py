@@ -24,7 +24,6 @@ STUDENTS = 5
 VERBS = {
     "status": ("GET", "/{prefix}/requests/{id}/status?logs=1"),
     "result": ("GET", "/{prefix}/requests/{id}"),
-    "stream": ("GET", "/{prefix}/requests/{id}/status/stream"),
     "cancel": ("PUT", "/{prefix}/requests/{id}/cancel"),
     "head": ("HEAD", "/{prefix}/requests/{id}"),
 }
@@ -101,21 +100,10 @@ def test_another_account_s_request_is_as_unknown_as_one_that_never_was(
 def test_every_student_finds_their_own_requests(course: Course) -> None:
     """The control: with the right key all of them are there, and nobody's attempt cancelled anything."""
     for student in course.students:
-        for verb in ("status", "result", "stream"):
+        for verb in ("status", "result"):
             assert answer(course.served, verb, STITCH, student.finished, student.key)[0] == 200
         status = course.served.get(f"/{STITCH}/requests/{student.waiting}/status", student.key).json()
         assert status["status"] == "IN_QUEUE"
-
-
-def test_the_status_of_many_leaves_out_what_belongs_to_others(course: Course) -> None:
-    """Asked for everybody's ids, the service answers with the asker's own."""
-    ids = [request_id for student in course.students for request_id in (student.finished, student.waiting)]
-
-    for student in course.students:
-        response = course.served.http.post("/requests/status", json={"ids": ids}, headers={"x-api-key": student.key})
-        assert set(response.json()) == {student.finished, student.waiting}
-        others = [other for other in ids if other not in (student.finished, student.waiting)]
-        assert not any(other in response.text for other in others)
 
 
 def test_another_account_s_upload_is_no_source_and_says_nothing(shared: Served) -> None:

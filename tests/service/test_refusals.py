@@ -139,7 +139,6 @@ REFUSED = {
     "an unknown path": Call("GET", "/nothing/here", "not_found", "/docs"),
     "an unknown status": Call("GET", f"/{TEXT}/requests/{NOBODY}/status", "not_found", NOBODY),
     "an unknown result": Call("GET", f"/{TEXT}/requests/{NOBODY}", "not_found", NOBODY),
-    "an unknown stream": Call("GET", f"/{TEXT}/requests/{NOBODY}/status/stream", "not_found", NOBODY),
     "an unknown cancel": Call("PUT", f"/{TEXT}/requests/{NOBODY}/cancel", "not_found", NOBODY),
     "an unknown file": Call("GET", "/files/unknown/a.png", "not_found", "no such file"),
     "a path with an escaped slash": Call("GET", f"/{TEXT}/requests/..%2f..%2fetc%2fpasswd", "not_found"),
@@ -157,9 +156,6 @@ REFUSED = {
         content=b'{"a":[' + b"1," * (spec_decisions.MAX_COMMAS + 1) + b"1]}",
     ),
     "no model": Call("GET", "/models/openapi.json", "validation_error", "endpoint_id"),
-    "ids that are none": Call("POST", "/requests/status", "validation_error", "`ids`", json={"ids": [1]}),
-    "no ids": Call("POST", "/requests/status", "validation_error", "`ids`", json={}),
-    "too many ids": Call("POST", "/requests/status", "validation_error", "1,001", json={"ids": ["a"] * 1001}),
     "an odd idempotency key": Call(
         "POST",
         "/models/run",
@@ -371,8 +367,7 @@ def test_too_many_waiting_requests_are_429_with_a_time_to_wait(serve: Serve, dot
     """The one over the limit is refused; other accounts are not, and neither is a repeated call of an accepted one."""
     served = serve(workers=1, max_waiting=2, accounts=[NewAccount("a", KEY), NewAccount("b", "key-b")])
     running = served.submitted(TEXT, LONG)
-    with served.http.stream("GET", f"/{TEXT}/requests/{running}/status/stream", headers={"x-api-key": KEY}) as events:
-        next(line for line in events.iter_lines() if "IN_PROGRESS" in line)
+    served.until("IN_PROGRESS", TEXT, running)
     first = served.run(STITCH, {"images": [dot]}, **{"idempotency-key": "one"}).json()
     served.submitted(STITCH, {"images": [dot]})
 
@@ -397,14 +392,16 @@ def stop_by_itself(served: Served, request_id: str) -> None:
 def stop_by_deaths(served: Served, request_id: str) -> None:
     """Kill the worker every time that the run is begun."""
     pid = 0
-    with served.http.stream(
-        "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": KEY}
-    ) as events:
-        for line in events.iter_lines():
-            now = served.server.service.workers.pids.get(request_id, 0)
-            if '"stage"' in line and now not in (0, pid):
-                pid = now
-                os.kill(pid, signal.SIGKILL)
+
+    def kill(status: dict[str, Any]) -> bool:
+        nonlocal pid
+        now = served.server.service.workers.pids.get(request_id, 0)
+        if "stage" in status["metrics"] and now not in (0, pid):
+            pid = now
+            os.kill(pid, signal.SIGKILL)
+        return bool(status["status"] == "COMPLETED")
+
+    served.status_once(kill, TEXT, request_id)
 
 
 @pytest.mark.parametrize(

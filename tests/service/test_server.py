@@ -387,18 +387,16 @@ def test_a_file_that_somebody_removed_is_a_404(serve: Serve) -> None:
 
 
 def test_it_stops_at_once_though_callers_hang_on(serve: Serve) -> None:
-    """An open stream of events, an idle connection and half a request do not keep it from stopping."""
+    """A run under way, an idle connection and half a request do not keep it from stopping."""
     served = serve(workers=1)
     request_id = served.submitted(TEXT, LONG)
-    path = f"/{TEXT}/requests/{request_id}/status/stream"
     idle, half = wire_to(served.base_url), wire_to(served.base_url)
     half.sendall(b"GET / HTTP/1.1\r\nHost: loc")
 
-    with served.http.stream("GET", path, headers={"x-api-key": KEY}) as events:
-        next(line for line in events.iter_lines() if "IN_PROGRESS" in line)
-        began = time.monotonic()
-        served.server.stop()
-        took = time.monotonic() - began
+    served.until("IN_PROGRESS", TEXT, request_id)
+    began = time.monotonic()
+    served.server.stop()
+    took = time.monotonic() - began
 
     assert took < 3.0
     assert not served.server.running
@@ -449,18 +447,18 @@ def command(tmp_path: Path) -> Iterator[Any]:
 
 
 def test_the_command_prints_address_and_key_and_ends_cleanly_when_it_is_told_to(command: Any, tmp_path: Path) -> None:
-    """SIGTERM with a run under way and a stream open: status 0, no traceback, the worker gone, the run kept."""
+    """SIGTERM with a run under way: status 0, no traceback, the worker gone, the run kept."""
     served = command()
     base_url = served.until(r"Reelbook service at (http://127\.0\.0\.1:\d+)")
     key = served.until(r"key +(rb_\S+)")
     with httpx.Client(base_url=base_url, headers={"x-api-key": key}, trust_env=False) as http:
         account = http.get("/account").json()
         request_id = http.post("/models/run", json={"endpointId": TEXT, "input": LONG}).json()["requestId"]
-        with http.stream("GET", f"/{TEXT}/requests/{request_id}/status/stream") as events:
-            next(line for line in events.iter_lines() if "painting" in line)
-            workers = children(served.process.pid)
-            began = time.monotonic()
-            status, out, err = served.ended_by(signal.SIGTERM)
+        while "painting" not in http.get(f"/{TEXT}/requests/{request_id}/status").text:
+            time.sleep(0.02)
+        workers = children(served.process.pid)
+        began = time.monotonic()
+        status, out, err = served.ended_by(signal.SIGTERM)
 
     assert (status, err) == (0, "")
     assert time.monotonic() - began < 4.0
@@ -553,15 +551,14 @@ def test_spec_only_answers_what_the_spec_shows_and_nothing_else(spec_only: Serve
     served = spec_only.with_own_account()
     run = served.run(STITCH, {"images": [dot]})
     request_id = run.json()["requestId"]
-    absent = [("GET", "/"), ("GET", "/account"), ("GET", "/models"), ("POST", "/files"), ("POST", "/requests/status")]
-    absent.append(("GET", f"/{STITCH}/requests/{request_id}/status/stream"))
+    absent = [("GET", "/"), ("GET", "/account"), ("GET", "/models"), ("POST", "/files")]
 
     for method, path in absent:
         response = served.http.request(method, path, headers={"x-api-key": served.key})
         assert (response.status_code, response.json()["error_type"]) == (404, "not_found"), path
 
     assert set(run.json()) == {"requestId"}
-    assert set(completed(served, STITCH, request_id)) == {
+    assert set(served.finished(STITCH, request_id)) == {
         "status", "request_id", "logs", "metrics", "status_url", "response_url", "cancel_url",
     }  # fmt: skip
     assert served.result(STITCH, request_id).json()["video"]["content_type"] == "video/mp4"
@@ -575,23 +572,12 @@ def test_spec_only_answers_what_the_spec_shows_and_nothing_else(spec_only: Serve
     )
 
 
-def completed(served: Served, endpoint_id: str, request_id: str) -> dict[str, Any]:
-    """The final status, asked for again and again as the spec has it."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        status = served.get(f"/{endpoint_id}/requests/{request_id}/status").json()
-        if status["status"] == "COMPLETED":
-            return dict(status)
-        threading.Event().wait(0.02)
-    raise AssertionError("the run did not end in time")
-
-
 def test_spec_only_tells_a_failure_by_the_result_alone(spec_only: Served) -> None:
     """The status says COMPLETED and no more; the result has the code and the reason; nothing is charged."""
     served = spec_only.with_own_account()
     request_id = served.submitted(STITCH, {"images": [as_data_uri(b"no picture")]})
 
-    status = completed(served, STITCH, request_id)
+    status = served.finished(STITCH, request_id)
     result = served.result(STITCH, request_id)
 
     assert not {"error", "error_type"} & set(status)
@@ -608,7 +594,7 @@ def test_spec_only_cancels_with_success_alone_and_knows_no_idempotency(spec_only
         served.http.put(f"/{TEXT}/requests/{request_id}/cancel", headers={"x-api-key": served.key}).json()
         for request_id in (first, second)
     ]
-    completed(served, TEXT, first)
+    served.finished(TEXT, first)
     again = served.http.put(f"/{TEXT}/requests/{first}/cancel", headers={"x-api-key": served.key}).json()
 
     assert first != second

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reelbook_service.queued_request import Request
 from reelbook_service.worker_pool import seed_of
-from tests.support import KEY, Serve, Served
+from tests.support import Serve, Served
 
 STITCH = "svc/frames-api/images-to-video"
 TEXT = "svc/text-to-video-13b-distilled"
@@ -19,14 +20,13 @@ LONG = {"prompt": "a calm lake", "num_frames": 481, "resolution": "480p", "aspec
 
 def painting(served: Served, request_id: str, *, after: int = 0) -> int:
     """The pid of the worker, once it is well into the run; another one than `after`."""
-    with served.http.stream(
-        "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": KEY}
-    ) as events:
-        for line in events.iter_lines():
-            pid = served.server.service.workers.pids.get(request_id, 0)
-            if '"stage": "painting' in line and pid not in (0, after):
-                return pid
-    raise AssertionError("the run ended before it was killed")
+    workers = served.server.service.workers
+
+    def is_another(status: dict[str, Any]) -> bool:
+        return "painting" in status["metrics"].get("stage", "") and workers.pids.get(request_id, 0) not in (0, after)
+
+    served.status_once(is_another, TEXT, request_id)
+    return workers.pids[request_id]
 
 
 def test_a_worker_that_dies_is_replaced_and_its_run_starts_again_for_free(serve: Serve) -> None:

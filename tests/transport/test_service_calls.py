@@ -929,12 +929,12 @@ def test_calls_are_counted(shared: Served) -> None:
 
 
 def test_every_call_works_with_the_embedded_service(shared: Served, dot: str) -> None:
-    """A whole run with everything that it offers: upload, stream, batch status, repetition without a second charge."""
+    """A whole run with everything that it offers: upload, log, repetition without a second charge."""
     picture = png(16, 16)
 
     async def work(calls: ServiceCalls) -> None:
         service_info = await calls.service_info()
-        assert {"idempotency", "uploads", "status-stream", "batch-status"} <= service_info.features
+        assert {"idempotency", "uploads", "estimate"} <= service_info.features
         assert [model["id"] for model in await calls.models()].count(MODEL) == 1
         assert (await calls.description(MODEL))["openapi"] == "3.1.0"
         assert (await calls.estimate(ImagesToVideo(images=[dot]))).source == "exact"
@@ -946,11 +946,9 @@ def test_every_call_works_with_the_embedded_service(shared: Served, dot: str) ->
         assert twice[0].request_id == twice[1].request_id
         request_id = str(twice[0].request_id)
 
-        seen = [status.status async for status in calls.stream(MODEL, request_id)]
-        assert seen[-1] == "COMPLETED"
-        batch = await calls.statuses([request_id, "unknown"])
-        assert list(batch) == [request_id]
-        assert await calls.result(MODEL, request_id) == batch[request_id].output
+        while not (await calls.status(MODEL, request_id)).finished:
+            await asyncio.sleep(0.01)
+        assert (await calls.result(MODEL, request_id))["video"]["content_type"] == "video/mp4"
         assert (await calls.status(MODEL, request_id)).last_lines()[0]
         assert await calls.cancel(MODEL, request_id) is False
         assert spent - (await calls.account())["credits_available"] == 53

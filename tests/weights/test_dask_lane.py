@@ -5,7 +5,6 @@ from __future__ import annotations
 import copyreg
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -131,12 +130,7 @@ def text(**more: Any) -> dict[str, Any]:
 
 def until(served: Served, request_id: str, words: str, model: str = TEXT) -> dict[str, Any]:
     """The status of a run, once it matches these words."""
-    path = f"/{model}/requests/{request_id}/status/stream"
-    with served.http.stream("GET", path, headers={"x-api-key": KEY}) as events:
-        for line in events.iter_lines():
-            if line.startswith("data: ") and re.search(words, line):
-                return dict(json.loads(line[6:]))
-    raise AssertionError(f"the run ended without {words!r}")
+    return served.until(words, model, request_id)
 
 
 def pid_of(served: Served, request_id: str) -> int:

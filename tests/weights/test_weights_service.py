@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 from collections.abc import Iterator
@@ -106,12 +107,7 @@ def text(**more: Any) -> dict[str, Any]:
 
 def until(served: Served, request_id: str, words: str) -> dict[str, Any]:
     """The status of a run, once these words are in it."""
-    path = f"/{TEXT}/requests/{request_id}/status/stream"
-    with served.http.stream("GET", path, headers={"x-api-key": KEY}) as events:
-        for line in events.iter_lines():
-            if line.startswith("data: ") and words in line:
-                return dict(json.loads(line[6:]))
-    raise AssertionError(f"the run ended without {words!r}")
+    return served.until(re.escape(words), TEXT, request_id)
 
 
 def pid_of(served: Served, request_id: str) -> int:

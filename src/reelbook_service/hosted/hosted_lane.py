@@ -298,7 +298,6 @@ class HostedLane:
             request.stage, request.progress = progress.stage or "running", max(request.progress, progress.fraction)
         for line, level in progress.lines[: max(MAX_LOG_LINES - len(request.logs), 0)]:
             request.log(self._service.settings.clock(), line, level, "elsewhere")
-        request.notify_watchers()
 
     def _bring_home(self, ended: Ended, folder: Path, request: Request) -> Any:
         """The output with the files of the library linked into a folder, as the result writer takes them."""

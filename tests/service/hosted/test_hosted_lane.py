@@ -270,12 +270,7 @@ def test_a_service_elsewhere_that_is_away_is_waited_for(
     address = f"http://127.0.0.1:{port.getsockname()[1]}"
     served = gateway(address)
     request_id = served.submitted(TEXT, text())
-    with served.http.stream(
-        "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": served.key}
-    ) as events:
-        for line in events.iter_lines():
-            if "does not take the run now (it does not answer)" in line:
-                break
+    served.until(r"does not take the run now \(it does not answer\)", TEXT, request_id)
 
     server = Server(Settings(data=tmp_path / "late"), port)
     server.service.accounts.open([NewAccount("teacher", TEACHER)])
@@ -338,12 +333,7 @@ def cancelled(served: Served, model: str, request_id: str) -> dict[str, Any]:
 
 def until(served: Served, request_id: str, *states: str) -> None:
     """Follow a run until it is in one of these states."""
-    with served.http.stream(
-        "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": served.key}
-    ) as events:
-        for line in events.iter_lines():
-            if line.startswith("data: ") and json.loads(line[6:])["status"] in states:
-                return
+    served.status_once(lambda status: status["status"] in states, TEXT, request_id)
 
 
 @pytest.mark.parametrize(("counts", "charged"), [(True, 53), (False, 0)])
@@ -588,10 +578,12 @@ def test_logs_progress_and_place_pass_through(serve: Serve, gateway: Open) -> No
         for seed in range(2)
     ]
     seen: list[dict[str, Any]] = []
-    with served.http.stream(
-        "GET", f"/{TEXT}/requests/{ids[1]}/status/stream", headers={"x-api-key": served.key}
-    ) as events:
-        seen += [json.loads(line[6:]) for line in events.iter_lines() if line.startswith("data: ")]
+
+    def is_last(status: dict[str, Any]) -> bool:
+        seen.append(status)
+        return bool(status["status"] == "COMPLETED")
+
+    served.status_once(is_last, TEXT, ids[1])
 
     assert {status["status"] for status in seen} == {"IN_QUEUE", "IN_PROGRESS", "COMPLETED"}
     assert {1, 0} & {status.get("queue_position") for status in seen if status["status"] == "IN_QUEUE"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -68,12 +69,7 @@ def text(prompt: str = "a paper boat", **more: Any) -> dict[str, Any]:
 
 def until(served: Served, request_id: str, words: str, model: str = TEXT) -> dict[str, Any]:
     """The status of a run, once these words are in it."""
-    path = f"/{model}/requests/{request_id}/status/stream"
-    with served.http.stream("GET", path, headers={"x-api-key": served.key}) as events:
-        for line in events.iter_lines():
-            if line.startswith("data: ") and words in line:
-                return dict(json.loads(line[6:]))
-    raise AssertionError(f"the run ended without {words!r}")
+    return served.until(re.escape(words), model, request_id)
 
 
 def lane_of(served: Served) -> DeviceLane:
@@ -88,15 +84,14 @@ def cancelled(served: Served, request_id: str) -> dict[str, Any]:
 
 def kill_worker(served: Served, request_id: str, dead: int | None = None) -> int:
     """Kill the process of a run once it draws, and return its id; `dead` is the one that was killed before."""
-    with served.http.stream(
-        "GET", f"/{TEXT}/requests/{request_id}/status/stream", headers={"x-api-key": served.key}
-    ) as events:
-        for line in events.iter_lines():
-            pid = lane_of(served).pids.get(request_id, dead)
-            if '"stage": "drawing"' in line and pid is not None and pid != dead:
-                os.kill(pid, signal.SIGKILL)
-                return pid
-    raise AssertionError("the run ended before it was killed")
+
+    def draws(status: dict[str, Any]) -> bool:
+        return status["metrics"].get("stage") == "drawing" and lane_of(served).pids.get(request_id, dead) != dead
+
+    served.status_once(draws, TEXT, request_id)
+    pid = lane_of(served).pids[request_id]
+    os.kill(pid, signal.SIGKILL)
+    return pid
 
 
 def kinds(served: Served, request_id: str) -> list[tuple[str, int]]:

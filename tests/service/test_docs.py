@@ -10,7 +10,7 @@ from openapi_spec_validator import validate
 
 from reelbook.models.catalog import CATALOG, Endpoint
 from reelbook.models.described.input_class import describe
-from reelbook_service.openapi_document import MODEL_VERSION, describe_model, describe_service
+from reelbook_service.docs import MODEL_VERSION, describe_model, describe_service
 from reelbook_service.refusals import CODES
 from reelbook_service.routes import all_routes
 from tests.spec import tables
