@@ -24,6 +24,7 @@ ANSWER = """files => {
     const blob = new Blob([Uint8Array.from(atob(file.data), (letter) => letter.charCodeAt(0))], { type: file.kind });
     Promise.resolve(holding[row]).then(() => answer(URL.createObjectURL(blob), "", { blob, index: file.index, times: file.times }));
   });
+  addEventListener("reelbook:is", (event) => event.preventDefault());
   addEventListener("reelbook:selected", ({ detail: { rows, to = "selected" } }) => toKernel.push([to, ...rows]));
 }"""
 

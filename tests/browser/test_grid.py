@@ -188,6 +188,10 @@ def test_ticks_go_to_the_kernel_and_to_the_table_below(opened: Open, folder: Pat
     page.locator("figure").nth(3).get_by_role("button", name="run 3").focus()
     page.keyboard.press("x")
     page.get_by_text("Table", exact=True).click()
+    assert (
+        page.locator(".rb-table .rb-poster img").evaluate_all("all => all.map(one => one.naturalWidth > 0)")
+        == [True] * 4
+    )
     ticked = page.locator(".rb-table .rb-select input").evaluate_all("boxes => boxes.map(box => box.checked)")
     page.locator(".rb-table tbody .rb-select input").nth(0).check()
     page.get_by_role("button", name="Copy to a folder").click()

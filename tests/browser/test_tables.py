@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, CDPSession, Page, expect
 
 from reelbook.display.embedding import data_uri
 from reelbook.display.figure import render_gallery
+from reelbook.display.poster_player import render_open_attributes, render_posters
 from reelbook.display.tables.table_html import (
     SCRIPT,
     STYLES,
@@ -33,6 +34,7 @@ from reelbook.models.service_file import File
 from reelbook.settings import options
 from reelbook.widgets import table_clips
 from tests.browser.bare_page import Open
+from tests.browser.fake_kernel import listen
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import contrast, overflow, playback, shot
 from tests.browser.sanitised import sanitised
@@ -275,13 +277,14 @@ def test_only_rows_in_view_are_on_the_page(opened: Open) -> None:
 
 
 def test_the_original_takes_the_place_of_a_preview(opened: Open, clips: list[str]) -> None:
-    """Where a kernel brings it, the note goes with the small copy; a poster that nobody brings a clip for says where it is."""
+    """Where a kernel brings it, the note goes with the small copy; a poster that nobody brings a clip for cannot be pressed."""
     page = opened(render_table(runs(3, clips), embed="preview", key="mine"))
     original = data_uri("video/mp4", Path(clips[0]).read_bytes())
     page.evaluate(
         "url => { window.bring = (event) => { event.preventDefault(); event.detail.answer(url); }; }", original
     )
     page.evaluate("addEventListener('reelbook:want', bring)")
+    listen(page, "mine")
 
     page.locator("button.rb-poster").first.press("Enter")
 
@@ -289,8 +292,30 @@ def test_the_original_takes_the_place_of_a_preview(opened: Open, clips: list[str
     expect(page.locator(".rb-film")).to_have_text("")
     page.set_content(render_gallery([LocalFile(Path(clips[0]), File(url=""))]))
     page.evaluate("removeEventListener('reelbook:want', bring)")
-    page.get_by_role("button", name=re.compile("^Play")).click()
-    expect(page.locator(".rb-film .rb-wait")).to_contain_text(f"The clip is at {clips[0]}; run the cell again")
+    expect(page.locator("button.rb-opens")).to_be_disabled()
+
+
+def test_without_a_kernel_no_poster_promises_a_clip(opened: Open, clips: list[str]) -> None:
+    """In an exported page: no sign and no press, until a kernel is there, and not when it has gone; a copy in the page plays."""
+    table = runs(2, clips)
+    gallery = render_posters(
+        Markup('<img src="{}" alt="seed 0"{}>').format(film_poster(clips[0]), render_open_attributes(Path(clips[0])))
+    )
+    page = opened(render_table(table, key="mine"), str(gallery), render_table(table, embed="preview"))
+    posters = page.locator("button.rb-poster, button.rb-opens")
+    signs = "buttons => buttons.map(one => getComputedStyle(one, '::after').content)"
+
+    for here, there in ((None, [True] * 3), ("here", [False, False, True]), ("gone", [True] * 3)):
+        if here:
+            page.evaluate(
+                "([what, key]) => dispatchEvent(new CustomEvent(`reelbook:${what}`, { detail: { key } }))",
+                [here, "mine"],
+            )
+        assert [posters.nth(place).is_disabled() for place in range(3)] == there
+        assert [("Not in this page" in str(posters.nth(place).get_attribute("title"))) for place in range(3)] == there
+    assert "▶" not in page.locator("button.rb-opens").evaluate_all(signs)[0]
+    posters.nth(3).click()
+    expect(page.locator(".rb-film video")).to_have_count(1)
 
 
 def test_a_poster_opens_its_player_and_escape_closes_it(opened: Open, clips: list[str]) -> None:
@@ -457,14 +482,15 @@ def test_a_clip_is_asked_for_and_whoever_has_it_answers(opened: Open, clips: lis
       });
     }""")
 
+    listen(page, "a word")
     for row in range(3):
         page.locator("button.rb-poster").nth(row).click()
-    expect(page.locator(".rb-wait").nth(0)).to_contain_text("as soon as the kernel has time")
+    expect(page.locator(".rb-wait").nth(0)).to_contain_text("waiting for the kernel")
     words = page.locator(".rb-wait").all_inner_texts()
     page.evaluate("late()")
 
     assert page.evaluate("wants") == [["a word", 0, 0], ["a word", 1, 0], ["a word", 2, 0]]
-    assert words[1:] == [f"The clip is at {clips[1]}; run the cell again to see it here.", "it has gone <b>away</b>"]
+    assert words[1:] == ["Not in this page", "it has gone <b>away</b>"]
     assert (
         page.locator(".rb-open").first.locator("video").count() == 1
         or "cannot play" in page.locator(".rb-open").first.inner_text()
@@ -523,7 +549,8 @@ def test_nothing_that_is_written_in_a_table_runs(chromium: Browser) -> None:
     page, asked = context.new_page(), list[str]()
     page.on("request", lambda request: asked.append(request.url))
 
-    page.set_content(PAGE.format(render_table(table)))
+    page.set_content(PAGE.format(render_table(table, key="mine")))
+    listen(page, "mine")
     page.locator("button.rb-chooser").click()
     page.evaluate("document.querySelectorAll('.rb-menu input:not(:checked)').forEach(box => box.click())")
     for place in (0, 2, 4):
@@ -587,10 +614,11 @@ def test_posters_of_a_page_keep_their_shape(opened: Open, clips: list[str]) -> N
     tall = film_poster(clips[2])
     page = opened(
         render_style(*STYLES),
-        render_table_markup(runs(2, clips[2:]), posters={clips[2]: KnownPoster(tall, 90, 160)}, clips={}),
+        render_table_markup(runs(2, clips[2:]), posters={clips[2]: KnownPoster(tall, 90, 160)}, clips={}, key="mine"),
         render_script(SCRIPT),
     )
 
+    listen(page, "mine")
     before = page.locator("button.rb-poster img").first.bounding_box()
     page.locator("button.rb-poster").first.click()
     opened_up = page.locator(".rb-film img").bounding_box()

@@ -17,7 +17,7 @@ from ..settings import options
 from . import embedding, run_text
 from .embedding import Embedded, data_uri
 from .fact_table import SMALL_STYLE, render_code, render_details, render_dotted, render_fact_table
-from .formatting import join_with_dots, shorten
+from .formatting import format_path, join_with_dots, shorten
 from .original_links import get_link_key
 from .poster_player import render_open_attributes
 from .run_text import MAX_PROMPT_LENGTH, RunText
@@ -84,7 +84,7 @@ def render_figure(file: LocalFile, known: RunText, *, width: int, many: bool = F
         facts = [*facts, stills.format_colour_note(file.path)]
         body, embedded = _body(file, join_with_dots(shorten(known.prompt, MAX_PROMPT_LENGTH), *facts), box, many)
     except TooLarge as error:
-        body, embedded = Markup(""), Embedded(note=f"{error.words}; the file is {file.path}")
+        body, embedded = Markup(""), Embedded(note=f"{error.words}; the file is {format_path(file.path)}")
     except (ReelbookError, OSError) as error:
         body, embedded = _render_stored_poster(file, width), Embedded(note=_format_trouble(error, known.attach_code))
         advice = render_code(known.attach_code) if known.attach_code else advice
@@ -129,7 +129,7 @@ def render_actions(known: RunText, file: LocalFile | None) -> Markup:
 
 
 def _tables(known: RunText, file: LocalFile | None) -> list[tuple[str, list[tuple[str, str]]]]:
-    place = [] if file is None else [("file", str(file.path))]
+    place = [] if file is None else [("file", format_path(file.path))]
     return [("Inputs", list(known.inputs)), ("Outputs", [*known.outputs, *place])]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from ..util.printable import format_count
 
@@ -67,6 +68,14 @@ def format_duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min"
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
+
+
+def format_path(path: Path) -> str:
+    """A path as a page that is given away may name it: from the notebook's folder, else with its last folder alone."""
+    try:
+        return str(path.absolute().relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return f"{path.parent.name}/{path.name}"
 
 
 def format_size(count: int) -> str:

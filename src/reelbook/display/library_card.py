@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
@@ -40,7 +41,7 @@ def summary_card(summary: Summary) -> str:
     """The card of a library from its summary."""
     parts = [
         Markup("<div>{}</div>").format(_render_headline(summary)),
-        render_small_print(f"Library in {summary.folder}"),
+        render_small_print(f"Library in {_format_folder(summary.folder)}"),
     ]
     if summary.uncertain:
         parts.append(_render_warning(summary.uncertain))
@@ -172,6 +173,14 @@ def _poster(run: Recent | PrunedRun) -> Markup:
         style,
         render_open_attributes(run.path),
     )
+
+
+def _format_folder(folder: Path) -> str:
+    """The folder from that of the notebook, where it is in it."""
+    try:
+        return str(folder.absolute().relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return str(folder)
 
 
 def _render_unbroken(*facts: str) -> Markup:

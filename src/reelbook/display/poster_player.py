@@ -15,7 +15,7 @@ POSTERS = Markup('<div data-rb-posters="">{}</div>')
 
 def render_open_attributes(path: Path) -> Markup:
     """The attributes of an `<img>` that plays this file on a click, while there is a kernel to send it."""
-    return Markup(' data-rb-opens="{}" data-rb-path="{}"').format(_find_link_key(path), str(path))
+    return Markup(' data-rb-opens="{}" data-rb-path="{}"').format(_find_link_key(path), path.name)
 
 
 def render_posters(content: Markup) -> Markup:

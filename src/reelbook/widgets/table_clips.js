@@ -84,6 +84,10 @@ function initialize({ model }) {
     answers.forEach((answer) => answer(address, words, found));
   };
 
+  let isLost = false;
+  /** @param {Event} event Whether the kernel is there. */
+  const isMine = (event) => { if (/** @type {CustomEvent} */ (event).detail.key === key && !isLost) event.preventDefault(); };
+
   /** Announce that selected rows are sent to the kernel, with those selected now. */
   const listens = () => dispatchEvent(new CustomEvent("reelbook:listens", { detail: { key, rows: model.get("selected") ?? [] } }));
   /** @param {Event} event */
@@ -95,6 +99,7 @@ function initialize({ model }) {
   };
 
   const lose = () => {
+    isLost = true;
     for (const name of [...awaited.keys()]) settle(name, null, GONE);
     for (const id of [...doing.keys()]) done(id, { gone: GONE });
     window.dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key } }));
@@ -104,6 +109,7 @@ function initialize({ model }) {
 
   window.addEventListener("reelbook:want", asked);
   window.addEventListener("reelbook:do", acted);
+  window.addEventListener("reelbook:is", isMine);
   window.addEventListener("reelbook:built", built);
   window.addEventListener("reelbook:selected", selected);
   model.on("change:selected", listens);
@@ -115,6 +121,7 @@ function initialize({ model }) {
   return () => {
     window.removeEventListener("reelbook:want", asked);
     window.removeEventListener("reelbook:do", acted);
+    window.removeEventListener("reelbook:is", isMine);
     window.removeEventListener("reelbook:built", built);
     window.removeEventListener("reelbook:selected", selected);
     model.off("change:selected", listens);

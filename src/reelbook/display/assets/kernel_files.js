@@ -22,6 +22,16 @@ export function askFile({ key, row, place = 0, copy }, wait = () => {}) {
   });
 }
 
+/** Whether a kernel is there for the display of a key. @param {string} key */
+const hasKernel = (key) => Boolean(key) && !dispatchEvent(new CustomEvent("reelbook:is", { detail: { key }, cancelable: true }));
+
+/** Says soon, and whenever it changes, whether a kernel can send the files of a key. @param {string} key @param {(isThere: boolean) => void} change */
+export function watchKernel(key, change) {
+  queueMicrotask(() => change(hasKernel(key))); // When all scripts of the page have run.
+  onKernel(key, () => change(true));
+  onKernel(key, () => change(false), "gone");
+}
+
 /** The same with the bytes of a clip, to be decoded. @param {Parameters<typeof askFile>[0]} wanted @param {() => void} [wait] @returns {Promise<import("./clock_clip.js").Source & {blob?: Blob}>} */
 export async function bringFile(wanted, wait) {
   const { url, words = ASK_AGAIN, found } = await askFile(wanted, wait);

@@ -1,14 +1,17 @@
 // @ts-check
 /** Posters that open: a click plays the clip in the place of its poster, or below a row of small posters. */
 
-import { detail, isFilm, LARGE, player } from "./player.js";
+import { detail, isFilm, LARGE, player, setPoster } from "./player.js";
+import { watchKernel } from "./kernel_files.js";
 import { made } from "./table_element.js";
 
 /** @param {HTMLImageElement} poster */
 function opens(poster) {
   const [key, row] = (poster.dataset.rbOpens ?? "").split(" ");
   const path = poster.dataset.rbPath ?? "", label = poster.alt;
-  const button = made("button", { type: "button", class: "rb-opens", title: label, "aria-expanded": "false", "aria-label": `${isFilm(path) ? "Play" : "Show"} ${label}` });
+  const button = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rb-opens", "aria-expanded": "false" }));
+  setPoster(button, false, path, label);
+  watchKernel(key, (isThere) => setPoster(button, isThere, path, label));
   button.toggleAttribute("data-rb-picture", !isFilm(path));
   poster.replaceWith(button);
   button.append(poster);

@@ -4,7 +4,8 @@
 import { ASK_AGAIN, askFile } from "./kernel_files.js";
 import { dotted, made } from "./table_element.js";
 
-const LATER = "It comes as soon as the kernel has time. If the kernel was restarted, run the cell again.";
+const LATER = "Loading, waiting for the kernel. If it was restarted, run the cell again.";
+export const NOT_HERE = "Not in this page";
 export const LARGE = [480, 320]; // Pixels that the player of a poster has at most.
 const FILM = /\.(mp4|m4v|mov|webm|mkv)$/i;
 
@@ -55,11 +56,20 @@ export function player(wanted, [width, height], poster) {
     slot.classList.add("rb-told");
   };
   askFile(wanted, () => explain(LATER)).then(({ url, words = "" }) => {
-    const where = `The ${isFilm(wanted.path) ? "clip" : "picture"} is at ${wanted.path}; run the cell again to see it here.`;
     if (url) show(url, false);
-    else explain(words === ASK_AGAIN ? where : words);
+    else explain(words === ASK_AGAIN ? NOT_HERE : words);
   });
   return slot;
+}
+
+/**
+ * A poster can be pressed while there is something to see: a copy in the page, or a kernel that sends the file.
+ * @param {HTMLButtonElement} button @param {boolean} isThere @param {string} path @param {string} title
+ */
+export function setPoster(button, isThere, path, title) {
+  button.disabled = !isThere;
+  button.title = isThere ? title : `${title ? `${title} · ` : ""}${NOT_HERE}`;
+  button.setAttribute("aria-label", isThere ? `${isFilm(path) ? "Play" : "Show"} ${title || path}` : button.title);
 }
 
 /**

@@ -36,7 +36,7 @@ export class Plot {
     this.captions = unpacked(payload.captions);
     this.facts = payload.facts.map((/** @type {any} */ fact) => ({ name: fact.name, words: unpacked(fact.words) }));
     /** @type {string[][]} */
-    this.files = payload.files.of.map((/** @type {[number, string][]} */ found) => found.map(([folder, name]) => payload.files.in[folder] + name));
+    this.files = payload.files;
     this.posters = new Posters(root, payload.posters);
     if (payload.isReport) this.rows.forEach((row, point) => this.#borrow(row, point));
     /** The points from left to right, and from below. @type {number[]} */

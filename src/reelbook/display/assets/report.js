@@ -44,6 +44,8 @@ addEventListener("reelbook:want", (event) => {
   answer(file?.url ?? null, "There is no more of it in this page.", file && readable(file));
 });
 
+addEventListener("reelbook:is", (event) => { if (/** @type {CustomEvent} */ (event).detail.key === "report") event.preventDefault(); });
+
 // Without a plot there is nothing for which runs would be ticked.
 if (document.querySelector("[data-rb-plot]")) dispatchEvent(new CustomEvent("reelbook:listens", { detail: { group: "report", rows: [] } }));
 

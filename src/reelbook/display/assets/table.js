@@ -7,7 +7,8 @@
  */
 
 import { made } from "./table_element.js";
-import { detail, isFilm, players } from "./player.js";
+import { watchKernel } from "./kernel_files.js";
+import { detail, players, setPoster } from "./player.js";
 import { Posters } from "./table_posters.js";
 import { Selection } from "./table_selection.js";
 import { asked, Column, summed, unpacked } from "./table_query.js";
@@ -38,7 +39,7 @@ export class Table {
     this.captions = unpacked(payload.captions);
     this.posters = new Posters(root, payload.posters);
     /** @type {string[][]} */
-    this.files = payload.files.of.map((/** @type {[number, string][]} */ found) => found.map(([folder, name]) => payload.files.in[folder] + name));
+    this.files = payload.files;
     this.hasFiles = this.files.some((found) => found.length);
     this.rowHeight = this.hasFiles ? this.posters.box[1] + ROW_SPACE : PLAIN_ROW;
     /** @type {number[]} */
@@ -53,8 +54,11 @@ export class Table {
     this.summary = /** @type {HTMLElement} */ (root.querySelector(".rb-summary"));
     /** @type {number | undefined} */
     this.waiting = undefined;
+    this.hasKernel = false;
     this.#build();
     this.update();
+    const self = new WeakRef(this); // A table that has gone is not kept by its listeners.
+    watchKernel(payload.key, (isThere) => self.deref()?.#onKernel(isThere));
   }
 
   #build() {
@@ -304,15 +308,29 @@ export class Table {
   #poster(row) {
     const files = this.files[row] ?? [];
     if (!files.length) return [];
-    const label = `${isFilm(files[0]) ? "Play" : "Show"} ${this.captions[row] || files[0]}`;
     const more = files.length > 1 ? [made("span", { class: "rb-more" }, `×${files.length}`)] : [];
-    const button = made("button", { type: "button", class: "rb-poster", "aria-label": label, title: this.captions[row], "aria-expanded": String(this.players.has(row)) });
+    const button = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rb-poster", "aria-expanded": String(this.players.has(row)) }));
+    setPoster(button, this.#canShow(row), files[0], this.captions[row]);
     const [width, height] = this.posters.sizeOf(row);
     button.style.width = `${width}px`;
     button.style.height = `${height}px`;
     button.append(...this.posters.picture(row), ...more);
     button.addEventListener("click", () => (this.players.has(row) ? this.close(row) : this.open(row)));
     return [button];
+  }
+
+  /** @param {number} row Whether there is more of it to see than its poster. */
+  #canShow(row) {
+    return this.hasKernel || Boolean(this.payload.clips[row]?.[0]);
+  }
+
+  /** @param {boolean} isThere */
+  #onKernel(isThere) {
+    this.hasKernel = isThere;
+    this.rows.forEach((node, row) => {
+      const button = /** @type {HTMLButtonElement | null} */ (node.querySelector(".rb-poster"));
+      if (button) setPoster(button, this.#canShow(row), this.files[row][0], this.captions[row]);
+    });
   }
 
   /** @param {number} row @param {string} words Show its files below the table, and a text where one was asked for. */

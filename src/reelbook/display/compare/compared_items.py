@@ -13,7 +13,7 @@ from ...errors import ReelbookError
 from ...media.frame_index import read_frame_index
 from ...media.local_file import LocalFile
 from ...models.base import Input
-from ..formatting import format_size, join_with_dots, shorten
+from ..formatting import format_path, format_size, join_with_dots, shorten
 from ..run_text import format_value
 
 MAX_LABEL_LENGTH, MAX_PART_LENGTH = 60, 28
@@ -101,7 +101,7 @@ class Item:
         if self.timing is None:
             is_there = self.file.path.is_file()
             why = "cannot be read as a clip or a picture" if is_there else "is not there any more"
-            return f"{self.file_name or self.file.path} {why}."
+            return f"{self.file_name or format_path(self.file.path)} {why}."
         return ""
 
     @cached_property
@@ -117,7 +117,10 @@ class Item:
                 "rate": f"{float(timing.rate):.5g}/s",
                 "seconds": f"{timing.seconds:.2f} s",
             }
-        found |= {"bytes": format_size(self.file.path.stat().st_size), "file": self.file_name or str(self.file.path)}
+        found |= {
+            "bytes": format_size(self.file.path.stat().st_size),
+            "file": self.file_name or format_path(self.file.path),
+        }
         return found
 
 

@@ -173,7 +173,7 @@ def _make_index_cells(table: pd.DataFrame) -> list[Cells]:
 
 def _make_columns(table: pd.DataFrame) -> dict[str, Cells]:
     """All columns by name; later ones of the same name are numbered."""
-    found = {name: make_cells(name, table.iloc[:, place]) for name, place in _find_places_by_name(table).items()}
+    found = {name: _make_cells(name, table.iloc[:, place]) for name, place in _find_places_by_name(table).items()}
     if SERVICE in found and MADE_BY not in found:
         makers = describe_makers(table)
         words = [None if word is None else makers.get(word, word) for word in found[SERVICE].words]
@@ -184,6 +184,20 @@ def _make_columns(table: pd.DataFrame) -> dict[str, Cells]:
     if SECONDS not in found:
         found |= _make_seconds(found)
     return found
+
+
+def _make_cells(name: str, values: pd.Series[Any]) -> Cells:
+    """The cells of a column; files by their names, because their folders are no business of a page."""
+    if name not in FILES:
+        return make_cells(name, values)
+    return make_cells(name, pd.Series([_name_files(value) for value in values], dtype=object))
+
+
+def _name_files(value: Any) -> Any:
+    if isinstance(value, str):
+        return Path(value).name
+    is_list = isinstance(value, (list, tuple)) or type(value).__name__ == "ndarray"
+    return [_name_files(item) for item in value] if is_list else value
 
 
 def _find_places_by_name(table: pd.DataFrame) -> dict[str, int]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 from PIL import Image
@@ -181,14 +181,9 @@ def make_clips(files: Files, embed: str) -> Clips:
     return Clips(found, previews, notes)
 
 
-def pack_files(files: Files) -> dict[str, Any]:
-    """The paths of all files as JSON values, each folder once."""
-    folders: dict[str, int] = {}
-    rows = [
-        [[folders.setdefault(path[: -len(name)] if name else path, len(folders)), name] for path in found for name in [Path(path).name]]
-        for found in files
-    ]  # fmt: skip
-    return {"in": list(folders), "of": rows}
+def pack_files(files: Files) -> list[list[str]]:
+    """The names of the files of each row as JSON values; their folders are no business of a page."""
+    return [[Path(path).name for path in found] for found in files]
 
 
 def get_mime_type(path: str) -> str:
