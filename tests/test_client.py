@@ -16,8 +16,11 @@ import pytest
 import reelbook as rb
 from reelbook import errors
 from reelbook.api import table_accessor  # noqa: F401  # Gives tables their `.reel`.
+from reelbook.client import Client
 from reelbook.session import session
+from reelbook.transport.api_key import Key
 from tests.support import Served, as_data_uri, png
+from tests.transport.variants import Hosted, Reply, page
 
 TINY = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "seed": 7}
 
@@ -149,7 +152,7 @@ def test_an_address_that_is_none_or_that_nobody_answers_is_a_clear_error(
 
 def test_an_unknown_key_is_told(shared: Served, tmp_path: Path) -> None:
     """401 becomes Unauthorized, and no repr shows the key."""
-    with rb.connect(shared.base_url, api_key="canary-key", library=tmp_path) as client:
+    with Client(shared.base_url, Key("canary-key"), tmp_path) as client:
         with pytest.raises(errors.Unauthorized):
             client.account()
         assert "canary-key" not in repr(client) + repr(vars(client))
@@ -327,3 +330,25 @@ def test_a_lab_s_own_rates_set_the_price_of_the_embedded_service(tmp_path: Path)
 
     assert told.credits == run.credits == 101  # one frame at 2 per second: 0.5 s × 200.5, rounded up
     assert "your rates" in repr(told)
+
+
+@pytest.mark.parametrize("is_spec_only", [False, True])
+def test_a_mistyped_key_fails_where_it_is_given(
+    shared: Served, shared_spec_only: Served, tmp_path: Path, is_spec_only: bool
+) -> None:
+    """The error says so, and the client before stays the current one."""
+    served = shared_spec_only if is_spec_only else shared
+    with rb.connect(served.base_url, api_key=served.key, library=tmp_path / "a") as client:
+        with pytest.raises(rb.Unauthorized, match="key"):
+            rb.connect(served.base_url, api_key="mistyped", library=tmp_path / "b")
+
+        assert session.current is client
+
+
+@pytest.mark.parametrize("answer", [page(502), Reply(500, {"detail": "busy"}), Reply(fault="close")])
+def test_a_service_that_does_not_say_whether_it_knows_the_key_is_connected_to(answer: Reply, tmp_path: Path) -> None:
+    """It may be in trouble, or speak another dialect; the first run tells."""
+    with Hosted() as hosted:
+        hosted.on("GET", "/account", answer)
+        with rb.connect(hosted.base_url, api_key="a key", library=tmp_path) as client:
+            assert session.current is client

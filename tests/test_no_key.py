@@ -306,9 +306,9 @@ def test_a_service_that_repeats_the_key_in_some_spelling_is_not_quoted(hosted: H
     """In its reasons, and in its results."""
     hosted.on("GET", "/account", Reply(401, {"detail": f"Unknown key {echo}."}), {"name": f"the lab of {echo}"})
 
+    with pytest.raises(rb.Unauthorized, match="Unknown key") as caught:
+        rb.connect(hosted.base_url)
     with rb.connect(hosted.base_url) as client:
-        with pytest.raises(rb.Unauthorized, match="Unknown key") as caught:
-            client.account()
         told = client.account()
 
     assert CANARY.found_in(str(caught.value)) == []

@@ -55,7 +55,17 @@ class Models(list[Mapping[str, Any]]):
 class Client(NameHints):
     """A connection to one service, backed by one library. Its methods block; its runs can be awaited."""
 
-    _internal = ("attach_run", "context", "ledger", "resend", "resolve", "shelf", "start_watched", "submit_run")
+    _internal = (
+        "attach_run",
+        "check_key",
+        "context",
+        "ledger",
+        "resend",
+        "resolve",
+        "shelf",
+        "start_watched",
+        "submit_run",
+    )
 
     def __init__(
         self,
@@ -146,6 +156,10 @@ class Client(NameHints):
     def ledger(self) -> Ledger:
         """The ledger of its library."""
         return self._ledger
+
+    def check_key(self) -> None:
+        """Raise `Unauthorized` if the service does not know the key."""
+        background.wait(self._context().calls.check_key(), CALL_SECONDS)
 
     def account(self) -> Mapping[str, Any]:
         """The account's credits and permissions, as reported by the service."""

@@ -104,6 +104,12 @@ class Session:
         self._end = self._end or ProcessEnd(lambda: self.unfinished)
         self._end.install()
         client = Client(address, key, folder, Rates.read(rates) if rates else None, shelf, models)
+        if address is not None:
+            try:
+                client.check_key()
+            except BaseException:
+                client.close()
+                raise
         with self._guard:
             self._clients = [*self.unfinished, client]
             self._has_opened = True

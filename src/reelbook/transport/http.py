@@ -78,6 +78,7 @@ class Http:
         from_root: bool = False,
         is_large: bool = False,
         max_bytes: int | None = None,
+        is_repeated: bool = True,
     ) -> Answer:
         """Send a free call and return its response, after retries where they may help; raises the error of a refusal.
 
@@ -106,7 +107,7 @@ class Http:
             self.quota.refund()
             return got
 
-        return await call.retry(once)
+        return await call.retry(once) if is_repeated else await once()
 
     async def paid(
         self,

@@ -8,9 +8,19 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from ..errors import InsufficientCredits, NotFound, NotReady, Refused, ServiceError, Unauthorized, Unreachable
+from ..errors import (
+    InsufficientCredits,
+    NotFound,
+    NotReady,
+    ReelbookError,
+    Refused,
+    ServiceError,
+    Unauthorized,
+    Unreachable,
+)
 from ..models import pricing
 from ..models.base import Input
+from ..models.catalog import CATALOG
 from ..models.images import pictures_of, replace_pictures
 from ..models.pricing import Estimate, Rates
 from ..models.queue_status import QueueStatus
@@ -32,6 +42,9 @@ PLACEHOLDER_PICTURE = (
 """One black pixel."""
 OWN_NAME = "reelbook"
 """The name of Reelbook's own services, which store their id with their data."""
+KEY_SECONDS = 3.0
+NO_REQUEST = "00000000-0000-0000-0000-000000000000"
+"""An id that no request has, to learn whether a service without accounts knows the key."""
 INFO_RETRY_SECONDS = 60.0
 """The pause before a service that could not describe itself is queried again."""
 
@@ -72,9 +85,9 @@ class ServiceCalls:
             try:
                 self._info = response_parsing.parse_service_info(self._value(await self._free("GET", "/")))
             except ServiceError as error:
+                if required and (300 <= error.status < 400 or error.status in (408, 425, 429, 500, 502, 503, 504)):
+                    raise
                 if error.status >= 500 or error.status == 429:
-                    if required:
-                        raise
                     # It may respond later; until then no feature is assumed.
                     self._info_failed_at = self._clock()
                     return ServiceInfo()
@@ -230,6 +243,22 @@ class ServiceCalls:
     async def account(self) -> Mapping[str, Any]:
         """Credits and permissions, as the service reports them."""
         return await self._object("/account")
+
+    async def check_key(self) -> None:
+        """Raise `Unauthorized` if the service says that it does not know the key; whatever else it answers proves nothing."""
+
+        async def ask() -> None:
+            try:
+                await self._http.free("GET", self._address, "/account", is_repeated=False)
+            except NotFound:
+                await self.status(CATALOG[0].id, NO_REQUEST)  # The specification has no account.
+
+        try:
+            await asyncio.wait_for(ask(), KEY_SECONDS)
+        except Unauthorized:
+            raise
+        except (ReelbookError, TimeoutError):
+            pass
 
     async def models(self) -> Sequence[Mapping[str, Any]]:
         """The models that the service lists."""
