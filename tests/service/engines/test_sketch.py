@@ -100,23 +100,16 @@ def test_the_first_line_of_the_log_says_what_this_is(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("coarse")
 def test_progress_never_falls_and_names_every_stage(tmp_path: Path) -> None:
-    """Both passes, every frame and the encoding are told, in order."""
-    _, news = finished(a_job(tmp_path, first_pass_num_inference_steps=3))
+    """What is prepared, every frame and the encoding are reported, in order."""
+    _, news = finished(a_job(tmp_path))
 
     progress = [item for item in news if isinstance(item, Progress)]
     fractions = [item.fraction for item in progress]
-    # On a busy machine a stage is told again while the next frame is awaited.
+    # On a busy machine a stage is reported again while the next frame is awaited.
     stages = list(dict.fromkeys(item.stage for item in progress))
     assert fractions == sorted(fractions)
     assert 0 <= fractions[0] < fractions[-1] <= 1
-    assert [stage for stage in stages if stage.startswith("pass")] == [
-        "pass 1, 1 of 3",
-        "pass 1, 2 of 3",
-        "pass 1, 3 of 3",
-        "pass 2, 1 of 3",
-        "pass 2, 2 of 3",
-        "pass 2, 3 of 3",
-    ]
+    assert stages[0] == "preparing sky"
     assert [stage for stage in stages if stage.startswith("painting")] == [f"painting {n} of 9" for n in range(1, 10)]
     assert stages[-1] == "encoding"
 

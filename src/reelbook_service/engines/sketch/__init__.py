@@ -1,6 +1,4 @@
-"""The sketch engine: text to video without weights, painted from words with numpy, Pillow and PyAV."""
-
-from __future__ import annotations
+"""The sketch engine: text-to-video painted from words on this machine."""
 
 from .engine import Sketch, sketch
 

@@ -18,13 +18,8 @@ from reelbook.models.text_to_video import TextToVideo
 from ..protocol import EngineTask, Log, OutputFile, Progress, Work
 from ..video_writer import Movie
 from ..write_provenance import Provenance
-from .expand_prompt import expanded
-from .lexicon import scene_of
 from .painter import Painter
-from .palette import light_of
-from .sampler import LIGHT, Latents, Request, sample
-from .scene import Scene
-from .stage import built_stage
+from .words import Scene, expanded, scene_of
 
 PAINTERS = 2
 """Threads that paint frames; the bytes of the clip do not depend on their number."""
@@ -32,14 +27,14 @@ PAINTERS = 2
 _PROGRESS_INTERVAL_SECONDS = 0.2
 """Interval between progress messages while waiting for a frame."""
 
-_SAMPLED, _PREPARED, _PAINTED = 0.03, 0.06, 0.98
+_PREPARED, _PAINTED = 0.06, 0.98
 
 
 class Sketch:
     """Paints scenes from the words of a prompt, without a model, weights or network."""
 
     name = "sketch"
-    version = "1"
+    version = "2"
 
     def __call__(self, job: EngineTask[TextToVideo]) -> Work:
         """Render the clip; yields log lines and progress."""
@@ -51,14 +46,10 @@ class Sketch:
         prompt = expanded(request.prompt) if request.expand_prompt else request.prompt
         scene = scene_of(prompt, request.negative_prompt)
         yield Log(described(scene))
-        latents = Latents(np.zeros((1, 1, 1, 1), np.float32))
-        for stage, share in _shares(sample(_request(job, scene), latents), _steps(request)):
-            yield Progress(stage, _SAMPLED * share)
-        painter = _painter(job, scene, latents)
+        painter = Painter(request, scene, job.seed)
         for ready, thing in enumerate(painter.prepare(), 1):
-            yield Progress(f"preparing {thing}", _SAMPLED + (_PREPARED - _SAMPLED) * ready / (ready + 4))
-        path = job.folder / "clip.mp4"
-        width, height = request.frame_size
+            yield Progress(f"preparing {thing}", _PREPARED * ready / (ready + 4))
+        path, (width, height) = job.folder / "clip.mp4", request.frame_size
         provenance = Provenance(request.endpoint_id, request.wire(), job.seed, self.name, self.version)
         with (
             Movie(path, (width, height), Fraction(request.frame_rate), provenance) as movie,
@@ -96,46 +87,13 @@ def described(scene: Scene) -> str:
     return f"Scene: {ground}{behind}; {scene.time}; {', '.join(who) or 'no figures'}."
 
 
-def _request(job: EngineTask[TextToVideo], scene: Scene) -> Request:
-    request = job.input
-    return Request(
-        scene, job.seed, request.frame_size, request.num_frames, request.frame_rate,
-        first_steps=request.first_pass_num_inference_steps,
-        second_steps=request.second_pass_num_inference_steps,
-        skip=request.second_pass_skip_initial_steps,
-        matching=request.temporal_adain_factor,
-        compression=request.tone_map_compression_ratio,
-        detailed=request.enable_detail_pass,
-    )  # fmt: skip
-
-
-def _steps(request: TextToVideo) -> int:
-    second = request.second_pass_num_inference_steps - request.second_pass_skip_initial_steps
-    return request.first_pass_num_inference_steps + second + request.enable_detail_pass
-
-
-def _shares(stages: Iterator[str], count: int) -> Iterator[tuple[str, float]]:
-    for done, stage in enumerate(stages, 1):
-        yield stage, done / count
-
-
 def finished_painter(job: EngineTask[TextToVideo]) -> Painter:
     """The prepared painter of a job, for single frames without a clip."""
     request = job.input
-    scene = scene_of(expanded(request.prompt) if request.expand_prompt else request.prompt, request.negative_prompt)
-    latents = Latents(np.zeros((1, 1, 1, 1), np.float32))
-    deque(sample(_request(job, scene), latents), maxlen=0)
-    painter = _painter(job, scene, latents)
+    prompt = expanded(request.prompt) if request.expand_prompt else request.prompt
+    painter = Painter(request, scene_of(prompt, request.negative_prompt), job.seed)
     deque(painter.prepare(), maxlen=0)
     return painter
-
-
-def _painter(job: EngineTask[TextToVideo], scene: Scene, latents: Latents) -> Painter:
-    request = job.input
-    relief = latents.values[:, LIGHT].mean(axis=(0, 1))
-    light = light_of(scene, request.loras)
-    stage = built_stage(scene, light, job.seed, request.frame_size, relief, detailed=request.enable_detail_pass)
-    return Painter(stage, latents, request.frame_rate, request.tone_map_compression_ratio)
 
 
 def frames_of(painter: Painter, request: TextToVideo) -> Generator[av.VideoFrame | None, None, None]:

@@ -6,109 +6,91 @@ from collections.abc import Iterator
 
 from PIL import Image
 
-from .backdrops import BACKDROPS
-from .cast import Role, cast_role, show_role
-from .figures import FIGURES
-from .finish import Finish
-from .grounds import GROUNDS
-from .layers import Layer, merged, show_layer
-from .moving_backdrops import Fall, Plume
-from .sampler import Latents
-from .sky import Sky
-from .stage import STILL, Stage, view
-from .water import Sheen, Water
-from .weather import Weather
+from reelbook.models.text_to_video import TextToVideo
 
-WATERS = ("water", "river", "beach", "floe")
-_CALM = {"river": 0.75, "beach": 0.45}
+from .backdrops import BACKDROPS
+from .cast import MOVING_BACKDROPS, Role, cast_role
+from .finish import Finish
+from .ground import ground
+from .light import light_of
+from .sky import Sky
+from .stage import STILL, Plane, built_stage, merged, show_plane
+from .water import Water, WetStreet
+from .weather import Weather
+from .words import Actor, Scene
+
+_CALM = {"water": 0.6, "river": 0.75, "beach": 0.45, "floe": 0.6}
 
 
 class Painter:
     """Paints the frames of a clip in any order: each depends only on its number."""
 
-    def __init__(self, stage: Stage, latents: Latents, frame_rate: int, compression: float) -> None:
-        self.stage, self.latents, self.frame_rate = stage, latents, frame_rate
-        self.finish = Finish(stage, compression, latents.fine)
-        self.behind: list[Layer] = []
-        self.ground: list[Layer] = []
-        self.front: list[Layer] = []
+    def __init__(self, request: TextToVideo, scene: Scene, seed: int) -> None:
+        light = light_of(scene, request.loras)
+        self.stage = built_stage(scene, light, seed, request.frame_size, detailed=request.enable_detail_pass)
+        self.rate = request.frame_rate
+        self.finish = Finish(self.stage, request)
+        self.planes: dict[str, list[Plane]] = {"behind": [], "ground": [], "front": []}
         self.roles: list[Role] = []
 
     def prepare(self) -> Iterator[str]:
         """Paint everything that is painted only once; yields the name of each part when it is ready."""
-        stage = self.stage
+        stage, scene = self.stage, self.stage.scene
         self.sky = Sky(stage)
         yield "sky"
-        for name in stage.scene.backdrops:
-            self._set_up(BACKDROPS[name](stage) if name in BACKDROPS else [])
+        soil = ground(stage)
+        yield scene.ground
+        self.water = Water(stage, calm=_CALM[scene.ground]) if scene.ground in _CALM else None
+        wet = "rain" in scene.weather and scene.ground in ("street", "road", "roofs")
+        self.wet = WetStreet(stage) if wet else None
+        for name in scene.backdrops:
+            for item in BACKDROPS[name](stage) if name in BACKDROPS else []:
+                place = "behind" if item.nearness < 0.6 else "ground" if item.nearness < 0.9 else "front"
+                self.planes[place].append(item)
             yield name
-        ground = stage.scene.ground
-        self.water = Water(stage, calm=_CALM.get(ground, 0.6)) if ground in WATERS else None
-        self.fall = Fall(stage) if "waterfall" in stage.scene.backdrops else None
-        self.plume = Plume(stage) if "volcano" in stage.scene.backdrops else None
-        wet = stage.scene.weather.rain and ground in ("street", "road", "roofs")
-        self.sheen = Sheen(stage) if wet else None
-        if ground in GROUNDS:
-            self.ground = [*GROUNDS[ground](stage), *self.ground]
-        yield ground
-        self.behind, self.ground, self.front = (
-            self._merged(planes) for planes in (self.behind, self.ground, self.front)
-        )
+        for item in reversed(soil):
+            self.planes["ground"].insert(0, item)
+        self.planes = {name: self._merged(planes) for name, planes in self.planes.items()}
         self.weather = Weather(stage)
         yield "weather"
-        for actor in stage.scene.actors:
-            if actor.kind in FIGURES:
-                for index in range(actor.count):
-                    self.roles.append(cast_role(stage, actor, index))
-                    yield actor.kind
-        self.roles.sort(key=lambda role: (role.nearness, role.y))
+        backdrops = [Actor(name) for name in scene.backdrops if name in MOVING_BACKDROPS]
+        for actor in (*backdrops, *scene.actors):
+            for index in range(actor.count):
+                self.roles.append(cast_role(stage, actor, index))
+                yield actor.kind
+        self.roles.sort(key=lambda role: role.y)
 
-    def _set_up(self, planes: list[Layer]) -> None:
-        """Sort the planes of a backdrop by nearness: behind the ground, on it, or in front of the figures."""
-        for plane in planes:
-            if plane.nearness < 0.6:
-                self.behind.append(plane)
-            elif plane.nearness < 0.9:
-                self.ground.append(plane)
-            else:
-                self.front.append(plane)
-
-    def _merged(self, planes: list[Layer]) -> list[Layer]:
+    def _merged(self, planes: list[Plane]) -> list[Plane]:
         if not self.stage.scene.camera.breathing:
             return merged(planes, 0.07)
-        still = [plane for plane in planes if plane.nearness <= STILL]
-        moving = [plane for plane in planes if plane.nearness > STILL]
-        return [*merged(still, 1.0), *merged(moving, 0.07)]
+        still = [item for item in planes if item.nearness <= STILL]
+        return [*merged(still, 1.0), *merged([item for item in planes if item.nearness > STILL], 0.07)]
 
     def frame(self, number: int) -> Image.Image:
         """One frame."""
-        stage, seconds = self.stage, number / self.frame_rate
-        latents = self.latents.at(number)
-        far = view(stage, seconds, 0)
-        picture = self.sky.paint(seconds, latents, far)
-        self._show("heaven", picture, seconds)
+        stage, seconds = self.stage, number / self.rate
+        far = stage.view(seconds, 0)
+        picture = self.sky.paint(seconds, far)
+        self._show(picture, seconds, "heaven")
         self.weather.behind(picture, seconds)
-        if self.plume:
-            self.plume.rise(picture, seconds, view(stage, seconds, 0.25))
-        self._planes(self.behind, picture, seconds)
-        if self.fall:
-            self.fall.pour(picture, seconds, view(stage, seconds, 0.3))
+        self._show_planes(picture, seconds, "behind")
+        self._show(picture, seconds, "backdrop")
         if self.water:
-            self.water.paint(picture, seconds, latents, far, self.sky.sun_at()[0])
-        self._planes(self.ground, picture, seconds)
-        if self.sheen:
-            self.sheen.paint(picture, far)
+            self.water.paint(picture, seconds, far, self.sky.sun_at()[0])
+        self._show_planes(picture, seconds, "ground")
+        if self.wet:
+            self.wet.paint(picture, far)
         self.weather.among(picture, seconds)
-        for layer in ("water", "bridge", "ground", "sky"):
-            self._show(layer, picture, seconds)
-        self._planes(self.front, picture, seconds)
-        return self.finish.apply(self.weather.over(picture, seconds), latents)
+        self._show(picture, seconds, "water", "bridge", "ground", "sky")
+        self._show_planes(picture, seconds, "front")
+        return self.finish.apply(self.weather.over(picture, seconds), number)
 
-    def _planes(self, planes: list[Layer], picture: Image.Image, seconds: float) -> None:
-        for plane in planes:
-            show_layer(picture, plane, self.stage, view(self.stage, seconds, plane.nearness))
+    def _show_planes(self, picture: Image.Image, seconds: float, place: str) -> None:
+        for item in self.planes[place]:
+            show_plane(picture, item, self.stage, self.stage.view(seconds, item.nearness))
 
-    def _show(self, layer: str, picture: Image.Image, seconds: float) -> None:
-        for role in self.roles:
-            if role.layer == layer:
-                show_role(picture, role, self.stage, seconds)
+    def _show(self, picture: Image.Image, seconds: float, *layers: str) -> None:
+        for layer in layers:
+            for role in self.roles:
+                if role.layer == layer:
+                    role.show(picture, self.stage, seconds)

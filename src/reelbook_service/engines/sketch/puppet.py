@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from PIL import Image
 
-from .soft_brush import Point, Sprite
+from .brush import Point, Sprite
 
 _Matrix = tuple[float, float, float, float]
 
@@ -42,6 +42,10 @@ class Part:
     """Relative growth during the rise."""
     life: float = 2.0
     """Seconds from start to restart, where it rises."""
+
+
+MOTIONS = frozenset(item.name for item in fields(Part)) - {"sprite", "at"}
+"""The names of the movements of a part."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image
 
+from .light import hexed, in_bytes
 from .noise import Field, cloudy, smoothly, stepped
-from .palette import mixed, rgb
-from .sampler import SWELL
 from .stage import Stage, View
 
 
@@ -15,60 +14,52 @@ class Water:
     """Open water, painted as a reflection of the picture above the horizon, distorted by waves."""
 
     def __init__(self, stage: Stage, *, calm: float) -> None:
-        self.stage = stage
-        self.calm = calm
+        self.stage, self.calm = stage, calm
         self.waves = cloudy((stage.seed, "waves"), 1.25)
-        deep = mixed(rgb(14, 72, 104), rgb(24, 96, 110), 0.5 + 0.5 * stage.style(5))
-        if stage.scene.weather.storm:
-            deep = rgb(36, 58, 70)
-        self.deep = tuple(int(255 * part) for part in stage.light.on(deep, depth=0.06))
-        self.glint = tuple(int(255 * part) for part in stage.light.glow)
+        self.is_stormy = "storm" in stage.scene.weather
+        deep = hexed("#243a46" if self.is_stormy else "#13546b")
+        self.deep, self.glint = in_bytes(stage.light.on(deep, depth=0.06)), in_bytes(stage.light.glow)
+        self.pace = stage.scene.pace * (1 + 0.8 * ("wind" in stage.scene.weather))
 
-    def paint(self, picture: Image.Image, seconds: float, latents: Field, view: View, sun_x: float) -> None:
+    def paint(self, picture: Image.Image, seconds: float, view: View, sun_x: float) -> None:
         """Paint the water below the horizon."""
         stage = self.stage
-        top = round(min(stage.horizon, 0.75 * stage.height) + view.dy)
+        top = round(stage.centre[1] + view.dy)
         height = stage.height - top
         if height < 2 or top < 2:
             return
         above = np.asarray(picture.crop((0, 0, stage.width, top)).convert("RGBX")).view(np.uint32)[..., 0]
         # Waves are smooth: computed at half the size, then enlarged.
-        half = (-(-stage.width // 2), -(-height // 2))
         span = np.float32(stage.unit * view.scale)
-        down = (np.arange(half[1], dtype=np.float32)[:, None] * 2 + np.float32(0.6)) / span
-        across = (np.arange(half[0], dtype=np.float32)[None] * 2 - np.float32(stage.width / 2 + view.dx)) / span
-        small = self._waves(down, across, seconds, latents)
+        down = (np.arange(-(-height // 2), dtype=np.float32)[:, None] * 2 + np.float32(0.6)) / span
+        across = np.arange(-(-stage.width // 2), dtype=np.float32)[None] * 2 - np.float32(stage.width / 2 + view.dx)
+        across /= span
+        small = self._waves(down, across, seconds)
         rough = np.float32(1.25 - self.calm)
-        reach = small * (np.float32(0.012) + down * np.float32(0.30)) * rough * np.float32(stage.unit)
         size = (stage.width, height)
-        up, aside = _enlarged(reach, size), _enlarged(small * (7 * rough), size)
+        up = _enlarged(small * (np.float32(0.012) + down * np.float32(0.30)) * rough * np.float32(stage.unit), size)
+        aside = _enlarged(small * (7 * rough), size)
         rows = np.abs(np.arange(height, dtype=np.float32)[:, None] * np.float32(0.92) + up)
         row = np.clip(np.float32(top - 1) - rows, 0, top - 1).astype(np.int32)
         column = np.clip(np.arange(stage.width, dtype=np.float32)[None] + aside, 0, stage.width - 1).astype(np.int32)
         row *= stage.width
         row += column
-        mirror = Image.frombuffer(
-            "RGBX", size, np.ascontiguousarray(above).ravel().take(row).tobytes(), "raw", "RGBX", 0, 1
-        ).convert("RGB")
+        mirrored = np.ascontiguousarray(above).ravel().take(row).tobytes()
+        mirror = Image.frombuffer("RGBX", size, mirrored, "raw", "RGBX", 0, 1).convert("RGB")
         # Far water reflects the sky, near water has the colour of its depth.
         share = np.clip(np.float32(0.88) - down * np.float32(0.75), 0.30, 1) - np.float32(0.10) * np.clip(small, -1, 1)
         mirror.paste(self.deep, (0, 0), _mask(1 - share, size))
         mirror.paste(self.glint, (0, 0), _mask(self._sparkle(down, across, small, sun_x), size))
         picture.paste(mirror, (0, top))
 
-    def _waves(self, down: Field, across: Field, seconds: float, latents: Field) -> Field:
+    def _waves(self, down: Field, across: Field, seconds: float) -> Field:
         """The slope of the water, from about -1 to 1, finer towards the horizon."""
-        stage = self.stage
-        pace = np.float32(seconds * stage.scene.pace * (1 + 0.8 * stage.scene.weather.wind))
+        pace = np.float32(seconds * self.pace)
         far = 1 / (down + np.float32(0.055))
-        push = _enlarged(latents[SWELL], (across.shape[1], len(down))) * np.float32(0.02)
         u, v = across * far * np.float32(0.10), far * np.float32(0.36)
-        first = smoothly(self.waves, u + pace * np.float32(0.010) + push, v + pace * np.float32(0.030))
-        second = smoothly(
-            self.waves,
-            u * np.float32(1.9) - pace * np.float32(0.014) + np.float32(0.37),
-            v * np.float32(1.7) + pace * np.float32(0.022),
-        )
+        first = smoothly(self.waves, u + pace * np.float32(0.010), v + pace * np.float32(0.030))
+        u, v = u * np.float32(1.9) + np.float32(0.37), v * np.float32(1.7)
+        second = smoothly(self.waves, u - pace * np.float32(0.014), v + pace * np.float32(0.022))
         return np.asarray((first + second - 1) * np.float32(1.9), np.float32)
 
     def _sparkle(self, down: Field, across: Field, wave: Field, sun_x: float) -> Field:
@@ -76,30 +67,27 @@ class Water:
         stage = self.stage
         centre = np.float32((sun_x - stage.width / 2) / stage.unit)
         path = np.exp(-(((across - centre) / (np.float32(0.07) + down * np.float32(0.55))) ** 2))
-        low = np.float32(1.0 - 0.6 * stage.light.height)
-        crest = stepped(0.30, 0.62, wave)
-        hidden = 1 - 0.85 * max(stage.scene.weather.rain, stage.scene.weather.storm, stage.scene.weather.fog)
-        foam = np.float32(0.10 + 0.4 * stage.scene.weather.storm) * stepped(0.5, 0.9, wave)
-        return np.asarray(np.clip(path * crest * low * np.float32(0.9 * hidden) + foam, 0, 0.92), np.float32)
+        low = 0.9 * (1.0 - 0.6 * stage.light.height) * (0.15 if {"rain", "storm", "fog"} & stage.scene.weather else 1)
+        foam = np.float32(0.5 if self.is_stormy else 0.10) * stepped(0.5, 0.9, wave)
+        return np.asarray(np.clip(path * stepped(0.30, 0.62, wave) * np.float32(low) + foam, 0, 0.92), np.float32)
 
 
-class Sheen:
+class WetStreet:
     """A wet street, which reflects what is behind it, blurred and faint."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         height = max(2, int(0.9 * (stage.height - stage.horizon)))
         fall = np.linspace(1, 0.25, height, dtype=np.float32)[:, None] * np.ones((1, stage.width), np.float32)
-        ripple = cloudy((stage.seed, "wet"), 1.1)[: height % 512 or 512]
-        rows = np.arange(height) % len(ripple)
-        patches = np.clip(ripple[rows][:, (np.arange(stage.width) * 512 // stage.width) % 512] * 1.5 - 0.2, 0.15, 1)
-        self.mask = Image.fromarray((fall * patches * 118).astype(np.uint8), "L")
+        ripple = cloudy((stage.seed, "wet"), 1.1)
+        patches = ripple[np.arange(height) % 512][:, (np.arange(stage.width) * 512 // stage.width) % 512]
+        mask = fall * np.clip(patches * 1.5 - 0.2, 0.15, 1) * 118
+        self.mask = Image.fromarray(mask.astype(np.uint8), "L")
 
     def paint(self, picture: Image.Image, view: View) -> None:
         """Paint the reflection over the ground."""
-        stage = self.stage
-        top = round(min(stage.horizon, 0.75 * stage.height) + view.dy) + 3
-        height = self.mask.height
+        stage, height = self.stage, self.mask.height
+        top = round(stage.centre[1] + view.dy) + 3
         if top < height // 2:
             return
         band = picture.crop((0, max(0, top - int(1.6 * height)), stage.width, top))
@@ -108,8 +96,8 @@ class Sheen:
         picture.paste(soft.resize((stage.width, height), Image.Resampling.BILINEAR), (0, top), self.mask)
 
 
-def _enlarged(plane: Field, size: tuple[int, int]) -> Field:
-    picture = Image.fromarray(np.ascontiguousarray(plane)).resize(size, Image.Resampling.BILINEAR)
+def _enlarged(values: Field, size: tuple[int, int]) -> Field:
+    picture = Image.fromarray(np.ascontiguousarray(values)).resize(size, Image.Resampling.BILINEAR)
     return np.asarray(picture, np.float32)
 
 

@@ -16,7 +16,7 @@ from reelbook.models.text_to_video import LoRA, TextToVideo
 
 from ...engines.long_step import StepReport
 from ...engines.protocol import EngineTask, OutputFile
-from ...engines.sketch.expand_prompt import expanded
+from ...engines.sketch.words import expanded
 from ...engines.write_provenance import Provenance
 from ..clip_plan import ClipPlan, StageShare, stage_shares, sub_seed
 from ..config import BadWeights, LoRAError, LtxWeights

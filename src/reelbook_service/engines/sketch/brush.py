@@ -1,0 +1,166 @@
+"""The brush of figures: soft shapes with gentle shading and no outlines, painted into sprites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFilter
+
+from .light import Colour, Light, mixed
+from .noise import Field
+
+Point = tuple[float, float]
+
+_FINER = 4
+"""Factor by which masks are drawn larger and then reduced, for soft edges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ink:
+    """One shape in units: y grows downwards, feet are at y = 0, and a figure is about 1 tall."""
+
+    outlines: Sequence[Field]
+    """Closed outlines that are filled together, each an array of points."""
+    colour: Colour
+    round: float = 0.5
+    """How strongly it is shaded as a convex body."""
+    shade: float = 0.16
+    """How much darker it is at its foot."""
+    glow: bool = False
+    """Whether it shines by itself, whatever the light."""
+    alpha: float = 1.0
+    fading: bool = False
+    """Whether it is a halo: light around the middle of its outline, fading to nothing at the edge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sprite:
+    """A small picture with soft edges, and its origin."""
+
+    picture: Image.Image
+    """Colours multiplied by their opacity (`RGBa`), so that rotation and scaling make no dark edges."""
+    origin: Point
+    """The unit point (0, 0), in pixels of the picture."""
+    scale: float
+    """Pixels per unit."""
+
+
+def oval(x: float, y: float, rx: float, ry: float, turn: float = 0.0) -> Field:
+    """The outline of an ellipse around (x, y), rotated by `turn` degrees."""
+    points = arc(0, 0, rx, ry, 0, 352.5, steps=48)
+    return np.asarray(turned(points, turn) + np.array((x, y)))
+
+
+def arc(x: float, y: float, rx: float, ry: float, start: float, end: float, steps: int = 40) -> Field:
+    """Points along an arc around (x, y), in degrees clockwise from the right."""
+    angles = np.radians(np.linspace(start, end, steps))
+    return np.stack([x + rx * np.cos(angles), y + ry * np.sin(angles)], 1)
+
+
+def box(left: float, top: float, right: float, bottom: float, corner: float = 0.0) -> Field:
+    """The outline of a rectangle with round corners."""
+    r = min(corner, (right - left) / 2, (bottom - top) / 2)
+    corners = (
+        (right - r, top + r, -90),
+        (right - r, bottom - r, 0),
+        (left + r, bottom - r, 90),
+        (left + r, top + r, 180),
+    )
+    return np.concatenate([arc(x, y, r, r, start, start + 90, steps=7) for x, y, start in corners])
+
+
+def stroke(path: Field, width: float, taper: float = 1.0) -> list[Field]:
+    """The outlines of a stroke with round ends, `taper` times as wide at its end as at its start."""
+    ahead = np.gradient(path, axis=0)
+    ahead /= np.hypot(ahead[:, 0], ahead[:, 1])[:, None] + 1e-9
+    half = np.linspace(width / 2, width * taper / 2, len(path))
+    side = np.stack([-ahead[:, 1], ahead[:, 0]], 1) * half[:, None]
+    ends = [oval(float(path[index, 0]), float(path[index, 1]), half[index], half[index]) for index in (0, -1)]
+    return [np.concatenate([path + side, (path - side)[::-1]]), *ends]
+
+
+def smooth(points: Field, *, closed: bool) -> Field:
+    """A smooth line through all points: a Catmull–Rom spline."""
+    ring = np.concatenate([points[-1:], points, points[:2]] if closed else [points[:1], points, points[-1:]])
+    share = np.linspace(0, 1, 8, endpoint=False)[None, :, None]
+    before, start, end, after = (ring[index : len(ring) - 3 + index][:, None] for index in range(4))
+    curve = 0.5 * (
+        2 * start + (end - before) * share + (2 * before - 5 * start + 4 * end - after) * share**2
+        + (3 * start - before - 3 * end + after) * share**3
+    )  # fmt: skip
+    return np.concatenate([curve.reshape(-1, 2), points[-1:][: not closed]])
+
+
+def turned(points: Field, degrees: float) -> Field:
+    """The points rotated clockwise around (0, 0)."""
+    cosine, sine = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    return np.asarray(points @ np.array([[cosine, sine], [-sine, cosine]]))
+
+
+def paint(inks: Sequence[Ink], scale: float, light: Light, depth: float = 0.0) -> Sprite:
+    """A sprite of shapes painted one over the other; `depth` is their share of haze."""
+    every = np.concatenate([outline for ink in inks for outline in ink.outlines])
+    margin = 2.0 / scale
+    left, top = every.min(0) - margin
+    right, bottom = every.max(0) + margin
+    size = max(4, int((right - left) * scale + 1)), max(4, int((bottom - top) * scale + 1))
+    canvas = np.zeros((size[1], size[0], 4), np.float32)
+    for ink in inks:
+        _fill(canvas, ink, [(outline - (left, top)) * scale for outline in ink.outlines], light, depth)
+    pixels = (np.clip(canvas, 0, 1) * 255 + 0.5).astype(np.uint8).tobytes()
+    return Sprite(Image.frombytes("RGBa", size, pixels), (-left * scale, -top * scale), scale)
+
+
+def _fill(canvas: Field, ink: Ink, outlines: Sequence[Field], light: Light, depth: float) -> None:
+    every = np.concatenate(outlines)
+    x0, y0 = np.maximum(0, every.min(0).astype(int) - 1)
+    x1, y1 = np.minimum(canvas.shape[1::-1], every.max(0).astype(int) + 2)
+    if x1 <= x0 or y1 <= y0:
+        return
+    area = canvas[y0:y1, x0:x1]
+    colour = np.array(ink.colour, np.float32)
+    if ink.fading:
+        rows, columns = np.ogrid[y0:y1, x0:x1]
+        middle, radius = (every.min(0) + every.max(0)) / 2, np.ptp(every[:, 0]) / 2
+        fall = np.clip(1 - np.hypot(columns - middle[0], rows - middle[1]) / radius, 0, 1)
+        _lay(area, (fall * fall * ink.alpha).astype(np.float32), colour)
+        return
+    mask = Image.new("L", ((x1 - x0) * _FINER, (y1 - y0) * _FINER))
+    pen = ImageDraw.Draw(mask)
+    for outline in outlines:
+        pen.polygon(((outline - (x0, y0)) * _FINER).ravel().tolist(), fill=255)
+    mask = mask.reduce(_FINER)
+    cover = np.asarray(mask, np.float32) * np.float32(ink.alpha / 255)
+    if not ink.glow:
+        dim = np.array(light.on(ink.colour, depth=depth), np.float32)
+        bright = np.array(mixed(ink.colour, light.glow, 0.55), np.float32) * np.array(light.ambient, np.float32)
+        bright = bright * (1 - depth) + np.array(light.haze, np.float32) * depth
+        relief = _relief(mask, ink, light)[..., None]
+        colour = (dim * (1 + np.minimum(relief, 0)) + (bright - dim) * np.maximum(relief, 0)).astype(np.float32)
+    _lay(area, cover, colour)
+
+
+def _lay(area: Field, cover: Field, colour: Field) -> None:
+    cover = cover[..., None]
+    area *= 1 - cover
+    area[..., :3] += colour * cover
+    area[..., 3:] += cover
+
+
+def _relief(mask: Image.Image, ink: Ink, light: Light) -> Field:
+    """The shading of each pixel, from -1 in the shadow to 1 in the light."""
+    width, height = mask.size
+    down = np.linspace(0.6, -1, height, dtype=np.float32)[:, None] * np.float32(ink.shade)
+    if ink.round == 0 or min(width, height) < 4:
+        return np.broadcast_to(down, (height, width))
+    radius = max(1.0, 0.16 * min(width, height))
+    pad = int(radius * 1.5) + 1
+    wide = Image.new("L", (width + 2 * pad, height + 2 * pad))
+    wide.paste(mask, (pad, pad))
+    soft = np.asarray(wide.filter(ImageFilter.GaussianBlur(radius)), np.float32) / 255
+    dx, dy = int(radius * (1 if light.across > 0.5 else -1)), -int(radius)
+    inner = soft[pad - dy : pad - dy + height, pad - dx : pad - dx + width]
+    outer = soft[pad + dy : pad + dy + height, pad + dx : pad + dx + width]
+    return np.asarray(down + (inner - outer) * np.float32(ink.round * 0.75), np.float32)

@@ -1,0 +1,169 @@
+"""The interpreter that draws the figures of `figures.txt`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .brush import Ink, Sprite, arc, box, oval, paint, smooth, stroke, turned
+from .light import Colour, Light, hexed, mixed, scaled
+from .noise import Field
+from .puppet import MOTIONS, Part
+from .tables import FIGURES, Block, Figure, numbers, options_of
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """Light, scale, colours and random numbers for drawing one figure."""
+
+    light: Light
+    scale: float
+    """Pixels per unit; sprites are painted at their displayed size."""
+    colours: tuple[Colour, ...]
+    rng: np.random.Generator
+    depth: float = 0.0
+    """Its share of haze, from 0 to 1."""
+    still: bool = False
+    """Whether it is at rest: legs and wheels do not move."""
+    season: str = ""
+
+    @property
+    def lit(self) -> bool:
+        """Whether lamps and windows are lit."""
+        return self.light.dark or self.light.height < 0.12
+
+
+def draw(name: str, kit: Kit) -> list[Part]:
+    """The parts of a figure, ready to be shown."""
+    parts = _parts(name, kit, _palette(FIGURES[name], kit), np.ones(2))
+    shift = float(kit.rng.uniform(0, 1))
+    return [replace(part, phase=part.phase + shift) for part in parts]
+
+
+def _palette(figure: Figure, kit: Kit) -> dict[str, Colour]:
+    """The figure's own colours; the first ones give way to those that the prompt names."""
+    palette = {}
+    for name in (name for name in figure.options if name.startswith("$") and "." not in name):
+        choices = figure.options.get(f"{name}.{kit.season}", figure.options[name]).split("|")
+        palette[name] = hexed(choices[int(kit.rng.integers(len(choices)))])
+    return palette | {f"${index}": colour for index, colour in enumerate(kit.colours, 1) if f"${index}" in palette}
+
+
+def _parts(name: str, kit: Kit, palette: Mapping[str, Colour], size: Field) -> list[Part]:
+    parts: list[Part] = []
+    named: dict[str, Block] = {}
+    sprites: dict[tuple[str, float], Sprite | None] = {}
+    for block in FIGURES[name].blocks:
+        motion: dict[str, Any] = {key: float(value) for key, value in block.options.items() if key in MOTIONS}
+        if kit.still and "gait" in block.options:
+            motion |= {"swing": 0.0, "spin": 0.0, "bob": 0.0}
+        drawn = []
+        if block.is_use:
+            own = {key: _colour(value, palette) for key, value in block.options.items() if key.startswith("$")}
+            factor = np.array(numbers(block.options["size"]) * (2 if "," not in block.options["size"] else 1))
+            factor *= (1, -1 if "down" in block.options else 1)
+            drawn = _parts(
+                block.name, kit, _palette(FIGURES[block.name], replace(kit, colours=())) | own, size * factor
+            )
+        else:
+            origin = named.setdefault(block.name, block) if block.name else block
+            dim = float(block.options.get("dim", 1))
+            key = (block.name or str(id(block)), dim)
+            if key not in sprites:
+                inks = [ink for shape in origin.shapes for ink in _inks(shape, kit, palette, size, dim)]
+                sprites[key] = paint(inks, kit.scale, kit.light, kit.depth) if inks else None
+            sprite = sprites[key]
+            drawn = [Part(sprite)] if sprite else []
+        times = int(block.options.get("times", 1))
+        for x, y, *phase in block.places:
+            for part in drawn:
+                at = part.at[0] + x * float(size[0]), part.at[1] + y * float(size[1])
+                first = (phase[0] if phase else motion.get("phase", 0.0)) + part.phase
+                parts += [replace(part, at=at, **motion | {"phase": first + copy / times}) for copy in range(times)]
+    return parts
+
+
+def _inks(tokens: Sequence[str], kit: Kit, palette: Mapping[str, Colour], size: Field, dim: float) -> list[Ink]:
+    """The shapes of one line."""
+    if tokens[0] in ("night", "day", "winter"):
+        condition, *tokens = tokens
+        if not {"night": kit.lit, "day": not kit.lit, "winter": kit.season == "winter"}[condition]:
+            return []
+    kind, colour, *rest = tokens
+    options = options_of([token for token in rest if token != "/" and not _is_point(token)])
+    paths: list[list[list[float]]] = [[]]
+    for token in rest:
+        if token == "/":
+            paths.append([])
+        elif _is_point(token):
+            paths[-1].append(numbers(token))
+    glow = "glow" in options
+    if kit.lit and "lit" in options:
+        colour, glow = options["lit"], True
+    elif kit.season == "winter" and "winter" in options:
+        colour = options["winter"]
+    number = {key: float(value) for key, value in options.items() if key in _NUMBERS}
+    flat = {"line": 0.4, "arc": 0.4, "box": 0.3}.get(kind, 0.5)
+    shade = number.get("shade", {"line": 0.08, "arc": 0.08, "box": 0.12}.get(kind, 0.16))
+    tint = scaled(_colour(colour, palette), dim)
+    alpha = number.get("alpha", 0.7 if kind == "halo" else 1.0)
+    return [
+        Ink(copy, tint, number.get("round", flat), shade, glow, alpha, kind == "halo")
+        for path in paths
+        for copy in _copies(_outlines(kind, path, options, number, size), options, size)
+    ]
+
+
+def _outlines(
+    kind: str, path: list[list[float]], options: Mapping[str, str], number: Mapping[str, float], size: Field
+) -> list[Field]:
+    wide, high = float(size[0]), float(size[1])
+    width, taper = number.get("w", 0.0) * wide, number.get("taper", 1.0)
+    if kind in ("line", "shape"):
+        points = np.array(path) * size
+        if kind == "shape":
+            return [smooth(points, closed=True) if "smooth" in options else points]
+        points = smooth(points, closed=False) if len(points) > 2 and "straight" not in options else points
+        return stroke(points, width, taper)
+    x, y, *extent = path[0]
+    x, y = x * wide, y * high
+    if kind == "box":
+        return [box(x, y, extent[0] * wide, extent[1] * high, number.get("corner", 0.0) * wide)]
+    rx, ry = extent[0] * wide, extent[-1] * abs(high)
+    if kind == "arc":
+        return stroke(arc(x, y, rx, ry, number.get("from", 0.0), number.get("to", 360.0)), width, taper)
+    return [oval(x, y, rx, ry, number.get("turn", 0.0))]
+
+
+def _copies(outlines: list[Field], options: Mapping[str, str], size: Field) -> list[list[Field]]:
+    """The outlines, and their copies around a point (`ring`), along a line (`row`) or on the other side (`mirror`)."""
+    if "mirror" in options:
+        return [outlines, [outline * (-1, 1) for outline in outlines]]
+    if "ring" in options:
+        count, _, point = options["ring"].partition("@")
+        middle = np.array(numbers(point or "0,0")) * size
+        angles = [360 * index / int(count) for index in range(int(count))]
+        return [[turned(outline - middle, angle) + middle for outline in outlines] for angle in angles]
+    count, _, point = options.get("row", "1@0,0").partition("@")
+    step = np.array(numbers(point)) * size
+    return [[outline + step * index for outline in outlines] for index in range(int(count))]
+
+
+_NUMBERS = frozenset({"w", "taper", "turn", "corner", "round", "shade", "alpha", "from", "to"})
+
+
+def _is_point(token: str) -> bool:
+    return "," in token and "=" not in token
+
+
+def _colour(text: str, palette: Mapping[str, Colour]) -> Colour:
+    """A colour such as `#d02020`, `$1`, `$1*.8` (darker) or `$1+#ffffff*.3` (mixed with white)."""
+    name, plus, other = text.partition("+")
+    if plus:
+        tint, _, share = other.partition("*")
+        return mixed(palette[name], hexed(tint), float(share))
+    name, _, factor = text.partition("*")
+    return scaled(palette[name] if name.startswith("$") else hexed(name), float(factor or 1))

@@ -1,0 +1,467 @@
+"""Reading of prompts: words become a scene of actors, a place, a time, weather and a camera move."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any
+
+from .noise import generator
+from .tables import FIGURES, TABLE
+
+MAX_WORDS = 6000
+"""Further words are ignored."""
+
+MAX_ACTORS = 8
+MAX_FIGURES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A noun of the prompt: its kind, number and action."""
+
+    kind: str
+    count: int = 1
+    colours: tuple[str, ...] = ()
+    size: float = 1.0
+    """A factor: 1 is ordinary, 0.6 small, 2 giant."""
+    heading: str = ""
+    """`left`, `right`, `up`, `down`, `near`, `away` or `stay`."""
+    deed: str = ""
+    """`fly`, `jump`, `rest`, `swim`, `dance` or `spin`; empty for the usual action of its kind."""
+    side: str = ""
+    """`left`, `right` or `middle`, if the prompt names one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Camera:
+    """The movement of the camera: each value is the limit of a long clip, half reached in the first seconds."""
+
+    zoom: float = 0.0
+    """Approach as a fraction of the distance; negative for moving away."""
+    pan: float = 0.0
+    """Movement to the right in picture widths; negative for left."""
+    tilt: float = 0.0
+    """Movement up in picture heights; negative for down."""
+    shake: float = 0.0
+    pace: float = 1.0
+    breathing: bool = False
+    """True if the prompt names no move: near objects approach slightly, and far ones do not move."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Everything in a scene."""
+
+    key: str
+    """All words, unknown ones included: what the prompt leaves open depends on them."""
+    ground: str
+    backdrops: tuple[str, ...]
+    """What stands between ground and sky, far to near: `mountains`, `pines`, `skyline` …"""
+    time: str
+    """The name of its light."""
+    air: bool
+    """Whether it is in other air, or none: in space, on Mars, under water."""
+    weather: frozenset[str]
+    clouds: float
+    stars: float
+    actors: tuple[Actor, ...]
+    camera: Camera
+    pace: float
+    grade: str
+    season: str
+    tints: tuple[str, ...]
+    """Colour words without a noun, which tint the light."""
+
+    def chance(self, what: str) -> float:
+        """A number from -1 to 1 that depends only on the words of the prompt."""
+        return float(generator(self.key, what).uniform(-1, 1))
+
+
+_WORD = re.compile(r"[a-zà-öø-ÿ]+|\d+|[^\W\d_a-zà-öø-ÿ]|[\u2190-\U0001faff]|[,.;:!?]", re.IGNORECASE)
+_IRREGULAR = {
+    "people": "person", "men": "man", "women": "woman", "children": "child", "geese": "goose", "mice": "mouse",
+    "leaves": "leaf", "wolves": "wolf", "skies": "sky", "fireflies": "firefly", "feet": "foot",
+}  # fmt: skip
+_SAME_IN_PLURAL = frozenset({"fish", "sheep", "deer", "koi", "aircraft", "spacecraft", "salmon", "moose"})
+_MARKS = frozenset(".,;:!?")
+_LINKS = frozenset({"and", "or", "&", "with", "in", "on", "over", "under", "at", "by", "near", "behind", "through"})
+_GROUPS = frozenset({"7", "2", "3", "12", "16"})
+_SKIES = frozenset({"sky", "clouds", "cloudy", "sunset", "dawn", "dusk", "night"})
+"""What takes the colours before it as those of the light."""
+_PLAIN = ("time", "weather", "season", "grade", "camera", "pace", "heading", "side", "deed", "count", "size", "not")
+
+
+def spoken(prompt: str) -> list[str]:
+    """The words, numbers and punctuation marks of a prompt in order, in lower case.
+
+    >>> spoken("Three RED balloons, 船!")
+    ['three', 'red', 'balloons', ',', '船', '!']
+    """
+    return [word.lower() for word, _ in zip(_WORD.findall(prompt), range(MAX_WORDS), strict=False)]
+
+
+@cache
+def phrases() -> dict[str, list[tuple[str, str]]]:
+    """Every known phrase in the singular, and its meanings: what each is about, and what it says."""
+    rows = [("actor", kind, figure.words) for kind, figure in FIGURES.items()]
+    rows += [("place", name, place["words"]) for name, place in TABLE["place"].items()]
+    rows += [(about, says, words) for about in _PLAIN for says, words in TABLE[about].items()]
+    rows += [("colour", name, words.partition(" ")[2]) for name, words in TABLE["colour"].items()]
+    known: dict[str, list[tuple[str, str]]] = {}
+    for about, says, words in rows:
+        for phrase in words.split():
+            # Split like a prompt: at hyphens, and at every character of a script without spaces.
+            known.setdefault(" ".join(spoken(phrase)), []).append((about, says))
+    return known
+
+
+@cache
+def _longest() -> int:
+    return max(len(phrase.split()) for phrase in phrases())
+
+
+def find_phrase(words: Sequence[str], index: int) -> tuple[str, int, bool]:
+    """The longest known phrase at an index in the singular, its number of words, and whether it is a plural.
+
+    >>> find_phrase(["two", "hot", "air", "balloons"], 1)
+    ('hot air balloon', 3, True)
+    """
+    known = phrases()
+    for length in range(min(_longest(), len(words) - index), 0, -1):
+        *head, last = words[index : index + length]
+        for guess in (
+            last,
+            _IRREGULAR.get(last, last),
+            re.sub("ies$", "y", last),
+            last.removesuffix("es"),
+            last.removesuffix("s"),
+        ):
+            phrase = " ".join([*head, guess])
+            if phrase in known:
+                return phrase, length, guess != last
+    return "", 1, False
+
+
+@dataclass
+class Reading:
+    """What a prompt says, in order of mention."""
+
+    actors: list[Actor] = field(default_factory=list)
+    mentions: dict[str, list[str]] = field(default_factory=lambda: {about: [] for about in ("place", *_PLAIN)})
+    tints: list[str] = field(default_factory=list)
+    avoided: set[str] = field(default_factory=set)
+    pace: float = 1.0
+    camera_pace: float = 1.0
+
+
+@dataclass
+class _Modifiers:
+    """Words that apply to the next noun."""
+
+    count: int | None = None
+    colours: list[str] = field(default_factory=list)
+    size: float = 1.0
+    deed: str = ""
+    negated: bool = False
+
+
+class _Reader:
+    """Reads words one after the other: numbers, colours and sizes apply to the next noun, actions to the last one."""
+
+    def __init__(self, words: Sequence[str], *, bare: bool) -> None:
+        self.words, self.bare = words, bare
+        self.reading, self.next = Reading(), _Modifiers()
+        self.current = 0
+        """The index of the actor that the next words refer to."""
+        self.acting = False
+        """Whether the last word was an action, so that a noun right after it is its object."""
+
+    def read(self) -> Reading:
+        index = 0
+        while index < len(self.words):
+            phrase, length, plural = find_phrase(self.words, index)
+            near = self.words[max(0, index - 3) : index + length + 3]
+            about_camera = any(about == "camera" for word in near for about, _ in phrases().get(word, ()))
+            if phrase:
+                self._take(phrase, plural, about_camera)
+            else:
+                self._take_unknown(self.words[index])
+            index += length
+        self.reading.tints += self.next.colours
+        return self.reading
+
+    def _take_unknown(self, word: str) -> None:
+        if word.isdigit():
+            number = int(word[:4])
+            self.next.count = max(1, min(number, MAX_FIGURES)) if number < 1000 else None
+        elif word in _MARKS or word in _LINKS:
+            self.acting = False
+            if word not in ("and", ",", "&"):
+                self.next.negated = self.next.negated and word == "or"
+            if word in _MARKS and not self.next.count:
+                self.reading.tints += self.next.colours
+                self.next.colours = []
+
+    def _take(self, phrase: str, plural: bool, about_camera: bool) -> None:
+        meanings = phrases()[phrase]
+        names, says_any = {about for about, _ in meanings}, {says for _, says in meanings}
+        if self.next.negated and not names & {"count", "colour", "size", "not"}:
+            self.reading.avoided |= says_any
+            self.next = _Modifiers(negated=True)
+            return
+        # A word such as "clouds" or "bubbles" is a figure only if something describes it, and weather otherwise.
+        is_thing = self.bare or self.next.count is not None or bool(self.next.colours) or not plural
+        for about, says in meanings:
+            if about != "actor":
+                self._mention(about, says, about_camera)
+            elif is_thing or "weather" not in names:
+                self._add_actor(says, plural or phrase in _SAME_IN_PLURAL)
+        if self.next.colours and says_any & _SKIES:
+            self.reading.tints += self.next.colours
+        if names & {"place", "time"}:
+            self.next = _Modifiers()
+
+    def _add_actor(self, kind: str, plural: bool) -> None:
+        count = self.next.count or (int(FIGURES[kind].number("many", 3)) if plural else 1)
+        kinds = [actor.kind for actor in self.reading.actors]
+        if self.acting:
+            # "Children flying a kite": the kite flies, not the children.
+            self._change(deed="")
+        if kind in kinds and self.next.count is None:
+            # "A boat and a bird; the boat sails left": the same boat.
+            self.current = kinds.index(kind)
+        else:
+            self.current = len(kinds)
+            actor = Actor(kind, count, tuple(self.next.colours), self.next.size, deed=self.next.deed)
+            self.reading.actors.append(actor)
+        self.acting, self.next = False, _Modifiers()
+
+    def _mention(self, about: str, says: str, about_camera: bool) -> None:
+        reading = self.reading
+        if about == "not":
+            self.next.negated = True
+        elif about == "count":
+            # "A flock": the group takes precedence over its article, and a number over the group.
+            if self.next.count in (None, 1) or (int(says) > 1 and says not in _GROUPS):
+                self.next.count = int(says)
+        elif about == "colour":
+            self.next.colours.append(says)
+        elif about == "size":
+            self.next.size = float(says)
+        elif about == "pace" and about_camera:
+            reading.camera_pace = float(says)
+        elif about == "pace":
+            reading.pace = float(says)
+        elif about == "heading" and about_camera and says in ("left", "right"):
+            reading.mentions["camera"].append(f"pan-{says}")
+        elif about in ("heading", "side"):
+            self._change(**{about: says})
+        elif about == "deed" and (not reading.actors or self.next.count is not None):
+            self.next.deed = says
+        elif about == "deed":
+            self._change(deed=says)
+            self.acting = True
+        elif says not in reading.mentions[about]:
+            reading.mentions[about].append(says)
+
+    def _change(self, **changes: Any) -> None:
+        if self.reading.actors:
+            self.reading.actors[self.current] = replace(self.reading.actors[self.current], **changes)
+
+
+def read_words(words: Sequence[str], *, bare: bool = False) -> Reading:
+    """What words say; with `bare`, ambiguous ones are nouns, as in a negative prompt."""
+    return _Reader(words, bare=bare).read()
+
+
+def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
+    """The scene that a prompt describes, without what the negative prompt names.
+
+    >>> scene = scene_of("three red balloons over a lake at sunset")
+    >>> scene.actors[0].count, scene.actors[0].colours, scene.ground, scene.time
+    (3, ('red',), 'water', 'sunset')
+    """
+    words, avoided = spoken(prompt), spoken(negative_prompt)
+    reading = read_words(words)
+    _remove(reading, read_words(avoided, bare=True))
+    key = " ".join([*words, "/", *avoided])
+    found, weather = reading.mentions, set(reading.mentions["weather"])
+    places = _choose_places(reading, key)
+    main, backdrops = _combine(places)
+    if "storm" in weather:
+        weather |= {"wind"} | ({"rain"} - reading.avoided)
+    air = main.get("light") in ("space", "mars", "underwater")
+    time = _choose_time(reading, main, key)
+    clouds = max((TABLE["clouds"][name] for name in weather if name in TABLE["clouds"]), default=0.38)
+    if {"aurora", "stars"} & weather:
+        clouds = min(clouds, 0.12)
+    if time in ("space", "underwater") or {"cloudy", "cloud"} & reading.avoided:
+        clouds = 0.0
+    stars = 1.0 if "stars" in weather or time == "space" else 0.6 * (time in ("night", "dusk"))
+    return Scene(
+        key, _ground(main, places, reading), tuple(name for name in backdrops if name not in reading.avoided),
+        time, air, frozenset(weather), clouds, 0.0 if "stars" in reading.avoided else stars,
+        _choose_actors(reading.actors), _make_camera(reading), min(3.0, max(0.1, reading.pace)),
+        grade=next(iter(found["grade"]), ""),
+        season=next(iter(found["season"]), main.get("season", "")),
+        tints=tuple(reading.tints[:3]),
+    )  # fmt: skip
+
+
+def _remove(reading: Reading, unwanted: Reading) -> None:
+    """Remove what the negative prompt, or a "without" in the prompt, names."""
+    names = {actor.kind for actor in unwanted.actors} | reading.avoided
+    names |= {name for about in ("place", "weather", "time", "grade") for name in unwanted.mentions[about]}
+    if {"cloudy", "cloud"} & names:
+        # Clouds are weather as well as figures; unwanted ones are removed in both senses.
+        names |= {"cloudy", "cloud"}
+    for place in unwanted.mentions["place"]:
+        names |= set(TABLE["place"][place].get("backdrops", "").split())
+    reading.avoided = names
+    reading.actors = [actor for actor in reading.actors if actor.kind not in names]
+    for mentions in reading.mentions.values():
+        mentions[:] = [name for name in mentions if name not in names]
+
+
+def _choose_places(reading: Reading, key: str) -> list[str]:
+    """The places of a scene: those that the prompt names, or where its actors, weather or time belong."""
+    places, weather, times = (reading.mentions[about] for about in ("place", "weather", "time"))
+    kinds = [actor.kind for actor in reading.actors]
+    celestial = [kind for kind in kinds if FIGURES[kind].where == "heaven"]
+    on_surface = times != ["day"] * len(times) or any(
+        FIGURES[kind].where == "water" or kind in ("sun", "moon") for kind in kinds
+    )
+    swimming = any("swimmer" in FIGURES[kind].options for kind in kinds)
+    if len(places) > 1 and "sky" in places:
+        # "A pink sky over the sea" is a sea.
+        places = [place for place in places if place != "sky"]
+    if places:
+        is_open_water = all(TABLE["place"][place]["ground"] in ("water", "river", "beach") for place in places)
+        leaping = any(actor.deed in ("jump", "fly") for actor in reading.actors)
+        return ["underwater"] if swimming and is_open_water and not on_surface and not leaping else places
+    if not kinds and {"snow", "rain"} & set(weather):
+        return ["snowfield" if "snow" in weather else "street"]
+    if swimming and on_surface:
+        return ["sea"]
+    # The first noun with a home decides; flying figures join the others.
+    homes = [FIGURES[kind].options["home"] for kind in kinds if "home" in FIGURES[kind].options]
+    rooted = [home for home in homes if home not in ("sky", "clouds", "meadow", "hills")]
+    homes = [home for home in (rooted or homes) if home not in reading.avoided]
+    if "bridge" in kinds and "river" in homes:
+        return ["river"]
+    if homes:
+        # Trees would hide the sky.
+        return (
+            ["mountains"] if homes[0] == "forest" and (celestial or {"stars", "aurora"} & set(weather)) else homes[:1]
+        )
+    if "aurora" in weather:
+        return ["snowfield"]
+    if "stars" in weather or "night" in times:
+        return ["mountains"]
+    choices = (
+        ("sea", "hills") if times else ("meadow", "sea", "mountains", "hills", "lake", "clouds", "desert", "beach")
+    )
+    return [choices[int(generator(key, "place").integers(len(choices)))]]
+
+
+def _combine(names: Sequence[str]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The place whose ground is painted, and the backdrops of all places that can share a horizon."""
+    places = [TABLE["place"][name] for name in names[:4]]
+    # A mountain lake is a lake among mountains: water is the ground, the rest are backdrops.
+    watery = [place for place in places if place["ground"] in ("water", "river", "beach")]
+    main = places[0] if "closed" in places[0] else (watery or [place for place in places if "closed" not in place])[0]
+    own = main.get("backdrops", "").split()
+    if "closed" in main or len(places) == 1:
+        return main, tuple(own)
+    others = [
+        name
+        for place in places
+        if place is not main and "closed" not in place
+        for name in place.get("backdrops", "").split()
+    ]
+    own = [name for name in own if not others or name not in ("hills", "pines", "trees")]
+    far = ("nebula", "mountains", "volcano", "mesas", "skyline", "island", "hills", "icebergs", "dunes")
+    order = sorted([*others, *own], key=lambda name: far.index(name) if name in far else len(far))
+    return main, tuple(dict.fromkeys(order))
+
+
+_BANKS = {"sea": "beach", "island": "beach", "harbour": "beach", "lake": "river", "pond": "river", "arctic": "floe"}
+
+
+def _ground(main: dict[str, Any], places: Sequence[str], reading: Reading) -> str:
+    """The ground; open water gets a strip of land in front where an actor needs it."""
+    landed = any(
+        FIGURES[actor.kind].where in ("ground", "road", "table") and actor.deed not in ("fly", "swim")
+        for actor in reading.actors
+    )
+    bank = next((_BANKS[name] for name in places if name in _BANKS), "beach")
+    return bank if main["ground"] == "water" and landed else str(main["ground"])
+
+
+def _choose_time(reading: Reading, main: dict[str, Any], key: str) -> str:
+    times, weather = reading.mentions["time"], set(reading.mentions["weather"])
+    nightly = [actor.kind for actor in reading.actors if "nightly" in FIGURES[actor.kind].options]
+    if main.get("light") in ("space", "mars", "underwater"):
+        return str(main["light"])
+    if times:
+        return times[0]
+    if {"stars", "aurora", "fireflies"} & weather or "neon" in reading.mentions["grade"]:
+        return "night"
+    if nightly:
+        return "dusk" if "fire" in nightly else "night"
+    is_golden = generator(key, "golden").random() > 0.75 and not weather and "sun" not in reading.avoided
+    return str(main.get("light", "golden" if is_golden else "day"))
+
+
+def _choose_actors(actors: list[Actor]) -> tuple[Actor, ...]:
+    """The actors, a person and an umbrella as one figure, limited to a number that can be told apart."""
+    kinds = [actor.kind for actor in actors]
+    if "person" in kinds and "umbrella" in kinds:
+        umbrella, holder = actors[kinds.index("umbrella")], actors[kinds.index("person")]
+        both = replace(holder, kind="person-with-umbrella", colours=umbrella.colours, deed=holder.deed or umbrella.deed)
+        actors = [both if actor is holder else actor for actor in actors if actor is not umbrella]
+    left, chosen = MAX_FIGURES, []
+    for actor in actors[:MAX_ACTORS]:
+        if left:
+            chosen.append(replace(actor, count=min(actor.count, left)))
+            left -= chosen[-1].count
+    return tuple(chosen)
+
+
+_MOVES: dict[str, dict[str, float]] = {
+    "aerial": {"zoom": 0.2}, "orbit": {"pan": 0.2}, "pan": {"pan": 0.3}, "pan-right": {"pan": 0.3}, "pan-left": {"pan": -0.3},
+    "tilt-up": {"tilt": 0.2}, "tilt-down": {"tilt": -0.2}, "shake": {"shake": 1.0}, "zoom-in": {"zoom": 0.55},
+    "zoom-out": {"zoom": -0.42},
+}  # fmt: skip
+"""What each move does; a later one wins."""
+
+
+def _make_camera(reading: Reading) -> Camera:
+    named = reading.mentions["camera"]
+    if not named:
+        # A slow approach conveys depth.
+        return Camera(zoom=0.12, pace=reading.camera_pace, breathing=True)
+    moves: dict[str, Any] = {}
+    for name, move in _MOVES.items():
+        if name in named and "hold" not in named:
+            moves |= move
+    return Camera(pace=reading.camera_pace, **moves)
+
+
+def expanded(prompt: str) -> str:
+    """The prompt with a time, a mood, a living thing and a camera move added where it names none.
+
+    >>> expanded("a red boat at night, slow zoom in").startswith("a red boat at night, slow zoom in, ")
+    True
+    """
+    reading, parts = read_words(spoken(prompt)), [prompt.strip() or "an open landscape"]
+    mentioned = {about for about, names in reading.mentions.items() if names}
+    mentioned |= {"time"} if {"underwater", "space"} & set(reading.mentions["place"]) else set()
+    mentioned |= {"bird"} & {actor.kind for actor in reading.actors}
+    for about, choices in TABLE["expand"].items():
+        if about not in mentioned:
+            parts.append(choices[int(generator(prompt, about).integers(len(choices)))])
+    return ", ".join([*parts, "soft light, rich colours, gentle motion"])
