@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 BUILD := build
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test weights-test check unit lab bench deep docs lock clean
+.PHONY: help demo test weights-test packages check unit lab bench deep docs lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null || grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ test: $(READY) ## lint, check types, run every test
 
 weights-test: $(READY) ## test the engines of real weights, with torch in an environment of its own
 	@VENV="$(VENV)" sh .ci/weights
+
+packages: $(READY) ## build wheel and sdist, and try them on every Python from 3.11 up that is here
+	@VENV="$(VENV)" BUILD="$(BUILD)" sh .ci/packages
 
 check: $(READY) ## lint and check types only
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo && $(BIN)/mypy

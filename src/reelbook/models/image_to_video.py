@@ -27,7 +27,7 @@ class ImageToVideo(Input):
     """The picture to start from."""
     duration: Literal["5", "10"] = "5"
     """Length of the clip in seconds."""
-    cfg_scale: Real = Field(0.5, ge=0, le=1)
+    cfg_scale: Real = Field(default=0.5, ge=0, le=1)
     """How closely to follow the prompt: 0 freely, 1 to the letter."""
     negative_prompt: Text = "blur, distort, and low quality"
     """What the clip should avoid."""

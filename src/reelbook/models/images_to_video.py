@@ -48,7 +48,7 @@ class ImagesToVideo(Input):
 
     images: Annotated[tuple[Frame, ...], Ordered, _OrBarePicture()] = Field(min_length=1)
     """The pictures in order. One without a number of frames is held for one second."""
-    fps: Real = Field(24.0, ge=1, le=120)
+    fps: Real = Field(default=24.0, ge=1, le=120)
     """Frames per second of the video."""
 
     @model_validator(mode="before")

@@ -199,7 +199,7 @@ class SmartResize(Input):
     """An extra instruction, such as "keep the left side"; without one the picture changes as little as possible."""
     resolution: Tier = "1K"
     """The smallest canvas to work on; a size that needs a larger one gets it. The size of the result does not change."""
-    num_images_per_size: Integer = Field(1, ge=1, le=4)
+    num_images_per_size: Integer = Field(default=1, ge=1, le=4)
     """How many variants of each size."""
     output_format: Literal["jpeg", "png", "webp"] = "png"
     """The format of the results."""

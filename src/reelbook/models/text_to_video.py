@@ -30,7 +30,7 @@ class LoRA(Part):
 
     path: Text
     """Address or path of the weights."""
-    scale: Real = Field(1.0, ge=0, le=4)
+    scale: Real = Field(default=1.0, ge=0, le=4)
     """How strongly the weights act."""
     weight_name: Text | None = None
     """Which weights to take, for a model repository that holds several."""
@@ -57,15 +57,15 @@ class TextToVideo(Input):
     """The shape of the picture, width to height."""
     seed: Seed | None = None
     """Where the randomness starts: the same seed and settings give the same clip. Without one, the service draws it."""
-    num_frames: Integer = Field(121, ge=9, le=1441)
+    num_frames: Integer = Field(default=121, ge=9, le=1441)
     """How many frames to make; 121 is about five seconds at 24 per second."""
-    frame_rate: Integer = Field(24, ge=1, le=60)
+    frame_rate: Integer = Field(default=24, ge=1, le=60)
     """How many frames are shown each second."""
-    first_pass_num_inference_steps: Integer = Field(8, ge=2, le=12)
+    first_pass_num_inference_steps: Integer = Field(default=8, ge=2, le=12)
     """Steps of the first pass, which lays out the scene."""
-    second_pass_num_inference_steps: Integer = Field(8, ge=2, le=12)
+    second_pass_num_inference_steps: Integer = Field(default=8, ge=2, le=12)
     """Steps of the second pass, which adds the details."""
-    second_pass_skip_initial_steps: Integer = Field(5, ge=1, le=11)
+    second_pass_skip_initial_steps: Integer = Field(default=5, ge=1, le=11)
     """Steps left out at the start of the second pass, so that it works on small details only; fewer than the pass has."""
     expand_prompt: Flag = False
     """Let a language model lengthen the prompt first."""
@@ -75,9 +75,9 @@ class TextToVideo(Input):
     """Check prompt and result. Turning this off needs the account's permission; without it the check stays on."""
     enable_detail_pass: Flag = False
     """Refine details in one more pass, for twice the base price."""
-    temporal_adain_factor: Annotated[Real, MultipleOf("0.05")] = Field(0.5, ge=0, le=1)
+    temporal_adain_factor: Annotated[Real, MultipleOf("0.05")] = Field(default=0.5, ge=0, le=1)
     """How much later chunks take over the colours of the first one: high is steady, low may drift."""
-    tone_map_compression_ratio: Annotated[Real, MultipleOf("0.05")] = Field(0.0, ge=0, le=1)
+    tone_map_compression_ratio: Annotated[Real, MultipleOf("0.05")] = Field(default=0.0, ge=0, le=1)
     """How much the range from dark to bright is squeezed: 0 not at all, 1 fully."""
 
     @model_validator(mode="after")
