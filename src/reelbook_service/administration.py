@@ -25,9 +25,8 @@ from .accounts import Accounts, BadAccounts
 from .board.board_login import renew_password
 from .class_actions import Chosen, NewKey, Student, add, pause, replace_keys, resume, top_up
 from .class_rows import read_class
-from .folder_lock import FolderLock
 from .limits import BadLimit
-from .store import Store
+from .store import FolderLock, Store
 
 FILE = "administration.json"
 PATH = "/class/actions"

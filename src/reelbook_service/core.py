@@ -28,15 +28,13 @@ from .accounts import Account, Accounts
 from .administration import Administration
 from .board.board import Board
 from .fetch_pictures import SourceError, decode_data_uri
-from .folder_lock import FolderLock
 from .lanes import LOCAL, Lane
 from .queue import Queue
 from .queued_request import Request
 from .refusals import Refusal, check_list_lengths, invalid, invalid_at
-from .result_writer import ResultWriter
-from .service_files import Files
+from .service_files import Files, ResultWriter
 from .service_settings import Settings
-from .store import Store
+from .store import FolderLock, Store
 from .worker_pool import WorkerPool
 
 CLEANUP_INTERVAL_SECONDS = 3600.0
@@ -75,7 +73,6 @@ class Service:
             self.store.close()
             self._lock.release()
             raise
-        self.large_input_lock = asyncio.Lock()
         self._cleanup: asyncio.Task[None] | None = None
         self.board = Board(self.store, self.queue, settings.clock) if settings.has_board else None
         self.administration: Administration | None = None
@@ -145,25 +142,15 @@ class Service:
         if lane is None and request.status != COMPLETED:
             words = "The engine of this run is not set up at present, so that it cannot be cancelled. Try again later."
             raise Refusal("unavailable", words)
-        stored: list[str] = []
-
-        async def cancel_in_lane() -> str:
-            answer = await self.queue.cancel(request)
-            stored.append(answer)
-            if answer == "CANCELLATION_REQUESTED" and lane is not None and not await lane.cancel(request):
+        answer = await self.queue.cancel(request)
+        if answer == "CANCELLATION_REQUESTED" and lane is not None:
+            # It is on disk by now; a service elsewhere may take long to answer.
+            cancelling = asyncio.create_task(lane.cancel(request))
+            cancelling.add_done_callback(lambda done: done.cancelled() or done.exception())
+            await asyncio.wait([cancelling], timeout=spec_decisions.CANCEL_SECONDS)
+            if cancelling.done() and not cancelling.result():
                 return "ALREADY_COMPLETED"
-            return answer
-
-        cancelling = asyncio.create_task(cancel_in_lane())
-        cancelling.add_done_callback(lambda done: done.cancelled() or done.exception())
-        await asyncio.wait([cancelling], timeout=spec_decisions.CANCEL_SECONDS)
-        if cancelling.done():
-            return cancelling.result()
-        if not stored:
-            # Not confirmed: a service that stops before it is on disk would run the request again.
-            words = "The disk of the service does not answer, so that the cancellation is not written down yet. Ask for the status, or try again."
-            raise Refusal("unavailable", words)
-        return stored[0]
+        return answer
 
     def status(self, request: Request, base_url: str, *, logs: bool = False) -> dict[str, Any]:
         """The queue status object."""

@@ -7,25 +7,18 @@ import re
 from reelbook.models.base import Input
 
 # A word is accepted where the tolerance is higher than its level; words of level 6 never are.
-LEVELS: dict[str, int] = {
-    "beheading": 6,
-    "gore": 5,
-    "mutilated": 5,
-    "torture": 5,
-    "nude": 4,
-    "naked": 4,
-    "nsfw": 4,
-    "porn": 6,
-    "pornographic": 6,
-    "massacre": 4,
-    "blood": 2,
-    "bloody": 3,
-    "corpse": 3,
-    "weapon": 1,
-    "gun": 1,
-    "knife": 1,
+LEVELS = {
+    word: level
+    for level, words in {
+        6: "beheading porn pornographic",
+        5: "gore mutilated torture",
+        4: "nude naked nsfw massacre",
+        3: "bloody corpse",
+        2: "blood",
+        1: "weapon gun knife",
+    }.items()
+    for word in words.split()
 }
-
 DEFAULT_TOLERANCE = 4
 
 

@@ -14,7 +14,7 @@ MAX_ATTEMPTS = 3
 FETCH_SECONDS = 30.0
 RUN_SECONDS = 900.0
 CANCEL_SECONDS = 10.0
-"""How long the caller of a cancellation waits for disk and lane; it is carried on after that."""
+"""How long the caller of a cancellation waits for the lane; it is carried on after that."""
 BODY_SECONDS = 120.0
 HEARTBEAT_SECONDS = 10.0
 IDEMPOTENCY_SECONDS = 24 * 3600.0

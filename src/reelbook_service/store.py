@@ -1,16 +1,19 @@
-"""The service's SQLite database: one writer thread that batches work into commits."""
+"""The service's folder, which one process locks, and its SQLite database: one writer thread batches work into commits."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
+from reelbook.errors import FolderInUse
+from reelbook.util.file_locks import try_lock
 from reelbook.util.queue_batches import take_batch
 
 T = TypeVar("T")
@@ -73,6 +76,24 @@ FILL_ERROR_TYPES = (
     "UPDATE requests SET error_type = json_extract(record, '$.error.error_type') WHERE finished IS NOT NULL"
 )
 INDEX = "CREATE INDEX IF NOT EXISTS requests_by_account ON requests (account, finished, error_type)"
+
+
+class FolderLock:
+    """A locked file; raises `FolderInUse`. The system releases the lock when its process ends, even by a crash."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file: IO[str] | None = (folder / "lock").open("a+")
+        with contextlib.suppress(OSError):
+            if try_lock(self._file.fileno()):
+                return
+        self.release()
+        raise FolderInUse(str(folder))
+
+    def release(self) -> None:
+        """Release the lock."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
 
 class Store:

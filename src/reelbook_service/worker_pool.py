@@ -24,8 +24,7 @@ from .accounts import Account, Accounts
 from .lanes import LOCAL, ModelState
 from .queue import Queue, cancellation_error
 from .queued_request import Request
-from .result_writer import ResultWriter
-from .service_files import Files
+from .service_files import Files, ResultWriter
 from .service_settings import Settings
 from .worker_rules import CPU_RULES, LOST_DEVICE, WorkerRules, worker_environment
 

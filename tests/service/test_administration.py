@@ -11,7 +11,7 @@ import pytest
 
 from reelbook_service import administration
 from reelbook_service.administration import HEADER, PATH, Administration, AdministrationError, administer
-from reelbook_service.folder_lock import FolderLock
+from reelbook_service.store import FolderLock
 from tests.support import Serve, Served
 
 ADD: dict[str, Any] = {"action": "add", "students": [{"name": "Ada", "budget": 530}]}

@@ -370,28 +370,6 @@ def test_a_service_that_gives_credits_back_gives_them_to_the_student(serve: Serv
     assert [line["kind"] for line in there.charges()] == ["reserve", "refund"]
 
 
-def test_a_cancellation_is_answered_while_the_disk_does_not_answer(
-    elsewhere: Callable[..., StandIn], gateway: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is not confirmed before it is on disk, and takes effect as soon as it is."""
-    monkeypatch.setattr(spec_decisions, "CANCEL_SECONDS", 0.2)
-    service = elsewhere(seconds=20.0)
-    served = gateway(service.base_url)
-    request_id = served.submitted(TEXT, text())
-    until_accepted(service)
-    disk_answers = threading.Event()
-    served.server.service.store.submit(lambda db: disk_answers.wait(60))
-
-    answer = cancelled(served, TEXT, request_id)
-    disk_answers.set()
-    final = served.finished(TEXT, request_id)
-
-    assert answer["error_type"] == "unavailable"
-    assert "not written down yet" in answer["detail"]
-    assert final["error_type"] == "cancelled"
-    assert [job.cancelled for job in service.jobs.values()] == [True]
-
-
 def test_a_cancellation_is_answered_while_the_lane_is_busy(
     elsewhere: Callable[..., StandIn], gateway: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
