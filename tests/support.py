@@ -6,10 +6,12 @@ import base64
 import io
 import json
 import re
+import sqlite3
 import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +21,13 @@ import pytest
 from hypothesis import settings
 from PIL import Image, ImageDraw
 
+from reelbook_service import class_admin
 from reelbook_service.accounts import NewAccount
+from reelbook_service.class_admin import Chosen, Student
+from reelbook_service.class_report import read_class
 from reelbook_service.server import Server
 from reelbook_service.spec_decisions import DEFAULT_GRANT
+from reelbook_service.store import open_transaction
 
 KEY = "test-key"
 
@@ -108,9 +114,33 @@ class Served:
 
 
 def read_charges(data: Path) -> list[dict[str, Any]]:
-    """Every line of a service's charge log."""
-    log = data / "charges.jsonl"
-    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+    """The rows of a service's log of charges, in their order."""
+    with closing(sqlite3.connect(data / "service.sqlite3", timeout=30)) as db:
+        db.row_factory = sqlite3.Row
+        rows = db.execute(
+            "SELECT at, request_id, account, credits, kind FROM charges WHERE kind <> 'topup' ORDER BY seq"
+        )
+        return [dict(row) for row in rows]
+
+
+def administer(data: Path, action: str, now: float | None = None, **options: Any) -> Any:
+    """One action on the accounts of a service's folder, as `reelbook class` does it: from outside, while it runs."""
+    now, chosen = (
+        time.time() if now is None else now,
+        Chosen(options.pop("names", ()), options.pop("group", None), options.pop("all", False)),
+    )
+    with open_transaction(data) as db:
+        match action:
+            case "add":
+                students = [Student(**student) for student in options.pop("students")]
+                return class_admin.add(db, now, students, **options)
+            case "topup":
+                return class_admin.top_up(db, now, chosen, **options)
+            case "pause" | "resume":
+                return class_admin.pause(db, chosen, paused=action == "pause")
+            case "replace":
+                return class_admin.replace_keys(db, chosen)
+        return read_class(db, now, with_results=False)
 
 
 Serve = Callable[..., Served]

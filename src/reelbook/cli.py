@@ -6,7 +6,7 @@ import argparse
 import json
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from .util.printable import printable, readable_id
 if TYPE_CHECKING:
     import pandas as pd
 
-    from reelbook_service.accounts import NewAccount
+    from reelbook_service.class_admin import Student
     from reelbook_service.server import Server
     from reelbook_service.service_settings import Settings
 
@@ -71,9 +71,14 @@ def _parser() -> argparse.ArgumentParser:
         "--port", type=int, default=8600, help="port to listen on, 0 for a free one (default %(default)s)"
     )
     serve.add_argument("--data", type=Path, help="folder of its database and files (default: your user data folder)")
-    serve.add_argument("--key", help="the key of the account `default` (default: made up once, and printed)")
-    serve.add_argument("--accounts", type=Path, help="CSV of accounts: name[,key][,budget][,permissions]")
-    serve.add_argument("--budget", type=int, help="credits of each account that has no budget of its own")
+    serve.add_argument(
+        "--key", help="the key of the account `default` (default: made up once, and printed, unless runs are paid for)"
+    )
+    serve.add_argument(
+        "--accounts", type=Path, help="CSV of accounts to add: name[,group][,budget][,key][,permissions]"
+    )
+    serve.add_argument("--budget", type=int, help="credits of each new account that has no budget of its own")
+    serve.add_argument("--reset", action="store_true", help="let --accounts change accounts that exist already")
     serve.add_argument("--rates", type=Path, help="TOML of per-unit rates, in place of the spec's prices")
     serve.add_argument("--models", type=Path, help="TOML that says which engine answers for each model")
     serve.add_argument("--retention", type=float, metavar="DAYS", help="how long files are kept (default 7 days)")
@@ -147,11 +152,15 @@ def _print_json(document: object) -> None:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from reelbook_service.accounts import NewAccount, new_key
+    from reelbook_service.class_admin import read_list
     from reelbook_service.server import Server, bind_socket
 
     settings = _settings(options)
-    accounts = _accounts(options)
+    students = read_list(options.accounts, budget=_budget(options, settings)) if options.accounts else []
+    if options.key and _budget(options, settings) is None:
+        raise ReelbookError(
+            "Some runs are paid for elsewhere, so say how many credits the account `default` may spend: --key KEY --budget CREDITS."
+        )
     try:
         listening = bind_socket(options.host, options.port)
     except (OSError, OverflowError) as error:
@@ -161,12 +170,10 @@ def _serve(options: argparse.Namespace) -> int:
         )
         return 1
     server = Server(settings, listening)
-    if not accounts and not server.service.accounts.names:
-        accounts = [NewAccount("default", new_key(), _budget(options), has_generated_key=True)]
-    server.service.accounts.open(accounts, grant_again=options.budget is not None or options.accounts is not None)
+    keys, sentence = _open_accounts(options, server, students)
     # Before the address is printed. The server handles signals itself while it serves and re-raises them when it ends.
     signal.signal(signal.SIGTERM, lambda number, frame: server.stop())
-    _announce(options, server, accounts)
+    _announce(options, server, keys, sentence)
     server.serve()
     return 0
 
@@ -191,23 +198,44 @@ def _settings(options: argparse.Namespace) -> Settings:
     return settings
 
 
-def _accounts(options: argparse.Namespace) -> list[NewAccount]:
-    """The accounts given by the arguments; an empty list keeps the existing ones, or creates a first one."""
-    from reelbook_service.accounts import NewAccount, read_accounts
+def _open_accounts(
+    options: argparse.Namespace, server: Server, students: Sequence[Student]
+) -> tuple[Mapping[str, str], str]:
+    """Make the accounts of the arguments; returns the keys that were made, and a sentence about those there already."""
+    from reelbook_service.accounts import NewAccount, new_key
+    from reelbook_service.class_admin import add
 
-    accounts = read_accounts(options.accounts, _budget(options)) if options.accounts else []
+    service, budget = server.service, _budget(options, server.service.settings)
+    keys, sentence = {}, ""
+    if students:
+        now = service.settings.clock()
+        added = service.store.submit(lambda db: add(db, now, students, reset=options.reset)).result()
+        typed = {student.name for student in students if student.key}
+        keys, sentence = {key.name: key.key for key in added.keys if key.name not in typed}, added.sentence
     if options.key:
-        accounts.append(NewAccount("default", options.key, _budget(options)))
-    return accounts
+        service.accounts.open([NewAccount("default", options.key, budget or 0)])
+    elif not (students or service.accounts.names or service.settings.lanes.has_elsewhere):
+        keys = {"default": new_key()}
+        service.accounts.open([NewAccount("default", keys["default"], budget or 0)])
+    service.accounts.open([])  # Reads the keys of the list, too.
+    if not service.accounts.names:
+        sentence = f"There is no account yet: reelbook class add names.csv --budget 530 --data {service.settings.data}"
+    elif not (keys or students or options.key):
+        sentence = "The accounts and keys of this data folder are the ones it had before."
+    return keys, sentence
 
 
-def _budget(options: argparse.Namespace) -> int:
+def _budget(options: argparse.Namespace, settings: Settings) -> int | None:
+    """The credits of a new account; None where runs are paid for elsewhere and nobody has said how many."""
     from reelbook_service.spec_decisions import DEFAULT_GRANT
 
-    return DEFAULT_GRANT if options.budget is None else max(0, options.budget)
+    if options.budget is not None:
+        return max(0, int(options.budget))
+    return None if settings.lanes.has_elsewhere else DEFAULT_GRANT
 
 
-def _announce(options: argparse.Namespace, server: Server, accounts: list[NewAccount]) -> None:
+def _announce(options: argparse.Namespace, server: Server, keys: Mapping[str, str], sentence: str) -> None:
+    from reelbook_service.class_command import reachable_address
     from reelbook_service.lanes import DASK, is_on_this_machine
 
     if not options.quiet:
@@ -219,17 +247,19 @@ def _announce(options: argparse.Namespace, server: Server, accounts: list[NewAcc
             print(f"  {model} is run {where}: {server.service.settings.lanes.labels[lane]}")
         if server.service.board is not None:
             print(f"  class  {server.base_url}/class")
+        reachable = reachable_address(server.base_url, server.service.settings.hosts)
+        if reachable != server.base_url:
+            print(f"  At other computers: {reachable}")
         if options.spec_only:
             print("  It answers with only what the specification shows.")
-    for account in accounts:
-        if account.has_generated_key:
-            print(f"  key    {account.key}   (account {account.name}; shown only now)")
+    for name, key in keys.items():
+        print(printable(f"  key    {key}   (account {name}; shown only now)"))
     # Where nothing is printed none is made: nobody could read it again.
     board = None if options.quiet else server.service.board
     if board is not None and (password := board.login.make_first_password()):
         print(f"  board  {password}   (the password of the board at /class; shown only now)")
-    if not accounts and not options.quiet:
-        print("  The accounts and keys of this data folder are the ones it had before.")
+    if sentence and not options.quiet:
+        print(printable(f"  {sentence}"))
     sys.stdout.flush()
 
 

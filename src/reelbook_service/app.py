@@ -18,7 +18,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .board.board_routes import board_routes
-from .class_routes import class_routes
 from .core import Service
 from .refusals import Refusal
 from .routes import Row, all_routes
@@ -32,7 +31,7 @@ LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 def create_app(settings: Settings) -> Starlette:
     """The application of a new service, which starts and stops with the application's lifespan."""
     service = Service(settings)
-    rows = [*all_routes(), *class_routes(), *(board_routes() if settings.has_board else ())]
+    rows = [*all_routes(), *(board_routes() if settings.has_board else ())]
     routes = [_route(service, row) for row in rows if row.in_spec or not settings.spec_only]
 
     @asynccontextmanager

@@ -7,11 +7,11 @@ import csv
 import os
 import socket
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from reelbook.errors import ReelbookError
@@ -20,8 +20,13 @@ from reelbook.util.printable import format_count, printable
 from .service_settings import default_data
 
 if TYPE_CHECKING:
+    import sqlite3
     from argparse import _SubParsersAction
     from collections.abc import Iterator
+
+    from .class_admin import Chosen, Facts, NewKey
+
+T = TypeVar("T")
 
 LIMITS = {
     "from": ("MOMENT", "no runs before this date or moment, such as 2026-11-30 or 2026-11-30T08:00"),
@@ -32,12 +37,16 @@ LIMITS = {
     "models": ("MODELS", "the models that may be run, by id or a part of it: text-to-video,smart-resize"),
 }
 ADD_HELP = """\
-Make accounts, each with a key of its own, or change the limits of those that exist: what is not given stays as it is, and
-`none` takes a limit away (--until none). Names are typed, or come from a file: one on each line, or a table with the columns
-name[,group][,budget][,key][,permissions]. Times are those of the machine that serves.
+Make accounts, each with a key of its own. One that exists keeps its key, budget and limits, unless --reset is given: then what is
+given counts, what is not given stays as it is, and `none` takes a limit away (--until none --reset). Names are typed, or come from
+a file: one on each line, or a table with the columns name[,group][,budget][,key][,permissions]. Times are those of the machine
+that serves.
 
   reelbook class add names.csv --budget 530 --weekly --at-once 2 --sheet keys.html
 """
+
+
+MAX_ADDRESS_CHARS = 200
 
 
 class BadSheet(ReelbookError):
@@ -65,6 +74,7 @@ def add_class_command(commands: _SubParsersAction[argparse.ArgumentParser]) -> N
     for name, (metavar, words) in LIMITS.items():
         add.add_argument(f"--{name}", metavar=metavar, help=words)
     add.add_argument("--group", help="a name for these students together, to pause or top up")
+    add.add_argument("--reset", action="store_true", help="change accounts that exist: what is given here counts")
     _add_sheet(add)
 
     top_up = _action(actions, "topup", _top_up, "give more credits")
@@ -73,7 +83,7 @@ def add_class_command(commands: _SubParsersAction[argparse.ArgumentParser]) -> N
     _add_choice(_action(actions, "pause", _pause, "let accounts start no more runs; those under way go on"))
     _add_choice(_action(actions, "resume", _resume, "let paused accounts start runs again"))
 
-    keys = _action(actions, "keys", _keys, "list whose keys there are, or make them all anew")
+    keys = _action(actions, "keys", _keys, "list whose keys there are, or make new ones for all")
     _add_choice(keys)
     keys.add_argument("--new", action="store_true", help="replace the keys, of all if nobody is named")
     _add_sheet(keys)
@@ -116,65 +126,75 @@ def _add_sheet(parser: argparse.ArgumentParser) -> None:
 
 
 def _add(options: argparse.Namespace) -> int:
-    from .class_list import read_students
+    from .class_admin import add, read_students
 
     students = read_students(options.students, group=options.group, budget=options.budget)
     given = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name in LIMITS}
-    action = {
-        "action": "add",
-        "students": [asdict(student) for student in students],
-        "weekly": options.weekly,
-        "limits": {name: value for name, value in given.items() if value is not None},
-    }
-    outcome = _with_new_keys(options, action)
-    if changed := outcome["changed"]:
-        print(f"Limits were changed of {_listed(changed)}, whose keys, runs and spending stay.")
+    limits = {name: value for name, value in given.items() if value is not None}
+    sentences = []
+
+    def make(db: sqlite3.Connection) -> list[NewKey]:
+        added = add(db, time.time(), students, weekly=options.weekly, limits=limits, reset=options.reset)
+        sentences.append(added.sentence)
+        return added.keys
+
+    _with_new_keys(options, make)
+    print(printable("".join(f"{sentence}\n" for sentence in sentences if sentence)), end="")
     return 0
 
 
 def _top_up(options: argparse.Namespace) -> int:
-    changed = _administer(options, {"action": "topup", "credits": options.credits, **_choice(options)})["changed"]
+    from .class_admin import top_up
+
+    changed = _administer(options, lambda db: top_up(db, time.time(), _chosen(options), options.credits))
     print(f"{format_count(options.credits, 'credit')} more for {_listed(changed)}.")
     return 0
 
 
 def _pause(options: argparse.Namespace) -> int:
-    changed = _administer(options, {"action": "pause", **_choice(options)})["changed"]
+    from .class_admin import pause
+
+    changed = _administer(options, lambda db: pause(db, _chosen(options)))
     print(f"Paused: {_listed(changed)}. Runs under way go on; `reelbook class resume` lets them start new ones.")
     return 0
 
 
 def _resume(options: argparse.Namespace) -> int:
-    print(f"Resumed: {_listed(_administer(options, {'action': 'resume', **_choice(options)})['changed'])}.")
+    from .class_admin import pause
+
+    print(f"Resumed: {_listed(_administer(options, lambda db: pause(db, _chosen(options), paused=False)))}.")
     return 0
 
 
 def _keys(options: argparse.Namespace) -> int:
+    from .class_admin import class_names, replace_keys
+
     if options.new:
-        choice = _choice(options)
-        choice["all"] = not choice["names"] and choice["group"] is None
-        _with_new_keys(options, {"action": "replace", **choice})
+        options.all = not options.names and options.group is None
+        _with_new_keys(options, lambda db: replace_keys(db, _chosen(options)))
         return 0
-    how = "To have a sheet of all keys, make them anew: reelbook class keys --new --sheet keys.html (the old ones stop at once)."
+    how = "For a sheet of all keys, make new ones: reelbook class keys --new --sheet keys.html (the old ones stop at once)."
     if options.sheet:
         raise BadSheet(f"Keys are stored as hashes only, so that nobody can read them here, not even you. {how}")
-    rows = _administer(options, {"action": "report"})["rows"]
-    for row in rows:
-        print(printable(f"{row['name']}{'  (' + row['group'] + ')' if row['group'] else ''}"))
-    print(f"{format_count(len(rows), 'account')}. Keys are stored as hashes only. {how}")
+    groups = _administer(options, class_names)
+    for name, group in groups.items():
+        print(printable(f"{name}{f'  ({group})' if group else ''}"))
+    print(f"{format_count(len(groups), 'account')}. Keys are stored as hashes only. {how}")
     return 0
 
 
 def _replace(options: argparse.Namespace) -> int:
-    _with_new_keys(options, {"action": "replace", "names": options.names})
+    from .class_admin import Chosen, replace_keys
+
+    _with_new_keys(options, lambda db: replace_keys(db, Chosen(options.names)))
     print("The old key stopped just now; runs, files and budget stay.")
     return 0
 
 
 def _report(options: argparse.Namespace) -> int:
-    from .class_rows import format_report, report_table
+    from .class_report import format_report, read_class, report_table
 
-    rows = _administer(options, {"action": "report"})["rows"]
+    rows = _administer(options, lambda db: read_class(db, time.time(), with_results=False))
     if options.csv:
         csv.writer(sys.stdout, lineterminator="\n").writerows(report_table(rows))
     else:
@@ -183,30 +203,39 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _board_password(options: argparse.Namespace) -> int:
-    password = _administer(options, {"action": "board-password"})["password"]
+    from .board.board_login import renew_password
+
+    password = _administer(options, renew_password)
     print(f"  board  /class   password {password}   (shown only now; whoever was logged in is logged out)")
     return 0
 
 
-def _choice(options: argparse.Namespace) -> dict[str, Any]:
-    return {"names": options.names, "group": options.group, "all": options.all}
+def _chosen(options: argparse.Namespace) -> Chosen:
+    from .class_admin import Chosen
+
+    return Chosen(options.names, options.group, options.all)
 
 
-def _administer(options: argparse.Namespace, action: Mapping[str, Any]) -> dict[str, Any]:
-    from .administration import administer
+def _administer(options: argparse.Namespace, work: Callable[[sqlite3.Connection], T]) -> T:
+    """Run work in a transaction on the database of the service."""
+    with _transaction(options) as db:
+        return work(db)
 
-    return administer(options.data or default_data(), action)
+
+def _transaction(options: argparse.Namespace) -> AbstractContextManager[sqlite3.Connection]:
+    from .store import open_transaction
+
+    return open_transaction(options.data or default_data())
 
 
-def _with_new_keys(options: argparse.Namespace, action: Mapping[str, Any]) -> dict[str, Any]:
-    """Carry out an action that makes keys, and write them to the sheet, or print them."""
-    from .class_actions import NewKey
+def _with_new_keys(options: argparse.Namespace, make: Callable[[sqlite3.Connection], list[NewKey]]) -> None:
+    """Carry out an action that makes keys, and write them to the sheet, or print them; without the sheet none is made."""
+    from .class_admin import read_facts
     from .key_sheet import connect_line, format_unreachable, render_key_sheet
 
-    address = _address(options)
-    with _opened_sheet(options.sheet) as sheet:
-        outcome = _administer(options, action)
-        keys = sorted((NewKey(**key) for key in outcome["keys"]), key=lambda key: (key.group, key.name))
+    with _opened_sheet(options.sheet) as sheet, _transaction(options) as db:
+        address = _address(options.address, read_facts(db))
+        keys = sorted(make(db), key=lambda key: (key.group, key.name))
         if sheet is not None and keys:
             _write(sheet, render_key_sheet(keys, address))
     if keys and options.sheet:
@@ -222,9 +251,8 @@ def _with_new_keys(options: argparse.Namespace, action: Mapping[str, Any]) -> di
     if keys and (unreachable := format_unreachable(address)):
         print(
             f"  {unreachable} For them: reelbook serve --host 0.0.0.0, or --address with the one by which they reach it"
-            f"{'; then make the sheet anew' if options.sheet else ''}."
+            f"{'; then make the sheet once more' if options.sheet else ''}."
         )
-    return outcome
 
 
 @contextmanager
@@ -254,33 +282,35 @@ def _write(sheet: IO[str], page: str) -> None:
         sheet.write(page)
         sheet.flush()
     except OSError as error:
-        raise BadSheet(
-            f"The new keys are made, and the sheet could not be written ({error.strerror}). Make room, delete what there is of "
-            "it, and make the keys anew: reelbook class keys --new NAME … --sheet FILE.html"
-        ) from None
+        sheet.truncate(0)
+        raise BadSheet(f"The sheet could not be written ({error.strerror}). No key was made.") from None
 
 
-def _address(options: argparse.Namespace) -> str:
+def _address(given: str | None, facts: Facts) -> str:
     """The address that students type: the one that was given, else the one of the service, as other machines reach it."""
-    from .administration import Administration
-
-    found = Administration.read(options.data or default_data())
-    address = str(options.address or (found.base_url if found else "")).strip().rstrip("/")
+    address = (given or facts.address).strip().rstrip("/")
     advice = "give one, such as --address http://192.168.1.20:8600"
     if not address:
         raise BadSheet(
             f"The service of this folder has never run, so that its address is not known: start it, or {advice}."
         )
     parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname or set(address) & set("\"'\\ \n"):
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or set(address) & set("\"'\\ \n")
+        or len(address) > MAX_ADDRESS_CHARS
+    ):
         raise BadSheet(f"{address[:100]!r} is not an address: {advice}.")
-    if options.address or parts.hostname not in ("0.0.0.0", "::"):
+    return address if given else reachable_address(address, facts.names)
+
+
+def reachable_address(address: str, names: Sequence[str] = ()) -> str:
+    """The address of a service as other machines in the network reach it: none of them can call 0.0.0.0."""
+    parts = urlsplit(address)
+    if parts.hostname not in ("0.0.0.0", "::"):
         return address
-    host = (
-        found.names[0]
-        if found and found.names
-        else _own_host(socket.AF_INET6 if ":" in parts.hostname else socket.AF_INET)
-    )
+    host = names[0] if names else _own_host(socket.AF_INET6 if ":" in parts.hostname else socket.AF_INET)
     return urlunsplit((parts.scheme, f"[{host}]:{parts.port}" if ":" in host else f"{host}:{parts.port}", "", "", ""))
 
 
@@ -296,5 +326,6 @@ def _own_host(family: socket.AddressFamily) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    few = ", ".join(names[:5])
-    return printable(few if len(names) <= 5 else f"{few} and {len(names) - 5} more")
+    from .class_admin import format_names
+
+    return printable(format_names(names))

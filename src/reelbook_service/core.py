@@ -25,8 +25,8 @@ from reelbook.util.data_address import is_data_address
 
 from . import spec_decisions
 from .accounts import Account, Accounts
-from .administration import Administration
 from .board.board import Board
+from .class_admin import Facts, write_facts
 from .fetch_pictures import SourceError, decode_data_uri
 from .lanes import LOCAL, Lane
 from .queue import Queue
@@ -38,6 +38,7 @@ from .store import FolderLock, Store
 from .worker_pool import WorkerPool
 
 CLEANUP_INTERVAL_SECONDS = 3600.0
+NOTICE_SECONDS = 0.5
 MAX_LOG_BYTES = 2_000_000
 
 
@@ -61,7 +62,7 @@ class Service:
                 "nothing is lost that way, and somebody can look at it."
             ) from error
         self.id: str = self.store.submit(_service_id).result()
-        self.accounts = Accounts(self.store, data / "charges.jsonl", settings.clock)
+        self.accounts = Accounts(self.store, settings.clock)
         self.files = Files(self.store, data / "files", settings.clock, settings.retention)
         self.queue = Queue(self.store, self.accounts, settings.clock, settings.max_waiting, settings.lanes)
         self.results = ResultWriter(self.queue, self.files, settings.clock)
@@ -73,9 +74,8 @@ class Service:
             self.store.close()
             self._lock.release()
             raise
-        self._cleanup: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self.board = Board(self.store, self.queue, settings.clock) if settings.has_board else None
-        self.administration: Administration | None = None
 
     async def start(self) -> None:
         """Resume unfinished requests and start the workers."""
@@ -83,14 +83,13 @@ class Service:
         self.queue.resume()
         for lane in self.lanes.values():
             lane.start()
-        self._cleanup = asyncio.create_task(self._remove_expired_files())
+        self._tasks = [asyncio.create_task(self._remove_expired_files()), asyncio.create_task(self._notice_commands())]
 
     async def stop(self) -> None:
         """Stop the workers and close the store; accepted requests resume at the next start."""
-        if self._cleanup:
-            self._cleanup.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._cleanup
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         for lane in self.lanes.values():
             await lane.stop()
         # In this thread: at interpreter exit no others can be started.
@@ -98,8 +97,9 @@ class Service:
         self._lock.release()
 
     def publish_address(self, base_url: str) -> None:
-        """Store where this service takes actions on its accounts, with a new secret, for the command `reelbook class`."""
-        self.administration = Administration.publish(self.settings.data, base_url, self.settings.hosts)
+        """Write down the address of this service, and whether it pays elsewhere, for the command `reelbook class`."""
+        facts = Facts(base_url, self.settings.hosts, self.settings.lanes.has_elsewhere)
+        self.store.submit(lambda db: write_facts(db, facts)).result()
 
     def add_own_addresses(self, *addresses: str) -> None:
         """Register addresses of this service, so that it recognises its own files in inputs."""
@@ -201,6 +201,13 @@ class Service:
             content = base64.b64encode(self.files.path(stored).read_bytes()).decode()
             file_object["url"] = f"data:{stored.content_type};base64,{content}"
         return {**file_object, **value["facts"]}
+
+    async def _notice_commands(self) -> None:
+        """Have the store look for changes by `reelbook class` also while nobody writes: a replaced key must stop soon."""
+        while True:
+            await asyncio.sleep(NOTICE_SECONDS)
+            with contextlib.suppress(sqlite3.Error):
+                await self.store.run(lambda db: None)
 
     async def _remove_expired_files(self) -> None:
         while True:

@@ -200,7 +200,7 @@ class Embedded:
 
             self._server = Server(self.settings, bind_socket("127.0.0.1", 0))
             key = self._read_or_create_key()
-            self._server.service.accounts.open([NewAccount(ACCOUNT, key)], grant_again=False)
+            self._server.service.accounts.open([NewAccount(ACCOUNT, key)])
             self._server.start()
             self._address = Address(self._server.base_url, key, self._server.service.id)
             self._write_address(self._address)

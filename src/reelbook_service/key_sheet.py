@@ -9,14 +9,14 @@ from markupsafe import Markup, escape
 
 from reelbook.util.loopback import is_loopback
 
-from .class_actions import NewKey
+from .class_admin import NewKey
 
 FIRST_RUN = 'rb.run(rb.TextToVideo(prompt="a paper boat on a rainy street", num_frames=49))'
 QUIET_ZONE = 4
 """The white modules around a QR code that readers need."""
 
 SHEET_ADVICE = Markup(
-    "Start the service with <code>reelbook serve --host 0.0.0.0</code>, then make the keys anew: <code>reelbook class keys --new "
+    "Start the service with <code>reelbook serve --host 0.0.0.0</code>, then make new keys: <code>reelbook class keys --new "
     "--sheet FILE.html</code>. If students reach it by another address, as behind a proxy, add <code>--address</code> and that "
     "address."
 )

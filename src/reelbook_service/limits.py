@@ -28,10 +28,10 @@ class BadLimit(ReelbookError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Weekly:
-    """A budget that is filled again each week, at a fixed weekday and time of day in the machine's time zone.
+    """A budget for each week, which begins at a fixed weekday and time of day in the machine's time zone.
 
-    At that moment the credits that are left become `budget`, if they are fewer: what is not used does not add up. A run
-    counts in the week in which it was accepted, also if it ends in a later one; what is given back for it then is void.
+    What is not used does not add up, nor do credits that were added. A run counts in the week in which it was accepted,
+    also if it ends in a later one.
     """
 
     budget: int

@@ -141,12 +141,12 @@ class Queue:
                 "INSERT INTO idempotency VALUES (?, ?, ?, ?, ?)",
                 (request.account, key, body_hash, request.id, request.created),
             )
-        period = self._accounts.admit(db, account, request.endpoint_id)
+        self._accounts.admit(db, account, request.endpoint_id)
         self._accounts.reserve(db, request.account, request.id, request.credits)
         row = (request.id, request.account, request.endpoint_id, text, request.credits, request.created, request.lane)
         cursor = db.execute(
-            "INSERT INTO requests (id, account, endpoint, input, credits, created, lane, period, resubmits) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*row, period, resubmits),
+            "INSERT INTO requests (id, account, endpoint, input, credits, created, lane, resubmits) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*row, resubmits),
         )
         request.seq = cursor.lastrowid or 0
         return None

@@ -42,7 +42,7 @@ async def root(service: Service, http: HTTPRequest) -> Response:
 
 async def run_model(service: Service, http: HTTPRequest) -> Response:
     """Start a run through the shared run call."""
-    account = caller(service, http)
+    account = await caller(service, http)
     endpoint_id, value = _envelope(await read_json_object(http))
     request = await _submit_run(service, http, account, endpoint_id, value, ("body", "input"))
     urls = addresses(request, base_url(http))
@@ -59,7 +59,7 @@ async def run_model(service: Service, http: HTTPRequest) -> Response:
 
 async def submit(service: Service, http: HTTPRequest) -> Response:
     """Start a run at the address of its model."""
-    account = caller(service, http)
+    account = await caller(service, http)
     endpoint_id = http.url.path.strip("/")
     body = await read_json_object(http)
     request = await _submit_run(service, http, account, endpoint_id, body, ("body",))
@@ -91,7 +91,7 @@ async def cancel(service: Service, http: HTTPRequest) -> Response:
 
 async def estimate(service: Service, http: HTTPRequest) -> Response:
     """Answer with the price of an input."""
-    account = caller(service, http)
+    account = await caller(service, http)
     endpoint_id, value = _envelope(await read_json_object(http))
     request = await _read_input(service, http, require_endpoint(endpoint_id), value, ("body", "input"))
     return JSONResponse(estimate_json(await service.estimate(request, account)))
@@ -99,7 +99,7 @@ async def estimate(service: Service, http: HTTPRequest) -> Response:
 
 async def account_statement(service: Service, http: HTTPRequest) -> Response:
     """Answer with the credits and permissions of the account."""
-    account = caller(service, http)
+    account = await caller(service, http)
     return JSONResponse(await service.store.run(lambda db: service.accounts.statement(db, account)))
 
 
@@ -144,7 +144,7 @@ async def read_docs(service: Service, http: HTTPRequest) -> Response:
 
 async def upload(service: Service, http: HTTPRequest) -> Response:
     """Store an uploaded file."""
-    account = caller(service, http)
+    account = await caller(service, http)
     account.require_permission("upload")
     # Not in the folder of files: an incomplete file must never be served.
     path = service.settings.data / f"upload-{uuid4().hex}.part"
@@ -190,9 +190,9 @@ def _is_valid_range(wanted: str) -> bool:
     return bool(first or last) and not (first and last and int(first) > int(last))
 
 
-def caller(service: Service, http: HTTPRequest) -> Account:
+async def caller(service: Service, http: HTTPRequest) -> Account:
     """The account of the request's key; raises a refusal where the key is missing or unknown."""
-    return service.accounts.identify(http.headers.get("x-api-key"))
+    return await service.accounts.find(http.headers.get("x-api-key"))
 
 
 def base_url(http: HTTPRequest) -> str:
@@ -262,7 +262,7 @@ def _idempotency(http: HTTPRequest, endpoint_id: str, value: Any) -> tuple[str, 
 
 async def _find_request(service: Service, http: HTTPRequest) -> Request:
     """The request in a URL, whose path begins with the model id or its first two segments."""
-    account = caller(service, http)
+    account = await caller(service, http)
     request_id = http.path_params["request_id"]
     request = await service.queue.find(account, request_id)
     prefix = http.url.path.partition("/requests/")[0].strip("/")

@@ -7,12 +7,12 @@ import contextlib
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from reelbook.errors import FolderInUse
+from reelbook.errors import FolderInUse, ReelbookError
 from reelbook.util.file_locks import try_lock
 from reelbook.util.queue_batches import take_batch
 
@@ -25,13 +25,13 @@ CREATE TABLE IF NOT EXISTS accounts (
     name TEXT PRIMARY KEY, key_hash TEXT NOT NULL UNIQUE, permissions TEXT NOT NULL,
     granted INTEGER NOT NULL, reserved INTEGER NOT NULL DEFAULT 0, spent INTEGER NOT NULL DEFAULT 0,
     class_group TEXT NOT NULL DEFAULT '', paused INTEGER NOT NULL DEFAULT 0, limits TEXT NOT NULL DEFAULT '',
-    refilled REAL, used_before INTEGER NOT NULL DEFAULT 0,
+    refilled REAL,
     CHECK (reserved >= 0 AND spent >= 0)
 );
 CREATE TABLE IF NOT EXISTS requests (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, account TEXT NOT NULL, endpoint TEXT NOT NULL,
     input TEXT NOT NULL, credits INTEGER NOT NULL, created REAL NOT NULL, finished REAL,
-    cancelling INTEGER NOT NULL DEFAULT 0, record TEXT, lane TEXT NOT NULL DEFAULT 'local', error_type TEXT, period REAL,
+    cancelling INTEGER NOT NULL DEFAULT 0, record TEXT, lane TEXT NOT NULL DEFAULT 'local', error_type TEXT,
     resubmits INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS unfinished ON requests (seq) WHERE finished IS NULL;
@@ -39,6 +39,7 @@ CREATE TABLE IF NOT EXISTS charges (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, request_id TEXT NOT NULL, account TEXT NOT NULL,
     credits INTEGER NOT NULL, kind TEXT NOT NULL
 );
+CREATE INDEX IF NOT EXISTS charges_by_account ON charges (account, at);
 CREATE TABLE IF NOT EXISTS idempotency (
     account TEXT NOT NULL, key TEXT NOT NULL, body_hash TEXT NOT NULL, request_id TEXT NOT NULL, at REAL NOT NULL,
     PRIMARY KEY (account, key)
@@ -53,28 +54,22 @@ CREATE TABLE IF NOT EXISTS files (
 """
 
 
-ADDED_COLUMNS = {
-    "requests": {
-        "lane": "TEXT NOT NULL DEFAULT 'local'",
-        # Of the failed ones.
-        "error_type": "TEXT",
-        # When the weekly budget that a run is charged to was filled.
-        "period": "REAL",
-        "resubmits": "INTEGER NOT NULL DEFAULT 0",
-    },
-    "accounts": {
-        "class_group": "TEXT NOT NULL DEFAULT ''",
-        "paused": "INTEGER NOT NULL DEFAULT 0",
-        "limits": "TEXT NOT NULL DEFAULT ''",
-        # When the weekly budget was last filled, and what had been spent and reserved by then.
-        "refilled": "REAL",
-        "used_before": "INTEGER NOT NULL DEFAULT 0",
-    },
-}
+ADDED_COLUMNS = (
+    ("requests", "lane", "TEXT NOT NULL DEFAULT 'local'"),
+    ("requests", "error_type", "TEXT"),
+    ("requests", "resubmits", "INTEGER NOT NULL DEFAULT 0"),
+    ("accounts", "class_group", "TEXT NOT NULL DEFAULT ''"),
+    ("accounts", "paused", "INTEGER NOT NULL DEFAULT 0"),
+    ("accounts", "limits", "TEXT NOT NULL DEFAULT ''"),
+    ("accounts", "refilled", "REAL"),  # When the present week of a weekly budget began.
+)
 """The columns that a database of an earlier version may lack."""
 FILL_ERROR_TYPES = (
     "UPDATE requests SET error_type = json_extract(record, '$.error.error_type') WHERE finished IS NOT NULL"
 )
+DATABASE = "service.sqlite3"
+BUSY_SECONDS = 30.0
+"""How long a commit waits for another process, which writes a sheet of keys at most."""
 INDEX = "CREATE INDEX IF NOT EXISTS requests_by_account ON requests (account, finished, error_type)"
 
 
@@ -96,6 +91,41 @@ class FolderLock:
             self._file = None
 
 
+def open_database(path: Path) -> sqlite3.Connection:
+    """A connection to the database of a service, which is made if it is not there."""
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, cached_statements=256)
+    connection.row_factory = sqlite3.Row
+    # A rollback journal: SQLite's write-ahead log can lose data in versions that are still in use.
+    connection.execute("PRAGMA journal_mode=TRUNCATE")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.executescript(SCHEMA)
+    for table, name, kind in ADDED_COLUMNS:
+        if name not in {row["name"] for row in connection.execute(f"PRAGMA table_info({table})")}:
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
+            if name == "error_type":
+                connection.execute(FILL_ERROR_TYPES)
+    connection.execute(INDEX)
+    return connection
+
+
+@contextlib.contextmanager
+def open_transaction(data: Path) -> Iterator[sqlite3.Connection]:
+    """A transaction on the database of a service in a folder, for a command; the service may run meanwhile, and notices."""
+    path = data / DATABASE
+    if not path.exists():
+        raise ReelbookError(
+            f"There is no service in {data}. Start one there with `reelbook serve --data {data}`, or name its folder with --data."
+        )
+    with contextlib.closing(open_database(path)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+
+
 class Store:
     """A database with group commit.
 
@@ -106,7 +136,8 @@ class Store:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._pending: queue.SimpleQueue[tuple[Work[Any], Future[Any]] | None] = queue.SimpleQueue()
-        self._after_commit: Callable[[sqlite3.Connection], None] = lambda connection: None
+        self._on_foreign_change: list[Work[None]] = []
+        self._data_version = 0
         ready: Future[None] = Future()
         self._thread = threading.Thread(target=self._serve, args=(ready,), name="reelbook-store", daemon=True)
         self._thread.start()
@@ -122,9 +153,9 @@ class Store:
         """Run this in the next commit, and return its result once it is on disk."""
         return await asyncio.wrap_future(self.submit(work))
 
-    def after_commit(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        """Set a function that is called after every commit, before the futures are resolved."""
-        self._after_commit = work
+    def on_foreign_change(self, work: Work[None]) -> None:
+        """Add a function that is called in the first transaction after another process has changed the database."""
+        self._on_foreign_change.append(work)
 
     def close(self) -> None:
         """Finish the submitted work, then close the file."""
@@ -133,7 +164,7 @@ class Store:
 
     def _serve(self, ready: Future[None]) -> None:
         try:
-            connection = self._open()
+            connection = open_database(self._path)
         except BaseException as error:
             ready.set_exception(error)
             return
@@ -142,31 +173,19 @@ class Store:
             self._commit(connection, batch)
         connection.close()
 
-    def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, isolation_level=None, cached_statements=256)
-        connection.row_factory = sqlite3.Row
-        # A rollback journal: SQLite's write-ahead log can lose data in versions that are still in use.
-        connection.execute("PRAGMA journal_mode=TRUNCATE")
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.executescript(SCHEMA)
-        for table, columns in ADDED_COLUMNS.items():
-            present = {row["name"] for row in connection.execute(f"PRAGMA table_info({table})")}
-            for name in [name for name in columns if name not in present]:
-                connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {columns[name]}")
-                if name == "error_type":
-                    connection.execute(FILL_ERROR_TYPES)
-        connection.execute(INDEX)
-        return connection
-
     def _commit(self, connection: sqlite3.Connection, batch: list[tuple[Work[Any], Future[Any]]]) -> None:
         outcomes: list[tuple[Future[Any], Any, BaseException | None]] = []
         try:
             connection.execute("BEGIN IMMEDIATE")
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+            if version != self._data_version:
+                for notice in self._on_foreign_change:
+                    notice(connection)
+                self._data_version = version
             for work, future in batch:
                 result, error = self._attempt(connection, work)
                 outcomes.append((future, result, error))
             connection.execute("COMMIT")
-            self._after_commit(connection)
         except BaseException as error:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")

@@ -257,7 +257,7 @@ def test_a_click_becomes_a_clip_that_plays(open_page: Open, tmp_path: Path) -> N
         (run,) = form.running.runs
         form.close()
 
-    (log,) = tmp_path.rglob("charges.jsonl")
+    (log,) = tmp_path.rglob("service.sqlite3")
     assert [line["kind"] for line in read_charges(log.parent)] == ["reserve", "settle"]
     assert before is not None
     assert after is not None

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from reelbook_service.accounts import new_readable_key
-from reelbook_service.class_actions import NewKey
+from reelbook_service.class_admin import NewKey
 from reelbook_service.key_sheet import render_key_sheet
 
 LONG_NAME = "Jean-Baptiste Emmanuel Zorg von und zu Hohenstein-Lautenbach the Third, 李小龙"

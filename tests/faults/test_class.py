@@ -13,8 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reelbook_service.administration import administer
-from tests.support import Serve, Served, deep
+from tests.support import Serve, Served, administer, deep
 
 STITCH = "svc/frames-api/images-to-video"
 PRICE = 53
@@ -81,8 +80,8 @@ def test_nobody_is_over_budget_by_a_credit(serve: Serve, dot: str, seed: int, ca
     # A credit is missing for the last run of each.
     budgets = {"hammer 1": 4 * PRICE - 1, "hammer 2": 4 * PRICE - 1, "victim": 6 * PRICE - 1}
     students = [{"name": name, "budget": budget} for name, budget in budgets.items()]
-    keys = {key["name"]: key["key"] for key in administer(data, {"action": "add", "students": students, "weekly": "mon 12:00"})["keys"]}  # fmt: skip
-    administer(data, {"action": "add", "students": [{"name": "hammer 2"}], "limits": {"at_once": "2"}})
+    keys = {key.name: key.key for key in administer(data, "add", now[0], students=students, weekly="mon 12:00").keys}  # fmt: skip
+    administer(data, "add", now[0], students=[{"name": "hammer 2"}], limits={"at_once": "2"}, reset=True)
     attack, stop = Attack(served, dot), threading.Event()
     leaked = keys["victim"]
 
@@ -97,7 +96,7 @@ def test_nobody_is_over_budget_by_a_credit(serve: Serve, dot: str, seed: int, ca
             if week == 0:
                 thieves = [pool.submit(attack.hammer, leaked, 10_000, seed + number, stop) for number in range(2)]
                 sent[0].result()
-                replaced = administer(data, {"action": "replace", "names": ["victim"]})["keys"][0]["key"]
+                replaced = administer(data, "replace", names=["victim"])[0].key
                 accepted = _accepted(served, "victim")
                 sent += thieves
                 sent.append(pool.submit(attack.hammer, replaced, calls, seed))
@@ -118,13 +117,13 @@ def test_nobody_is_over_budget_by_a_credit(serve: Serve, dot: str, seed: int, ca
     assert {402, 200} <= set(attack.statuses[keys["hammer 1"]])
     assert 429 in attack.statuses[keys["hammer 2"]]
     assert all(set(found) <= {200, 401, 402, 429} for found in attack.statuses.values())
-    rows = {row["name"]: row for row in administer(data, {"action": "report"})["rows"]}
+    rows = {row.name: row for row in administer(data, "report", now[0])}
     for name, budget in budgets.items():
         mine = [charge for charge in charges if charge["account"] == name]
         settled = sum(charge["credits"] for charge in mine if charge["kind"] == "settle")
-        assert (rows[name]["spent_in_all"], rows[name]["reserved"]) == (settled, 0)
-        assert rows[name]["budget"] == budget == rows[name]["spent"] + rows[name]["left"]
-        assert rows[name]["left"] >= 0
+        assert (rows[name].spent_in_all, rows[name].reserved) == (settled, 0)
+        assert rows[name].budget == budget == rows[name].spent + rows[name].left
+        assert rows[name].left >= 0
 
 
 def _accepted(served: Served, name: str) -> int:

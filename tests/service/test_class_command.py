@@ -9,21 +9,23 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
 import reelbook as rb
 from reelbook import cli
 from reelbook_service import class_command, limits
-from reelbook_service.accounts import BadAccounts
-from reelbook_service.administration import administer
-from reelbook_service.class_actions import Student
-from reelbook_service.class_list import read_students
-from tests.support import Serve, Served
+from reelbook_service.accounts import BadAccounts, hash_key
+from reelbook_service.class_admin import Student, read_students
+from tests.support import Serve, Served, administer
 
 REELBOOK = [sys.executable, "-m", "reelbook"]
 NAMES = [f"Student {number}" for number in range(30)]
@@ -52,7 +54,7 @@ def test_thirty_printed_keys_in_two_commands_and_a_clip_in_two_lines(tmp_path: P
             [sys.executable, "-c", "\n".join(lines)], cwd=tmp_path, capture_output=True, text=True, timeout=120,
             env={**os.environ, "REELBOOK_LIBRARY": str(tmp_path / "library")},
         )  # fmt: skip
-        rows = administer(data, {"action": "report"})["rows"]
+        rows = administer(data, "report")
     finally:
         serving.send_signal(signal.SIGTERM)
         # Not `communicate`, which leaves out what `readline` has read ahead.
@@ -61,7 +63,7 @@ def test_thirty_printed_keys_in_two_commands_and_a_clip_in_two_lines(tmp_path: P
 
     assert re.search(r"/class\n(.*\n)*  board  (\w{4}-){3}\w{4} ", printed), "the address of the board and its password"
     assert student.returncode == 0, student.stderr
-    assert [row["name"] for row in rows if row["completed"] == 1 and row["spent"] == 53] == [NAMES_IN_ORDER[7]]
+    assert [row.name for row in rows if row.completed == 1 and row.spent == 53] == [NAMES_IN_ORDER[7]]
     # The keys are on the sheet alone.
     assert "30 new keys" in said
     assert not re.search("rb(-[a-z0-9]{4}){6}", said)
@@ -189,6 +191,121 @@ def test_the_report_has_a_line_for_each_student_and_a_total(school: School, dot:
     }  # fmt: skip
 
 
+MODELS = """
+[services.paid]
+address = "http://127.0.0.1:9"
+key = "env:TEACHER_KEY"
+[models."*"]
+engine = "hosted"
+"""
+
+
+@contextmanager
+def serving(data: Path, *arguments: str) -> Iterator[tuple[str, str]]:
+    """`reelbook serve` in a process of its own, with its address and all that it prints before it serves."""
+    command = [*REELBOOK, "serve", "--data", str(data), "--port", "0", "--workers", "1", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "TEACHER_KEY": "t" * 20})
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        address = first.strip().rpartition(" at ")[2]
+        httpx.get(address, timeout=30, trust_env=False)
+        process.send_signal(signal.SIGTERM)
+        yield address, first + process.stdout.read()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_nobody_whom_the_class_does_not_list_can_spend_on_the_paid_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a service that is paid for there is no account `default` unless asked for, and then it is one of the class."""
+    data, models = tmp_path / "data", tmp_path / "models.toml"
+    models.write_text(MODELS, encoding="utf-8")
+    names = tmp_path / "names.csv"
+    names.write_text("Ada\n", encoding="utf-8")
+
+    with serving(data, "--models", str(models)) as (_, printed):
+        assert "There is no account yet: reelbook class add" in printed
+        assert "  key " not in printed
+    assert administer(data, "report") == []
+    for arguments in (("--key", "teachers-own-key"), ("--accounts", str(names))):
+        refused = subprocess.run(
+            [*REELBOOK, "serve", "--data", str(data), "--port", "0", "--models", str(models), *arguments],
+            capture_output=True, text=True, timeout=60, env={**os.environ, "TEACHER_KEY": "t" * 20},
+        )  # fmt: skip
+        assert refused.returncode == 1
+        assert "how many credits" in refused.stderr
+    with serving(data, "--models", str(models), "--key", "teachers-own-key", "--budget", "100"):
+        pass
+
+    (row,) = administer(data, "report")
+    assert (row.name, row.budget, row.left) == ("default", 100, 100)
+    assert administer(data, "pause", all=True) == ["default"]
+
+
+def test_the_account_of_a_notebook_with_a_paid_service_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`rb.connect(models=…)`: whoever looks into its folder sees what it may spend, and can pause it."""
+    monkeypatch.setenv("TEACHER_KEY", "t" * 20)
+    models = tmp_path / "models.toml"
+    models.write_text(MODELS, encoding="utf-8")
+
+    with rb.connect(models=models, library=tmp_path / "library") as client:
+        client.account()
+        assert administer(tmp_path / "library" / "service", "pause", all=True) == ["notebook"]
+        with pytest.raises(rb.Forbidden, match="paused"):
+            client.run(rb.TextToVideo(prompt="a boat", num_frames=9, seed=1))
+
+
+def test_the_same_start_once_more_undoes_nothing(tmp_path: Path) -> None:
+    """Keys, top-ups and lowered budgets of a running class survive `serve --accounts` after a crash."""
+    data, names = tmp_path / "data", tmp_path / "names.csv"
+    names.write_text("name,key\nAda,\nBo,the-key-of-bo\n", encoding="utf-8")
+    start = ("--accounts", str(names), "--budget", "500")
+    with serving(data, *start) as (_, printed):
+        (first,) = re.findall(r"  key    (\S+)   \(account Ada", printed)
+        assert "the-key-of-bo" not in printed
+    administer(data, "topup", names=["Ada"], credits=100)
+    leaked_replaced = administer(data, "replace", names=["Bo"])[0].key
+    names.write_text("name,key\nAda,\nBo,the-key-of-bo\nCy,\n", encoding="utf-8")
+
+    with serving(data, *start) as (_, printed):
+        pass
+
+    assert re.findall(r"  key    \S+   \(account (\w+)", printed) == ["Cy"]
+    assert "Ada, Bo: there already, with key, budget and limits as they are." in printed
+    assert "For Ada, Bo it says something else; --reset takes that." in printed
+    assert {row.name: row.left for row in administer(data, "report")} == {"Ada": 600, "Bo": 500, "Cy": 500}
+    hashes = dict(query(data, "SELECT name, key_hash FROM accounts"))
+    assert (hashes["Ada"], hashes["Bo"]) == (hash_key(first), hash_key(leaked_replaced))
+    with serving(data, *start, "--reset"):
+        pass
+    assert {row.name: row.left for row in administer(data, "report")} == {"Ada": 500, "Bo": 500, "Cy": 500}
+    hashes = dict(query(data, "SELECT name, key_hash FROM accounts"))
+    assert (hashes["Ada"], hashes["Bo"]) == (hash_key(first), hash_key("the-key-of-bo"))
+
+
+def query(data: Path, sql: str) -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(data / "service.sqlite3")) as db:
+        return db.execute(sql).fetchall()
+
+
+def test_an_address_that_fits_no_code_replaces_no_key(school: School, tmp_path: Path) -> None:
+    """The sheet is written before the keys count."""
+    school.says("add", "Ada", "--budget", "100")
+    before = query(school.served.server.service.settings.data, "SELECT name, key_hash FROM accounts")
+
+    address = f"http://{'a' * 5000}.org"
+    assert "is not an address" in school.says("replace", "Ada", "--address", address, status=1)
+    sheet = ("--sheet", str(tmp_path / "keys.html"))
+    assert "is not an address" in school.says("replace", "Ada", "--address", address, *sheet, status=1)
+
+    assert query(school.served.server.service.settings.data, "SELECT name, key_hash FROM accounts") == before
+
+
 @pytest.mark.parametrize(
     "arguments", [(), *((name,) for name in ("add", "topup", "pause", "resume", "keys", "replace", "report"))]
 )
@@ -208,7 +325,8 @@ def test_every_action_is_explained(arguments: tuple[str, ...], capsys: pytest.Ca
         (b"Ada\n\nBo B.\n", [Student("Ada", "A", 530), Student("Bo B.", "A", 530)]),
         ("\ufeffname,budget\nZoë,100\nBo,\n".encode(), [Student("Zoë", "A", 100), Student("Bo", "A", 530)]),
         ("Name;Group\nJosé;B\n".encode("cp1252"), [Student("José", "B", 530)]),
-        (b"name,key,permissions\nAda,my-key,run\n", [Student("Ada", "A", 530, "my-key", ("run",))]),
+        (b"name,key,permissions\nAda,my-own-key,run\n", [Student("Ada", "A", 530, "my-own-key", ("run",))]),
+        ("name\tbudget\r\nZoë\t7\r\n".encode("utf-16"), [Student("Zoë", "A", 7)]),
     ],
 )
 def test_lists_are_read_as_spreadsheets_write_them(tmp_path: Path, content: bytes, students: list[Student]) -> None:
@@ -227,6 +345,9 @@ def test_lists_are_read_as_spreadsheets_write_them(tmp_path: Path, content: byte
         ("Ada,7\n", "without the heading `name`"),
         ("name,budget\nAda,much\n", "line 2: the budget 'much'"),
         ("name,permissions\nAda,fly\n", "permissions are"),
+        (f"name,budget\nAda,{'9' * 20}\n", "is not a whole number"),
+        (f"name,budget\nAda,{'9' * 5000}\n", "is not a whole number"),
+        (f"name\n{'a' * 200_000}\n", "cannot be read as a table"),
     ],
 )
 def test_a_list_that_cannot_be_read_is_refused_in_words(tmp_path: Path, content: str, words: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from reelbook_service.accounts import NewAccount
-from tests.support import Serve, Served
+from tests.support import Serve, Served, administer
 
 STITCH = "svc/frames-api/images-to-video"
 
@@ -76,7 +76,7 @@ def test_a_refused_submission_does_not_use_the_key_up(shared: Served, dot: str) 
     accounts = shared.server.service.accounts
     accounts.open([NewAccount("poor", "key-of-poor", budget=10)])
     refused = shared.run(STITCH, {"images": [dot]}, "key-of-poor", **{"idempotency-key": "one"})
-    accounts.open([NewAccount("poor", "key-of-poor", budget=100)])
+    administer(shared.server.service.settings.data, "topup", names=["poor"], credits=90)
 
     accepted = shared.run(STITCH, {"images": [dot]}, "key-of-poor", **{"idempotency-key": "one"})
 

@@ -9,7 +9,7 @@ import pytest
 
 from reelbook_service import key_sheet
 from reelbook_service.accounts import READABLE, new_readable_key
-from reelbook_service.class_actions import NewKey
+from reelbook_service.class_admin import NewKey
 from reelbook_service.key_sheet import FIRST_RUN, connect_line, render_key_sheet, render_qr_code
 from tests.hostile import TEXTS
 from tests.service.qr_reader import read_qr_code

@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def accounts(store: Store, tmp_path: Path) -> Accounts:
-    accounts = Accounts(store, tmp_path / "charges.jsonl", time.time)
+    accounts = Accounts(store, time.time)
     accounts.open([NewAccount(name, f"key-of-{name}") for name in ("ana", "ben", "una")])
     return accounts
 

@@ -44,8 +44,9 @@ def test_a_caller_that_fails_undoes_only_its_own_work(tmp_path: Path) -> None:
 def test_callers_that_come_together_share_commits(tmp_path: Path) -> None:
     """Three hundred writes take far fewer commits than writes."""
     store = Store(tmp_path / "db")
-    commits = []
-    store.after_commit(lambda db: commits.append(1))
+    commits: list[str] = []
+    note = lambda sql: commits.append(sql) if sql == "COMMIT" else None  # noqa: E731
+    store.submit(lambda db: db.set_trace_callback(note)).result()
     gate = threading.Event()
     store.submit(lambda db: gate.wait(5) and None)
 

@@ -10,6 +10,7 @@ from PIL import Image
 
 import reelbook as rb
 from tests.storage.saved_library import ARCHIVE
+from tests.support import read_charges
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def dot(fps: float) -> rb.ImagesToVideo:
 
 
 def charges(folder: Path) -> list[str]:
-    return (folder / "service" / "charges.jsonl").read_text(encoding="utf-8").splitlines()
+    return [str(line["request_id"]) for line in read_charges(folder / "service")]
 
 
 def test_every_run_is_there_in_its_state(folder: Path) -> None:

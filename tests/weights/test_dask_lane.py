@@ -94,7 +94,7 @@ def service(folder: Path, weights: Path, device: str) -> Iterator[Served]:
     (folder / "models.toml").write_text(f'[models."{TEXT}"]\n{row}[models."{MOVE}"]\n{row}')
     table = make_lane_table(read_models_file(folder / "models.toml"))
     server = Server(Settings(folder / "data", workers=1, lanes=table), bind_socket("127.0.0.1", 0))
-    server.service.accounts.open([NewAccount("me", KEY, 100_000)], grant_again=False)
+    server.service.accounts.open([NewAccount("me", KEY, 100_000)])
     with server, httpx.Client(base_url=server.base_url, timeout=60) as http:
         yield Served(server, http)
 

@@ -50,7 +50,7 @@ class Place:
     def _start(self) -> Served:
         table = lane_table.make_lane_table(read_models_file(self._models))
         server = Server(Settings(self._data, workers=1, lanes=table), bind_socket("127.0.0.1", 0))
-        server.service.accounts.open([NewAccount("me", KEY, 100_000)], grant_again=False)
+        server.service.accounts.open([NewAccount("me", KEY, 100_000)])
         server.start()
         return Served(server, httpx.Client(base_url=server.base_url, timeout=60))
 

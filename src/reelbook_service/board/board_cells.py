@@ -10,7 +10,7 @@ from markupsafe import Markup
 from reelbook.models.queue_status import IN_PROGRESS
 from reelbook.util.printable import format_count, format_line
 
-from ..class_rows import ClassRow, LastResult
+from ..class_report import ClassRow, LastResult
 from ..queued_request import Request
 
 Cells = dict[str, Markup]

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from reelbook.util.printable import format_line
 
-from ..class_rows import ClassRow, LastResult, read_class
+from ..class_report import ClassRow, LastResult, read_class
 from ..queue import Queue
 from ..refusals import Refusal
 from ..store import Store

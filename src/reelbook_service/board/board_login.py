@@ -85,7 +85,9 @@ class BoardLogin:
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store, self._clock = store, clock
-        self._secrets = store.submit(read_secrets).result()
+        self._secrets: BoardSecrets | None = None
+        store.on_foreign_change(self._load)
+        store.submit(self._load).result()
         self._tries: OrderedDict[str, list[float]] = OrderedDict()
         self._hashing = asyncio.Lock()
 
@@ -97,9 +99,8 @@ class BoardLogin:
         self._secrets = self._store.submit(read_secrets).result()
         return password
 
-    async def reload(self) -> None:
-        """Read the secrets again, after a new password was made."""
-        self._secrets = await self._store.run(read_secrets)
+    def _load(self, db: sqlite3.Connection) -> None:
+        self._secrets = read_secrets(db)
 
     def is_session(self, cookie: str) -> bool:
         """Whether this cookie is that of somebody who is logged in."""

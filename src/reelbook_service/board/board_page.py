@@ -12,8 +12,8 @@ from starlette.responses import HTMLResponse
 
 from reelbook.util.printable import format_count, format_line
 
-from ..class_actions import NewKey
-from ..class_rows import ClassRow, LastResult
+from ..class_admin import NewKey
+from ..class_report import ClassRow, LastResult
 from ..key_sheet import connect_line, format_unreachable
 from .board_feed import BoardFeed
 

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import math
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
@@ -19,9 +20,8 @@ from reelbook.util.printable import format_count
 
 from .. import spec_decisions
 from ..accounts import BadAccounts
-from ..administration import ERRORS, perform
-from ..class_actions import Chosen, NewKey
-from ..class_rows import STAFF, report_table
+from ..class_admin import Chosen, pause, replace_keys, top_up
+from ..class_report import report_table
 from ..core import Service
 from ..refusals import Refusal
 from ..request_bodies import read_limited
@@ -105,15 +105,13 @@ async def change(service: Service, http: HTTPRequest, board: Board, cookie: str)
             names = await service.store.run(chosen.resolve)
             return respond("Replace keys", render_confirmation(names, board.login.form_token(cookie)), above="../")
         outcome = await _perform_once(service, board, action, _one(fields, "once"))
-    except ERRORS as error:
+    except BadAccounts as error:
         if _wants_json(http):
             raise Refusal("validation_error", str(error)) from None
         await board.feed.refresh()
         return _board_page(board, cookie, str(error), status=422, is_problem=True, above="../")
     if "keys" in outcome:
-        return respond(
-            "New keys", render_new_keys([NewKey(**key) for key in outcome["keys"]], base_url(http)), above="../"
-        )
+        return respond("New keys", render_new_keys(outcome["keys"], base_url(http)), above="../")
     did = {"did": action["action"], "count": len(outcome["changed"]), "credits": action.get("credits", 0)}
     if _wants_json(http):
         return JSONResponse({"done": _words(**did)})
@@ -131,7 +129,7 @@ async def export(service: Service, http: HTTPRequest, board: Board, cookie: str)
     """Answer with the table of the class as CSV."""
     await board.feed.refresh()
     text = io.StringIO()
-    table = report_table([row.to_json() for row in board.feed.rows])
+    table = report_table(board.feed.rows)
     csv.writer(text).writerows(table)
     headers = {"content-disposition": 'attachment; filename="class.csv"', "cache-control": "no-store"}
     # With a byte order mark, by which spreadsheets know that it is UTF-8.
@@ -173,18 +171,27 @@ async def _perform_once(service: Service, board: Board, action: dict[str, Any], 
         raise BadAccounts(
             "This form was sent already, and was done once. Reload the class before you send another one."
         )
-    work = partial(perform, now=service.settings.clock(), action=action)
+    work = partial(_perform, now=service.settings.clock(), action=action)
     try:
         return await asyncio.shield(service.accounts.change(work))
-    except ERRORS:
+    except BadAccounts:
         board.forget(once)
         raise
     finally:
         board.feed.expire()
 
 
+def _perform(db: sqlite3.Connection, now: float, action: dict[str, Any]) -> dict[str, Any]:
+    chosen = Chosen(action["names"], action["group"], action["all"])
+    if action["action"] == "replace":
+        return {"keys": replace_keys(db, chosen)}
+    if action["action"] == "topup":
+        return {"changed": top_up(db, now, chosen, action["credits"])}
+    return {"changed": pause(db, chosen, paused=action["action"] == "pause")}
+
+
 def _read_action(fields: dict[str, list[str]]) -> dict[str, Any]:
-    """The action that a form asks for, as `perform` takes it."""
+    """The action that a form asks for."""
     kind, _, name = _one(fields, "one").partition(":")
     whom = "marked" if kind else _one(fields, "whom")
     kind = kind or _one(fields, "do")
@@ -193,8 +200,6 @@ def _read_action(fields: dict[str, list[str]]) -> dict[str, Any]:
         raise BadAccounts("There is no such action. Nothing was changed.")
     if whom == "marked" and not names:
         raise BadAccounts("Nobody is marked: mark some students, or choose a group or all. Nothing was changed.")
-    if any(name in STAFF for name in names):
-        raise BadAccounts("That account belongs to no class. Nothing was changed.")
     action: dict[str, Any] = {"action": kind, "names": names, "group": None, "all": whom == "all"}
     if whom.startswith("group:"):
         action["group"] = whom.removeprefix("group:")

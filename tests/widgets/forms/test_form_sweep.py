@@ -139,7 +139,7 @@ def bench(client: Client) -> Iterator[Callable[..., Bench]]:
 
 def paid(folder: Path) -> list[str]:
     """The requests that the service has charged for."""
-    logs = list(folder.rglob("charges.jsonl"))
+    logs = list(folder.rglob("service.sqlite3"))
     return [line["request_id"] for log in logs for line in read_charges(log.parent) if line["kind"] == "reserve"]
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from .accounts import refill
+from .accounts import read_credits
+from .class_admin import class_names
 from .limits import Limits
-
-STAFF = ("default", "notebook")
-"""The accounts of whoever runs the service, which belong to no class."""
-
 
 MAX_PRINTED_CHARS = 32
 """Longer names are truncated in the report, which has one line for each."""
@@ -55,6 +52,7 @@ class ClassRow:
     refilled_next: float | None
     """When a weekly budget is filled again."""
     queued: int
+    """Queued or running, where nobody says how many run."""
     running: int
     completed: int
     cancelled: int
@@ -63,30 +61,20 @@ class ClassRow:
     """How many runs failed, by `error_type`."""
     last_result: LastResult | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """The row as JSON; `last_result` without its token, which would give access to the file."""
-        names = [name for name in self.__slots__ if name not in ("last_result", "limits", "errors")]
-        last = self.last_result
-        return {
-            **{name: getattr(self, name) for name in names},
-            "limits": dict(self.limits),
-            "errors": dict(self.errors),
-            "last_result": last
-            and {"request_id": last.request_id, "model": last.endpoint_id, "finished": last.finished},
-        }
+    @property
+    def active(self) -> int:
+        """How many runs are queued or running."""
+        return self.queued + self.running
 
 
 def read_class(
     db: sqlite3.Connection, now: float, running: Mapping[str, int] | None = None, *, with_results: bool = True
 ) -> list[ClassRow]:
     """The rows of all accounts of the class, by group and name; `running` counts runs in progress by account."""
-    accounts = db.execute("SELECT name FROM accounts ORDER BY class_group, name").fetchall()
-    names = [account["name"] for account in accounts if account["name"] not in STAFF]
-    for name in names:
-        refill(db, name, now)
     counts = _count_runs(db)
     return [
-        _read_row(db, name, now, counts.get(name, {}), (running or {}).get(name, 0), with_results) for name in names
+        _read_row(db, name, now, counts.get(name, {}), (running or {}).get(name, 0), with_results)
+        for name in class_names(db)
     ]
 
 
@@ -106,20 +94,16 @@ def _read_row(
     db: sqlite3.Connection, name: str, now: float, counts: Mapping[str, int], running: int, with_results: bool
 ) -> ClassRow:
     row = db.execute("SELECT * FROM accounts WHERE name = ?", (name,)).fetchone()
-    limits = Limits.from_json(row["limits"])
+    limits, has = Limits.from_json(row["limits"]), read_credits(db, row, now)
     unfinished = counts.get("", 0)
-    # What is reserved from an earlier week's budget does not count against this one.
-    query = "SELECT coalesce(sum(credits), 0) FROM requests WHERE account = ? AND finished IS NULL AND period IS ?"
-    reserved = db.execute(query, (name, row["refilled"])).fetchone()[0] if unfinished else 0
-    used = row["reserved"] + row["spent"] - row["used_before"]
     errors = {kind: count for kind, count in counts.items() if kind not in ("", "completed", "cancelled")}
     return ClassRow(
         name=name,
         group=row["class_group"],
-        budget=row["granted"] - row["used_before"],
-        spent=used - reserved,
-        reserved=reserved,
-        left=row["granted"] - row["reserved"] - row["spent"],
+        budget=has.budget,
+        spent=has.spent,
+        reserved=has.reserved,
+        left=has.left,
         spent_in_all=row["spent"],
         paused=bool(row["paused"]),
         is_open=limits.window.is_open(now),
@@ -160,25 +144,28 @@ def _first_token(value: Any) -> str | None:
 
 REPORT_COLUMNS = (
     *("name", "group", "budget", "spent", "reserved", "left", "spent_in_all"),
-    *("paused", "queued", "running", "completed", "cancelled", "failed"),
+    *("paused", "active", "completed", "cancelled", "failed"),
 )
 
 
-def report_table(rows: list[Mapping[str, Any]]) -> list[list[str]]:
-    """The rows of a class, as JSON, as a table of texts with its heading, in which no spreadsheet finds a formula.
+NUMBERS = ("budget", "spent", "reserved", "left", "active", "completed", "failed")
+
+
+def report_table(rows: Sequence[ClassRow]) -> list[list[str]]:
+    """The rows of a class as a table of texts with its heading, in which no spreadsheet finds a formula.
 
     It has one more column for each kind of error.
     """
-    kinds = sorted({kind for row in rows for kind in row["errors"]})
+    kinds = sorted({kind for row in rows for kind in row.errors})
     heading = [*REPORT_COLUMNS, *(f"error_{kind}" for kind in kinds), "window", "weekly", "refilled_next"]
     table = [heading]
     for row in rows:
-        moment = row["refilled_next"]
+        moment = row.refilled_next
         table.append(
             [
-                *(_text(row[name]) for name in REPORT_COLUMNS),
-                *(str(row["errors"].get(kind, 0)) for kind in kinds),
-                *(row["limits"].get(name, "") for name in ("window", "weekly")),
+                *(_text(getattr(row, name)) for name in REPORT_COLUMNS),
+                *(str(row.errors.get(kind, 0)) for kind in kinds),
+                *(row.limits.get(name, "") for name in ("window", "weekly")),
                 "" if moment is None else datetime.fromtimestamp(moment).isoformat(timespec="minutes"),
             ]
         )
@@ -199,18 +186,14 @@ def _text(value: Any) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
-def format_report(rows: list[Mapping[str, Any]]) -> str:
-    """The rows of a class, as JSON, as text in columns with a total."""
+def format_report(rows: Sequence[ClassRow]) -> str:
+    """The rows of a class as text in columns with a total."""
     if not rows:
         return "There are no accounts in this class yet. `reelbook class add names.csv --budget 530` makes some."
     table = [["name", "group", "budget", "spent", "reserved", "left", "active", "done", "failed", "note"]]
     table += [_report_line(row) for row in rows]
-    sums = [sum(row[name] for row in rows) for name in ("budget", "spent", "reserved", "left")]
-    runs = [
-        sum(row["queued"] + row["running"] for row in rows),
-        *(sum(row[name] for row in rows) for name in ("completed", "failed")),
-    ]
-    table.append([f"{len(rows)} in all", "", *(f"{number:,}" for number in (*sums, *runs)), ""])
+    sums = [sum(getattr(row, name) for row in rows) for name in NUMBERS]
+    table.append([f"{len(rows)} in all", "", *(f"{number:,}" for number in sums), ""])
     widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
     # Texts to the left, numbers to the right.
     lines = [
@@ -223,17 +206,19 @@ def format_report(rows: list[Mapping[str, Any]]) -> str:
     return "\n".join([*lines[:-1], "-" * max(map(len, lines)), lines[-1]])
 
 
-def _report_line(row: Mapping[str, Any]) -> list[str]:
-    numbers = [*(row[name] for name in ("budget", "spent", "reserved", "left")), row["queued"] + row["running"]]
+def _cut(name: str) -> str:
+    return name if len(name) <= MAX_PRINTED_CHARS else f"{name[: MAX_PRINTED_CHARS - 1]}…"
+
+
+def _report_line(row: ClassRow) -> list[str]:
     notes = [
-        "paused" if row["paused"] else "",
-        "" if row["is_open"] else "outside its time",
-        ", ".join(f"{count}x {kind}" for kind, count in row["errors"].items()),
+        "paused" if row.paused else "",
+        "" if row.is_open else "outside its time",
+        ", ".join(f"{count}x {kind}" for kind, count in row.errors.items()),
     ]
-    cells = [f"{number:,}" for number in (*numbers, row["completed"], row["failed"])]
     return [
-        row["name"][:MAX_PRINTED_CHARS],
-        row["group"][:MAX_PRINTED_CHARS],
-        *cells,
+        _cut(row.name),
+        _cut(row.group),
+        *(f"{getattr(row, name):,}" for name in NUMBERS),
         "; ".join(note for note in notes if note),
     ]

@@ -1,0 +1,354 @@
+"""What a teacher does with the accounts of a class: add, top up, pause, resume, replace keys; and lists of students.
+
+Each action is a function of the database and of options; its changes belong to one transaction, all or none.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import json
+import re
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .accounts import (
+    DEFAULT_PERMISSIONS,
+    PERMISSIONS,
+    BadAccounts,
+    hash_key,
+    new_readable_key,
+    read_credits,
+    record_charge,
+    refuse_taken_key,
+)
+from .limits import NONE, Limits, parse_week
+
+MAX_NAME_CHARS = 100
+MAX_CREDITS = 10**12
+MIN_KEY_CHARS = 8
+STAFF = ("default", "notebook")
+"""The accounts of whoever runs the service. Where runs are paid for elsewhere they are listed and paused like all others."""
+SUFFIXES = (".csv", ".txt")
+COLUMNS = ("name", "group", "budget", "key", "permissions")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a running service writes down for the commands."""
+
+    address: str = ""
+    names: tuple[str, ...] = ()
+    """The host names that it was given."""
+    pays: bool = False
+    """Whether some of its runs are paid for at a service elsewhere."""
+
+
+def write_facts(db: sqlite3.Connection, facts: Facts) -> None:
+    """Store the facts of a service that starts."""
+    text = json.dumps([facts.address, facts.names, facts.pays])
+    db.execute("INSERT OR REPLACE INTO service VALUES ('facts', ?)", (text,))
+
+
+def read_facts(db: sqlite3.Connection) -> Facts:
+    """The facts of the service that ran last."""
+    row = db.execute("SELECT value FROM service WHERE name = 'facts'").fetchone()
+    address, names, pays = json.loads(row["value"]) if row else ("", (), False)
+    return Facts(address, tuple(names), pays)
+
+
+def class_names(db: sqlite3.Connection) -> dict[str, str]:
+    """The names of all accounts of the class with their groups, by group and name."""
+    hidden = () if read_facts(db).pays else STAFF
+    rows = db.execute("SELECT name, class_group FROM accounts ORDER BY class_group, name")
+    return {row["name"]: row["class_group"] for row in rows if row["name"] not in hidden}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which accounts an action is about: some by name, those of a group, or all of the class."""
+
+    names: Sequence[str] = ()
+    group: str | None = None
+    all: bool = False
+
+    def resolve(self, db: sqlite3.Connection) -> list[str]:
+        """The names of the accounts; raises `BadAccounts` for an unknown name and for an empty group."""
+        groups = class_names(db)
+        if self.names:
+            return list(dict.fromkeys(_find_name(name, list(groups)) for name in self.names))
+        if self.group is None and not self.all:
+            raise BadAccounts("Say whom: some names, or a group, or all. Nothing was changed.")
+        chosen = [name for name, group in groups.items() if self.group is None or group == self.group]
+        if not chosen:
+            where = "in this class" if self.group is None else f"in the group {self.group[:MAX_NAME_CHARS]!r}"
+            raise BadAccounts(f"There are no accounts {where} yet; nothing was changed.")
+        return chosen
+
+
+def _find_name(text: str, names: Sequence[str]) -> str:
+    """The account of this name, or the only one that has it as one of its words."""
+    if text in names:
+        return text
+    matching = [name for name in names if text.casefold() in name.casefold().split()]
+    if len(matching) == 1:
+        return matching[0]
+    near = matching or difflib.get_close_matches(text, names, 1)
+    advice = f" Did you mean {' or '.join(map(repr, near))}?" if near else " `reelbook class report` lists all."
+    raise BadAccounts(f"There is no account {text[:MAX_NAME_CHARS]!r}; nothing was changed.{advice}")
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key that was made just now; only its hash is stored."""
+
+    name: str
+    group: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Student:
+    """An account to be added, or one whose limits change; what is None stays as it is."""
+
+    name: str
+    group: str | None = None
+    budget: int | None = None
+    key: str | None = None
+    """Its own key, in place of a new one."""
+    permissions: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What came of a list of students."""
+
+    keys: list[NewKey]
+    changed: list[str]
+    """Accounts that existed and were changed."""
+    kept: list[str]
+    """Accounts that existed and stay as they were."""
+    differing: list[str]
+    """Those of them that the list would have changed."""
+
+    @property
+    def sentence(self) -> str:
+        """What was done to accounts that existed; empty if there were none."""
+        if self.changed:
+            return f"Changed: {format_names(self.changed)}. Their runs and spending stay."
+        if not self.kept:
+            return ""
+        stay = f"{format_names(self.kept)}: there already, with key, budget and limits as they are."
+        what = f" For {format_names(self.differing)} it says something else; --reset takes that."
+        return stay + (what if self.differing else "")
+
+
+def add(
+    db: sqlite3.Connection,
+    now: float,
+    students: Sequence[Student],
+    *,
+    weekly: str | None = None,
+    limits: Mapping[str, str] | None = None,
+    reset: bool = False,
+) -> Added:
+    """Add accounts. One that exists stays as it is, unless `reset`: then it gets what is given, and the rest stays."""
+    added = Added([], [], [], [])
+    names = [student.name for student in students]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise BadAccounts(f"The name {twice!r} is there twice; nothing was changed.")
+    for student in students:
+        _check_student(student)
+        existing = db.execute("SELECT * FROM accounts WHERE name = ?", (student.name,)).fetchone()
+        if existing is None:
+            if student.budget is None:
+                words = "say how many credits it may spend, such as --budget 530. Nothing was changed."
+                raise BadAccounts(f"The account {student.name!r} is new: {words}")
+            key = student.key or new_readable_key()
+            refuse_taken_key(db, student.name, key)
+            db.execute(
+                "INSERT INTO accounts (name, key_hash, permissions, granted) VALUES (?, ?, ?, 0)",
+                (student.name, hash_key(key), " ".join(DEFAULT_PERMISSIONS)),
+            )
+            added.keys.append(NewKey(student.name, student.group or "", key))
+            _change(db, now, student, weekly, limits or {})
+        elif reset:
+            if student.key:
+                _set_key(db, student.name, student.key)
+            _change(db, now, student, weekly, limits or {})
+            added.changed.append(student.name)
+        else:
+            added.kept.append(student.name)
+            if weekly is not None or limits or _differs(db, existing, student, now):
+                added.differing.append(student.name)
+    return added
+
+
+def top_up(db: sqlite3.Connection, now: float, chosen: Chosen, credits: int) -> list[str]:
+    """Add credits to what the accounts may spend, of the present week where there are weeks; returns their names."""
+    if not 0 < credits <= MAX_CREDITS:
+        raise BadAccounts(f"{credits} is not a number of credits to add; nothing was changed.")
+    names = chosen.resolve(db)
+    for name in names:
+        record_charge(db, now, name, "", credits, "topup")
+        db.execute("UPDATE accounts SET granted = granted + ? WHERE name = ?", (credits, name))
+    return names
+
+
+def pause(db: sqlite3.Connection, chosen: Chosen, *, paused: bool = True) -> list[str]:
+    """Let the accounts start no more runs, or let them again; returns their names. Runs that were accepted go on."""
+    names = chosen.resolve(db)
+    for name in names:
+        db.execute("UPDATE accounts SET paused = ? WHERE name = ?", (int(paused), name))
+    return names
+
+
+def replace_keys(db: sqlite3.Connection, chosen: Chosen) -> list[NewKey]:
+    """Replace the keys of the accounts; the old ones are refused at once, and runs, files and budgets stay."""
+    groups = class_names(db)
+    keys = [NewKey(name, groups[name], new_readable_key()) for name in chosen.resolve(db)]
+    for key in keys:
+        _set_key(db, key.name, key.key)
+    return keys
+
+
+def _check_student(student: Student) -> None:
+    name = student.name
+    if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > MAX_NAME_CHARS:
+        raise BadAccounts(
+            f"{name[:MAX_NAME_CHARS]!r} is not a name: it has 1 to {MAX_NAME_CHARS} printable characters. Nothing was changed."
+        )
+    if name in STAFF:
+        raise BadAccounts(f"The name {name!r} is that of an account of the service itself. Choose another one.")
+    if student.budget is not None and not 0 <= student.budget <= MAX_CREDITS:
+        raise BadAccounts(f"The budget {student.budget} of {name!r} is not a number of credits. Nothing was changed.")
+    if student.key is not None and (len(student.key) < MIN_KEY_CHARS or not student.key.isprintable()):
+        raise BadAccounts(
+            f"The key of {name!r} can be guessed: it needs {MIN_KEY_CHARS} printable characters or more. Nothing was changed."
+        )
+
+
+def _set_key(db: sqlite3.Connection, name: str, key: str) -> None:
+    refuse_taken_key(db, name, key)
+    db.execute("UPDATE accounts SET key_hash = ? WHERE name = ?", (hash_key(key), name))
+
+
+def _differs(db: sqlite3.Connection, account: sqlite3.Row, student: Student, now: float) -> bool:
+    """Whether a list says something else of an account than what it has."""
+    weekly = Limits.from_json(account["limits"]).weekly
+    budget = weekly.budget if weekly else read_credits(db, account, now).budget
+    has = budget, account["class_group"], account["key_hash"], set(account["permissions"].split())
+    wants = student.budget, student.group, student.key and hash_key(student.key), set(student.permissions or ())
+    return any(wanted and wanted != own for wanted, own in zip(wants, has, strict=True))
+
+
+def _change(
+    db: sqlite3.Connection, now: float, student: Student, weekly: str | None, options: Mapping[str, str]
+) -> None:
+    """Store the group, permissions, budget and limits of an account, as far as they are given."""
+    name = student.name
+    row = db.execute("SELECT * FROM accounts WHERE name = ?", (name,)).fetchone()
+    limits, has = Limits.from_json(row["limits"]), read_credits(db, row, now)
+    budget, week = student.budget, limits.weekly
+    if weekly is not None and weekly.strip().lower() == NONE:
+        week = None
+    elif weekly is not None:
+        week = parse_week(weekly, budget if budget is not None else week.budget if week else has.budget)
+    elif week is not None and budget is not None:
+        week = replace(week, budget=budget)
+    # In all, where there are no weeks; what is spent or reserved already stays, so that nothing is ever below zero.
+    left = has.left if budget is None else max(0, budget - has.spent - has.reserved)
+    # A week that begins at another moment counts what was spent since the last such moment.
+    began = row["refilled"] if week is None or str(week) == str(limits.weekly) else week.last_moment(now)
+    db.execute(
+        "UPDATE accounts SET class_group = ?, permissions = ?, granted = reserved + spent + ?, refilled = ?, limits = ? WHERE name = ?",
+        (
+            row["class_group"] if student.group is None else student.group,
+            row["permissions"] if student.permissions is None else " ".join(student.permissions),
+            left,
+            began,
+            replace(limits.changed(options), weekly=week).to_json(),
+            name,
+        ),
+    )
+
+
+def format_names(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are.
+
+    >>> format_names(["Ada", "Bo"]), format_names(list("abcdefg"))
+    ('Ada, Bo', 'a, b, c, d, e and 2 more')
+    """
+    few = ", ".join(names[:5])
+    return few if len(names) <= 5 else f"{few} and {len(names) - 5} more"
+
+
+def read_students(given: Sequence[str], *, group: str | None = None, budget: int | None = None) -> list[Student]:
+    """The students of names and files; a file has the columns name[,group][,budget][,key][,permissions], or only names.
+
+    `group` and `budget` are those of students for whom a file has no others.
+    """
+    students: list[Student] = []
+    for text in given:
+        if text.lower().endswith(SUFFIXES):
+            students += read_list(Path(text), group=group, budget=budget)
+        else:
+            students.append(Student(text.strip(), group, budget))
+    return students
+
+
+def read_list(path: Path, *, group: str | None = None, budget: int | None = None) -> list[Student]:
+    """The students of a file, as spreadsheets write it."""
+    text = _read_text(path)
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    if not first:
+        raise BadAccounts(f"{path} is empty. It needs one name on each line, or a table with the heading `name`.")
+    # Spreadsheets write semicolons where a comma is the decimal point, and tabs as "Unicode text".
+    delimiter = max(",;\t", key=first.count)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
+    except csv.Error as error:
+        raise BadAccounts(f"{path} cannot be read as a table ({error}).") from None
+    heading = [cell.lower() for cell in rows[0][1]]
+    if "name" not in heading:
+        if any(any(row[1:]) for _, row in rows):
+            raise BadAccounts(f"{path} is a table without the heading `name`. Its columns can be {', '.join(COLUMNS)}.")
+        return [Student(row[0], group, budget) for _, row in rows]
+    students = [
+        _read_student(dict(zip(heading, row, strict=False)), f"{path}, line {line}", group, budget)
+        for line, row in rows[1:]
+    ]
+    if not students:
+        raise BadAccounts(f"{path} has no rows under its heading.")
+    return students
+
+
+def _read_text(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadAccounts(f"{path} cannot be read ({error.strerror}).") from None
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        return content.decode("cp1252", "replace")  # As older spreadsheets write it.
+
+
+def _read_student(cells: dict[str, str], place: str, group: str | None, budget: int | None) -> Student:
+    given, permissions = cells.get("budget", ""), tuple(cells.get("permissions", "").replace(";", " ").split())
+    if given and not re.fullmatch("[0-9]{1,13}", given):
+        raise BadAccounts(f"{place}: the budget {given[:60]!r} is not a whole number of credits.")
+    if unknown := next((name for name in permissions if name not in PERMISSIONS), None):
+        raise BadAccounts(f"{place}: permissions are {', '.join(PERMISSIONS)}, not {unknown[:60]!r}.")
+    return Student(
+        cells.get("name", ""),
+        cells.get("group") or group,
+        int(given) if given else budget,
+        cells.get("key") or None,
+        permissions or None,
+    )
