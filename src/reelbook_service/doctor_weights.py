@@ -158,7 +158,7 @@ def _check_cluster(device: str) -> Finding:
 def _make_clip(row: LtxWeights | WanWeights, device: str) -> Finding:
     """Nine frames at 480p with the engine itself; how long a step took, and the most memory."""
     try:
-        from .weights.pipelines.trial_clip import make_trial_clip
+        from .weights.pipelines.engine import make_trial_clip
 
         with tempfile.TemporaryDirectory(prefix="reelbook-doctor-", ignore_cleanup_errors=True) as folder:
             trial: Any = make_trial_clip(row, device, Path(folder))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reelbook_service.doctor_weights import check_rows
 from reelbook_service.weights.config import LtxWeights
-from reelbook_service.weights.pipelines.trial_clip import make_trial_clip
+from reelbook_service.weights.pipelines.engine import make_trial_clip
 from tests.weights.tiny import LTX, UPSAMPLER
 
 

@@ -22,7 +22,7 @@ from reelbook_service.engines.long_step import StepCancelled
 from reelbook_service.prompt_check import ContentRefused
 from reelbook_service.weights.config import BadWeights, SafetyCheck
 from reelbook_service.weights.pipelines import engine as engine_module
-from reelbook_service.weights.pipelines import load_parts, ltx
+from reelbook_service.weights.pipelines import ltx, parts
 from reelbook_service.weights.pipelines.engine import DeviceFacts, WeightsEngine
 from reelbook_service.worker_rules import LOST_DEVICE
 from tests.weights.ltx_runs import IMAGE, TEXT, Finished, cancel_at, drain, ltx_row, model_of, run, small, task
@@ -204,8 +204,8 @@ def test_a_missing_tensor_is_refused(weights: Path, tmp_path: Path, part: str, m
 
     with pytest.raises(BadWeights, match="lacks 1 tensors") as caught:
         drain(engine.load(TEXT))
-    monkeypatch.setattr(load_parts, "complete", lambda model, folder, missing=(): model)
-    load = load_parts.load_transformers_model if part == "text_encoder" else load_parts.load_model
+    monkeypatch.setattr(parts, "complete", lambda model, folder, missing=(): model)
+    load = parts.load_transformers_model if part == "text_encoder" else parts.load_model
 
     assert gone in str(caught.value)
     assert load(PARTS[part], folder / part, torch.float32) is not None

@@ -178,7 +178,7 @@ def test_the_transformer_reads_prompts_as_the_library_encodes_them(runs: Runs, m
     with torch.no_grad():
         expected = library(pipe, text, device="cpu", dtype=torch.float32)
 
-    assert torch.equal(runs.model._encoded(text, Report()), expected)
+    assert torch.equal(runs.model._words(text, Report()), expected)
 
 
 def test_ten_seconds_are_two_parts_that_share_a_frame(runs: Runs, clip: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,13 @@
-"""LoRA files: found inside the folders that the owner of the service opened, and read as bytes."""
+"""LoRA files, found inside the folders that the owner of the service opened."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from reelbook.util.printable import format_line
 
-from .config import LoRAError
+from .config import LoRAError, LoRAFolders
 
 MAX_NAMED = 10
 """Names that a sentence lists at most."""
@@ -16,10 +15,10 @@ MAX_PART_BYTES, MAX_PATH_BYTES = 200, 1000
 """File systems refuse longer names with an error instead of an answer."""
 
 
-def find_lora(folders: Sequence[Path], path: str, weight_name: str | None) -> Path:
+def find_lora(settings: LoRAFolders, path: str, weight_name: str | None) -> Path:
     """The file that a request's `path` names; never an address, and never a file outside the folders."""
     name = _plain_name(path)
-    for folder in folders:
+    for folder in settings.folders:
         # What a link leads to counts: nothing outside is named, neither a file nor what a folder has.
         if not _is_inside(folder / name, folder):
             continue
@@ -30,32 +29,12 @@ def find_lora(folders: Sequence[Path], path: str, weight_name: str | None) -> Pa
                     raise LoRAError(
                         f"{name} is not a .safetensors file. Other kinds can run programs, so none is opened."
                     )
+                if (size := found.stat().st_size) > settings.most_mib * 2**20:
+                    raise LoRAError(
+                        f"{name} has {size / 2**20:,.0f} MiB; this service takes LoRAs of {settings.most_mib:,} MiB at most."
+                    )
                 return found
-    raise LoRAError(f"There is no LoRA {name!r} here. {_names_in(folders)}")
-
-
-def read_lora(path: Path, max_mib: int) -> bytes:
-    """The bytes of a file, read in one go: what is checked later is what is loaded."""
-    try:
-        # A file that was replaced by a link since it was found is not followed.
-        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > max_mib * 2**20:
-                raise LoRAError(
-                    f"{path.name} has {size / 2**20:,.0f} MiB; this service takes LoRAs of {max_mib:,} MiB at most."
-                )
-            return file.read(size)
-    except OSError as error:
-        raise LoRAError(f"{path.name} could not be read: {error.strerror}.") from None
-
-
-def file_state(path: Path) -> tuple[int, ...]:
-    """Numbers that differ after a file was changed or replaced."""
-    try:
-        facts = path.stat()
-    except OSError:
-        return ()
-    return (facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+    raise LoRAError(f"There is no LoRA {name!r} here. {_names_in(settings.folders)}")
 
 
 def _plain_name(path: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from reelbook_service.weights.config import LoRAError
-from reelbook_service.weights.lora_files import file_state, find_lora, read_lora
+from reelbook_service.weights.config import LoRAError, LoRAFolders
+from reelbook_service.weights.lora_files import find_lora
 
 
 @pytest.fixture
@@ -23,12 +24,17 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "loras"
 
 
+def find(path: str, weight_name: str | None = None, **settings: Any) -> Path:
+    """The file of a name in some folders."""
+    return find_lora(LoRAFolders(**settings), path, weight_name)
+
+
 def test_names_inside_the_folders_are_found(folder: Path, tmp_path: Path) -> None:
     """With and without the ending, in any of the folders, through a link that stays inside."""
     empty = tmp_path / "empty"
     empty.mkdir()
     found = [
-        find_lora([empty, folder], path, name)
+        find(path, name, folders=(empty, folder))
         for path, name in [
             ("paper", None),
             ("paper.safetensors", "ignored"),
@@ -65,35 +71,27 @@ def test_nothing_outside_is_found(folder: Path, path: str) -> None:
     """Whatever the request names, and whatever the links lead to; the sentence names nothing from there."""
     for weight_name in (None, "two"):
         with pytest.raises(LoRAError) as refused:
-            find_lora([folder], path, weight_name)
+            find(path, weight_name, folders=(folder,))
         assert "secret" not in str(refused.value).replace(repr(path), "")
 
 
 def test_sentences_name_what_there_is(folder: Path) -> None:
     """So that the next request can be right."""
     with pytest.raises(LoRAError, match=r"There is no LoRA 'boat' here\. There are: near, .*paper\."):
-        find_lora([folder], "boat", None)
+        find("boat", folders=(folder,))
     with pytest.raises(LoRAError, match=r"Say which by `weight_name`: one, two\."):
-        find_lora([folder], "pair", None)
+        find("pair", folders=(folder,))
     with pytest.raises(LoRAError, match=r"has no LoRA 'three'\. It has: one, two\."):
-        find_lora([folder], "pair", "three")
+        find("pair", "three", folders=(folder,))
     with pytest.raises(LoRAError, match="This service has no LoRAs"):
-        find_lora([], "paper", None)
+        find("paper")
 
 
-def test_a_file_is_read_within_its_limit_and_not_through_a_link(folder: Path) -> None:
-    """A link that took the place of the file since it was found is not followed."""
-    path = find_lora([folder], "paper", None)
-    before = file_state(path)
+def test_a_file_that_is_too_large_is_refused(folder: Path) -> None:
+    """A link to another file of the folder counts with that file."""
+    with (folder / "paper.safetensors").open("ab") as file:
+        file.truncate(2**20 + 1)
 
-    assert read_lora(path, 1) == b"loras/paper"
-    with pytest.raises(LoRAError, match="takes LoRAs of 0 MiB at most"):
-        read_lora(path, 0)
-
-    path.unlink()
-    path.symlink_to(folder.parent / "secret.safetensors")
-    with pytest.raises(LoRAError, match=r"paper\.safetensors could not be read"):
-        read_lora(path, 1)
-    assert file_state(path) != before
-    path.unlink()
-    assert file_state(path) == ()
+    assert find("paper", most_mib=2, folders=(folder,)).name == "paper.safetensors"
+    with pytest.raises(LoRAError, match="takes LoRAs of 1 MiB at most"):
+        find("near", most_mib=1, folders=(folder,))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import importlib
+import io
 import os
+import re
 import sys
 import time
 from collections import OrderedDict
@@ -15,21 +17,25 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from PIL import Image
 
+from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.text_to_video import TextToVideo
 
 from ...engines.long_step import StepReport, report_from_thread
 from ...engines.move.size import frame_size
 from ...engines.open_pictures import upright_size
-from ...engines.protocol import EngineTask, Work
+from ...engines.protocol import EngineTask, Progress, Work
 from ...prompt_check import ContentRefused
 from ...worker_rules import LOST_DEVICE
-from ..config import BadWeights, LtxWeights, WanWeights
+from ..config import BadWeights, LtxWeights, SafetyCheck, WanWeights
 from ..folder import weights_gib, weights_identity
-from .clip_file import sampled_frames
+from .clip import sampled_frames
+from .parts import PictureCheck
 
 _FAMILIES = {"ltx": (".ltx", "LtxModel"), "wan": (".wan", "WanModel")}
 _CPU_OUT_OF_MEMORY = "can't allocate memory"
+_TRIAL_PICTURE = "https://example.com/grey.png"
 
 
 class WeightsEngine:
@@ -44,7 +50,7 @@ class WeightsEngine:
         self._kind = torch.device(device).type
         """Without its number: the process sees only this one, whatever its number is for others."""
         self._models: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
-        self._checks: dict[tuple[Any, ...], Any] = {}
+        self._checks: dict[SafetyCheck, PictureCheck] = {}
         # Always the same thread, so that everything of the device is used from one.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="weights")
         torch.backends.cudnn.deterministic = True
@@ -109,12 +115,9 @@ class WeightsEngine:
                 raise
 
     def _picture_check(self, row: LtxWeights | WanWeights, folder: Path) -> Any:
-        key = (folder, row.safety.label, row.safety.threshold)
-        if key not in self._checks:
-            from .picture_check import PictureCheck
-
-            self._checks[key] = PictureCheck(*key, self._device)
-        return self._checks[key]
+        if row.safety not in self._checks:
+            self._checks[row.safety] = PictureCheck(row.safety, folder, self._device)
+        return self._checks[row.safety]
 
     def _model(self, endpoint_id: str, report: StepReport) -> Any:
         row = self._rows[endpoint_id]
@@ -208,3 +211,46 @@ def _free_memory() -> None:
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
+
+
+@dataclass(frozen=True, slots=True)
+class TrialClip:
+    """What a short clip took."""
+
+    load_seconds: float
+    seconds: float
+    step_seconds: float
+    peak_gib: float
+
+
+def make_trial_clip(row: LtxWeights | WanWeights, device: str, folder: Path) -> TrialClip:
+    """Load the weights, make nine frames at 480p (or the shortest clip of a picture), and measure both."""
+    engine = WeightsEngine({row.endpoint_id: row}, device)
+    began = time.perf_counter()
+    for _ in engine.load(row.endpoint_id):
+        pass
+    loaded = time.perf_counter()
+    if device != "cpu":
+        torch.cuda.reset_peak_memory_stats(device)
+    steps = {
+        update.stage
+        for update in engine(_trial_task(row, folder))
+        if isinstance(update, Progress) and re.search(r"\b\d+ of \d+\b", update.stage)
+    }
+    seconds = time.perf_counter() - loaded
+    peak = torch.cuda.max_memory_allocated(device) / 2**30 if device != "cpu" else 0.0
+    return TrialClip(loaded - began, seconds, seconds / max(1, len(steps)), peak)
+
+
+def _trial_task(row: LtxWeights | WanWeights, folder: Path) -> EngineTask[TextToVideo] | EngineTask[ImageToVideo]:
+    if row.endpoint_id.endswith("image-to-video"):
+        stored = io.BytesIO()
+        Image.new("RGB", (640, 360), "grey").save(stored, "PNG")
+        return EngineTask(
+            ImageToVideo(prompt="slowly closer", image_url=_TRIAL_PICTURE),
+            7,
+            folder,
+            {_TRIAL_PICTURE: stored.getvalue()},
+        )
+    clip = TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", aspect_ratio="1:1", expand_prompt=False)
+    return EngineTask(clip, 7, folder)

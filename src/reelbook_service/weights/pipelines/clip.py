@@ -1,0 +1,154 @@
+"""What both families share: progress, checks within a step, start pictures, and the writing of decoded frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import av
+import numpy as np
+import torch
+from PIL import Image
+
+from reelbook.models.image_to_video import ImageToVideo
+
+from ...engines.long_step import StepReport
+from ...engines.move.size import frame_size
+from ...engines.open_pictures import flattened, open_picture, upright_size
+from ...engines.protocol import EngineTask, OutputFile
+from ...engines.video_writer import Movie
+from ...engines.write_provenance import Provenance
+from ..clip_plan import Size, StageShare
+from ..config import LtxWeights, WanWeights
+from ..folder import weights_identity
+from .parts import EncodedPrompt, PromptEncoder, spread
+
+CHECKS_PER_STEP = 6
+"""Places within a step at which a cancelled run ends: a step of a large clip takes seconds."""
+IMAGE_RATE = 24
+"""Frames a second of clips that start with a picture."""
+
+Row = TypeVar("Row", LtxWeights, WanWeights)
+
+_RED, _BLUE = 0.2126, 0.0722
+_LUMA = (_RED, 1 - _RED - _BLUE, _BLUE)
+"""The share of red, green and blue in the brightness, by BT.709."""
+
+
+class Steps:
+    """Called after each step of a stage, by the library's pipelines too; reports the progress."""
+
+    def __init__(self, report: StepReport, share: StageShare) -> None:
+        self._report, self._share, self._done = report, share, 0
+
+    def __call__(self, *_: Any) -> dict[str, Any]:
+        self._done += 1
+        self._report.progress(*self._share.after(self._done))
+        return {}
+
+
+class Model(Generic[Row]):
+    """Loaded weights on one device, and the run that they work on at the moment."""
+
+    name: ClassVar[str]
+    prompts: PromptEncoder
+
+    def __init__(self, row: Row) -> None:
+        self.row: Row = row
+        self.version = f"{row.folder.name}@{weights_identity(row)}"
+        self._device = row.devices[0]
+        self._report: StepReport | None = None
+
+    def close(self) -> None:
+        """Free what does not go with the last reference."""
+
+    def end_run(self) -> None:
+        """Forget the run that is reported to."""
+        self._report = None
+
+    def _begin_image(self, job: EngineTask[ImageToVideo], report: StepReport) -> tuple[float, Image.Image]:
+        """The guidance of a run and its start picture at the size of the clip."""
+        self._report = report
+        report.log(f"The seed is {job.seed}, chosen by the service.")
+        low, high = self.row.guidance
+        source = job.input.image_url
+        size = frame_size(*upright_size(source, job.sources[source]))
+        picture = flattened(open_picture(source, job.sources[source], at_least=size))
+        return low + (high - low) * job.input.cfg_scale, picture.resize(size, Image.Resampling.LANCZOS)
+
+    def _encoded(self, prompt: str, report: StepReport) -> EncodedPrompt:
+        report.progress("reading the prompt", 0.01)
+        encoded = self.prompts.encode(prompt)
+        if encoded.is_full:
+            report.log(
+                f"The prompt is longer than the {self.prompts.max_tokens} tokens that the model reads; its end has no effect.",
+                "WARNING",
+            )
+        return encoded
+
+    def _check_within_steps(self, blocks: Any) -> None:
+        """Let a cancelled run end at some of a transformer's blocks, each time before the block runs."""
+        for block in list(blocks)[:: max(1, len(blocks) // CHECKS_PER_STEP)]:
+            block.register_forward_pre_hook(self._check)
+
+    def _check(self, module: Any, inputs: Any) -> None:
+        if self._report is None:
+            return
+        if self._device != "cpu":
+            # Python runs ahead of the device; without this, a run would be cancelled in the device's future.
+            torch.cuda.current_stream().synchronize()
+        self._report.check()
+
+    def _write(
+        self, job: EngineTask[Any], size: Size, count: int, rate: int, pieces: Iterable[Any], report: StepReport
+    ) -> OutputFile:
+        """Write the frames of the pieces in their order; a cancelled run ends between two of them."""
+        path = job.folder / "clip.mp4"
+        provenance = Provenance(job.input.endpoint_id, job.input.wire(), job.seed, self.name, self.version)
+        with Movie(path, size, Fraction(rate), provenance) as movie:
+            for pixels in pieces:
+                for planes in yuv_planes(pixels).cpu().numpy():
+                    report.check()
+                    movie.add(av.VideoFrame.from_ndarray(planes, format="yuv420p"))
+            frames = movie.frames
+        if frames != count:
+            raise AssertionError(f"{frames} frames were decoded, and {count} were planned.")
+        facts = {"width": size[0], "height": size[1], "frames": frames, "frame_rate": rate}
+        return OutputFile(path, "video/mp4", facts)
+
+
+def with_edges(picture: Image.Image, size: Size, left: int = 0, top: int = 0) -> Image.Image:
+    """A picture within a larger one, its edges repeated around it."""
+    right, below = size[0] - picture.width - left, size[1] - picture.height - top
+    return Image.fromarray(np.pad(np.asarray(picture), ((top, below), (left, right), (0, 0)), mode="edge"))
+
+
+def yuv_planes(pixels: Any) -> Any:
+    """Frames of H.264: from `(frames, 3, height, width)`, -1 to 1, to `(frames, height * 3 / 2, width)` of bytes."""
+    pixels = pixels.clamp(-1, 1)
+    luma = _weighted(pixels, _LUMA).mul_(219 / 2).add_(16 + 219 / 2).round_().to(torch.uint8)
+    # The colours are linear in the pixels, so that a quarter of them is enough to compute.
+    halves = torch.nn.functional.avg_pool2d(pixels, 2)
+    grey = _weighted(halves, _LUMA)
+    differences = [(halves[:, 2] - grey) / (1 - _BLUE), (halves[:, 0] - grey) / (1 - _RED)]
+    chroma = torch.stack(differences, 1).mul_(224 / 4).add_(128).round_().to(torch.uint8)
+    return torch.cat([luma.flatten(1), chroma.flatten(1)], 1).view(len(pixels), -1, pixels.shape[-1])
+
+
+def _weighted(pixels: Any, weights: tuple[float, float, float]) -> Any:
+    red, green, blue = pixels.unbind(1)
+    return (red * weights[0]).add_(green, alpha=weights[1]).add_(blue, alpha=weights[2])
+
+
+def sampled_frames(path: Path, check: Callable[[], None]) -> list[np.ndarray[Any, Any]]:
+    """Frames of a finished clip, evenly spread over it, as red, green and blue."""
+    with av.open(str(path)) as file:
+        numbers = spread(file.streams.video[0].frames)
+        frames = []
+        for number, frame in enumerate(file.decode(video=0)):
+            check()
+            if number in numbers:
+                frames.append(frame.to_ndarray(format="rgb24"))
+        return frames
