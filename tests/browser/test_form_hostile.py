@@ -113,7 +113,7 @@ def sweeps_of(name: str, texts: Sequence[str]) -> dict[str, Any]:
     axis = {"name": name, "typed": texts[0], "count": 2, "told": texts[1], "words": texts[2], "empty": False}
     rows = [{"cells": [text, text], "credits": text, "why": text} for text in texts[:8]]
     plan = {
-        "number": 1, "line": texts[3], "runs": 2, "possible": 2, "due": 106, "told": texts[4], "about": True, "unpriced": 1,
+        "number": 1, "line": texts[3], "runs": 2, "possible": 2, "due": 106, "about": True, "unpriced": 1, "costs": [[1, None, 1], [1, 53, 1]], "balance": None,
         "impossible": texts[5:9], "notes": texts[9:12], "head": [texts[12], texts[13]], "numbers": [False, True], "rows": rows, "more": 3,
     }  # fmt: skip
     jobs = [

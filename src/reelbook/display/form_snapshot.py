@@ -27,19 +27,20 @@ def form_bundle(
     *,
     labels: Mapping[str, str],
     mark: str,
+    kept: int = 0,
     below: Sequence[Markup] = (),
 ) -> dict[str, Any]:
     """The static output of a form for its cell.
 
     `mark` is the attribute by which the live form finds and hides it; `labels` are the labels of the fields, in the
-    order of the form.
+    order of the form. `kept` is the number of results in it, by which the live form knows an outdated one.
     """
     title = render_heading(join_with_dots(shorten(sheet["title"], 80), shorten(sheet["model"], 120)))
     body = _render_value(labels, state, value) if value is not None else _render_draft(labels, state)
     html = render_card(title, *body, *below, render_small_print(RUN_AGAIN), width=options.max_width)
     line = repr(value) if value is not None else join_with_dots(f"a form for {sheet['model']}", state["why"])
     return {
-        "text/html": str(Markup('<div data-rb-twin="{}">{}</div>').format(mark, Markup(html))),
+        "text/html": str(Markup('<div data-rb-twin="{}" data-rb-kept="{}">{}</div>').format(mark, kept, Markup(html))),
         "text/plain": shorten(line, 2000),
     }
 

@@ -139,21 +139,24 @@ def test_a_studio_can_begin_with_inputs_and_stand_anywhere(opened: Callable[...,
         studio.choose(7)  # type: ignore[arg-type]
 
 
-def test_what_both_models_have_is_carried_over_once(opened: Callable[..., Watched]) -> None:
-    """Prompt, seed and picture come along where the new form has none yet; what was given to it stays."""
+def test_what_means_the_same_to_both_models_is_carried_over_once(opened: Callable[..., Watched]) -> None:
+    """The picture comes along, and the prompt where it says what to film: to a resize it would be an instruction."""
     page = opened(rb.TextToVideo(prompt="a boat", seed=7, num_frames=49))
     studio, head = page.studio, page.head
 
-    resize = studio.choose(rb.SmartResize)
-    told = head.carried
-    resize.edit("image_url", "https://example.org/a.png")
     moving = studio.choose(rb.ImageToVideo)
+    told = head.carried
+    moving.edit("image_url", "https://example.org/a.png")
+    resize = studio.choose(rb.SmartResize)
+    told_next = head.carried
+    resize.edit("prompt", "leave room for a title")
     studio.choose(rb.TextToVideo).edit("prompt", "a tram")
     again = studio.choose(rb.ImageToVideo)
 
-    assert told == "Kept from Text to video: prompt, seed."
-    assert moving.draft == {"prompt": "a boat", "image_url": "https://example.org/a.png"}
-    assert again.draft["prompt"] == "a boat"
+    assert told == "Kept from Text to video: prompt."
+    assert told_next == "Kept from Image to video: image."
+    assert resize.draft == {"image_url": "https://example.org/a.png", "prompt": "leave room for a title"}
+    assert again.draft == {"prompt": "a boat", "image_url": "https://example.org/a.png"}
     assert head.carried == ""
 
 

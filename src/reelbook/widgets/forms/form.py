@@ -26,7 +26,7 @@ from .page_messages import format_problem, format_service_changed, get_labels
 from .pictures.form_pictures import Pictures
 from .running.form_price import Pricer
 from .running.form_runs import FormRuns
-from .static_snapshot import render_form_snapshot
+from .static_snapshot import count_results, render_form_snapshot
 from .sweeping.form_sweep import FormSweeps
 from .variable_name import find_variable_name
 
@@ -62,6 +62,8 @@ class Form(ScriptWidget):
     """The axes, their plan, and the sweeps of this form; see `sweeping`."""
     twin = traitlets.Unicode().tag(sync=True)
     """The mark of the static picture beside it, which the form hides where it is displayed."""
+    kept = traitlets.Int(0).tag(sync=True)
+    """The number of results in the static picture. A page that was reloaded does not get the later ones, and says so."""
     thread_label = "form"
     value = InputTrait()
     """The inputs; `InvalidInput` if a field is not valid."""
@@ -376,11 +378,14 @@ class Form(ScriptWidget):
             if form is None or form.is_closed:
                 return {}
             form._card = None
-            return form._snapshot()
+            kept = count_results(form._running.entries, form._sweeping.entries)
+            return {"kept": kept, "bundle": form._snapshot()}
 
-        def update(bundle: dict[str, Any]) -> None:
-            for handle in places if bundle else ():
-                handle.update(bundle, raw=True)
+        def update(picture: dict[str, Any]) -> None:
+            for handle in places if picture else ():
+                handle.update(picture["bundle"], raw=True)
+            if (form := me()) is not None and picture:
+                form.kept = picture["kept"]
 
         self._card = LiveOutput(update, picture, lambda: (), is_over=lambda: True)
         updater.add(self._card)

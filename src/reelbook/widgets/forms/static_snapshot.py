@@ -37,8 +37,14 @@ def render_form_snapshot(
         value = form.checked()
     except ReelbookError:
         value = None
-    bundle = form_bundle(form.sheet, form.state, value, labels=form.labels, mark=mark, below=below)
+    kept = count_results(entries, sweeps)
+    bundle = form_bundle(form.sheet, form.state, value, labels=form.labels, mark=mark, kept=kept, below=below)
     return {**bundle, "text/plain": "\n".join([bundle["text/plain"], *lines])}
+
+
+def count_results(entries: Sequence[Entry], sweeps: Sequence[Started]) -> int:
+    """How many runs and sweeps have ended."""
+    return sum(entry.is_over for entry in (*entries, *sweeps))
 
 
 def format_runs(runs: Sequence[StudioRun | LibraryRun]) -> list[str]:

@@ -14,6 +14,7 @@ from ...errors import ReelbookError
 from ...models.base import Input
 from ...models.catalog import CATALOG
 from ..comms import close_layout, forget_reply_thread
+from ..forms.fields.control_tree import Node
 from ..forms.form import Form
 from ..forms.live_updates import LiveUpdates
 from .gallery import Gallery
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 
 TEXT = "A studio for models: forms, runs and a gallery; it works while the notebook's kernel runs."
 CLOSED = "This studio is closed. Make another one with rb.studio()."
-COPIED = ("prompt", "negative_prompt", "seed", "image_url")
-"""Fields copied to the form of another model."""
+PROMPTS = ("prompt", "negative_prompt")
 
 
 class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no types.
@@ -199,8 +199,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         self._gallery.set_runs(self._list_runs())
         self._head.cost = format_cost(entries, self._sweeps.cost)
         # Each end of a run changes the account; so does connecting.
-        ends = sum(entry.is_over for entry in entries) + sum(job.is_done for job in self._sweeps.sources)
-        now = ends, self._session.service_name()
+        now = self._count_results(), self._session.service_name()
         if now != self._account_state:
             self._account_state = now
             self._head.refresh_account()
@@ -221,6 +220,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         if snapshot is not None and snapshot != self._last_snapshot:
             self._last_snapshot = snapshot
             handle.update(snapshot, raw=True)
+            self._head.kept = self._count_results()
 
     def _key(self) -> tuple[Any, ...]:
         """A key that changes when the display would; of few parts, however many runs there are."""
@@ -229,7 +229,13 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         return states, sum(fractions) / max(len(news), 1), self._sweeps.key
 
     def _snapshot(self) -> dict[str, Any]:
-        return studio_bundle(self._form, self._list_runs(), self._head.cost, mark=self._mark)
+        kept = self._count_results()
+        return studio_bundle(self._form, self._list_runs(), self._head.cost, mark=self._mark, kept=kept)
+
+    def _count_results(self) -> int:
+        """How many runs and sweeps have ended."""
+        over = sum(entry.is_over for entry in self._spending.entries)
+        return over + sum(job.is_done for job in self._sweeps.sources)
 
     def _send(self, msg: Any, buffers: Any = None) -> None:
         super()._send(msg, buffers)
@@ -237,13 +243,18 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
 
 
 def _copy_fields(before: Form, form: Form) -> list[str]:
-    """Copy common fields that the new form has not set; return the names of the copied fields."""
+    """Copy pictures and clips that the new form has not set, and a prompt that means the same; return what was copied.
+
+    A prompt means the same where both models require one: elsewhere it is an instruction of another kind.
+    """
     try:
         typed: Any = before.checked()
     except ReelbookError:
         typed = None
     had, has, carried = before.draft, form.draft, []
-    for name in COPIED:
+    pictures = [name for name, value in had.items() if form.has(name) and _holds_file(form.node(name))]
+    needs_prompt = all(one.has("prompt") and one.node("prompt").get("required") for one in (before, form))
+    for name in (*pictures, *(PROMPTS if needs_prompt else ())):
         if not (name in had and form.has(name) and name not in has) or had[name] in (None, ""):
             continue
         # The typed value if possible: a picture may be only in the previous form.
@@ -253,6 +264,11 @@ def _copy_fields(before: Form, form: Form) -> list[str]:
         else:
             carried.append(name.removesuffix("_url").replace("_", " "))
     return carried
+
+
+def _holds_file(node: Node) -> bool:
+    """Whether a field takes a picture or a clip."""
+    return node["kind"] == "image" or node["name"] in ("image_url", "video_url")
 
 
 def _get_studio(studio_ref: weakref.ref[Studio]) -> Studio:

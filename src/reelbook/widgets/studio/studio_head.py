@@ -40,6 +40,9 @@ class Head(StudioPart):
     twin = traitlets.Unicode().tag(sync=True)
     """The mark of the static picture beside it, which the studio hides where it is displayed."""
 
+    kept = traitlets.Int(0).tag(sync=True)
+    """The number of results in the static picture."""
+
     def __init__(self, session: Session, choose: Callable[[str], object], *, twin: str) -> None:
         self._session: Session | None = session
         self._is_reading = self._is_reread_requested = False

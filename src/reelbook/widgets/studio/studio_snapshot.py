@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from .gallery_cards import LibraryRun, StudioRun
 
 
-def studio_bundle(form: Form, runs: Sequence[StudioRun | LibraryRun], cost: str, *, mark: str) -> dict[str, Any]:
+def studio_bundle(
+    form: Form, runs: Sequence[StudioRun | LibraryRun], cost: str, *, mark: str, kept: int = 0
+) -> dict[str, Any]:
     """The MIME bundle of the static picture; by `mark`, the studio finds and hides it."""
     bundle = render_form_snapshot(form, mark=mark)
     lines = format_runs(runs)
     body = [render_heading("Studio"), render_small_print(cost), *render_thumb(runs), *map(render_small_print, lines)]
-    html = Markup('<div data-rb-twin="{}">{}</div>').format(mark, Markup(render_card(*body, width=options.max_width)))
+    card = Markup(render_card(*body, width=options.max_width))
+    html = Markup('<div data-rb-twin="{}" data-rb-kept="{}">{}</div>').format(mark, kept, card)
     text = "\n".join(["Studio", bundle["text/plain"], cost, *lines])
     return {"text/html": str(html) + bundle["text/html"], "text/plain": text}

@@ -6,7 +6,7 @@ import { FieldPlaces, makeField } from "./form_fields.js";
 import { canInsertCell, insertCell } from "./form_insert.js";
 import { KERNEL_ENDED } from "./form_kernel.js";
 import { FormLink } from "./form_link.js";
-import { hideTwin, widgetRoot } from "./form_root.js";
+import { hideTwin, staleTwin, widgetRoot } from "./form_root.js";
 import { makeRuns } from "./form_runs.js";
 import { makeSweep } from "./form_sweep.js";
 import { quietButton } from "./form_quiet.js";
@@ -35,7 +35,8 @@ function renderForm({ model, el }) {
   const fold = formFold(rest);
   const runs = makeRuns(link);
   const foot = formFoot(link, name, { sweep: sweep.button, said: runs.said, pressed: runs.awaited });
-  const results = formResults(sweep, runs);
+  const stale = staleTwin(model, el);
+  const results = formResults(sweep, runs, stale.el);
   const trouble = made("p", { class: "rbf-problem", role: "alert", hidden: true });
   const others = made("p", { class: "rbf-caption", hidden: true });
   const root = widgetRoot(FORM_STYLE, { class: "rbf-form", role: "form", "aria-label": sheet.title },
@@ -92,6 +93,7 @@ function renderForm({ model, el }) {
     drawn.forEach((/** @type {any} */ field) => field.dispose());
     foot.dispose();
     results.dispose();
+    stale.dispose();
     sweep.dispose();
     runs.dispose();
     link.dispose();
@@ -126,10 +128,10 @@ function formFold(fields) {
   } };
 }
 
-/** What was made, beside the inputs where there is room: the sweeps and the runs, what was started last first. @param {any} sweep @param {any} runs */
-function formResults(sweep, runs) {
+/** What was made, beside the inputs where there is room: the sweeps and the runs, what was started last first. @param {any} sweep @param {any} runs @param {HTMLElement} note */
+function formResults(sweep, runs, note) {
   const empty = made("p", { class: "rbf-empty rbf-caption", text: "Results appear here." });
-  const el = made("div", { class: "rbf-results" }, empty, sweep.results, runs.el);
+  const el = made("div", { class: "rbf-results" }, note, empty, sweep.results, runs.el);
   const show = () => { empty.hidden = !sweep.results.hidden || !runs.el.hidden; };
   const seen = new MutationObserver(show);
   for (const part of [sweep.results, runs.el]) seen.observe(part, { attributeFilter: ["hidden"] });

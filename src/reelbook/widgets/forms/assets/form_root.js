@@ -10,6 +10,34 @@ export function widgetRoot(style, { class: kind, ...attributes }, ...children) {
   return root;
 }
 
+/**
+ * A note for a page that was reloaded: the notebook there gets no later results of this widget.
+ * @param {any} model @param {HTMLElement} el Where the widget is drawn.
+ */
+export function staleTwin(model, el) {
+  const note = made("p", { class: "rbf-caption", role: "status", hidden: true, text: "Run the cell again to keep the newest results in the notebook." });
+  const own = `[data-rb-twin="${CSS.escape(model.get("twin"))}"]`;
+  let timer = 0;
+  const check = () => {
+    let box = el.parentElement;
+    while (box && !box.querySelector(own)) box = box.parentElement;
+    const kept = box?.querySelector(own)?.getAttribute("data-rb-kept");
+    note.hidden = kept === undefined || kept === null || Number(kept) >= (model.get("kept") ?? 0);
+    // An output is drawn some time after the message that brings it.
+    if (!note.hidden) wait();
+  };
+  const wait = () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(check, 1500);
+  };
+  model.on("change:kept", wait);
+  wait();
+  return { el: note, dispose: () => {
+    clearTimeout(timer);
+    model.off("change:kept", wait);
+  } };
+}
+
 /** Hides the picture that stays in the notebook while the widget itself is there. @param {string} mark @param {string} [more] Other rules for as long. @returns {() => void} */
 export function hideTwin(mark, more = "") {
   const own = `[data-rb-twin="${CSS.escape(mark)}"]`;

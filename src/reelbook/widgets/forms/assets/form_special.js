@@ -35,7 +35,7 @@ function makeSeed(place) {
   const dice = specialButton("dice", "Draw a random seed", () => set(seedDrawn(place.node)));
   const lock = specialButton("unlocked", "", turn);
   lock.hidden = !!place.node.required;
-  const next = seedsButton(place, () => numberRead(input.value), (words) => specialSay(said, words));
+  const next = seedsButton(place, () => numberRead(input.value));
 
   const update = () => {
     const isLocked = numberRead(input.value) !== undefined;
@@ -59,19 +59,19 @@ function makeSeed(place) {
   return { el, show, dispose: specialFollow(place.link, update) };
 }
 
-/** A button that begins a sweep of four seeds, in forms with sweeps. @param {Place} place @param {() => unknown} read @param {(words: string) => void} say */
-function seedsButton(place, read, say) {
+/** A button that begins a sweep of four seeds, in forms with sweeps: from the one in the form, or drawn. @param {Place} place @param {() => unknown} read */
+function seedsButton(place, read) {
   const el = made("button", { type: "button", class: "rbf-quiet", text: "Try four seeds" });
   el.addEventListener("click", () => {
     const seeds = seedsNext(read(), place.node);
-    if (seeds.length) place.link.sweep?.(String(place.path[0]), seeds);
-    else say("Type a seed first, or draw one.");
+    // Room for all four below the greatest.
+    const first = () => seedDrawn({ ...place.node, max: Number(place.node.max ?? SEED_MOST) - SEED_NEXT + 1 });
+    place.link.sweep?.(String(place.path[0]), seeds.length ? seeds : seedsNext(first(), place.node));
   });
   const update = () => {
     const seeds = seedsNext(read(), place.node);
     el.hidden = place.nested || typeof place.link.sweep !== "function";
-    el.setAttribute("aria-disabled", String(!seeds.length));
-    el.title = seeds.length ? `Sweep the seeds ${seeds.join(", ")}` : "Type a seed first";
+    el.title = seeds.length ? `Sweep the seeds ${seeds.join(", ")}` : "Draw four seeds, and sweep them";
   };
   return { el, update };
 }

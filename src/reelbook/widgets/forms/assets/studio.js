@@ -9,7 +9,7 @@ import { StudioLink } from "./studio_link.js";
 function renderStudio({ model, el }) {
   const link = new StudioLink(model);
   const isHead = model.get("part") === "head";
-  const part = isHead ? studioHead(link) : studioGallery(link);
+  const part = isHead ? studioHead(link, el) : studioGallery(link);
   const root = widgetRoot(STUDIO_STYLE, { class: "rbs", role: "region", "aria-label": isHead ? "Studio" : "Gallery" }, part.el);
   el.append(root);
   return () => {

@@ -1,7 +1,7 @@
 // @ts-check
 /** The head of a studio: the choice of a model, the account, and what was spent. */
 import { made } from "../../../display/assets/table_element.js";
-import { hideTwin } from "./form_root.js";
+import { hideTwin, staleTwin } from "./form_root.js";
 import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./studio_link.js").StudioLink} StudioLink */
@@ -9,14 +9,15 @@ import { quietButton } from "./form_quiet.js";
 const STUDIO_ANOTHER = "…";
 let studioHeads = 0;
 
-/** @param {StudioLink} link */
-export function studioHead(link) {
+/** @param {StudioLink} link @param {HTMLElement} widget */
+export function studioHead(link, widget) {
   const { model } = link;
   const name = `rbs-head-${(studioHeads += 1)}`;
   const words = made("p", { class: "rbf-problem", role: "alert", hidden: true });
   const about = made("p", { class: "rbf-caption" });
   const said = made("p", { class: "rbf-caption", role: "status" });
   const account = studioAccount(link);
+  const stale = staleTwin(model, widget);
   const select = /** @type {HTMLSelectElement} */ (made("select", { class: "rbs-model", id: `${name}-model` }));
   const id = /** @type {HTMLInputElement} */ (made("input", { type: "text", id: `${name}-id`, spellcheck: "false", autocomplete: "off", autocapitalize: "off", placeholder: "svc/some-model" }));
   const open = /** @type {HTMLButtonElement} */ (made("button", { type: "button", text: "Open" }));
@@ -25,7 +26,7 @@ export function studioHead(link) {
     made("label", { for: id.id, text: "Model id" }), made("div", { class: "rbf-row" }, id, open, cancel));
   const el = made("div", { class: "rbs-head" },
     made("div", { class: "rbs-choice" }, made("label", { for: select.id, class: "rbf-name", text: "Model" }), select, about),
-    another, words, said, account.el);
+    another, words, said, account.el, stale.el);
   let wanted = "", drawn = "";
 
   const show = () => {
@@ -119,6 +120,7 @@ export function studioHead(link) {
   return { el, dispose: () => {
     offs.forEach((off) => off());
     account.dispose();
+    stale.dispose();
     unhide();
   } };
 }
