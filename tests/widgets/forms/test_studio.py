@@ -21,7 +21,8 @@ from reelbook.errors import ReelbookError
 from reelbook.session import Session
 from reelbook.widgets.studio import earlier_runs, gallery
 from reelbook.widgets.studio.studio import Studio
-from tests.support import Served, png
+from tests.support import png
+from tests.transport.variants import Hosted, Reply
 
 pytestmark = pytest.mark.usefixtures("quick_updates")
 
@@ -229,17 +230,16 @@ def test_costs_and_credits_are_those_of_the_service(client: Client, opened: Call
     assert repr(page.studio) == "<Studio: Smart resize. This session: 64 credits in 2 runs.>"
 
 
-def test_an_account_that_cannot_be_asked_is_told(
-    shared: Served, tmp_path: Path, opened: Callable[..., Watched]
-) -> None:
-    """The reason stands in the place of the credits, and the key stands nowhere."""
-    with rb.connect(shared.base_url, api_key="another-key-1234", library=tmp_path / "library"):
-        page = opened()
-        page.until(lambda: "trouble" in page.head.account)
+def test_an_account_that_cannot_be_asked_is_told(tmp_path: Path, opened: Callable[..., Watched]) -> None:
+    """A key that was replaced after it was connected: the reason stands in the place of the credits, the key nowhere."""
+    with Hosted() as hosted:
+        hosted.on("GET", "/account", {"credits_available": 53}, Reply(401, {"detail": "unknown"}))
+        with rb.connect(hosted.base_url, api_key="another-key-1234", library=tmp_path / "library"):
+            page = opened()
+            page.until(lambda: "trouble" in page.head.account)
+            told = json.dumps(page.head.get_state(), default=str)
 
-        told = json.dumps(page.head.get_state(), default=str)
-
-    assert page.head.account["service"] == shared.base_url
+    assert page.head.account["service"] == hosted.base_url
     assert "could not be asked" in page.head.account["trouble"]
     assert "another-key" not in told
 
