@@ -16,9 +16,11 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from reelbook.display.sweep_panel import render_panel
 from reelbook.widgets.panel import Panel
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import IS_PICTURED, shot
+from tests.display.test_sweep_progress import progress
 
 pytestmark = pytest.mark.browser
 
@@ -129,3 +131,16 @@ def test_what_queues_is_cancelled_from_the_panel_and_a_restart_is_said(
         assert "If the kernel has ended since" in stands.last.inner_text()
         # Lab itself complains of the comms of the kernel that is gone.
         assert [one for one in notebook.complaints if not one.startswith("Comm not found")] == []
+
+
+def test_a_live_panel_does_not_say_that_it_was_running(chromium: Browser) -> None:
+    """What is said to readers of a saved panel comes later than the next picture of a live one."""
+    page = chromium.new_page()
+    page.set_content(render_panel(progress()))
+    late = page.get_by_text("It was running at")
+
+    assert late.bounding_box() is None or late.evaluate("one => one.offsetHeight") == 0
+    page.evaluate("document.getAnimations().forEach((animation) => animation.finish())")
+    assert late.evaluate("one => one.offsetHeight") > 0
+    page.emulate_media(media="print")
+    assert late.evaluate("one => one.offsetHeight") > 0

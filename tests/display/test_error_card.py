@@ -48,9 +48,10 @@ def raised(kernel: Kernel, code: str) -> str:
 
 def test_the_sentence_comes_first_then_the_lines_of_ones_own(kernel: Kernel) -> None:
     """Where it was called, and where in that; nothing of what is inside the package."""
-    lines = raised(kernel, CELL).splitlines()
+    sentence, *lines = re.split(r"\n(?=\n)", raised(kernel, CELL))
 
-    assert lines[0].startswith("InvalidInput: TextToVideo: `num_frames` = 5000 is outside")
+    assert sentence.startswith("InvalidInput: TextToVideo: `num_frames` = 5000 is outside")
+    lines = [sentence, *"\n".join(lines).splitlines()]
     assert [line.strip() for line in lines[1:] if line.strip()] == [
         lines[2].strip(),
         "ask(5000)",
@@ -60,6 +61,30 @@ def test_the_sentence_comes_first_then_the_lines_of_ones_own(kernel: Kernel) -> 
     ]
     assert re.fullmatch(r"Cell In\[\d+\], line 4", lines[2])
     assert re.fullmatch(r"Cell In\[\d+\], in ask, line 2", lines[5])
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "raise rb.ReelbookError('Nothing was sent: this plan may cost 1,272 credits, and spend=159 pays for three of 24 runs. ' * 3)",
+        "raise rb.Interrupted('You stopped waiting; 8 runs go on at the service. client.cancel_queued() cancels those of them that wait.')",
+        "ask(5000)", "rb.TextToVideo(prompt='a' * 300, num_frames='x' * 200, reslution='480p')",
+        "raise rb.ReelbookError('A list:\\n  - ' + 'some words that are long enough to be broken somewhere, ' * 3)",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("ask_again", [False, True], ids=["short", "%tb"])
+def test_no_line_of_a_message_is_broken_within_a_word(kernel: Kernel, code: str, ask_again: bool) -> None:
+    """A notebook breaks a line of more than about 95 letters anywhere; an amount stays with its unit."""
+    kernel.run(
+        f"from reelbook.errors import Interrupted\nrb.Interrupted = Interrupted\n{CELL.replace('ask(5000)', '')}"
+    )
+    shown = raised(kernel, code)
+    if ask_again:
+        shown = re.split(r"\n(?=\w+: )", raised(kernel, "%tb"))[-1]
+
+    words = max(map(len, shown.split()), default=0)
+    assert max(map(len, shown.splitlines())) <= max(95, words + 4)
+    assert not re.search(r"\d\n\s*(credits|runs)", shown)
 
 
 def test_everything_is_there_on_demand(kernel: Kernel) -> None:

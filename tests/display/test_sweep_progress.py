@@ -159,8 +159,8 @@ def test_the_bar_has_a_piece_for_each_state_as_long_as_its_runs() -> None:
 
 def test_a_cell_that_waits_says_how_to_get_buttons_until_it_is_over() -> None:
     """A blocked kernel handles no buttons; what stays in the notebook says nothing of it."""
-    assert "plan.start(" in render_panel(progress(), hint=HINT)
-    assert "plan.start(" not in render_panel(progress(state="done"), hint=HINT)
+    assert "start(…) in place of run(…)" in render_panel(progress(), hint=HINT)
+    assert "start(…) in place of run(…)" not in render_panel(progress(state="done"), hint=HINT)
 
 
 def test_a_plan_says_how_long_it_may_take_where_the_library_knows() -> None:
@@ -206,6 +206,13 @@ def test_words_of_others_stay_words(hostile: str) -> None:
     html = render_panel(progress(failures=(group,), reason=hostile))
 
     assert hostile not in html
+
+
+def test_the_hints_of_a_panel_name_no_variable() -> None:
+    """Nobody knows what the plan, the job or the table is called in a notebook."""
+    texts = render_panel(progress(), hint=HINT) + render_panel(progress(state="done"))
+
+    assert not re.search(r"\b(table|job|plan)\b[.\s]*(=|\.)", re.sub(r"<[^>]*>", "", texts))
 
 
 def test_a_panel_that_stays_behind_says_when_it_was_so() -> None:

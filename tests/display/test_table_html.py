@@ -637,3 +637,14 @@ class TestScripts:
         assert text.count("\nclass ") == len(
             re.findall(r"^export class", "".join(map(read_asset, FILES)), re.MULTILINE)
         )
+
+
+def test_a_moment_is_written_in_local_time_to_the_minute() -> None:
+    """As the card of the library writes it; it sorts to the microsecond."""
+    moments = [datetime.datetime(2026, 11, 25, 19, 38, 25, micros, tzinfo=datetime.UTC) for micros in (406974, 3)]
+
+    cells = make_cells("created", pd.Series(moments))
+
+    assert cells.words == [f"{moments[0].astimezone():%Y-%m-%d %H:%M}"] * 2
+    assert cells.order is not None
+    assert cells.order[0] != cells.order[1]

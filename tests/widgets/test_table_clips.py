@@ -11,11 +11,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from reelbook.api.table_accessor import Reel
 from reelbook.display import run_progress
 from reelbook.media.frame_index import read_frame_index
-from reelbook.widgets import send_file, table_clips
+from reelbook.widgets import register, send_file, table_clips
 from reelbook.widgets.page_kind import is_page_attached
 from reelbook.widgets.table_clips import MAX_SENDERS, TableFileSender, show_table
 from tests.clips import film
@@ -148,7 +149,7 @@ def test_it_holds_nothing_but_its_word(clip: Path) -> None:
 
     assert state["key"] == "a word"
     assert str(clip) not in str(state)
-    assert len(str(state)) < 6_500
+    assert len(str(state)) < 7_000
 
 
 class Cell:
@@ -241,3 +242,31 @@ def test_a_closed_sender_can_go() -> None:
     gc.collect()
 
     assert gone() is None
+
+
+RESULTS = {"status": ["completed"] * 2, "credits": [53, 53], "request_id": ["a", "b"], "input_json": ["{}", "{}"]}
+
+
+@pytest.mark.parametrize("shape", ["results", "some rows", "without attributes", "some columns", "another table"])
+def test_a_table_of_results_shows_itself_with_pictures(monkeypatch: pytest.MonkeyPatch, clip: Path, shape: str) -> None:
+    """As `table.reel` does; what its user took apart, and any other table, looks as pandas draws it."""
+    cell = Cell(monkeypatch, {})
+    shell: Any = InteractiveShell()  # type: ignore[no-untyped-call]  # IPython is untyped here
+    shell.kernel = object()
+    register(shell)
+    table = pd.DataFrame({"output_video": [str(clip)] * 2, **RESULTS})
+    table.attrs["reelbook"] = {"library": str(clip.parent)}
+    shown = {
+        "results": table, "some rows": table[table.index > 0], "without attributes": pd.DataFrame(table.to_dict()),
+        "some columns": table[["status", "credits"]], "another table": pd.DataFrame({"a": [1]}),
+    }[shape]  # fmt: skip
+
+    formats, _ = shell.display_formatter.format(shown)
+
+    if shape in ("results", "some rows"):
+        assert formats == {}
+        assert "data-rb-table" in cell.shown[0]["text/html"]
+        assert cell.shown[0]["text/html"].count("<img") == len(shown)
+    else:
+        assert cell.shown == []
+        assert "dataframe" in formats["text/html"]

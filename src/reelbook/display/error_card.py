@@ -15,10 +15,10 @@ from typing import Any
 
 from ..errors import Interrupted, ReelbookError
 from ..util.printable import printable
-from .formatting import shorten
+from .formatting import WRAP_WIDTH, shorten, wrap
 
 PACKAGE_FOLDER = str(Path(__file__).resolve().parents[1])
-MAX_LINES, MAX_LINE_LENGTH = 3, 160
+MAX_LINES, MAX_LINE_LENGTH = 3, WRAP_WIDTH - 4
 BOLD_RED, BOLD, SOFT, PLAIN = "\x1b[1;31m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _SECRET = re.compile(
     r"""((?:key|token|secret|password)\w*["'\]]*\s*[=:,]\s*[rRbBuUfF]*)(["']).*?(?:\2|$)""", re.IGNORECASE
@@ -46,14 +46,17 @@ def install(shell: Any) -> None:
 
 def format_full_traceback(shell: Any, error: BaseException) -> list[str]:
     """Every frame, as IPython shows other errors."""
-    return list(shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=1))
+    *frames, message = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=1)
+    return [*frames, wrap(message)]
 
 
 def format_short_traceback(shell: Any, error: BaseException) -> list[str]:
     """The message, the last lines of the user's code, and how to see the rest."""
     is_plain = str(getattr(shell, "colors", "")).lower() == "nocolor"
     red, bold, soft, end = ("",) * 4 if is_plain else (BOLD_RED, BOLD, SOFT, PLAIN)
-    lines = [f"{red}{type(error).__name__}{end}: {error}"]
+    # Wrapped without the colours, whose signs take no room.
+    name, _, message = wrap(f"{type(error).__name__}: {error}").partition(":")
+    lines = [f"{red}{name}{end}:{message}"]
     for place, code in list(find_own_lines(shell, error.__traceback__))[-MAX_LINES:]:
         lines += ["", f"{soft}{place}{end}"] if place else []
         lines += [f"    {bold}{code}{end}"] if code else []

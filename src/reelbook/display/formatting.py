@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 from ..util.printable import format_count
 
+WRAP_WIDTH = 95
+"""Letters of a line of a message; a notebook breaks longer ones within words."""
+_AMOUNT = re.compile(r"(\d) (?=[a-z%])")
 STATE_SIGNS: Mapping[str, str] = {
     "planned": "○", "not started": "○", "waiting": "◔", "IN_QUEUE": "◔", "running": "◑", "IN_PROGRESS": "◑", "completed": "●",
     "from library": "◉", "failed": "✕", "rejected": "✕", "expired": "✕", "impossible": "✕", "cancelled": "⊘", "uncertain": "?",
@@ -37,6 +43,25 @@ def shorten(text: object, max_length: int) -> str:
     """
     flat = " ".join(str(text).split())
     return flat if len(flat) <= max_length else f"{flat[: max_length - 1].rstrip()}…"
+
+
+def wrap(text: str, width: int = WRAP_WIDTH) -> str:
+    """A text in lines that end between words, for places that break a long line anywhere; an amount stays whole.
+
+    >>> print(wrap("Eight runs cost 424 credits, and spend=159 pays for three of them.", 22))
+    Eight runs cost
+    424 credits, and
+    spend=159 pays for
+    three of them.
+    """
+    kept = [_AMOUNT.sub("\\1\N{NO-BREAK SPACE}", line) for line in text.split("\n")]
+    lines = [
+        textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False, subsequent_indent=line[: len(line) - len(line.lstrip())])
+        if len(line) > width
+        else line
+        for line in kept
+    ]  # fmt: skip
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def format_credits(amount: int | None, source: str | None = None) -> str:
@@ -76,6 +101,14 @@ def format_path(path: Path) -> str:
         return str(path.absolute().relative_to(Path.cwd()))
     except (ValueError, OSError):
         return f"{path.parent.name}/{path.name}"
+
+
+def format_time(moment: datetime) -> str:
+    """A moment in local time, to the minute."""
+    try:
+        return f"{datetime.fromtimestamp(moment.timestamp()):%Y-%m-%d %H:%M}"  # In local time, for readers.
+    except (ValueError, OverflowError, OSError):
+        return "at an unknown time"
 
 
 def format_size(count: int) -> str:

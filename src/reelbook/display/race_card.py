@@ -81,7 +81,11 @@ def render_race(progress: RaceProgress, *, is_page: bool = False) -> str:
         _render_method(progress),
     ]  # fmt: skip
     if progress.state != RaceState.DONE:
-        parts.append(render_small_print(AFTERWARDS.format(state=progress.state, at=time.strftime("%H:%M:%S"))))
+        parts.append(
+            Markup('<div class="rb-late">{}</div>').format(
+                render_small_print(AFTERWARDS.format(state=progress.state, at=time.strftime("%H:%M:%S")))
+            )
+        )
     return str(ROOT.format(Markup("") if is_page else render_style(), Markup("").join(parts)))
 
 

@@ -49,9 +49,7 @@ POSTER = Markup(
     '-webkit-line-clamp:2;overflow:hidden">{}</div></div>'
 )
 FAINT = {"waiting": ".45", "impossible": ".45"}
-HINT = (
-    "Interrupt the cell to stop sending. job = plan.start(…) does the same with buttons, and leaves the notebook free."
-)
+HINT = "Interrupt the cell to stop sending. start(…) in place of run(…) does the same with buttons, and leaves the notebook free."
 AFTERWARDS = (
     "It was {state} at {at}. If the kernel has ended since, the sweep ended with it: run its cells again. What is paid for is "
     "fetched, and nothing is paid twice."
@@ -96,7 +94,8 @@ def render_panel(progress: Progress, *, hint: str = "", has_film: bool = True) -
     ]  # fmt: skip
     if progress.state != "done":
         parts.append(
-            Markup('<div style="{};margin-top:4px">{}</div>').format(
+            # Later than the next picture of a live panel, so that only a saved one says it.
+            Markup('<div class="rb-late" style="{};margin-top:4px">{}</div>').format(
                 SOFT, AFTERWARDS.format(state=progress.state, at=time.strftime("%H:%M:%S"))
             )
         )
@@ -171,7 +170,7 @@ def _render_result_count(displayed: int, total: int, is_moving: bool) -> Markup:
     else:
         words = [
             f"{displayed} of {total:,} results" if displayed < total else "",
-            "table.reel plays, sorts and compares all of them" if total > 1 else "",
+            "display their table to play, sort and compare all of them" if total > 1 else "",
         ]
     return Markup('<div style="{}">{}</div>').format(SOFT, render_dotted(words)) if any(words) else Markup("")
 

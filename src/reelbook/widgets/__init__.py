@@ -8,6 +8,9 @@ from typing import Any
 from ..display.original_links import set_link_provider
 from .page_kind import is_voila
 
+RESULT_COLUMNS = frozenset({"status", "credits", "request_id", "input_json"})
+"""Columns of every table of results; one without them was taken apart by its user."""
+
 
 def register(shell: Any) -> None:
     """Register the displays with buttons in a notebook's shell; by name, so that modules are imported at first use."""
@@ -18,6 +21,8 @@ def register(shell: Any) -> None:
         formatter.for_type_by_name("reelbook.sweeps.execute.job", "SweepJob", _show_job)
         formatter.for_type_by_name("reelbook.decide.race.race", "Race", _show_race)
         formatter.for_type_by_name("reelbook.api.table_accessor", "Reel", _show_table)
+        for module in ("pandas", "pandas.core.frame"):  # By its version.
+            formatter.for_type_by_name(module, "DataFrame", _show_results)
         formatter.for_type_by_name("reelbook.display.plots.plot_value", "Plot", _show_plot)
         formatter.for_type_by_name("reelbook.media.explorer", "Explorer", _show_explorer)
         formatter.for_type_by_name("reelbook.decide.ratings", "Ratings", _show_ratings)
@@ -64,6 +69,13 @@ def _show_table(reel: Any) -> None:
     from .table_clips import show_table
 
     show_table(reel)
+
+
+def _show_results(table: Any) -> None:
+    """A table of runs with all its columns as `table.reel`; any other table, and a part of the columns, as ever."""
+    if not set(table.columns) >= RESULT_COLUMNS or not isinstance(table.attrs.get("reelbook"), dict):
+        raise NotImplementedError  # IPython goes on with its other formatters.
+    _show_table(table.reel)
 
 
 def _show_plot(plot: Any) -> None:

@@ -6,6 +6,7 @@ import math
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -14,6 +15,7 @@ import pandas as pd
 
 from ...util.missing_values import is_missing
 from ...util.printable import replace_surrogates
+from ..formatting import format_time
 
 MAX_TEXT = 2_000
 """Characters of a cell; longer text is cut."""
@@ -56,7 +58,7 @@ def format_column_name(label: Any) -> str:
 
 
 def format_cell(value: Any) -> str:
-    """A value as text: floats to six digits, other values by `str`, shortened to `MAX_TEXT`.
+    """A value as text: floats to six digits, moments of UTC in local time, other values by `str`, shortened to `MAX_TEXT`.
 
     >>> [format_cell(value) for value in (0.1 + 0.2, 1272.0, 1e-7, [0.5, "a"], None)]
     ['0.3', '1272', '1e-07', "[0.5, 'a']", 'None']
@@ -65,6 +67,8 @@ def format_cell(value: Any) -> str:
         return _limit_text(value)
     if isinstance(value, (float, np.floating)):
         return format_number(float(value))
+    if isinstance(value, datetime) and value.tzinfo is not None and not value.utcoffset():
+        return format_time(value)
     try:
         return _limit_text(
             _make_repr().repr(value) if isinstance(value, (list, tuple, set, frozenset, dict)) else str(value)
