@@ -263,6 +263,12 @@ class Client(NameHints):
         finally:
             submission.release()
 
+    def forget_before(self, moment: float) -> None:
+        """Remove the files and the inputs of runs of the library that ended before this moment; their cost stays counted."""
+        from .storage.prune import forget_runs
+
+        forget_runs(self.context.shelf, self._ledger, moment)
+
     def close(self) -> None:
         """Close the client, which is no longer the current one. Runs continue at the service.
 

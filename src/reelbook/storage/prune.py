@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sqlite3
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -17,8 +18,9 @@ import pandas as pd
 from ..errors import ReelbookError
 from ..util.printable import format_count
 from .byte_count import Bytes
+from .ledger import accepted
 from .ledger.reads import read_pages
-from .ledger.transitions import Entry
+from .ledger.transitions import Entry, State
 from .ledger.writer import Ledger
 from .shelf import SHA256, SUFFIXES, Shelf, list_entries, list_files
 from .table.library_table import INDEX_NAME, VIDEOS
@@ -205,3 +207,32 @@ def _remove_orphaned_derived(shelf: Shelf) -> None:
             if SHA256.fullmatch(derived.name[:64]) and derived.name[:64] not in here:
                 with contextlib.suppress(OSError):
                     os.unlink(derived.path)  # noqa: PTH108  # A DirEntry has no unlink.
+
+
+def forget_runs(shelf: Shelf, ledger: Ledger, before: float) -> None:
+    """Remove the files, inputs and outputs of runs that ended before this moment; what they cost stays counted.
+
+    Uncertain runs, and those that are not finished, stay as they are.
+    """
+    where = "coalesce(finished, created) < ? AND owner IS NULL AND input <> '{}' AND state IN (?, ?, ?, ?)"
+    ended = (before, State.STORED, State.FAILED, State.CANCELLED, State.REJECTED)
+    text = "input || ' ' || coalesce(output, '') || ' ' || coalesce(media, '')"
+
+    def forget(db: sqlite3.Connection) -> set[str]:
+        hashes = {
+            sha256
+            for (texts,) in db.execute(f"SELECT {text} FROM runs WHERE {where}", ended)
+            for sha256 in _NAMED.findall(texts)
+        }
+        db.execute("PRAGMA secure_delete = ON")
+        db.execute(f"UPDATE runs SET input = '{{}}', output = NULL, media = NULL, body = NULL WHERE {where}", ended)
+        needed = {sha256 for (texts,) in db.execute(f"SELECT {text} FROM runs") for sha256 in _NAMED.findall(texts)}
+        accepted.forget_before(db, ledger.folder, before)
+        return hashes - needed
+
+    forgotten = ledger.transact_now(forget)
+    for sha256 in forgotten:
+        shelf.discard(sha256)
+    if forgotten:
+        ledger.renew_backup()
+    _remove_orphaned_derived(shelf)

@@ -45,6 +45,7 @@ PRICE_SECONDS = 4.0
 """How long the service elsewhere is asked for a price; after that the catalog's counts."""
 PRICE_RETRY_SECONDS = 30.0
 RECORD_RETRY_SECONDS = 2.0
+FORGET_SECONDS = 3600.0
 CLOSE_PAUSE = (0.25, 0.03)
 """The longest time between two polls of a run, in seconds or as a share of its age: what it adds for each student."""
 MAX_LOG_LINES = 1_000
@@ -89,6 +90,7 @@ class HostedLane:
     def start(self) -> None:
         """Start to take requests from the queue."""
         self._tasks = [asyncio.create_task(self._serve()) for _ in range(self._hosted.at_once)]
+        self._tasks.append(asyncio.create_task(self._forget_expired()))
 
     async def stop(self) -> None:
         """Stop taking requests, and wait until the answers to the paid ones in flight are recorded."""
@@ -153,6 +155,18 @@ class HostedLane:
                 True  # The account elsewhere may be allowed to turn it off; this one is not.
             )
         return type(request)(**values)
+
+    async def _forget_expired(self) -> None:
+        """Keep the clips and prompts of students for no longer here than in the service itself."""
+        settings = self._service.settings
+        while True:
+            try:
+                await asyncio.to_thread(self._client.forget_before, settings.clock() - settings.retention)
+            except (ReelbookError, OSError):
+                log.warning(
+                    "Old runs of the gateway's library could not be removed; this is tried again.", exc_info=True
+                )
+            await asyncio.sleep(FORGET_SECONDS)
 
     async def _serve(self) -> None:
         while True:

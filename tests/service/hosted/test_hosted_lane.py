@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -657,3 +658,34 @@ def test_a_cancellation_that_is_refused_elsewhere_is_refused_here(
     assert answer == {"success": False, "status": "ALREADY_COMPLETED"}
     assert "error" not in final
     assert kinds(served, request_id)[-1] == ("settle", 53)
+
+
+def test_retention_ends_in_the_library_of_the_gateway_too(
+    elsewhere: Callable[..., StandIn], gateway: Open, serve: Serve, tmp_path: Path
+) -> None:
+    """Clips and prompts of students are nowhere in its folder once they are older than files are kept; a lost one stays."""
+    service = elsewhere(Fault(RUN, "cut off", seed=9), estimates=True)
+    first = gateway(service.base_url)
+    secret = "a very private paper boat"
+    for seed in (7, 8):
+        ended(first, text(prompt=secret, seed=seed))
+    ended(first, text(prompt="a lost boat", seed=9))
+    library = first.server.service.settings.data / "hosted"
+    first.server.stop()
+    assert list((library / "media").rglob("*.mp4"))
+    assert secret.encode() in (library / "accepted.jsonl").read_bytes()
+
+    table = make_lane_table(read_models_file(tmp_path / "models.toml"))
+    later = time.time() + 8 * 24 * 3600
+    second = serve(
+        accounts=STUDENTS, lanes=table, data=tmp_path / "gateway", clock=lambda: later, retention=7 * 24 * 3600.0
+    )
+    waiting = threading.Event()
+    while list((library / "media").rglob("*.mp4")):
+        waiting.wait(0.02)
+    second.server.stop()
+
+    assert [path.name for path in library.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()] == []
+    (lost,) = rb.library(library).uncertain
+    assert lost.what == "a lost boat"
+    assert sum(rb.library(library).frame["credits"]) == 3 * 53

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ...util.replace_file import PRIVATE, replace_file
 from .transitions import MAX_CREDITS, coerce_credits
 
 NAME = "accepted.jsonl"
@@ -119,3 +120,10 @@ def _parse(line: bytes) -> dict[str, Any] | None:
         ):
             return value
     return None
+
+
+def forget_before(db: sqlite3.Connection, folder: Path, before: float) -> None:
+    """Leave the lines out that are older than this moment and whose runs the ledger has; on its thread."""
+    lines = [format_line(line) for line in read_lines(folder) if line["at"] >= before]
+    replace_file(folder / NAME, b"".join(line + b"\n" for line in lines), mode=PRIVATE)
+    mark_as_read(db, folder)

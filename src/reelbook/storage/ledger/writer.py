@@ -224,6 +224,11 @@ class Ledger:
             if step.future.set_running_or_notify_cancel():
                 step.future.set_exception(failed) if failed else step.future.set_result(result)
 
+    def renew_backup(self) -> None:
+        """Have the copy of the ledger made once more with the next write, because the present one has what was removed."""
+        (self.folder / connection.BACKUP_NAME).unlink(missing_ok=True)
+        self._next_backup = 0.0
+
     def _write(self, batch: list[_Step]) -> list[tuple[Any, BaseException | None]]:
         db = self._current()
         if time.monotonic() > self._next_backup:
