@@ -112,7 +112,7 @@ def test_a_system_without_user_names_has_a_rater(monkeypatch: pytest.MonkeyPatch
 
 
 def test_judging_does_not_import_what_only_rankings_need(folder: Path, table: pd.DataFrame) -> None:
-    """Neither evalica nor scipy, which take a second; the pairs are chosen without them."""
+    """Neither scipy nor a plotting library, which take a second."""
     code = (
         "import sys; import reelbook as rb; ratings = rb.judge(rb.library(sys.argv[1]).frame, question='Quick?', rater='ana');"
         "ratings.judge(*ratings.next_pair(), 'left'); ratings.counts; ratings.advice;"

@@ -1,118 +1,114 @@
-"""Rankings: the scores of choix, honest intervals, and finite numbers for whatever was judged."""
+"""Rankings: the order of true strengths, honest intervals, finite numbers for whatever was judged, and one model for all."""
 
 from __future__ import annotations
-
-import sys
 
 import choix
 import numpy as np
 import pytest
 
-import reelbook as rb
-from reelbook.decide.ranking import NOTES, NOTHING, PRIOR, SHARE, Pairs, is_connected, make_pairs, make_ranking
+from reelbook.decide.advice import advise
+from reelbook.decide.ranking import SHARE, Pairs, Standing, make_pairs, stand_clips
+from tests.decide.judged_worlds import answer, draw_strengths, judge_at_random, make_clips
 
 
-def judge_all(strengths: np.ndarray, count: int, *, seed: int = 0, ties: float = 0.0) -> Pairs:
+def rank(pairs: Pairs, count: int) -> Standing:
+    """What pairs of clips without any axes say."""
+    return Standing(pairs, np.arange(count), np.zeros((count, 0), dtype=np.int64))
+
+
+def judge_all(strengths: np.ndarray, count: int, *, seed: int = 0) -> Pairs:
     """Random pairs, judged as their strengths have it."""
     rng = np.random.default_rng(seed)
-    judged = []
-    for _ in range(count):
-        left, right = rng.choice(len(strengths), 2, replace=False)
-        won = rng.random() < 1 / (1 + np.exp(strengths[right] - strengths[left]))
-        judged.append((int(left), int(right), 0.5 if rng.random() < ties else float(won)))
-    return make_pairs(len(strengths), judged)
+    pairs = [rng.choice(len(strengths), 2, replace=False) for _ in range(count)]
+    return make_pairs([(int(a), int(b), answer(strengths[a], strengths[b], rng)) for a, b in pairs])
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_scores_are_those_of_choix(seed: int) -> None:
-    """To a thousandth, with every judgement decided."""
-    pairs = judge_all(np.linspace(-1.5, 1.5, 12), 300, seed=seed)
+def test_scores_of_many_judgements_are_those_of_choix(seed: int) -> None:
+    """As near as a prior lets them come; with few judgements ours are nearer to 0."""
+    pairs = judge_all(np.linspace(-1.5, 1.5, 12), 2000, seed=seed)
     won = [(a, b) if share == 1 else (b, a) for a, b, share in zip(pairs.left, pairs.right, pairs.share, strict=True)]
     expected = choix.opt_pairwise(12, won)
 
-    scores = make_ranking(pairs, range(12), name="run").sort_index()["score"].to_numpy()
+    scores = rank(pairs, 12).make_frame(range(12), name="run").sort_index()["score"].to_numpy()
 
-    assert is_connected(pairs)
-    assert np.abs(scores - (expected - expected.mean())).max() < 1e-3
+    assert np.abs(scores - (expected - expected.mean())).max() < 0.1
 
 
 def test_a_tie_is_half_a_win_of_each() -> None:
     """Two ties count as one win of each side."""
-    ties = make_pairs(3, [(0, 1, 0.5), (0, 1, 0.5), (1, 2, 1.0), (2, 0, 1.0), (0, 2, 1.0)])
-    wins = make_pairs(3, [(0, 1, 1.0), (1, 0, 1.0), (1, 2, 1.0), (2, 0, 1.0), (0, 2, 1.0)])
+    ties = make_pairs([(0, 1, 0.5), (0, 1, 0.5), (1, 2, 1.0), (2, 0, 1.0), (0, 2, 1.0)])
+    wins = make_pairs([(0, 1, 1.0), (1, 0, 1.0), (1, 2, 1.0), (2, 0, 1.0), (0, 2, 1.0)])
 
-    one, other = (make_ranking(pairs, range(3), name="run")["score"].sort_index() for pairs in (ties, wins))
+    one, other = (rank(pairs, 3).belief.mean for pairs in (ties, wins))
 
     assert np.abs(one - other).max() < 1e-6
 
 
 def test_counts_are_of_every_item() -> None:
-    """What is bad is counted by itself, and decides nothing."""
-    pairs = make_pairs(3, [(0, 1, 1.0), (1, 0, 1.0), (0, 2, 0.5), (1, 2, None), (0, 1, 1.0)])
+    """What is bad is counted by itself, and decides nothing; one that nobody has seen is in the list, too."""
+    pairs = make_pairs([(0, 1, 1.0), (1, 0, 1.0), (0, 2, 0.5), (1, 2, None), (0, 1, 1.0)])
 
-    table = make_ranking(pairs, ["a", "b", "c"], name="run").sort_index()
+    table = rank(pairs, 4).make_frame(["a", "b", "c", "d"], name="run").sort_index()
 
     assert table[["wins", "ties", "losses", "judgements", "bad"]].to_numpy().tolist() == [
-        [2, 1, 1, 4, 0], [1, 0, 2, 4, 1], [0, 1, 0, 2, 1],
+        [2, 1, 1, 4, 0], [1, 0, 2, 4, 1], [0, 1, 0, 2, 1], [0, 0, 0, 0, 0],
     ]  # fmt: skip
+    assert table["chance"].sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
-    ("name", "judged"),
+    "judged",
     [
-        ("one always wins", [(0, 1, 1.0), (0, 2, 1.0), (1, 2, 1.0), (2, 1, 1.0)]),
-        ("one judgement", [(0, 1, 0.0)]),
-        ("two groups", [(0, 1, 1.0), (1, 0, 1.0), (2, 3, 1.0), (3, 2, 1.0)]),
-        ("one tie", [(0, 1, 0.5)]),
-        ("always the same", [(0, 1, 1.0)] * 500),
+        [(0, 1, 1.0), (0, 2, 1.0), (1, 2, 1.0), (2, 1, 1.0)],
+        [(0, 1, 0.0)],
+        [(0, 1, 1.0), (1, 0, 1.0), (2, 3, 1.0), (3, 2, 1.0)],
+        [(0, 1, 0.5)],
+        [(0, 1, 1.0)] * 500,
     ],
+    ids=["one always wins", "one judgement", "two groups", "one tie", "always the same"],
 )
-def test_scores_are_finite_whatever_was_judged(name: str, judged: list[tuple[int, int, float]]) -> None:
-    """Between bounds that contain them; and it is said when the answers alone give no scores."""
-    pairs = make_pairs(4, list(judged))
-
-    table = make_ranking(pairs, range(4), name="run")
+def test_scores_are_finite_whatever_was_judged(judged: list[tuple[int, int, float]]) -> None:
+    """Between bounds that contain them."""
+    table = rank(make_pairs(list(judged)), 4).make_frame(range(4), name="run")
 
     assert np.isfinite(table[["score", "low", "high"]].to_numpy()).all()
     assert ((table["low"] <= table["score"]) & (table["score"] <= table["high"])).all()
     assert (table["high"] - table["low"] > 0.1).all()
-    assert table.attrs[NOTES] == ([] if name == "one tie" else [PRIOR])
 
 
 def test_nothing_judged_is_an_empty_ranking() -> None:
-    """With a sentence; pairs where both are bad rank nothing either."""
+    """Pairs where both are bad rank nothing either."""
     for judged in ([], [(0, 1, None)]):
-        table = make_ranking(make_pairs(2, list(judged)), range(2), name="run")
-
-        assert len(table) == 0
-        assert table.attrs[NOTES] == [NOTHING]
+        assert len(rank(make_pairs(list(judged)), 2).make_frame(range(2), name="run")) == 0
 
 
-def test_intervals_hold_what_they_promise() -> None:
+@pytest.mark.parametrize("with_axes", [False, True])
+def test_intervals_hold_what_they_promise(with_axes: bool) -> None:
     """The true score is between the bounds about as often as they say, with few judgements, too."""
     inside = []
-    for seed in range(18):
-        true = np.random.default_rng(1000 + seed).normal(size=8)
-        table = make_ranking(judge_all(true, 40, seed=seed), range(8), name="run").sort_index()
-        expected = true[table.index.to_numpy()]
-        expected -= expected.mean()
-        inside += list((table["low"] <= expected) & (expected <= table["high"]))
+    for seed in range(24):
+        rng = np.random.default_rng(1000 + seed)
+        clips = make_clips(8)
+        true = draw_strengths(clips, rng) if with_axes else rng.normal(size=8)
+        pairs = make_pairs([one[:3] for one in judge_at_random(clips, true, 40, rng)])
+        standing = stand_clips(clips, pairs) if with_axes else rank(pairs, 8)
+        low, high = standing.belief.bounds(SHARE)
+        inside += list((low <= true - true.mean()) & (true - true.mean() <= high))
 
     print(f"{np.mean(inside):.3f} of {len(inside)} true scores between the bounds; {SHARE} promised")
-    assert 0.86 <= np.mean(inside) <= 0.99
+    assert 0.86 <= np.mean(inside) <= 0.97
 
 
-def test_a_ranking_is_the_same_each_time() -> None:
-    """Its resamples are drawn with a seed."""
-    pairs = judge_all(np.array([0.0, 0.5, 1.0]), 30)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("count", [6, 20, 60])
+def test_the_list_and_the_sentence_name_the_same_first_one(seed: int, count: int) -> None:
+    """One model: whoever leads the list has the highest chance, and is the one that the advice speaks of."""
+    clips, rng = make_clips(12), np.random.default_rng(seed)
+    pairs = make_pairs([one[:3] for one in judge_at_random(clips, draw_strengths(clips, rng), count, rng)])
 
-    assert make_ranking(pairs, range(3), name="run").equals(make_ranking(pairs, range(3), name="run"))
-    assert not make_ranking(pairs, range(3), name="run", seed=1).equals(make_ranking(pairs, range(3), name="run"))
+    frame, advice = stand_clips(clips, pairs).make_frame(clips.rows, name="run"), advise(clips, pairs)
 
-
-def test_without_evalica_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one line; nothing that was judged is lost."""
-    monkeypatch.setitem(sys.modules, "evalica", None)
-
-    with pytest.raises(rb.ReelbookError, match=r"pip install 'reelbook\[decide\]'.*All judgements are stored"):
-        make_ranking(make_pairs(2, [(0, 1, 1.0)]), range(2), name="run")
+    assert sorted(frame.index) == list(range(12))
+    assert frame["chance"].is_monotonic_decreasing
+    assert advice[0].startswith("Too early to say") or f"Row {frame.index[0]} is the best" in advice[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..errors import InvalidInput, Problem
 from ..storage.table import INPUT_JSON
 from ..sweeps.results.table_files import find_column
 from ..util.missing_values import is_missing
-from .logistic import IntArray
+from .posterior import IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +51,20 @@ class Clips:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    @cached_property
+    def units(self) -> tuple[tuple[str, ...], IntArray, IntArray]:
+        """What can be the best: the names of the clips, or of several contents of their settings; the number of each
+        clip's, and their levels. Clips of different content are hardly compared with each other.
+        """
+        if len(set(self.content.tolist())) <= 1 or not self.axes:
+            return tuple(f"Row {row}" for row in self.rows), np.arange(len(self)), self.levels
+        settings, number = np.unique(self.levels, axis=0, return_inverse=True)
+        names = (
+            ", ".join(f"{axis} {of[level]}" for axis, of, level in zip(self.axes, self.values, levels, strict=True))
+            for levels in settings
+        )
+        return tuple(names), number.reshape(-1), settings
 
     def get_clip(self, row: Any) -> int:
         """The clip of a row, by its number; an `InvalidInput` if the row has none."""

@@ -1,10 +1,8 @@
 """Which pair is asked next: the one whose answer would tell most about the best clips, and which clip is on which side.
 
-Every clip has a strength, the left one wins with the chance `logistic(left - right)`, and a tie is half a win of each.
-Strengths are normally distributed before any answer: those of one content and equal settings resemble each other
-(main effects of the axes, their pairs, and a rest of the clip's own). The posterior is Laplace's approximation. A pair
-is worth the information that its answer has about the strengths (as in Houlsby et al., Bayesian active learning for
-classification and preference learning, 2011), times the chance that one of the two is among the best.
+What the answers tell is the belief of `posterior`, of which a rough one will do here. A pair is worth the information that
+its answer has about the strengths (as in Houlsby et al., Bayesian active learning for classification and preference
+learning, 2011), times the chance that one of the two is among the best. Pairs with a clip that was not seen twice come first.
 """
 
 from __future__ import annotations
@@ -13,17 +11,15 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from .judged_clips import Clips
-from .logistic import FloatArray, IntArray, compute_information, logistic
+from .posterior import Belief, FloatArray, IntArray, find_factor, learn_pairs, logistic
 
-AXIS_SD, PAIR_SD, CLIP_SD, ALONE_SD = 0.8, 0.4, 0.6, 1.2
-"""Standard deviations of strengths before any answer: of an axis, of two together, of a clip; of a clip without axes."""
-NEWTON_STEPS, NEWTON_ENOUGH = 12, 1e-4
+SEEN_ENOUGH = 2
+"""Answers about a clip before which it is too early to say whether it is the best."""
 DRAWS = 64
 MIN_INTEREST = 0.05
 """The interest in a clip that is never among the best, beside 1 for one that always is."""
@@ -54,65 +50,11 @@ class Comparison(NamedTuple):
     """Whether it is of the rater who is asked next."""
 
 
-@dataclass(frozen=True)
-class Strengths:
-    """What is known of the clips' strengths: a normal distribution."""
-
-    mean: FloatArray
-    covariance: FloatArray
-
-
-class Prior:
-    """The covariance of the strengths before any answer, and its inverse."""
-
-    def __init__(self, covariance: FloatArray) -> None:
-        self.covariance = covariance
-        self.precision: FloatArray = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
-
-
-def make_prior(clips: Clips, chosen: IntArray | None = None) -> FloatArray:
-    """The covariance of the strengths of all clips before any answer, or of the chosen ones."""
-    levels = clips.levels if chosen is None else clips.levels[chosen]
-    count, axes = levels.shape
-    if not axes:
-        return np.eye(count) * ALONE_SD**2
-    same = [levels[:, axis, None] == levels[None, :, axis] for axis in range(axes)]
-    total = np.eye(count) * CLIP_SD**2
-    for place, one in enumerate(same):
-        total += AXIS_SD**2 * one
-        for other in same[:place]:
-            total += PAIR_SD**2 * (one & other) / max(1, axes - 1)
-    return total
-
-
-def learn_strengths(
-    prior: Prior, left: IntArray, right: IntArray, share: FloatArray, *, start: FloatArray | None = None
-) -> Strengths:  # fmt: skip
-    """The posterior of the strengths after these answers, by Newton's method; `start` is a mean that may be near."""
-    count = len(prior.covariance)
-    mean = np.zeros(count) if start is None else start
-    if not len(left):
-        return Strengths(mean, prior.covariance)
-    precision = prior.precision
-    for _ in range(NEWTON_STEPS):
-        chance = logistic(mean[left] - mean[right])
-        slope = np.bincount(left, share - chance, count) - np.bincount(right, share - chance, count) - precision @ mean
-        step = np.linalg.solve(precision + compute_information(left, right, mean), slope)
-        mean = mean + step * min(1.0, 3.0 / max(np.abs(step).max(), 1e-12))
-        if np.abs(step).max() < NEWTON_ENOUGH:
-            break
-    covariance = np.linalg.inv(precision + compute_information(left, right, mean))
-    return Strengths(np.asarray(mean, dtype=np.float64), np.asarray(covariance, dtype=np.float64))
-
-
 class PairChooser:
-    """Chooses pairs of the clips of one table; what does not depend on the answers is computed once."""
+    """Chooses pairs of the clips of one table."""
 
     def __init__(self, clips: Clips) -> None:
         self._clips = clips
-        self._prior: Prior | None = None
-        self._last: FloatArray | None = None
-        """The mean of the strengths of all clips at the last choice, from which the next one is near."""
 
     def choose(self, compared: Sequence[Comparison], *, name: str) -> Pair | None:
         """The next pair of a rater; None if nothing is left to ask. `name` is of rater and question, and seeds it."""
@@ -122,29 +64,23 @@ class PairChooser:
         mine = [one for one in compared if one.is_mine]
         rng = np.random.default_rng(_make_seed(name, len(mine)))
         chosen = _choose_clips(clips, compared, rng)
-        allowed = _find_allowed(clips, chosen, mine)
+        allowed = _find_allowed(clips, chosen, mine, _count_seen(clips, compared))
         if allowed is None:
             return None
         worth = _compute_worth(clips.content[chosen], allowed, self._learn(chosen, compared), rng)
         first, second = (int(chosen[side[worth.argmax()]]) for side in allowed)
         return _place_sides(clips, first, second, compared, rng)
 
-    def _learn(self, chosen: IntArray, compared: Sequence[Comparison]) -> Strengths:
+    def _learn(self, chosen: IntArray, compared: Sequence[Comparison]) -> Belief:
         """What the answers tell about the strengths of the chosen clips."""
-        is_all = len(chosen) == len(self._clips)
-        prior = (self._prior if is_all else None) or Prior(make_prior(self._clips, chosen))
         places = {int(clip): place for place, clip in enumerate(chosen)}
         known = [
             (places[one.left], places[one.right], one.share)
             for one in compared
             if one.share is not None and one.left in places and one.right in places
         ]
-        left, right = (np.array([one[side] for one in known], dtype=np.int64) for side in (0, 1))
-        share = np.array([one[2] for one in known], dtype=np.float64)
-        strengths = learn_strengths(prior, left, right, share, start=self._last if is_all else None)
-        if is_all:
-            self._prior, self._last = prior, strengths.mean
-        return strengths
+        left, right, share = ([one[side] for one in known] for side in range(3))
+        return learn_pairs(self._clips.levels[chosen], left, right, share, is_rough=True)
 
 
 def choose_row(clips: Clips, judged: Sequence[int], *, later: Sequence[int] = (), name: str) -> int | None:
@@ -159,7 +95,7 @@ def choose_row(clips: Clips, judged: Sequence[int], *, later: Sequence[int] = ()
 
 
 def _compute_worth(
-    content: IntArray, allowed: tuple[IntArray, IntArray], strengths: Strengths, rng: np.random.Generator
+    content: IntArray, allowed: tuple[IntArray, IntArray], strengths: Belief, rng: np.random.Generator
 ) -> FloatArray:  # fmt: skip
     """The worth of asking each of the allowed pairs, with a little chance, so that every rater has an own order."""
     interest = MIN_INTEREST + _compute_interest(content, strengths, rng)
@@ -168,7 +104,7 @@ def _compute_worth(
     return np.asarray(worth * (1 + 0.05 * rng.random(len(worth))))
 
 
-def _measure_information(strengths: Strengths, first: IntArray, second: IntArray) -> FloatArray:
+def _measure_information(strengths: Belief, first: IntArray, second: IntArray) -> FloatArray:
     """The information of the answer to each pair about the strengths, in bits."""
     # The logistic curve as a normal one of the same slope.
     scale = math.pi / 8
@@ -180,10 +116,9 @@ def _measure_information(strengths: Strengths, first: IntArray, second: IntArray
     return np.maximum(_entropy(logistic(gap / np.sqrt(1 + spread))) - expected, 0)
 
 
-def _compute_interest(content: IntArray, strengths: Strengths, rng: np.random.Generator) -> FloatArray:
+def _compute_interest(content: IntArray, strengths: Belief, rng: np.random.Generator) -> FloatArray:
     """The chance of each clip to be the best of its content, scaled so that the likeliest is 1."""
-    root = np.linalg.cholesky(strengths.covariance + 1e-9 * np.eye(len(content)))
-    draws = strengths.mean[:, None] + root @ rng.standard_normal((len(content), DRAWS))
+    draws = strengths.mean[:, None] + find_factor(strengths.covariance) @ rng.standard_normal((len(content), DRAWS))
     chances = np.zeros(len(content))
     for one in np.unique(content):
         members = np.flatnonzero(content == one)
@@ -191,8 +126,15 @@ def _compute_interest(content: IntArray, strengths: Strengths, rng: np.random.Ge
     return np.asarray(np.sqrt(chances / chances.max()))
 
 
+def _count_seen(clips: Clips, compared: Sequence[Comparison]) -> IntArray:
+    """How often each clip was seen by anybody who answered; of several contents, how often a clip of its setting was."""
+    answered = [clip for one in compared if not one.is_skipped for clip in one[:2]]
+    unit = clips.units[1]
+    return np.bincount(unit[np.array(answered, dtype=np.int64)], minlength=int(unit.max(initial=0)) + 1)[unit]
+
+
 def _find_allowed(
-    clips: Clips, chosen: IntArray, mine: Sequence[Comparison]
+    clips: Clips, chosen: IntArray, mine: Sequence[Comparison], seen: IntArray
 ) -> tuple[IntArray, IntArray] | None:  # fmt: skip
     """The pairs that may be asked: new ones of the same content, else new ones, else once more; None if all are done."""
     count = len(chosen)
@@ -203,6 +145,7 @@ def _find_allowed(
             pair = tuple(sorted((places[one.left], places[one.right])))
             times[pair] += not one.is_skipped
             skipped[pair] |= one.is_skipped and age < SKIPPED_FOR
+    is_new = seen[chosen] < SEEN_ENOUGH
     upper = np.triu(np.ones((count, count), dtype=bool), 1)
     content = clips.content[chosen]
     same = upper & (content[:, None] == content[None, :])
@@ -210,7 +153,9 @@ def _find_allowed(
     repeats = [again & (times < time) for time in range(2, MAX_TIMES + 1)]
     for choice in (same & (times == 0), upper & (times == 0), *repeats):
         if choice.any():
-            first, second = np.nonzero(choice & ~skipped if (choice & ~skipped).any() else choice)
+            choice = choice & ~skipped if (choice & ~skipped).any() else choice
+            new = choice & (is_new[:, None] | is_new[None, :])
+            first, second = np.nonzero(new if new.any() else choice)
             return first, second
     return None
 

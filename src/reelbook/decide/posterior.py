@@ -33,7 +33,9 @@ JUDGED = 4.0
 """How much larger those are where judgements are all there is, beside the logistic function's own noise."""
 NU, TAIL = 1.0, 3.0
 """Degrees of freedom of the variances' priors, and of the rest's distribution."""
-STEPS, TINY = 40, 1e-9
+STEPS, TINY, ROUGH = 40, 1e-9, 1e-3
+MAX_OWN = 1e4
+"""The most by which the variance of one setting's rest may exceed the others'."""
 LARGE = 1e140
 """Larger values count as this one, because sums of squares of larger ones are no numbers any more."""
 
@@ -97,19 +99,20 @@ def learn_values(levels: ArrayLike, setting: ArrayLike, value: ArrayLike, block:
 
 def learn_pairs(
     levels: ArrayLike, left: ArrayLike, right: ArrayLike, share: ArrayLike,
-    clip_left: ArrayLike | None = None, clip_right: ArrayLike | None = None,
+    clip_left: ArrayLike | None = None, clip_right: ArrayLike | None = None, *, is_rough: bool = False,
 ) -> Belief:  # fmt: skip
     """What judgements of pairs say about all settings, whose true values are only relative to their mean.
 
     One entry for each judgement: the settings on the left and on the right, the share of the left one (1 where it was
     better, 0 where it was worse, 0.5 for a tie), and the numbers of the two clips, which several judgements may share.
+    A rough belief learns no variances, and is there sooner.
     """
     shares, sides = np.asarray(share, float), np.array([left, right], int)
     # Clips that nobody numbered are each another one, which the logistic function's own noise has in it.
     clips = np.array([clip_left, clip_right], int) if clip_left is not None else 0 * sides
     order = np.lexsort((shares, *clips, *sides))
     order = order[np.isfinite(shares[order])]
-    belief = _learn(np.asarray(levels), _Pairs(sides[:, order], shares[order], clips[:, order]))
+    belief = _learn(np.asarray(levels), _Pairs(sides[:, order], shares[order], clips[:, order]), is_rough=is_rough)
     covariance = belief.covariance - belief.covariance.mean(axis=0)
     covariance -= covariance.mean(axis=1)[:, None]
     return Belief(belief.mean - belief.mean.mean(), covariance, belief.noise, belief.tried)
@@ -158,24 +161,37 @@ class _Pairs:
         self.rows, setting = np.unique(sides, return_inverse=True)
         those, clip = np.unique(clips, return_inverse=True)
         self.more, self.shares = len(those), shares
-        effects = [np.eye(len(self.rows))[setting.reshape(sides.shape)], np.eye(self.more)[clip.reshape(clips.shape)]]
-        self.design = np.hstack([each[0] - each[1] for each in effects])
-        self.pull = np.zeros(self.design.shape[1])
+        count = len(self.rows) + self.more
+        # Of each judgement the effects on the left, which count with a plus, and on the right.
+        self.left, self.right = np.stack([setting.reshape(sides.shape), len(self.rows) + clip.reshape(clips.shape)], 1)
+        both = np.vstack([self.left, self.right])
+        signs = np.array([1.0, 1.0, -1.0, -1.0])
+        self.places, self.signs = both[:, None] * count + both[None, :], np.outer(signs, signs)[:, :, None]
+        self.pull: FloatArray = np.zeros(count)
+        self.moved = np.inf
 
     def solve(self, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The same after one more of Newton's steps to the most probable effects."""
-        through = self.design @ prior
-        chance = 1 / (1 + np.exp(-np.clip(through @ self.pull, -40, 40)))
-        products = (self.design * (chance * (1 - chance))[:, None]).T @ self.design
-        inner = np.linalg.solve(np.eye(len(prior)) + products @ prior, products)
-        sums = products @ (prior @ self.pull) + self.design.T @ (self.shares - chance)
+        count = len(prior)
+        chance = logistic(self._compare(prior @ self.pull))
+        weights = self.signs * (chance * (1 - chance))
+        products = np.bincount(self.places.ravel(), weights.ravel(), count**2).reshape(count, count)
+        inner = np.linalg.solve(np.eye(count) + products @ prior, products)
+        missed = np.tile(self.shares - chance, 2)
+        sums = products @ (prior @ self.pull)
+        sums += np.bincount(self.left.ravel(), missed, count) - np.bincount(self.right.ravel(), missed, count)
         step = sums - inner @ (prior @ sums) - self.pull
-        self.pull = self.pull + step * min(1.0, 4.0 / (np.abs(through @ step).max(initial=0.0) + TINY))
-        return self.pull, inner
+        self.moved = float(np.abs(self._compare(prior @ step)).max(initial=0.0))
+        self.pull = self.pull + step * min(1.0, 4.0 / (self.moved + TINY))
+        return self.pull, np.asarray(inner, dtype=np.float64)
+
+    def _compare(self, effects: FloatArray) -> FloatArray:
+        """By how much the left side of each judgement is the better one."""
+        return np.asarray(effects[self.left].sum(axis=0) - effects[self.right].sum(axis=0))
 
 
-def _learn(levels: IntArray, evidence: _Values | _Pairs) -> Belief:
-    """The belief under the most probable variances."""
+def _learn(levels: IntArray, evidence: _Values | _Pairs, *, is_rough: bool = False) -> Belief:
+    """The belief under the most probable variances; a rough one, of pairs, under those that the priors expect."""
     kernels, expected = _kernels(levels)
     rows, seen = evidence.rows, len(evidence.rows)
     parts = np.zeros((len(expected), *[seen + evidence.more] * 2))
@@ -185,9 +201,13 @@ def _learn(levels: IntArray, evidence: _Values | _Pairs) -> Belief:
     variances, own = expected, np.ones(seen)
     for _ in range(STEPS):
         pull, inner = evidence.solve(np.tensordot(variances, parts, 1))
+        if is_rough:
+            if getattr(evidence, "moved", 0.0) < ROUGH:
+                break
+            continue
         second = own + variances[-2] * own**2 * (pull**2 - np.diag(inner))[:seen]
         variances = _stepped(variances, (parts @ pull) @ pull, (parts * inner).sum(axis=(1, 2)), expected)
-        own = (TAIL + second) / (TAIL + 1)
+        own = np.clip((TAIL + second) / (TAIL + 1), TINY, MAX_OWN)
         np.fill_diagonal(parts[-2, :seen, :seen], own)
     pull, inner = evidence.solve(np.tensordot(variances, parts, 1))
     tried = np.isin(np.arange(len(levels)), rows)
@@ -207,7 +227,8 @@ def _kernels(levels: IntArray) -> tuple[FloatArray, FloatArray]:
     same = np.array([column[:, None] == column for column in columns], float).reshape(count, settings, settings)
     total = same.sum(axis=0)
     both = total * (total - 1) / max(count * (count - 1), 1)
-    expected = [MEAN, *[AXES / max(count, 1)] * count, INTERACTIONS, REST, EXTRA]
+    rest = REST if count else REST + AXES
+    expected = [MEAN, *[AXES / max(count, 1)] * count, INTERACTIONS, rest, EXTRA]
     return np.array([np.ones_like(total), *same, both, np.eye(settings)]), np.array(expected)
 
 
@@ -226,6 +247,15 @@ def _standardized(value: FloatArray) -> tuple[FloatArray, float, float]:
         scale = size / 1000 if len(value) > 1 else size
     centre = float(value.sum()) / max(len(value), 1)
     return (value - centre) / scale, centre, scale
+
+
+def logistic(value: FloatArray) -> FloatArray:
+    """The chance to win of what is stronger by this much.
+
+    >>> logistic(np.array([0.0, 1.0986])).round(2).tolist()
+    [0.5, 0.75]
+    """
+    return np.asarray(0.5 * (1 + np.tanh(0.5 * value)))
 
 
 def find_factor(covariance: FloatArray) -> FloatArray:

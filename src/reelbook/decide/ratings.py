@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..storage.judgements import Answer, Judgement, Judgements, Kind
-from ..util.name_hints import NameHints
+from ..storage.table.typed_columns import build_column
+from .advice import Advice, advise, describe_remaining, describe_stars, describe_votes
 from .agreement import Agreement, measure_agreement
 from .judged_clips import Clips, find_axes, number_levels, usage_error
 from .pairs import Comparison, Pair, PairChooser, choose_row
-from .ranking import Pairs, make_pairs, make_ranking
-from .rating_advice import Advice, advise, describe_remaining, describe_stars, describe_votes
-from .rating_columns import add_rating_columns, collect_stars, count_votes
+from .ranking import Pairs, Standing, make_pairs, stand_clips
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +28,11 @@ MAX_STARS = 5
 MAX_SECONDS = 1e9
 RUN = "run"
 """The name of the index of a ranking of rows."""
+COLUMNS = ("rating", "rating_low", "rating_high", "wins", "judgements", "stars", "keep")
+NOTE = "reelbook_rated"
+"""The key in a table's `attrs` that lists its columns of judgements."""
+PREFIX = "judged_"
+"""Before the name of a column if the table has another one of that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class Counts:
         )
 
 
-class Ratings(NameHints):
+class Ratings:
     """The judgements of the clips of a table in answer to one question, returned by `rb.judge`.
 
     They are rows in the library of the clips: every answer is stored before the call returns, and seen by all who judge
@@ -78,6 +82,7 @@ class Ratings(NameHints):
     def replace_table(self, other: Ratings) -> None:
         """Judge the clips of the table of other ratings from now on, such as of one that has grown."""
         self._table, self._clips = other._table, other._clips
+        self._chooser, self._ranked = PairChooser(other._clips), None
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -161,23 +166,19 @@ class Ratings(NameHints):
         return self._advise(found, [one.rater for one in found if one.answer in SHARES])
 
     def ranking(self, by: str | None = None) -> pd.DataFrame:
-        """The rows of the table, best first, by Bradley-Terry with ties: score, low, high, and counts.
+        """The rows of the table, best first: score, low, high, chance to be the best, and counts; empty before any answer.
 
-        Scores are natural logarithms around 0: one that is 1.1 higher wins three times of four. `low` and `high` bound
-        the middle 90% of 200 bootstrap resamples of the judgements. With `by`, such as "num_frames", the values of a
-        column are ranked instead: a judgement then counts for the values of its clips, if these differ.
+        Scores are natural logarithms around 0: one that is 1.1 higher wins three times of four. Clips with equal settings
+        are taken to resemble each other, so that one that nobody has seen has a score, too. `low` and `high` are where the
+        score lies with 90% certainty. With `by`, such as "num_frames", the values of a column are ranked instead: a
+        judgement then counts for the values of its clips, if these differ.
         """
         found = self._read()
         if by is None:
             return self._rank_rows(found)
         values, levels = self._find_levels(by)
-        level_by_clip = {clip: levels[place] for place, clip in self._clip_places()}
-        judged = [
-            (level_by_clip[left], level_by_clip[right], share)
-            for left, right, share in self._judged(found)
-            if level_by_clip[left] != level_by_clip[right]
-        ]
-        return make_ranking(make_pairs(len(values), judged), values, name=by)
+        unit = np.array([levels[place] for place in self._clip_places()], dtype=np.int64)
+        return Standing(self._make_pairs(found), unit, np.arange(len(values))[:, None]).make_frame(values, name=by)
 
     def agreement(self) -> Agreement:
         """Krippendorff's alpha between raters: nominal for pairs and for what to keep, ordinal for stars."""
@@ -307,20 +308,23 @@ class Ratings(NameHints):
         ]
 
     def _make_pairs(self, found: Iterable[Judgement]) -> Pairs:
-        return make_pairs(len(self._clips), self._judged(found))
+        return make_pairs(self._judged(found))
 
     def _rank_rows(self, found: Iterable[Judgement]) -> pd.DataFrame:
         """The ranking of the rows, which is computed again only after another judgement."""
         pairs = [one for one in found if one.kind == Kind.PAIRS]
         marks = tuple(one.mark for one in pairs)
         if self._ranked is None or self._ranked[0] != marks:
-            self._ranked = marks, make_ranking(self._make_pairs(pairs), self._clips.rows, name=RUN)
+            self._ranked = (
+                marks,
+                stand_clips(self._clips, self._make_pairs(pairs)).make_frame(self._clips.rows, name=RUN),
+            )
         return self._ranked[1].copy()
 
-    def _clip_places(self) -> Iterable[tuple[int, int]]:
-        """The position of each clip's row in the table, with the clip."""
+    def _clip_places(self) -> list[int]:
+        """The position of each clip's row in the table."""
         places = {int(label): place for place, label in enumerate(self._table.index)}
-        return [(places[row], clip) for clip, row in enumerate(self._clips.rows)]
+        return [places[row] for row in self._clips.rows]
 
     def _find_levels(self, by: Any) -> tuple[list[Any], list[int]]:
         """The values of a column, and the level of each row; an error for one that does not vary among the clips."""
@@ -333,7 +337,7 @@ class Ratings(NameHints):
                 f"There is no column {by!r:.60} to rank by: {hint}`by` is the name of a column of the table; those that vary are {axes}."
             )
         values, levels = number_levels(self._table, by)
-        count = len({levels[place] for place, _ in self._clip_places()})
+        count = len({levels[place] for place in self._clip_places()})
         if count < 2:
             raise usage_error(
                 f"{by} has the same value in all clips, so there is nothing to rank. What varies: {axes}."
@@ -364,3 +368,54 @@ def _count_bad(found: Iterable[Judgement]) -> Counter[str]:
 
 def _is_given(judgement: Judgement) -> bool:
     return judgement.answer not in (Answer.SKIP, Answer.NONE)
+
+
+def add_rating_columns(
+    table: pd.DataFrame,
+    clips: Clips,
+    ranking: pd.DataFrame | None,
+    latest: Sequence[Judgement],
+    bad: Counter[str],
+) -> pd.DataFrame:
+    """The table with its ratings; earlier ones are replaced. `latest` are the answers about single clips."""
+    by_clip: dict[str, list[Any]] = {name: [None] * len(clips) for name in COLUMNS}
+    if ranking is not None:
+        places = {row: clip for clip, row in enumerate(clips.rows)}
+        for name, column in zip(COLUMNS, ("score", "low", "high", "wins", "judgements"), strict=False):
+            for row, value in ranking[ranking["judgements"] > ranking["bad"]][column].items():
+                by_clip[name][places[int(str(row))]] = value
+    for key, given in collect_stars(latest).items():
+        by_clip["stars"][clips.by_key[key]] = sum(given) / len(given)
+    for key, vote in count_votes(latest, bad).items():
+        by_clip["keep"][clips.by_key[key]] = None if not vote else vote > 0
+    kinds = {"wins": "integer", "judgements": "integer", "keep": "boolean"}
+    rows = [clips.by_row.get(int(label)) for label in table.index]
+    earlier = list(table.attrs.get(NOTE, ()))
+    names = {name: f"{PREFIX}{name}" if name in table.columns and name not in earlier else name for name in COLUMNS}
+    columns = {
+        names[name]: build_column(
+            [None if clip is None else values[clip] for clip in rows], kinds.get(name, "number")
+        ).array
+        for name, values in by_clip.items()
+    }
+    result = table.assign(**columns)
+    result.attrs[NOTE] = sorted({*earlier, *(name for name in names.values() if not name.startswith(PREFIX))})
+    return result
+
+
+def collect_stars(latest: Iterable[Judgement]) -> dict[str, list[int]]:
+    """The stars of each clip that has some."""
+    stars: dict[str, list[int]] = {}
+    for one in latest:
+        if one.kind == Kind.STARS and one.answer != Answer.NONE:
+            stars.setdefault(one.first, []).append(int(one.answer))
+    return stars
+
+
+def count_votes(latest: Iterable[Judgement], bad: Mapping[str, int]) -> dict[str, int]:
+    """The answers to keep each clip less those against; a pair of which both are bad counts against both."""
+    votes = Counter({key: -count for key, count in bad.items()})
+    for one in latest:
+        if one.kind == Kind.KEEP and one.answer != Answer.NONE:
+            votes[one.first] += 1 if one.answer == Answer.KEEP else -1
+    return dict(votes)

@@ -11,7 +11,6 @@ import pandas as pd
 from markupsafe import Markup
 
 from ..decide.judged_clips import find_axes
-from ..errors import ReelbookError
 from ..media.posters import get_posters
 from ..util.missing_values import is_missing
 from ..util.printable import format_count
@@ -59,9 +58,11 @@ COLUMNS = {
     "keep": ("keep", "raters"),
 }
 """The heads of the last two columns, by the kind of question."""
+METHOD = Markup("<details><summary>How this is computed</summary>{}</details>")
 MEANINGS = {
-    "pairs": "Each point is a clip's score by the Bradley-Terry model, and the line is where the score lies with 90% certainty: "
-    "where lines overlap, the order may be by chance.",
+    "pairs": "Each point is a clip's score: one that is 1.1 higher is preferred three times of four. The line is where the score lies "
+    "with 90% certainty: where lines overlap, the order may be by chance. Clips with equal settings are taken to resemble each "
+    "other, so that one that nobody has seen has a score, too.",
     "stars": "Each point is the mean of the raters' stars, and the line goes from the fewest to the most.",
     "keep": "Each point is the share of raters who keep the clip.",
 }
@@ -142,13 +143,9 @@ def _make_posters(paths: Sequence[str]) -> list[Markup]:
 
 def render_ratings(ratings: Ratings) -> Markup:
     """How much was judged, the clips in the order of the judgements, best first, and the advice of the ratings."""
-    rows: list[RankedRow] = []
-    try:
-        rows, notes = _list_ranked(ratings), list(ratings.advice)
-    except ReelbookError as error:  # Without the library that computes it.
-        notes = [str(error)]
+    rows, notes = _list_ranked(ratings), ratings.advice
     kind = str(ratings.kind)
-    meaning = [render_small_print(MEANINGS[kind])] if rows else []
+    meaning = [render_small_print(METHOD.format(MEANINGS[kind]))] if rows else []
     said = [Markup("<div>{}</div>").format(text) for text in (str(ratings.counts), *notes)]
     return Markup("").join([*said, render_ranking(rows, columns=COLUMNS[kind]), *meaning])
 
@@ -160,16 +157,15 @@ def ratings_card(ratings: Ratings) -> str:
     )
 
 
-def format_outcomes(wins: int, ties: int, judgements: int) -> str:
-    """How the judgements of one clip ended.
+def format_outcomes(wins: int, ties: int, judgements: int, bad: int) -> str:
+    """How the judgements of one clip ended; with `judgements` all of them, also those of which both were bad.
 
-    >>> format_outcomes(2, 0, 3), format_outcomes(2, 1, 4), format_outcomes(0, 1, 1), format_outcomes(0, 0, 0)
-    ('2 of 3 won', '2 of 4 won, 1 tie', '1 tie', 'not compared')
+    >>> format_outcomes(2, 0, 3, 0), format_outcomes(2, 1, 5, 1), format_outcomes(0, 1, 1, 0), format_outcomes(0, 0, 0, 0)
+    ('2 of 3 won', '2 of 5 won, 1 tie, 1 both bad', '1 tie', 'not seen yet')
     """
-    if not judgements:
-        return "not compared"
-    won = "" if judgements == ties else f"{wins:,} of {judgements:,} won"
-    return ", ".join(filter(None, [won, format_count(ties, "tie") if ties else ""]))
+    won = f"{wins:,} of {judgements:,} won" if judgements > ties + bad else ""
+    rest = (format_count(ties, "tie") if ties else "", f"{bad:,} both bad" if bad else "")
+    return ", ".join(filter(None, [won, *rest])) or "not seen yet"
 
 
 def format_progress(counts: Counts, remaining: str) -> str:
@@ -185,10 +181,10 @@ def _list_ranked(ratings: Ratings) -> list[RankedRow]:
     if ratings.kind == "pairs":
         ranking = ratings.ranking()
         found = [
-            (row, (score, low, high), format_outcomes(wins, ties, judgements))
-            for row, score, low, high, wins, ties, judgements in zip(
+            (row, (score, low, high), format_outcomes(*counts))
+            for row, score, low, high, *counts in zip(
                 ranking.index,
-                *(ranking[name] for name in ("score", "low", "high", "wins", "ties", "judgements")),
+                *(ranking[name] for name in ("score", "low", "high", "wins", "ties", "judgements", "bad")),
                 strict=True,
             )
         ]

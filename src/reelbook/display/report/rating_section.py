@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -45,50 +45,43 @@ def render_rating_section(listed: Sequence[Ratings]) -> Markup:
 
 def _render_ratings(ratings: Ratings) -> Markup:
     table = ratings.table
-    columns = ("rating", "stars", "keep") if ratings.kind == Kind.PAIRS else ("stars", "keep")
-    present = [name for name in columns if name in table.columns and table[name].notna().any()]
-    outcomes = _count_outcomes(ratings) if "rating" in present else {}
-    parts = [HEAD.format(ratings.question, str(ratings.counts))]
-    parts += [LINE.format(sentence) for sentence in ratings.verdict]
-    if present:
-        ranked = table.sort_values(present[0], ascending=False, kind="stable")
-        ranked = ranked[ranked[present].notna().any(axis=1)]
-        rows = Markup("").join(
-            _render_row(ranked.iloc[place], present, ratings, outcomes) for place in range(min(len(ranked), MAX_ROWS))
-        )
-        titles = ["run", "settings", *({"rating": "score"}.get(name, name) for name in present)]
-        parts.append(TABLE.format(Markup("").join(map(TITLE.format, titles)), rows))
-        parts.append(render_small_print(SCALE) if "rating" in present else Markup(""))
+    parts = [HEAD.format(ratings.question, str(ratings.counts)), *map(LINE.format, ratings.verdict)]
+    if ratings.kind == Kind.PAIRS and len(ranking := ratings.ranking()):
+        table = table.loc[ranking.index]
+        parts += [_render_table(table, {"score": list(_format_scores(ranking)), **_format_single(table)}, ratings)]
+        parts += [render_small_print(SCALE)]
+    elif single := _format_single(table):
+        best = "stars" if "stars" in single else "keep"
+        table = table.sort_values(best, ascending=False, kind="stable")
+        parts += [_render_table(table[table[best].notna()], _format_single(table[table[best].notna()]), ratings)]
     return Markup("").join(parts)
 
 
-def _count_outcomes(ratings: Ratings) -> dict[int, str]:
-    """The outcomes of each row's judgements, in words."""
-    ranking = ratings.ranking()
-    counts = zip(ranking.index, ranking["wins"], ranking["ties"], ranking["judgements"], strict=True)
-    return {row: format_outcomes(wins, ties, judgements) for row, wins, ties, judgements in counts}
+def _render_table(table: pd.DataFrame, cells: dict[str, list[str]], ratings: Ratings) -> Markup:
+    """The first rows of a table, each with its settings and these cells."""
+    rows = []
+    for place in range(min(len(table), MAX_ROWS)):
+        row = table.iloc[place]
+        settings = ", ".join(f"{name} {format_table_value(row[name])}" for name in ratings.axes if name in row.index)
+        values = Markup("").join(CELL.format(column[place]) for column in cells.values())
+        rows.append(Markup("<tr>{}{}</tr>").format(NAME.format(row.name, settings), values))
+    return TABLE.format(Markup("").join(map(TITLE.format, ("run", "settings", *cells))), Markup("").join(rows))
 
 
-def _render_row(
-    row: pd.Series[Any], columns: Sequence[str], ratings: Ratings, outcomes: Mapping[int, str]
-) -> Markup:  # fmt: skip
-    settings = ", ".join(f"{name} {format_table_value(row[name])}" for name in ratings.axes if name in row.index)
-    return Markup("<tr>{}{}</tr>").format(
-        NAME.format(row.name, settings), Markup("").join(map(CELL.format, _format_cells(row, columns, outcomes)))
-    )
+def _format_scores(ranking: pd.DataFrame) -> Iterator[str]:
+    columns = ("score", "low", "high", "wins", "ties", "judgements", "bad")
+    for score, low, high, *counts in zip(*(ranking[name] for name in columns), strict=True):
+        yield f"{score:.2f} ({low:.2f} to {high:.2f}), {format_outcomes(*counts)}"
 
 
-def _format_cells(row: pd.Series[Any], columns: Sequence[str], outcomes: Mapping[int, str]) -> Iterator[str]:
-    for name in columns:
-        value = row[name]
-        if is_missing(value):
-            yield ""
-        elif name == "rating":
-            counts = outcomes.get(int(str(row.name)), "")
-            yield ", ".join(
-                filter(None, [f"{value:.2f} ({row['rating_low']:.2f} to {row['rating_high']:.2f})", counts])
-            )
-        elif name == "stars":
-            yield f"{value:.1f}"
-        else:
-            yield "keep" if value else "reject"
+def _format_single(table: pd.DataFrame) -> dict[str, list[str]]:
+    """The columns of stars and of what to keep, as far as there are some."""
+    words: dict[str, Callable[[Any], str]] = {
+        "stars": lambda value: f"{value:.1f}",
+        "keep": lambda value: "keep" if value else "reject",
+    }
+    return {
+        name: ["" if is_missing(value) else form(value) for value in table[name]]
+        for name, form in words.items()
+        if name in table.columns and table[name].notna().any()
+    }
