@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import http.client
 import socket
 import ssl
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
-from urllib.parse import SplitResult, quote, urljoin, urlsplit
+from typing import TYPE_CHECKING
 
 from reelbook.util.data_address import DataAddressError, is_data_address, parse_data_address
 from reelbook.util.public_address import is_public
 
 from . import spec_decisions
 
+if TYPE_CHECKING:
+    # Imported for the first fetch only: most runs have none, and each worker process would pay for it.
+    import httpx
+
 MAX_REDIRECTS = 5
 CONNECT_SECONDS = 10.0
-CHUNK_BYTES = 64 * 1024
 HEADERS = {"User-Agent": "reelbook", "Accept": "image/*", "Accept-Encoding": "identity", "Connection": "close"}
 
 Resolve = Callable[[str, int], Sequence[str]]
-Connect = Callable[[str, int, float], socket.socket]
 
 
 class SourceError(Exception):
@@ -65,151 +66,126 @@ def system_resolve(host: str, port: int) -> list[str]:
     return [str(entry[4][0]) for entry in found]
 
 
-def system_connect(address: str, port: int, timeout: float) -> socket.socket:
-    """A TCP connection to exactly this address."""
-    return socket.create_connection((address, port), timeout)
+def system_transport() -> httpx.AsyncBaseTransport:
+    """Connections over the network, without proxies, which trust the certificates that the system trusts."""
+    import httpx
+
+    return httpx.AsyncHTTPTransport(verify=ssl.create_default_context(), trust_env=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Fetcher:
-    """Fetches http(s) addresses; tests pass their own `resolve` and `connect`."""
+    """Fetches http(s) addresses; tests pass their own `resolve` and `transport`."""
 
     resolve: Resolve = system_resolve
-    connect: Connect = system_connect
+    transport: Callable[[], httpx.AsyncBaseTransport] = system_transport
     max_bytes: int = spec_decisions.MAX_SOURCE_BYTES
     seconds: float = spec_decisions.FETCH_SECONDS
-    now: Callable[[], float] = time.monotonic
 
     def fetch(self, source: str) -> bytes:
         """The bytes at an address; each redirect is checked like the first address."""
-        deadline, address = self.now() + self.seconds, source
-        for _ in range(MAX_REDIRECTS + 1):
-            try:
-                body, location = self._fetch_once(source, address, deadline)
-                if location is None:
-                    return body
-                address = urljoin(address, location)
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                self._remaining_seconds(source, deadline)  # Raises a timeout instead, if time ran out.
-                raise SourceError(source, _format_reason(error)) from error
+        import httpx
+
+        try:
+            return asyncio.run(self._fetch(source))
+        except (OSError, ValueError, httpx.HTTPError, httpx.InvalidURL) as error:
+            late = f"it took longer than {self.seconds:g} s"
+            reason = late if isinstance(error, TimeoutError) else _format_reason(error)
+            raise SourceError(source, reason) from error
+
+    async def _fetch(self, source: str) -> bytes:
+        import httpx
+
+        url = httpx.URL(source)
+        async with asyncio.timeout(self.seconds), self.transport() as transport:
+            for _ in range(MAX_REDIRECTS + 1):
+                async with contextlib.aclosing(await self._request(transport, source, url)) as response:
+                    if response.status_code in (301, 302, 303, 307, 308):
+                        if not (location := response.headers.get("location")):
+                            raise SourceError(source, "it redirects to nowhere")
+                        url = url.join(location)
+                    elif response.status_code == 200:
+                        return await self._read_body(source, response)
+                    else:
+                        raise SourceError(source, f"the server there answered {response.status_code}")
         raise SourceError(source, f"it redirects more than {MAX_REDIRECTS} times")
 
-    def _fetch_once(self, source: str, address: str, deadline: float) -> tuple[bytes, str | None]:
-        """The body at an address, or the location that it redirects to."""
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SourceError(source, "only http, https and data: addresses and file_ids of uploads are read")
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        with contextlib.closing(http.client.HTTPConnection(parts.hostname, port)) as connection:
-            connection.sock = wire = self._connect(source, parts.hostname, port, deadline)
-            with _shut_down_after(self._remaining_seconds(source, deadline), wire):
-                if parts.scheme == "https":
-                    connection.sock = ssl.create_default_context().wrap_socket(wire, server_hostname=parts.hostname)
-                connection.request("GET", _target(parts), headers=HEADERS)
-                with contextlib.closing(connection.getresponse()) as response:
-                    return self._read_response(source, response, deadline)
+    async def _request(self, transport: httpx.AsyncBaseTransport, source: str, url: httpx.URL) -> httpx.Response:
+        """The answer of one of a host's addresses, all of which were checked."""
+        import httpx
 
-    def _connect(self, source: str, host: str, port: int, deadline: float) -> socket.socket:
-        """A connection to one of a host's addresses, all of which were checked."""
-        addresses = list(dict.fromkeys(self._resolve_host(host, port, self._remaining_seconds(source, deadline))))
+        host = url.raw_host.decode("ascii")
+        if url.scheme not in ("http", "https") or not host:
+            raise SourceError(source, "only http, https and data: addresses and file_ids of uploads are read")
+        port = url.port or (443 if url.scheme == "https" else 80)
+        if port > 65_535:
+            raise httpx.InvalidURL("there is no such port")
+        addresses = list(dict.fromkeys(await self._resolve(host, port)))
         # One private address among public ones is refused too, because which one is connected to is arbitrary.
         if not addresses or not all(is_public(address) for address in addresses):
             raise SourceError(source, "its address is not on the public internet")
-        # Connect to the address that was checked; resolving the name again could return another one.
-        for address in addresses[:-1]:
-            with contextlib.suppress(OSError):
-                return self.connect(address, port, min(CONNECT_SECONDS, self._remaining_seconds(source, deadline)))
-        return self.connect(addresses[-1], port, min(CONNECT_SECONDS, self._remaining_seconds(source, deadline)))
+        headers = {**HEADERS, "Host": url.netloc.decode("ascii")}
+        extensions = {"sni_hostname": host, "timeout": {"connect": CONNECT_SECONDS}}
+        while True:
+            # Connect to the address that was checked; resolving the name again could return another one.
+            target = url.copy_with(host=addresses.pop(0), userinfo=b"", fragment=None)
+            request = httpx.Request("GET", target, headers=headers, extensions=extensions)
+            try:
+                return await transport.handle_async_request(request)
+            except (httpx.ConnectError, httpx.ConnectTimeout):
+                if not addresses:
+                    raise
 
-    def _resolve_host(self, host: str, port: int, seconds: float) -> Sequence[str]:
-        """All addresses of a host, from a thread: the system resolver has no timeout for a silent name server."""
+    async def _resolve(self, host: str, port: int) -> Sequence[str]:
+        """All addresses of a host, from a thread that nobody waits for: a name server may never answer."""
         answer: Future[Sequence[str]] = Future()
 
         def ask() -> None:
-            try:
-                answer.set_result(self.resolve(host, port))
-            except Exception as error:
-                answer.set_exception(error)
+            with contextlib.suppress(InvalidStateError):  # Nobody waits any more.
+                try:
+                    answer.set_result(self.resolve(host, port))
+                except (OSError, ValueError) as error:
+                    answer.set_exception(error)
 
         threading.Thread(target=ask, daemon=True).start()
-        return answer.result(seconds)
+        return await asyncio.wrap_future(answer)
 
-    def _read_response(
-        self, source: str, response: http.client.HTTPResponse, deadline: float
-    ) -> tuple[bytes, str | None]:
-        if response.status in (301, 302, 303, 307, 308):
-            location = response.getheader("Location")
-            if not location:
-                raise SourceError(source, "it redirects to nowhere")
-            return b"", location
-        if response.status != 200:
-            raise SourceError(source, f"the server there answered {response.status}")
-        return self._read_body(source, response, deadline), None
+    async def _read_body(self, source: str, response: httpx.Response) -> bytes:
+        import httpx
 
-    def _read_body(self, source: str, response: http.client.HTTPResponse, deadline: float) -> bytes:
-        self._check_size(source, response.length or 0)
-        parts, size = [], 0
-        while chunk := response.read1(CHUNK_BYTES):
-            size += len(chunk)
-            self._check_size(source, size)
-            parts.append(chunk)
-        self._remaining_seconds(source, deadline)
-        if response.length:
-            raise SourceError(source, "the connection broke off before its end")
+        size, parts = 0, []
+        try:
+            self._check_size(source, int(response.headers.get("content-length", 0)))
+            async for chunk in response.aiter_raw():
+                size += len(chunk)
+                self._check_size(source, size)
+                parts.append(chunk)
+        except httpx.TransportError:
+            raise SourceError(source, "the connection broke off before its end") from None
         return b"".join(parts)
 
     def _check_size(self, source: str, size: int) -> None:
         if size > self.max_bytes:
             raise SourceError(source, f"it is larger than {self.max_bytes / 1_000_000:g} MB")
 
-    def _remaining_seconds(self, source: str, deadline: float) -> float:
-        remaining = deadline - self.now()
-        if remaining <= 0:
-            raise SourceError(source, f"it took longer than {self.seconds:g} s")
-        return remaining
-
-
-@contextlib.contextmanager
-def _shut_down_after(seconds: float, wire: socket.socket) -> Iterator[None]:
-    """Shut a connection down after some seconds, whatever it receives.
-
-    A socket's own timeout is for one read; a server that sends byte by byte would never exceed it.
-    """
-    with wire.dup() as handle:
-        timer = threading.Timer(seconds, _shut, [handle])
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-
-
-def _shut(wire: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        wire.shutdown(socket.SHUT_RDWR)
-
-
-def _target(parts: SplitResult) -> str:
-    """The path and query of an address, with characters that HTTP does not allow percent-encoded."""
-    safe = "/%:@!$&'()*+,;=?"
-    return quote(parts.path or "/", safe) + (f"?{quote(parts.query, safe)}" if parts.query else "")
-
 
 def _format_reason(error: Exception) -> str:
+    import httpx
+
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        cause = cause.__cause__ or cause.__context__
+    if cause is not None:
+        return "its certificate could not be verified, or the server there does not speak TLS"
     match error:
-        case TimeoutError():
+        case httpx.ConnectTimeout():
             return "the server there did not answer in time"
         case socket.gaierror():
             return "its host has no address"
-        case ssl.SSLError():
-            return "its certificate could not be verified, or the server there does not speak TLS"
-        case http.client.IncompleteRead():
-            return "the connection broke off before its end"
-        case ConnectionError():
-            return "the connection was refused or broke off"
-        case ValueError() | http.client.InvalidURL():
-            return "it is not a usable address"
-        case http.client.HTTPException():
+        case httpx.RemoteProtocolError() if "disconnected" not in str(error):
             return "the server there does not speak HTTP as we know it"
+        case httpx.TransportError():
+            return "the connection was refused or broke off"
+        case ValueError() | httpx.InvalidURL():
+            return "it is not a usable address"
     return "the server there could not be reached"
