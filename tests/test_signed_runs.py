@@ -26,7 +26,7 @@ from reelbook.models.service_file import File
 from reelbook.runs import follower
 from reelbook.storage.recorded_marks import find_marks
 from reelbook.storage.run_identity import dumps
-from reelbook.transport.polling import tracked_run
+from reelbook.transport import poller
 from tests.media.makers import TYPES, signed_file, state_of
 from tests.storage.made import Made
 from tests.support import Served, as_data_uri, png
@@ -69,8 +69,7 @@ class Maker:
 @pytest.fixture
 def maker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Maker]:
     # Its runs are over as soon as they are asked for.
-    monkeypatch.setattr(tracked_run, "FIRST_POLL_SECONDS", 0.005)
-    monkeypatch.setattr(tracked_run, "FIRST_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(poller, "FIRST_SECONDS", 0.02)
     monkeypatch.setattr(follower, "TICK_SECONDS", 0.02)
     (tmp_path / "made").mkdir()
     with Hosted() as hosted, rb.connect(hosted.base_url, api_key="a-key", library=tmp_path / "library") as client:

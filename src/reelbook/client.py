@@ -36,7 +36,7 @@ from .storage.shelf import Shelf
 from .transport.api_key import Key
 from .transport.argument_checks import check_input, check_take
 from .transport.ids import check_id
-from .transport.polling.status_source import StatusSource
+from .transport.poller import StatusSource
 from .util.background_loop import TICK_SECONDS, background
 from .util.interrupts import raise_once
 from .util.name_hints import NameHints

@@ -20,8 +20,7 @@ from .storage.ledger.writer import Ledger
 from .storage.shelf import Shelf
 from .transport.downloads.downloader import Downloader
 from .transport.http import Http, Key
-from .transport.polling.poller import Poller
-from .transport.polling.status_source import StatusSource
+from .transport.poller import Poller, StatusSource
 from .transport.service_calls import ServiceCalls
 
 KEYRING = "reelbook"

@@ -22,7 +22,7 @@ from typing import Any
 import httpx
 
 from reelbook.transport.http import Http
-from reelbook.transport.polling.poller import Poller
+from reelbook.transport.poller import Poller
 from reelbook.transport.service_calls import ServiceCalls
 from tests.bench.results import record
 

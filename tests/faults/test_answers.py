@@ -16,10 +16,9 @@ import pytest
 import reelbook as rb
 from reelbook.errors import NotReady, RunCancelled, RunFailed
 from reelbook.runs import follower
-from reelbook.transport import definite_refusal, http, request_facts
+from reelbook.transport import definite_refusal, http, poller, request_facts
 from reelbook.transport.downloads import downloader
 from reelbook.transport.http import RetryPolicy
-from reelbook.transport.polling import outage, tracked_run
 from tests.faults.standin import FOREIGN, KINDS, RESULT, STATUS, Fault, StandIn
 from tests.support import deep
 from tests.transport.variants import Reply
@@ -92,10 +91,9 @@ def impatient() -> Iterator[None]:
         patch.setattr(definite_refusal, "REFUSED_SECONDS", 1.5)
         patch.setattr(request_facts, "NEW_SECONDS", 0.0)
         patch.setattr(downloader, "PAUSE_SECONDS", 0.01)
-        patch.setattr(outage, "FIRST_PAUSE_SECONDS", 0.05)
-        patch.setattr(outage, "MAX_PAUSE_SECONDS", 0.5)
-        patch.setattr(tracked_run, "FIRST_POLL_SECONDS", 0.005)
-        patch.setattr(tracked_run, "FIRST_INTERVAL_SECONDS", 0.02)
+        patch.setattr(poller, "FIRST_FAILURE_SECONDS", 0.05)
+        patch.setattr(poller, "MAX_PAUSE_SECONDS", 0.5)
+        patch.setattr(poller, "FIRST_SECONDS", 0.02)
         yield
 
 

@@ -56,7 +56,6 @@ SHORT = RetryPolicy(
     paid_seconds=1.5,
     repeatable_attempt_seconds=1.0,
     connect_seconds=1.0,
-    stream_silence_seconds=2.0,
     backoff_seconds=0.02,
 )
 """The patience of the clients here: the usual rules in a shorter life."""
@@ -105,7 +104,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(downloader, "STALL_SECONDS", 1.0)
     monkeypatch.setattr(follower, "RESULT_SECONDS", 4.0)
-    monkeypatch.setattr(retries, "get_busy_pause", lambda error, attempt: float(error.facts["retry_after"]) / 10)
+    monkeypatch.setattr(retries, "MAX_RETRY_AFTER_SECONDS", 0.1)
     free, paid, whole = ConnectionPool.free, ConnectionPool.paid, Http.free
 
     async def timed_free(pool: ConnectionPool, call: Call, seconds: float) -> Answer | NoAnswer:

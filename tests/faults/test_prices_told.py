@@ -18,7 +18,7 @@ from reelbook.api.sweeps import sweep
 from reelbook.client import Client
 from reelbook.display.sweep_panel import format_panel
 from reelbook.sweeps.plan.plan import Plan
-from reelbook.transport.polling import poller, tracked_run
+from reelbook.transport import poller
 from tests.support import deep, png
 from tests.transport.variants import Hosted, Received, Reply
 
@@ -100,9 +100,7 @@ def service() -> Iterator[Charging]:
 @pytest.fixture
 def client(service: Charging, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     # Its runs are over as soon as they are asked for.
-    monkeypatch.setattr(tracked_run, "FIRST_POLL_SECONDS", 0.005)
-    monkeypatch.setattr(tracked_run, "FIRST_INTERVAL_SECONDS", 0.02)
-    monkeypatch.setattr(poller, "BATCH_SECONDS", 0.01)
+    monkeypatch.setattr(poller, "FIRST_SECONDS", 0.02)
     with rb.connect(service.hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "library") as client:
         yield client
 

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook.transport import http
+from reelbook.transport import http, poller
 from reelbook.transport.http import RetryPolicy
-from reelbook.transport.polling import tracked_run
 from tests.faults.standin import FOREIGN, REFUSED, RUN, Fault, StandIn
 from tests.faults.test_answers import BOAT, CODES
 from tests.support import deep
@@ -47,8 +46,7 @@ FEW = (
 @pytest.fixture
 def quick_polls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs are over as soon as they are asked for."""
-    monkeypatch.setattr(tracked_run, "FIRST_POLL_SECONDS", 0.005)
-    monkeypatch.setattr(tracked_run, "FIRST_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(poller, "FIRST_SECONDS", 0.02)
 
 
 @pytest.mark.parametrize("kinds", [pytest.param(FEW, id="ci"), pytest.param(ALL, id="deep", marks=pytest.mark.deep)])

@@ -20,10 +20,9 @@ import pytest
 
 import reelbook as rb
 from reelbook.runs import follower
-from reelbook.transport import http
+from reelbook.transport import http, poller
 from reelbook.transport.downloads import downloader
 from reelbook.transport.http import RetryPolicy
-from reelbook.transport.polling import tracked_run
 from reelbook.transport.service_calls import NO_REQUEST
 from tests.support import as_data_uri
 from tests.transport.variants import Hosted, Received, Reply, page
@@ -361,8 +360,7 @@ def impatient() -> Iterator[None]:
         )
         patch.setattr(follower, "TICK_SECONDS", 0.02)
         patch.setattr(downloader, "PAUSE_SECONDS", 0.01)
-        patch.setattr(tracked_run, "FIRST_POLL_SECONDS", 0.005)
-        patch.setattr(tracked_run, "FIRST_INTERVAL_SECONDS", 0.02)
+        patch.setattr(poller, "FIRST_SECONDS", 0.02)
         yield
 
 

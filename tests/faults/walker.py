@@ -56,20 +56,19 @@ def _tried(work: Callable[[], Any]) -> Any:
 def _hurry() -> None:
     """The same rules in a shorter life."""
     from reelbook.runs import follower
-    from reelbook.transport import definite_refusal, http, request_facts, retries
+    from reelbook.transport import definite_refusal, http, poller, request_facts, retries
     from reelbook.transport.downloads import downloader
     from reelbook.transport.http import RetryPolicy
-    from reelbook.transport.polling import outage, tracked_run
 
     http.RetryPolicy = lambda: RetryPolicy(  # type: ignore[misc, assignment]
         free_seconds=4, attempt_seconds=2, large_seconds=6, paid_seconds=3, backoff_seconds=0.005, max_attempts=3
     )
     setattr(follower, "RESULT_SECONDS", 0.3)  # noqa: B010  # Names of other modules, which it has taken over.
     setattr(follower, "TICK_SECONDS", 0.05)  # noqa: B010
-    definite_refusal.REFUSED_SECONDS, outage.GIVE_UP_SECONDS = 0.8, 1.5
-    outage.FIRST_PAUSE_SECONDS, outage.MAX_PAUSE_SECONDS = 0.02, 0.3
+    definite_refusal.REFUSED_SECONDS, poller.GIVE_UP_SECONDS = 0.8, 1.5
+    poller.FIRST_FAILURE_SECONDS, poller.MAX_PAUSE_SECONDS = 0.02, 0.3
     request_facts.NEW_SECONDS, retries.MAX_BUSY_SECONDS = 0.2, 1.0
-    downloader.PAUSE_SECONDS, tracked_run.FIRST_POLL_SECONDS, tracked_run.FIRST_INTERVAL_SECONDS = 0.01, 0.005, 0.02
+    downloader.PAUSE_SECONDS, poller.FIRST_SECONDS = 0.01, 0.02
 
 
 def _follow_the_old_rule() -> None:

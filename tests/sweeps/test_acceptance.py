@@ -81,7 +81,7 @@ def test_a_sweep_with_a_third_of_failing_rows_finishes_the_others_and_pays_for_t
 ) -> None:
     """Two pictures that nobody can read, two prompts that the check refuses, a run that the engine does not end."""
     # Such a run says that it has hardly begun when it is stopped, so it would be looked at again only much later.
-    monkeypatch.setattr("reelbook.transport.polling.tracked_run.MAX_PAUSE_SECONDS", 0.5)
+    monkeypatch.setattr("reelbook.transport.poller.MAX_PAUSE_SECONDS", 0.5)
     perform = Worker.perform
 
     async def limited(worker: Worker, order: Mapping[str, Any], request: Any, settings: Settings) -> Any:

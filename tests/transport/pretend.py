@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, TypeVar
 
 from reelbook.models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE, QueueStatus
-from reelbook.transport.polling.poller import Poller
-from reelbook.transport.response_parsing import ServiceInfo
+from reelbook.transport.poller import Poller
 
 T = TypeVar("T")
 MODEL = "svc/pretended"
@@ -70,12 +69,11 @@ class Job:
 class Pretended:
     """A service that knows how long each run takes. `trouble` can make any look fail, or last."""
 
-    def __init__(self, *features: str, delay: float = 0.004, workers: int | None = None, chatty: bool = False) -> None:
-        self.offers, self.delay, self.chatty = ServiceInfo(features=frozenset(features)), delay, chatty
+    def __init__(self, *, delay: float = 0.004, workers: int | None = None, chatty: bool = False) -> None:
+        self.delay, self.chatty = delay, chatty
         self.free_at = [0.0] * workers if workers else None
         self.jobs: dict[str, Job] = {}
-        self.calls = self.streams = self.under_way = self.most_under_way = self.most_streams = 0
-        self.batches: list[list[str]] = []
+        self.calls = self.under_way = self.most_under_way = 0
         self.trouble: Callable[[str], BaseException | float | None] = lambda request_id: None
         self.said: Callable[[str], str | None] = lambda request_id: None
         """Another status than the honest one."""
@@ -91,31 +89,10 @@ class Pretended:
             self.free_at[0] = starts + seconds
         self.jobs[request_id] = Job(now, starts, starts + seconds)
 
-    async def service_info(self) -> ServiceInfo:
-        return self.offers
-
-    async def status(self, endpoint_id: str, request_id: str) -> QueueStatus:
+    async def status(self, endpoint_id: str, request_id: str, *, is_repeated: bool = True) -> QueueStatus:
         self.jobs[request_id].looks.append(clock() - self.jobs[request_id].submitted)
         await self._call(self.trouble(request_id))
         return self._told(request_id)
-
-    async def statuses(self, ids: Sequence[str]) -> dict[str, QueueStatus]:
-        self.batches.append(list(ids))
-        troubles = [trouble for request_id in ids if (trouble := self.trouble(request_id)) is not None]
-        await self._call(troubles[0] if troubles else None)
-        return {request_id: self._told(request_id) for request_id in ids}
-
-    async def stream(self, endpoint_id: str, request_id: str) -> AsyncIterator[QueueStatus]:
-        self.calls += 1
-        self.streams += 1
-        self.most_streams = max(self.most_streams, self.streams)
-        try:
-            for tenth in range(11):
-                job = self.jobs[request_id]
-                await asyncio.sleep(max(job.starts + (job.ends - job.starts) * tenth / 10 - clock(), 0.0) + 1e-6)
-                yield self._told(request_id)
-        finally:
-            self.streams -= 1
 
     async def _call(self, trouble: BaseException | float | None) -> None:
         self.calls += 1
@@ -174,7 +151,5 @@ async def followed(
 
     await asyncio.gather(*(one(number, seconds) for number, seconds in enumerate(durations)))
     await poller.close()
-    # A batch brings the outputs along; without it, each result is one more call.
-    results = 0 if service.batches else len(durations)
-    calls = service.calls + len(durations) + results
+    calls = service.calls + 2 * len(durations)
     return Followed(calls / len(durations), list(late.values()), list(durations))

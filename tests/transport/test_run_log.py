@@ -11,7 +11,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.models.queue_status import QueueStatus
-from reelbook.transport.polling.run_log import MAX_LINE_LENGTH, MAX_LOG_LINES, RunLog, count_overlap, merge_lines
+from reelbook.transport.run_log import MAX_LINE_LENGTH, MAX_LOG_LINES, RunLog, count_overlap, merge_lines
 from reelbook.util.background_loop import background
 from tests.support import png
 from tests.transport.variants import Hosted, Received, Reply

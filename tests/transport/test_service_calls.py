@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import pickle
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, aclosing
+from contextlib import AbstractContextManager
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -22,7 +21,7 @@ from reelbook.transport.http import Http
 from reelbook.transport.service_calls import ServiceCalls, ServiceInfo
 from tests.support import KEY, Served, png
 from tests.transport.patience import Clock
-from tests.transport.variants import Answering, Hosted, Reply, events, page
+from tests.transport.variants import Answering, Hosted, Reply, page
 
 T = TypeVar("T")
 MODEL = "svc/frames-api/images-to-video"
@@ -434,82 +433,6 @@ def test_a_cancellation_without_the_right_key_is_an_error(hosted: Hosted) -> Non
     assert isinstance(told(lambda calls: calls.cancel(MODEL, "r-1"), hosted.base_url), errors.Unauthorized)
 
 
-# Streams and batches
-
-
-def status_event(status: str, **more: Any) -> bytes:
-    return b"data: " + json.dumps({"status": status, **more}).encode() + b"\n\n"
-
-
-SPLIT = b'data: {"status":\r\ndata: "IN_QUEUE"}\r\n\r\ndata: {"status": "COMPLETED"}\r\n\r'
-STREAM = status_event("IN_QUEUE", logs="ä\u2028b") + b": still here\n\n" + status_event("COMPLETED")
-
-
-@pytest.mark.parametrize(
-    "pieces",
-    [
-        [STREAM],
-        [STREAM[place : place + 7] for place in range(0, len(STREAM), 7)],
-        [STREAM.replace(b"\n", b"\r\n")],
-        [*(piece + b"\r" for piece in SPLIT.split(b"\r")), b"\n"],
-        [STREAM.replace(b"\n", b"\r") + b"\r"],
-        [b"\xef\xbb\xbf" + STREAM.replace(b"data: ", b"data:")],
-        [
-            b'event: status\nid: 1\ndata: {"status":\ndata:  "IN_QUEUE"}\nretry: 5\n\n',
-            STREAM.split(b"\n\n")[2] + b"\n\n",
-        ],
-        [b"data: no json\n\ndata: [1]\n\nnonsense\ndata\n\n" + STREAM],
-    ],
-    ids=["whole", "in sevens", "CRLF", "cut inside CRLF", "CR", "BOM and no blank", "several lines", "among nonsense"],
-)
-def test_a_stream_of_statuses_is_read_however_it_is_written(hosted: Hosted, pieces: list[bytes]) -> None:
-    """Comments, three ends of a line, data over several lines, pieces cut anywhere: two statuses, then the end."""
-    hosted.on("GET", f"{ONE}/status/stream", events(*pieces, fault="hang"))
-
-    async def work(calls: ServiceCalls) -> list[str]:
-        return [status.status async for status in calls.stream(MODEL, "r-1")]
-
-    assert told(work, hosted.base_url) == ["IN_QUEUE", "COMPLETED"]
-    assert hosted.seen()[0].headers["accept"] == "text/event-stream"
-
-
-@pytest.mark.parametrize(
-    ("answer", "says"),
-    [
-        (events(status_event("IN_QUEUE")), "ended before the run did"),
-        (events(status_event("IN_QUEUE"), status_event("COMPLETED")[:-1]), "ended before the run did"),
-        (events(status_event("IN_QUEUE"), fault="hang"), "no answer within 0.6 s"),
-    ],
-    ids=["ended", "cut inside an event", "silent"],
-)
-def test_a_stream_that_is_cut_says_so(hosted: Hosted, answer: Reply, says: str) -> None:
-    """What came before has been told; after that the status can be asked for in the ordinary way."""
-    hosted.on("GET", f"{ONE}/status/stream", answer)
-    seen = []
-
-    async def work(calls: ServiceCalls) -> None:
-        async for status in calls.stream(MODEL, "r-1"):
-            seen.append(status.status)  # noqa: PERF401  # The error comes after some of them.
-
-    error = told(work, hosted.base_url, stream_silence_seconds=0.6)
-
-    assert isinstance(error, errors.Unreachable)
-    assert says in str(error)
-    assert seen == ["IN_QUEUE"]
-
-
-def test_a_stream_without_end_is_left_after_an_hour(hosted: Hosted) -> None:
-    """Signs of life alone do not keep anybody waiting for ever."""
-    clock = Clock()
-    hosted.on("GET", f"{ONE}/status/stream", events(status_event("IN_QUEUE"), *[b": still here\n\n"] * 3, fault="hang"))
-
-    async def work(calls: ServiceCalls) -> None:
-        async for _ in calls.stream(MODEL, "r-1"):
-            clock.now += 3_601
-
-    assert "has no end" in str(told(work, hosted.base_url, clock=clock))
-
-
 def test_a_result_may_take_as_long_as_media_take(hosted: Hosted) -> None:
     """It can carry them inline: the deadline of other calls is long over when it arrives."""
     gate = threading.Event()
@@ -520,63 +443,6 @@ def test_a_result_may_take_as_long_as_media_take(hosted: Hosted) -> None:
         return await calls.result(MODEL, "r-1")
 
     assert told(work, hosted.base_url, free_seconds=0.1, attempt_seconds=0.1) == {"seed": 7}
-
-
-def test_a_refused_stream_is_the_matching_error(hosted: Hosted) -> None:
-    """A key that is unknown to it, say."""
-    hosted.on("GET", f"{ONE}/status/stream", Reply(401, {"detail": "who?"}))
-
-    async def work(calls: ServiceCalls) -> list[Any]:
-        return [status async for status in calls.stream(MODEL, "r-1")]
-
-    assert isinstance(told(work, hosted.base_url), errors.Unauthorized)
-
-
-def test_streams_do_not_take_the_connections_of_other_calls(hosted: Hosted) -> None:
-    """Eight are open for long and all other calls go on; a ninth is told to ask for the status instead."""
-    hosted.on("GET", f"{ONE}/status/stream", events(status_event("IN_QUEUE"), fault="hang"))
-    hosted.on("GET", f"{ONE}/status", {"status": "IN_PROGRESS"})
-
-    async def work(calls: ServiceCalls) -> Any:
-        streams = [calls.stream(MODEL, "r-1") for _ in range(8)]
-        first = await asyncio.gather(*[anext(aiter(stream)) for stream in streams])
-        status = await calls.status(MODEL, "r-1")
-        try:
-            await anext(aiter(calls.stream(MODEL, "r-1")))
-        except errors.Unreachable as error:
-            return len(first), status.status, "8 streams are open" in str(error)
-        finally:
-            for stream in streams:
-                async with aclosing(stream):  # type: ignore[type-var]  # It is a generator, whose kind the seam does not tell.
-                    pass
-
-    assert told(work, hosted.base_url) == (8, "IN_PROGRESS", True)
-
-
-def test_many_statuses_come_in_few_calls(hosted: Hosted) -> None:
-    """A thousand ids in each; those that the service does not know, or tells oddly, are missing."""
-
-    def answer(received: Any) -> Reply:
-        found: dict[str, Any] = {one: {"status": "IN_QUEUE", "queue_position": "x"} for one in received.json["ids"]}
-        found["r-0"] = {"status": "COMPLETED", "output": {"seed": 7}}
-        found["r-1"], found["r-2"], found["stranger"] = None, {"status": 7}, {"status": "IN_QUEUE"}
-        return Reply(200, found)
-
-    hosted.on("POST", "/requests/status", answer)
-    ids = [f"r-{place}" for place in range(2001)]
-
-    found = told(lambda calls: calls.statuses(ids), hosted.base_url)
-
-    assert found.keys() == set(ids) - {"r-1", "r-2"}
-    assert found["r-0"].output == {"seed": 7}
-    assert [len(one.json["ids"]) for one in hosted.seen()] == [1000, 1000, 1]
-
-
-def test_a_batch_can_come_as_a_list(hosted: Hosted) -> None:
-    """Each status then names its request."""
-    hosted.on("POST", "/requests/status", {"statuses": [{"request_id": "a", "status": "IN_QUEUE"}, "odd"]})
-
-    assert list(told(lambda calls: calls.statuses(["a", "b"]), hosted.base_url)) == ["a"]
 
 
 # Prices, models, accounts, uploads
@@ -867,23 +733,6 @@ def test_a_lost_paid_call_without_a_key_is_not_sent_anywhere_else(hosted: Hosted
 
     assert isinstance(error, errors.UncertainRun)
     assert hosted.connections == 0
-
-
-def test_a_stream_breaks_when_its_service_moves_and_the_next_call_finds_it(
-    hosted: Hosted, moved: tuple[str, Moving]
-) -> None:
-    """The stream says that it was cut; by then the new address is known."""
-    address, renew = moved
-    hosted.on("GET", f"{ONE}/status", {"status": "COMPLETED"})
-
-    async def work(calls: ServiceCalls) -> tuple[bool, str]:
-        try:
-            await anext(aiter(calls.stream(MODEL, "r-1")))
-        except errors.Unreachable:
-            return calls.base_url == hosted.base_url, (await calls.status(MODEL, "r-1")).status
-        raise AssertionError("it should have been cut")
-
-    assert told(work, address, renew=renew) == (True, "COMPLETED")
 
 
 def test_addresses_that_the_old_service_named_hold_at_the_new_one(hosted: Hosted) -> None:

@@ -22,7 +22,7 @@ from ..storage.merge.library_merge import find_library
 from ..storage.shelf import Shelf
 from ..transport.downloads.downloader import Downloader
 from ..transport.http import Http
-from ..transport.polling.poller import Poller
+from ..transport.poller import Poller
 from ..transport.service_calls import ServiceCalls
 from ..util.background_loop import background
 from ..util.printable import readable_id

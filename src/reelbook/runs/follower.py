@@ -36,7 +36,7 @@ from ..storage.run_identity import dumps
 from ..transport import definite_refusal
 from ..transport.definite_refusal import RESULT_SECONDS
 from ..transport.downloads.downloader import DownloadedFile
-from ..transport.polling.run_log import RunLog
+from ..transport.run_log import RunLog
 from ..transport.service_calls import Accepted
 from ..util.background_loop import TICK_SECONDS
 from ..util.data_address import is_data_address

@@ -29,7 +29,7 @@ from ..transport.downloads.downloader import Downloader
 from ..transport.http import Http
 from ..transport.pause_note import PauseNote, pause_note
 from ..transport.picture_sources import Source, build_request_input, read_sources
-from ..transport.polling.poller import Poller
+from ..transport.poller import Poller
 from ..transport.service_calls import Accepted, ServiceCalls
 from ..transport.uploads import Uploads
 from ..util.background_loop import TICK_SECONDS
@@ -236,7 +236,7 @@ class Submission:
                     entry, answer = await self._send(entry)
                     return Verdict(verdict.action, entry), answer
                 except TooManyRequests as error:
-                    pause, refusals = retries.get_busy_pause(error, refusals), refusals + 1
+                    pause, refusals = retries.get_pause(refusals, error, most=20.0), refusals + 1
                     if self.stopped or time.monotonic() + pause - since > retries.MAX_BUSY_SECONDS:
                         raise
                     with self.pause_note.during(error, pause):

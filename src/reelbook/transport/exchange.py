@@ -11,7 +11,7 @@ import logging
 import socket
 import ssl
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -127,41 +127,6 @@ class ConnectionPool:
         transport = _transport(max_idle=0)
         try:
             return await self._send(transport, call, limit, seconds, trace=trace, state=state)
-        finally:
-            await transport.aclose()
-
-    async def stream(
-        self, call: Call, seconds: float, silence: float
-    ) -> AsyncGenerator[Answer | bytes | NoAnswer, None]:
-        """Yield the chunks of a streamed response; or, instead and last, a refusal or a lost connection."""
-        self.calls_made += 1
-        transport = _transport(max_idle=0)
-
-        async def opened() -> httpx.Response:
-            async with asyncio.timeout(seconds):
-                return await transport.handle_async_request(self._request(call))
-
-        async def read(response: httpx.Response) -> Answer:
-            async with asyncio.timeout(seconds):
-                return await _read(response)
-
-        async def next_chunk(chunks: AsyncIterator[bytes]) -> bytes:
-            async with asyncio.timeout(silence):
-                return await anext(chunks, b"")
-
-        try:
-            response = await _without_httpx_frames(opened(), seconds)
-            if isinstance(response, NoAnswer):
-                yield response
-                return
-            if response.status_code != 200:
-                yield await _without_httpx_frames(read(response), seconds)
-                return
-            chunks = response.aiter_bytes()
-            while chunk := await _without_httpx_frames(next_chunk(chunks), silence):
-                yield chunk
-                if isinstance(chunk, NoAnswer):
-                    return
         finally:
             await transport.aclose()
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, Unreachable
 from .api_key import Key, check_key
-from .event_stream import EventParser
 from .exchange import Call, ConnectionPool, Upload
 from .paid_request import BeforeSend, PaidRequest, SendState
 from .responses import Answer, NoAnswer, parse_refusal
@@ -26,11 +24,9 @@ TOO_LARGE = "answer_too_large"
 
 MAX_FREE_CALLS = 8
 """Concurrent free calls."""
-MAX_STREAMS = 8
 MAX_PAID, MAX_PAID_REPEATABLE = 4, 32
 """Concurrent paid requests: few without an idempotency key, where each lost response may be lost money."""
 DRAIN_SECONDS = 10.0
-MAX_STREAM_SECONDS = 3_600.0
 
 
 class Http:
@@ -47,7 +43,7 @@ class Http:
         self.quota = RetryQuota()
         self._pool = ConnectionPool(self.key, self.policy.connect_seconds)
         # Limited here, so that no request ever waits inside httpx.
-        self._free_slots, self._stream_slots = asyncio.Semaphore(MAX_FREE_CALLS), asyncio.Semaphore(MAX_STREAMS)
+        self._free_slots = asyncio.Semaphore(MAX_FREE_CALLS)
         self._paid_slots, self._repeatable_slots = asyncio.Semaphore(MAX_PAID), asyncio.Semaphore(MAX_PAID_REPEATABLE)
         self._in_flight: set[asyncio.Task[Any]] = set()
         self._closed = False
@@ -151,29 +147,6 @@ class Http:
             if not request.begun:
                 task.cancel()
             raise
-
-    async def events(self, address: Address, path: str) -> AsyncIterator[str]:
-        """Yield the data of server-sent events until the service ends the stream; without retries."""
-        self._refuse_when_closed()
-        if self._stream_slots.locked():
-            raise Unreachable(address.origin, f"{MAX_STREAMS} streams are open already; ask for the status instead")
-        events, failed, began = EventParser(), address.base_url, self.policy.clock()
-        async with self._stream_slots, aclosing(self._stream(failed + path)) as chunks:
-            async for got in chunks:
-                if isinstance(got, Answer):
-                    raise self._error_of(got)
-                if self.policy.clock() - began > MAX_STREAM_SECONDS:
-                    raise Unreachable(address.origin, "the stream of events has no end; ask for the status instead")
-                if isinstance(got, NoAnswer):
-                    # For the next stream: the service may have moved.
-                    await address.relocate(failed)
-                    raise Unreachable(address.origin, f"the stream of events was cut: {got.reason}")
-                for data in events.feed(got):
-                    yield data
-
-    def _stream(self, url: str) -> AsyncGenerator[Answer | bytes | NoAnswer, None]:
-        call = Call("GET", url, headers={"accept": "text/event-stream"})
-        return self._pool.stream(call, self.policy.attempt_seconds, self.policy.stream_silence_seconds)
 
     async def _in_slot(self, seconds: float, work: Callable[[], Awaitable[Answer | NoAnswer]]) -> Answer | NoAnswer:
         """Run `work` in a slot for free calls, after waiting for a slot up to `seconds`."""

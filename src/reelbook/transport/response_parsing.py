@@ -102,16 +102,6 @@ def parse_status(answer: Any, request_id: str) -> QueueStatus | None:
     return QueueStatus.model_validate({**answer, "request_id": request_id})
 
 
-def parse_statuses(answer: Any, ids: Iterable[str]) -> dict[str, QueueStatus]:
-    """The statuses of many requests, by their ids; those that cannot be parsed are left out."""
-    if isinstance(answer, dict) and isinstance(answer.get("statuses"), (dict, list)):
-        answer = answer["statuses"]
-    if isinstance(answer, list):
-        answer = {_request_id(one.get("request_id")): one for one in answer if isinstance(one, dict)}
-    found = {one: parse_status(answer.get(one), one) for one in ids} if isinstance(answer, dict) else {}
-    return {one: one_status for one, one_status in found.items() if one_status is not None}
-
-
 def parse_cancelled(answer: Any, *, default: bool) -> bool:
     """Whether a service agreed to a cancellation, in either of two formats; `default` where it does not report it."""
     if not isinstance(answer, dict):

@@ -10,8 +10,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
-
 from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, UncertainRun, Unreachable
 from .pause_note import pause_note
 
@@ -42,8 +40,6 @@ class RetryPolicy:
     """One attempt of a paid request with an idempotency key."""
     connect_seconds: float = 10.0
     """Until a connection is established."""
-    stream_silence_seconds: float = 35.0
-    """Between two messages of a stream of events; services send a heartbeat every 10 seconds."""
     max_attempts: int = 6
     max_paid_attempts: int = 4
     """How often a paid request with an idempotency key is sent."""
@@ -90,39 +86,22 @@ class FreeCall:
 
     async def retry(self, once: Callable[[], Awaitable[T]]) -> T:
         """Call `once` until it succeeds; returns the first result, or raises the last failure."""
-        try:
-            return await once()
-        except ReelbookError as error:
-            if not is_temporary(error):
-                raise
-            failures = [error]
-
-        async def attempt() -> T:
-            if failures:
-                raise failures.pop()
-            if (note := pause_note.get()) is not None:
-                note.end()
-            return await once()
-
-        # Only now: preparing retries costs a sixth of a complete call, and nearly all calls need none.
-        retrying = AsyncRetrying(
-            retry=retry_if_exception(is_temporary),
-            wait=_pause(self._policy),
-            stop=self._should_stop,
-            sleep=self._policy.sleep,
-            before_sleep=_report_pause,
-            reraise=True,
-        )
-        result: T = await retrying(attempt)
-        return result
-
-    def _should_stop(self, state: RetryCallState) -> bool:
-        # In this order: a token is only spent on a retry that is actually made.
-        return (
-            state.attempt_number >= self._policy.max_attempts
-            or state.upcoming_sleep >= self.seconds_left
-            or not self._quota.take()
-        )
+        failures = 0
+        while True:
+            try:
+                return await once()
+            except ReelbookError as error:
+                pause = get_pause(failures, error, first=self._policy.backoff_seconds)
+                failures += 1
+                # In this order: a token is only spent on a retry that is actually made.
+                if (
+                    not is_temporary(error)
+                    or failures >= self._policy.max_attempts
+                    or pause >= self.seconds_left
+                    or not self._quota.take()
+                ):
+                    raise
+                await pause_for(pause, error, self._policy.sleep)
 
 
 async def retry_paid(
@@ -137,15 +116,16 @@ async def retry_paid(
     `requested_pause` returns the pause that the service requests, `may_retry` whether another attempt is allowed. These
     retries need no tokens of the quota: knowing whether money was spent has priority.
     """
-    retrying = AsyncRetrying(
-        retry=retry_if_exception(lambda error: isinstance(error, (UncertainRun, Unreachable)) and may_retry()),
-        wait=_pause(policy, requested_pause),
-        stop=lambda state: state.attempt_number >= policy.max_paid_attempts,
-        sleep=policy.sleep,
-        reraise=True,
-    )
-    result: T = await retrying(once)
-    return result
+    failures = 0
+    while True:
+        try:
+            return await once()
+        except (UncertainRun, Unreachable) as error:
+            pause = get_pause(failures, error, first=policy.backoff_seconds, least=requested_pause())
+            failures += 1
+            if failures >= policy.max_paid_attempts or not may_retry():
+                raise
+            await policy.sleep(pause)
 
 
 def is_temporary(error: BaseException) -> bool:
@@ -153,6 +133,29 @@ def is_temporary(error: BaseException) -> bool:
     if isinstance(error, ServiceBroken):
         return error.status in TEMPORARY_STATUSES and error.error_type not in FINAL_ERROR_TYPES
     return isinstance(error, (Unreachable, TooManyRequests))
+
+
+def get_pause(
+    failures: int, error: BaseException | None = None, *, first: float = 0.5, most: float = 30.0, least: float = 0.0
+) -> float:
+    """The seconds to wait after so many earlier failures in a row: twice as long each time, and what the service asks for.
+
+    >>> 0.25 <= get_pause(0) <= 0.5, 2 <= get_pause(3) <= 4, 15 <= get_pause(999) <= 30
+    (True, True, True)
+    """
+    # Random, so that many clients that failed together do not retry together.
+    pause = min(first * 2.0 ** min(failures, 20), most) * random.uniform(0.5, 1.0)
+    return min(max(get_retry_after(error), least), MAX_RETRY_AFTER_SECONDS) + pause
+
+
+async def pause_for(seconds: float, error: BaseException, sleep: Callable[[float], Awaitable[None]]) -> None:
+    """Pause before the next attempt, and report that to the current task's `PauseNote`."""
+    note = pause_note.get()
+    if note is None:
+        await sleep(seconds)
+        return
+    with note.during(error, seconds):
+        await sleep(seconds)
 
 
 def get_retry_after(error: BaseException | None) -> float:
@@ -163,29 +166,3 @@ def get_retry_after(error: BaseException | None) -> float:
     except (TypeError, ValueError):
         return 0.0
     return seconds if math.isfinite(seconds) else 0.0
-
-
-def get_busy_pause(error: TooManyRequests, attempt: int) -> float:
-    """Seconds until a paid request refused with 429 is sent again: `Retry-After` plus an exponential back-off with jitter."""
-    pause: float = min(0.5 * 2.0**attempt, 20.0) * random.uniform(0.5, 1.0)
-    return get_retry_after(error) + pause
-
-
-def _report_pause(state: RetryCallState) -> None:
-    """Report the start of a pause to the current task's `PauseNote`."""
-    if (note := pause_note.get()) is not None:
-        note.begin(state.outcome.exception() if state.outcome is not None else None, state.upcoming_sleep)
-
-
-def _pause(
-    policy: RetryPolicy, requested_pause: Callable[[], float] | None = None
-) -> Callable[[RetryCallState], float]:
-    # Random, so that many clients that failed together do not retry together.
-    backoff = wait_random_exponential(multiplier=policy.backoff_seconds, max=MAX_RETRY_AFTER_SECONDS)
-
-    def pause(state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome is not None else None
-        floor = requested_pause() if requested_pause is not None else get_retry_after(error)
-        return min(floor, MAX_RETRY_AFTER_SECONDS) + backoff(state)
-
-    return pause

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
@@ -16,7 +16,6 @@ from ..errors import (
     Refused,
     ServiceError,
     Unauthorized,
-    Unreachable,
 )
 from ..models import pricing
 from ..models.base import Input
@@ -30,12 +29,10 @@ from .http import TOO_LARGE, Http, Upload
 from .request_facts import RequestFacts
 from .response_parsing import Accepted, ServiceInfo
 from .responses import Answer, is_json, parse_json, unreadable_error
-from .service_address import Address, model_path, request_path
+from .service_address import Address, model_path
 
 __all__ = ["Accepted", "ServiceCalls", "ServiceInfo"]
 
-MAX_BATCH_IDS = 1_000
-"""Maximum ids in one batch status call."""
 PLACEHOLDER_PICTURE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNgAAAAAgAB5Sfe/AAAAABJRU5ErkJggg=="
 )
@@ -139,11 +136,13 @@ class ServiceCalls:
         """Use these addresses for a request of an earlier session."""
         self._facts.restore_addresses(request_id, stored)
 
-    async def status(self, endpoint_id: str, request_id: str) -> QueueStatus:
+    async def status(self, endpoint_id: str, request_id: str, *, is_repeated: bool = True) -> QueueStatus:
         """The status of a request, with its log unless that exceeds the size limit."""
         query = "" if request_id in self._logless else "?logs=1"
         try:
-            answer = await self._queue("GET", endpoint_id, request_id, "status", query, max_bytes=MAX_STATUS_BYTES)
+            answer = await self._queue(
+                "GET", endpoint_id, request_id, "status", query, max_bytes=MAX_STATUS_BYTES, is_repeated=is_repeated
+            )
         except ServiceError as error:
             if error.error_type != TOO_LARGE or not query:
                 raise
@@ -155,35 +154,6 @@ class ServiceCalls:
             raise unreadable_error(answer, self._http.key)
         self._facts.record_addresses(request_id, endpoint_id, body)
         return status
-
-    async def statuses(self, ids: Sequence[str]) -> dict[str, QueueStatus]:
-        """The statuses of many requests, from a service with `batch-status`; finished ones include their `output`."""
-        found: dict[str, QueueStatus] = {}
-        for first in range(0, len(ids), MAX_BATCH_IDS):
-            some = list(ids[first : first + MAX_BATCH_IDS])
-            answer = await self._free("POST", "/requests/status", {"ids": some})
-            body = self._value(answer)
-            if not isinstance(body, (dict, list)):
-                raise unreadable_error(answer, self._http.key)
-            found |= response_parsing.parse_statuses(body, some)
-        return found
-
-    async def stream(self, endpoint_id: str, request_id: str) -> AsyncIterator[QueueStatus]:
-        """Yield every change of a request's status, from a service with `status-stream`.
-
-        Ends after the final one. A stream that ends earlier raises `Unreachable`: poll the status instead.
-        """
-        path = request_path(endpoint_id, request_id, "status", "stream")
-        async for data in self._http.events(self._address, path):
-            status = response_parsing.parse_status(
-                parse_json(Answer(200, {}, data.encode()), self._http.key), request_id
-            )
-            if status is None:
-                continue
-            yield status
-            if status.finished:
-                return
-        raise Unreachable(self._address.origin, "the stream of the status ended before the run did")
 
     async def result(self, endpoint_id: str, request_id: str) -> Mapping[str, Any]:
         """The output of a finished request; raises `NotReady` while it is not finished."""
@@ -251,7 +221,7 @@ class ServiceCalls:
             try:
                 await self._http.free("GET", self._address, "/account", is_repeated=False)
             except NotFound:
-                await self.status(CATALOG[0].id, NO_REQUEST)  # The specification has no account.
+                await self.status(CATALOG[0].id, NO_REQUEST, is_repeated=False)  # The specification has no account.
 
         try:
             await asyncio.wait_for(ask(), KEY_SECONDS)
@@ -289,6 +259,7 @@ class ServiceCalls:
         *,
         is_large: bool = False,
         max_bytes: int | None = None,
+        is_repeated: bool = True,
     ) -> Answer:
         """Call a request's address: the one that the service reported, else the usual one, else the short one."""
         first: ServiceError | None = None
@@ -296,7 +267,13 @@ class ServiceCalls:
             joined = f"{path}&{query[1:]}" if query and "?" in path else path + query
             try:
                 answer = await self._http.free(
-                    method, self._address, joined, from_root=True, is_large=is_large, max_bytes=max_bytes
+                    method,
+                    self._address,
+                    joined,
+                    from_root=True,
+                    is_large=is_large,
+                    max_bytes=max_bytes,
+                    is_repeated=is_repeated,
                 )
             except (NotFound, Refused) as error:
                 if error.status not in (404, 405):

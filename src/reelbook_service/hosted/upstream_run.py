@@ -160,9 +160,7 @@ class UpstreamRun:
         submission = self._submission = Submission(context, self.request, take=self.take)
         # From here on a ledger row may exist, and after a failure only that says what happened.
         self.may_be_sent = True
-        # Batches report many runs in one call, though the log only at the end; without them each run is polled.
-        in_batches = "batch-status" in (await context.calls.service_info()).features
-        task = context.create_task(self.client.submit_run(submission, watched=not in_batches))
+        task = context.create_task(self.client.submit_run(submission, watched=True))
         try:
             # Shielded: a paid request in flight is never dropped.
             return await asyncio.shield(task)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-import random
+
+from ...transport.retries import get_pause
 
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 30.0
 GIVE_UP_SECONDS = 900.0
@@ -33,7 +34,7 @@ class Backoff:
         if now < self._until:
             return True  # One of several concurrent requests; their failures count once.
         self._since = now if self._failures == 0 else self._since
-        self._until = now + min(FIRST_PAUSE_SECONDS * 2.0**self._failures, MAX_PAUSE_SECONDS) * random.uniform(0.5, 1.0)
+        self._until = now + get_pause(self._failures, first=FIRST_PAUSE_SECONDS, most=MAX_PAUSE_SECONDS)
         self._failures += 1
         return now - self._since < GIVE_UP_SECONDS
 

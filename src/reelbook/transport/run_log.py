@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...models.queue_status import QueueStatus
+from ..models.queue_status import QueueStatus
 
 MAX_LOG_LINES = 5_000
 """How many lines of a run are stored."""

@@ -1,0 +1,346 @@
+"""Polls any number of runs until they end, with as few calls as the known durations of their models allow.
+
+A run is polled when most of its model's latest runs had ended; one that takes longer, or whose model is new, after ever
+longer pauses. The place in the queue and the progress that a service reports are only displayed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import math
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ..errors import (
+    Forbidden,
+    InsufficientCredits,
+    NotFound,
+    NotReady,
+    ReelbookError,
+    Refused,
+    ServiceBroken,
+    ServiceError,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from ..models.queue_status import COMPLETED, IN_PROGRESS, STATUSES, QueueStatus
+from .definite_refusal import REFUSED_SECONDS, is_about_the_account
+from .response_parsing import has_files
+from .retries import get_pause
+from .service_calls import ServiceCalls
+
+MAX_CALLS, MAX_RETRIES = 4, 2
+"""How many calls are made at once, and how many of them for runs whose last poll failed: a call can hang."""
+CALL_SECONDS = 35.0
+"""A poll that takes longer has failed."""
+FIRST_SECONDS, PAUSE_SHARE, MAX_PAUSE_SECONDS = 0.1, 0.1, 15.0
+"""Where no duration helps, a run is polled again after this many seconds, or this share of its age if that is more."""
+TRIAL_STEPS, EARLY_CHANCE = 4.0, 1 / 12
+"""The first run of a session is polled at every so many such steps, whatever earlier sessions knew; and this share of the
+runs once before its expected end, which shows when a model has become quicker."""
+CLOSE_PAUSE_SECONDS, CLOSE_SHARE = 0.8, 0.1
+"""A run that a person is watching is polled this often, or after this share of its age if that is more."""
+MAX_DURATIONS, MARGIN, QUICKER_SHARE = 20, 1.02, 0.8
+"""How many durations count; how much later than them polls come; and which share of the shortest shows a quicker model."""
+FIRST_FAILURE_SECONDS = 0.25
+WIDESPREAD_FAILURES, QUICK_SECONDS = 3, 5.0
+"""After so many failures in a row, each sooner than that, the service as a whole counts as failing: one call at a time
+then finds out when it is back."""
+GIVE_UP_SECONDS = 600.0
+"""How long a run is polled though no poll succeeds."""
+
+log = logging.getLogger("reelbook")
+
+
+class StatusCalls(Protocol):
+    """The call of a service that polling needs; the tests have a service of their own."""
+
+    async def status(self, endpoint_id: str, request_id: str, *, is_repeated: bool = True) -> QueueStatus: ...
+
+
+@dataclass(slots=True, eq=False)
+class _Run:
+    model: _Model
+    request_id: str
+    submitted_at: float
+    tracked_since: float
+    is_watched: bool
+    is_due: asyncio.Event = field(default_factory=asyncio.Event)
+    timer: asyncio.TimerHandle | None = None
+    age: float = 0.0
+    """At its latest poll that found it unfinished."""
+    failures: int = 0
+    failing_since: float | None = None
+    due_at: float = -math.inf
+    """The earliest time of the next poll after a failure."""
+    is_early: bool = field(default_factory=lambda: random.random() < EARLY_CHANCE)
+    has_failed_listener: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Model:
+    """The polled runs of one model, and the seconds that its latest ones took."""
+
+    durations: deque[float]
+    runs: dict[_Run, None] = field(default_factory=dict)
+    is_verified: bool = False
+    """Whether an end was observed in this session."""
+
+    def choose_age(self, run: _Run, age: float) -> float:
+        """The age at which a run that is unfinished at this one is polled next."""
+        later = sorted(seconds for seconds in self.durations if seconds * MARGIN > age + 1e-6)
+        is_first, pause = next(iter(self.runs)) is run, max(FIRST_SECONDS, PAUSE_SHARE * age)
+        if later:
+            # When half of them will have ended, so that few polls come too early and few ends are noticed late.
+            due = max(later[len(later) // 2] * MARGIN, age + 0.5 * pause)
+            if run.is_early and not age:
+                due *= random.uniform(0.4, 0.95)
+            return due if self.is_verified or not is_first else min(due, age + TRIAL_STEPS * pause)
+        # One run at a time finds out how long those of a new model take; the others are polled now and then.
+        return age + pause * (1.0 if is_first else random.uniform(0.5, 1.5) * max(4.0, min(len(self.runs) / 3, 30.0)))
+
+    def record_end(self, after: float, by: float) -> bool:
+        """A run ended between these ages; true if that is unlike the durations known before."""
+        known, self.is_verified = sorted(self.durations), True
+        if known and by < QUICKER_SHARE * known[0]:
+            self.durations.clear()
+        # Where the poll came long after the end, the run most likely took as long as one of the others.
+        alike = [seconds for seconds in self.durations if after < seconds <= by]
+        self.durations.append(alike[len(alike) // 2] if alike else (after + by) / 2)
+        return not known or not known[0] <= by <= 1.1 * known[-1]
+
+
+class Poller:
+    """Polls any number of runs of one service, all on one event loop.
+
+    `past` returns the known durations of a model's runs, in seconds from submission to end; it is called once for each
+    model, on the loop, so it has to be quick. `wall_clock` is the clock of `submitted_at`.
+    """
+
+    def __init__(
+        self,
+        calls: StatusCalls,
+        *,
+        past: Callable[[str], Sequence[float]] = lambda endpoint_id: (),
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._calls, self._past, self._wall_clock = calls, past, wall_clock
+        self._models: dict[str, _Model] = {}
+        self._slots, self._retry_slots = asyncio.Semaphore(MAX_CALLS), asyncio.Semaphore(MAX_RETRIES)
+        self._paused_until = -math.inf
+        self._failures, self._failing_since, self._probe = 0, math.inf, asyncio.Lock()
+        """The failures in a row of all polls, since when, and the lock for the one that finds out when that is over."""
+        self._unknown_statuses: set[str] = set()
+        self._closed = False
+        self.close_pause = (CLOSE_PAUSE_SECONDS, CLOSE_SHARE)
+        """The longest time between two polls of a run that is watched: seconds, or a share of its age if that is more."""
+
+    async def follow(
+        self,
+        endpoint_id: str,
+        request_id: str,
+        on_status: Callable[[QueueStatus], None],
+        *,
+        submitted_at: float | None = None,
+        closely: bool = False,
+        refused_seconds: float = REFUSED_SECONDS,
+    ) -> QueueStatus:
+        """Poll a run until it ends and return its final status; `on_status` is called with every status.
+
+        `submitted_at` is in the time of `time.time()`; None means just now. `closely`: a person is watching.
+        `refused_seconds`: how long it is polled while every poll is refused. Cancelling this coroutine stops the
+        polling; the run itself goes on.
+        """
+        if self._closed:
+            raise ReelbookError("This client is closed. Open another one, and attach to the run there.")
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        age = 0.0 if submitted_at is None else max(self._wall_clock() - submitted_at, 0.0)
+        model = self._get_model(endpoint_id)
+        run = _Run(model, request_id, now - age, now, closely)
+        model.runs[run] = None
+        try:
+            self._schedule(run)
+            while True:
+                await run.is_due.wait()
+                if self._closed:
+                    raise asyncio.CancelledError
+                polled_at = loop.time()
+                try:
+                    status = await self._ask(endpoint_id, run)
+                except Exception as error:
+                    self._record_failure(run, error, polled_at, refused_seconds)
+                else:
+                    if status is None:
+                        self._schedule(run)
+                        continue
+                    self._failures, self._failing_since, self._paused_until = 0, math.inf, -math.inf
+                    self._notify(run, on_status, status)
+                    if status.finished:
+                        self._record_end(run, status)
+                        return status
+                    run.age, run.failures, run.failing_since = max(polled_at - run.submitted_at, run.age), 0, None
+                self._schedule(run)
+        finally:
+            del model.runs[run]
+            if run.timer is not None:
+                run.timer.cancel()
+            if model.runs and not model.durations:
+                self._schedule(next(iter(model.runs)))  # It finds out now how long the others take.
+
+    def poll_soon(self, request_id: str) -> None:
+        """Poll a run at once, because something has been done about it."""
+        for model in self._models.values():
+            for run in model.runs:
+                if run.request_id == request_id:
+                    run.is_due.set()
+
+    async def close(self) -> None:
+        """Stop all polling: waiting callers are cancelled, the runs themselves go on at the service."""
+        self._closed = True
+        for model in self._models.values():
+            for run in model.runs:
+                run.is_due.set()
+
+    def _get_model(self, endpoint_id: str) -> _Model:
+        if endpoint_id not in self._models:
+            past: Sequence[float] = ()
+            try:
+                past = [seconds for seconds in self._past(endpoint_id) if math.isfinite(seconds) and seconds > 0]
+            except Exception:
+                log.warning("The durations of earlier runs of %s could not be read.", endpoint_id, exc_info=True)
+            self._models[endpoint_id] = _Model(deque(past, MAX_DURATIONS))
+        return self._models[endpoint_id]
+
+    def _schedule(self, run: _Run) -> None:
+        """Set the time of a run's next poll."""
+        loop = asyncio.get_running_loop()
+        if run.timer is not None:
+            run.timer.cancel()
+        run.is_due.clear()
+        polled_at = run.submitted_at + run.age
+        due = run.submitted_at + run.model.choose_age(run, run.age)
+        longest = MAX_PAUSE_SECONDS
+        if run.is_watched:
+            longest = min(longest, max(self.close_pause[0], self.close_pause[1] * run.age))
+        due = min(due, max(polled_at, run.tracked_since) + longest)
+        if run.failures:
+            due = run.due_at
+        run.timer = loop.call_at(max(due, self._paused_until), run.is_due.set)
+
+    async def _ask(self, endpoint_id: str, run: _Run) -> QueueStatus | None:
+        """The status of a run; None if the service was found to be failing while this poll waited for its turn."""
+        async with contextlib.AsyncExitStack() as turn:
+            if self._failures >= WIDESPREAD_FAILURES:
+                await turn.enter_async_context(self._probe)
+            elif run.failures:
+                await turn.enter_async_context(self._retry_slots)
+            async with self._slots:
+                if asyncio.get_running_loop().time() < self._paused_until or self._closed:
+                    return None
+                try:
+                    async with asyncio.timeout(CALL_SECONDS):
+                        status = await self._calls.status(endpoint_id, run.request_id, is_repeated=False)
+                except TimeoutError:
+                    address = str(getattr(self._calls, "base_url", "the service"))
+                    raise Unreachable(address, "no answer in time") from None
+        if status.status not in STATUSES and status.status not in self._unknown_statuses:
+            self._unknown_statuses.add(status.status)
+            log.warning("The service told the unknown status %.100r; such a run counts as still going.", status.status)
+        return status
+
+    def _notify(self, run: _Run, on_status: Callable[[QueueStatus], None], status: QueueStatus) -> None:
+        try:
+            on_status(status)
+        except Exception:
+            if not run.has_failed_listener:
+                run.has_failed_listener = True
+                log.warning("What was to be told of run %s failed.", status.request_id, exc_info=True)
+
+    def _record_failure(self, run: _Run, error: Exception, polled_at: float, refused_seconds: float) -> None:
+        """Choose when to poll again after a failure, or raise it."""
+        now = asyncio.get_running_loop().time()
+        run.failing_since = polled_at if run.failing_since is None else run.failing_since
+        seconds = now - run.failing_since
+        is_outage = isinstance(error, (Unreachable, ServiceBroken, TooManyRequests))
+        if is_outage:
+            self._failing_since = min(self._failing_since, polled_at)
+            # Polls that hang cause no storm, and may hang because of their runs.
+            self._failures += now - polled_at < QUICK_SECONDS
+            seconds = max(seconds, now - max(self._failing_since, run.tracked_since))
+        is_refused = isinstance(error, (NotFound, Refused, Unauthorized, Forbidden, InsufficientCredits))
+        if is_about_the_account(error) or seconds >= (refused_seconds if is_refused else GIVE_UP_SECONDS):
+            raise error
+        run.due_at = now + get_pause(run.failures, error, first=FIRST_FAILURE_SECONDS, most=MAX_PAUSE_SECONDS)
+        run.failures += 1
+        if self._failures >= WIDESPREAD_FAILURES or isinstance(error, TooManyRequests):
+            pause = get_pause(self._failures - 1, error, first=FIRST_FAILURE_SECONDS, most=MAX_PAUSE_SECONDS)
+            self._paused_until = max(self._paused_until, now + pause)
+
+    def _record_end(self, run: _Run, status: QueueStatus) -> None:
+        """Learn how long the runs of a model take; one that failed says nothing about the good ones."""
+        if getattr(status, "error", None):
+            return
+        by, reported = asyncio.get_running_loop().time() - run.submitted_at, _get_reported_seconds(status)
+        if reported is not None and run.age <= reported <= by:
+            is_unlike = run.model.record_end(reported, reported)
+        elif run.age or run.tracked_since - run.submitted_at <= 0.5 * by:
+            # Of a run from long ago that has ended at some time since, nothing is learnt.
+            is_unlike = run.model.record_end(run.age, by)
+        else:
+            return
+        if is_unlike:
+            for other in run.model.runs:
+                if other is not run and not other.is_due.is_set():
+                    self._schedule(other)
+
+
+class StatusSource:
+    """The status of a request: from its status call, or from its result where the service refuses that call."""
+
+    def __init__(self, calls: ServiceCalls) -> None:
+        self._calls = calls
+
+    @property
+    def base_url(self) -> str:
+        return self._calls.base_url
+
+    async def status(self, endpoint_id: str, request_id: str, *, is_repeated: bool = True) -> QueueStatus:
+        """The status of a request; derived from its result where the status call is refused."""
+        try:
+            return await self._calls.status(endpoint_id, request_id, is_repeated=is_repeated)
+        except ServiceError as refused:
+            if is_about_the_account(refused) or isinstance(refused, TooManyRequests):
+                raise
+            derived = await self._status_by_result(endpoint_id, request_id)
+            if derived is None:
+                raise
+            return derived
+
+    async def _status_by_result(self, endpoint_id: str, request_id: str) -> QueueStatus | None:
+        """Completed where there is a result, in progress where the service says that it is too early; else None."""
+        try:
+            output = await self._calls.result(endpoint_id, request_id)
+        except NotReady as early:
+            return None if early.foreign else QueueStatus(status=IN_PROGRESS, request_id=request_id)
+        except ReelbookError:
+            return None
+        if not has_files(output.values()):
+            return None
+        return QueueStatus.model_validate({"status": COMPLETED, "request_id": request_id, "output": output})
+
+
+def _get_reported_seconds(status: QueueStatus) -> float | None:
+    """How long the run took, where the service reports it."""
+    reported = [(status.metrics or {}).get(name) for name in ("queue_time", "inference_time")]
+    seconds = [
+        value for value in reported if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+    ]
+    return sum(seconds) if len(seconds) == len(reported) and sum(seconds) > 0 else None
