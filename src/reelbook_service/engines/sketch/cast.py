@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from PIL import Image
 
 from .figures import Kit, draw
-from .ground import NEARNESS, room_light
+from .ground import NEARNESS, inside
 from .light import Light, mixed, named
 from .puppet import Part, Pose, show
 from .stage import Stage
-from .tables import FIGURES, Figure
+from .tables import FIGURES, TABLE, Figure
 from .words import Actor
 
 _MIDDLE = 2.5
@@ -28,31 +29,6 @@ _SPANNING = ("rainbow", "bridge")
 _BOBBING = {"sail": 0.012, "fly": 0.10, "drift": 0.05, "hover": 0.07, "swim": 0.06}
 _PLANES = {"heaven": 0.05, "backdrop": 0.25, "sky": 0.45, "water": NEARNESS, "bridge": NEARNESS, "ground": NEARNESS}
 """The nearness of each layer of figures."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Band:
-    """The strip of ground for a figure, as shares of the way from the horizon to the lower edge."""
-
-    alone: float = 0.62
-    far: float = 0.4
-    near: float = 0.84
-    scale: float = 1.0
-
-
-_WATERS = {
-    "river": _Band(0.36, 0.28, 0.46, 0.8),
-    "beach": _Band(0.2, 0.12, 0.3, 0.62),
-    "floe": _Band(0.2, 0.12, 0.3, 0.7),
-}
-_ROADS = {
-    "street": _Band(0.6, 0.45, 0.86), "road": _Band(0.62, 0.4, 0.64), "rails": _Band(0.445, 0.445, 0.45, 1.15), "park": _Band(0.56, 0.5, 0.6),
-}  # fmt: skip
-_GROUNDS = {
-    "beach": _Band(0.8, 0.66, 0.94), "floe": _Band(0.74, 0.62, 0.92), "river": _Band(0.86, 0.8, 0.95), "street": _Band(0.8, 0.5, 0.92),
-    "park": _Band(0.6, 0.5, 0.9), "floor": _Band(0.42, 0.25, 0.62), "seabed": _Band(0.5, 0.3, 0.8), "rails": _Band(0.8, 0.68, 0.9),
-    "road": _Band(0.84, 0.78, 0.94), "roofs": _Band(0.5, 0.4, 0.6),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +94,8 @@ def cast_role(stage: Stage, actor: Actor, index: int) -> Role:
     if layer == "bridge":
         size *= 0.62
     elif layer in ("ground", "water") and actor.kind != "bridge":
-        band = _band(stage, figure, layer)
-        size *= band.scale * stage.size_at(y) / stage.size_at(stage.row_y(band.alone))
+        alone, _, _, shrunk = _band(stage, figure, layer)
+        size *= shrunk * stage.size_at(y) / stage.size_at(stage.row_y(alone))
     scale = size * stage.unit
     start = index % max(1, len(actor.colours))
     kit = Kit(
@@ -137,7 +113,7 @@ def _choose_layer(stage: Stage, figure: Figure, actor: Actor) -> str:
         return "backdrop"
     if figure.where == "heaven":
         return "heaven"
-    if actor.deed == "fly" or figure.where == "sky" or ground == "none":
+    if actor.deed == "fly" or figure.where == "sky" or ground in ("none", "cloudsea"):
         return "sky"
     if ground == "seabed":
         return "ground" if figure.gait in ("stand", "walk") and figure.where != "under" else "sky"
@@ -145,7 +121,7 @@ def _choose_layer(stage: Stage, figure: Figure, actor: Actor) -> str:
     if has_bridge and figure.gait in ("walk", "roll") and actor.kind != "ball":
         return "bridge"
     if figure.where in ("water", "under"):
-        return "water" if ground in ("water", *_WATERS) else "ground"
+        return "water" if ground in ("water", "river", "beach", "floe") else "ground"
     return "water" if ground == "water" else "ground"
 
 
@@ -170,11 +146,11 @@ def _choose_position(
     if layer == "bridge":
         bridge = next(other for other in stage.scene.actors if other.kind == "bridge")
         return x, stage.row_y(_BRIDGE) - 0.93 * FIGURES["bridge"].number("size") * bridge.size * stage.unit
-    band = _band(stage, figure, layer)
+    alone, far, near, _ = _band(stage, figure, layer)
     if count == 1:
-        return x, stage.row_y(band.alone + float(rng.uniform(-0.04, 0.04)))
+        return x, stage.row_y(alone + float(rng.uniform(-0.04, 0.04)))
     share = (index * 0.618 + rng.uniform(0, 0.2)) % 1
-    return x, stage.row_y(band.far + (band.near - band.far) * share)
+    return x, stage.row_y(far + (near - far) * share)
 
 
 def _ceiling(stage: Stage, figure: Figure, actor: Actor) -> float:
@@ -206,15 +182,14 @@ def _lane(stage: Stage, actor: Actor) -> tuple[float, float]:
     return 0.5 + place * min(0.74, 0.30 * len(singles)), 0.1
 
 
-def _band(stage: Stage, figure: Figure, layer: str) -> _Band:
-    ground = stage.scene.ground
-    if layer == "water":
-        return _WATERS.get(ground, _Band(0.5, 0.2, 0.8))
-    if figure.where == "road":
-        return _ROADS.get(ground, _Band(0.62, 0.5, 0.85))
-    if ground == "street" and any(FIGURES[actor.kind].where == "road" for actor in stage.scene.actors):
-        return _Band(0.24, 0.14, 0.24, 0.72)
-    return _GROUNDS.get(ground, _Band())
+def _band(stage: Stage, figure: Figure, layer: str) -> Sequence[float]:
+    """Where a figure may stand: alone, far and near as shares of the way to the lower edge, and its scale."""
+    ground, bands = stage.scene.ground, TABLE["band"]
+    kind = "water" if layer == "water" else "road" if figure.where == "road" else "ground"
+    has_traffic = any(FIGURES[actor.kind].where == "road" for actor in stage.scene.actors)
+    pavement = kind == "ground" and ground == "street" and has_traffic
+    band: Sequence[float] = bands["pavement"] if pavement else bands.get(f"{kind}-{ground}", bands[kind])
+    return band
 
 
 def _crowd_scale(count: int) -> float:
@@ -235,8 +210,8 @@ def _choose_velocity(stage: Stage, figure: Figure, actor: Actor, rng: np.random.
 
 def _choose_light(stage: Stage, layer: str) -> Light:
     light = stage.light
-    if stage.scene.ground == "floor" and layer == "ground":
-        return replace(light, ambient=room_light(stage), haze=room_light(stage))
+    if layer == "ground" and stage.scene.ground == "floor":
+        return inside(stage)
     if not light.dark or stage.scene.time == "space":
         return light
     # At night a figure keeps a little of its own colour, to be recognisable.

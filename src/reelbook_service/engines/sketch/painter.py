@@ -8,7 +8,7 @@ from PIL import Image
 
 from reelbook.models.text_to_video import TextToVideo
 
-from .backdrops import BACKDROPS
+from .backdrops import backdrop
 from .cast import MOVING_BACKDROPS, Role, cast_role
 from .finish import Finish
 from .ground import ground
@@ -44,7 +44,7 @@ class Painter:
         wet = "rain" in scene.weather and scene.ground in ("street", "road", "roofs")
         self.wet = WetStreet(stage) if wet else None
         for name in scene.backdrops:
-            for item in BACKDROPS[name](stage) if name in BACKDROPS else []:
+            for item in backdrop(stage, name):
                 place = "behind" if item.nearness < 0.6 else "ground" if item.nearness < 0.9 else "front"
                 self.planes[place].append(item)
             yield name

@@ -8,6 +8,7 @@ from PIL import Image
 from .light import mixed, scaled
 from .noise import Field, cloudy, sampled, smoothly, stepped
 from .stage import Stage, View, blended
+from .weather import Flock
 
 _HALF = 2
 """The sky has no detail, so it is painted at half the size."""
@@ -42,7 +43,7 @@ class Sky:
         self.lit = np.array(mixed(white, light.low, 0.25), np.float32) * np.float32(0.62 if storm else 1)
         dim = mixed(mixed(light.middle, light.haze, 0.5), light.ambient, 0.12)
         self.dim = np.array(dim, np.float32) * np.float32(0.45 if storm else 1)
-        self.stars = _Stars(stage) if scene.stars else None
+        self.stars = Flock(stage, "stars", many=scene.stars) if scene.stars else None
 
     def sun_at(self) -> tuple[float, float]:
         """The position of the sun or moon in the world."""
@@ -70,7 +71,7 @@ class Sky:
         picture = picture.resize((self.width * _HALF, self.height * _HALF), Image.Resampling.BILINEAR)
         if picture.size != (stage.width, stage.height):
             picture = picture.crop((0, 0, stage.width, stage.height))
-        return self.stars.over(picture, seconds, view) if self.stars else picture
+        return self.stars.drift(picture, seconds) if self.stars else picture
 
     def _gradient(self, up: Field) -> Field:
         top, middle, low = self.stops
@@ -128,37 +129,3 @@ class Sky:
         rays = rays + sampled(self.soft, fan * np.float32(1.2) - pace * np.float32(0.009), still + np.float32(0.4))
         strength = np.clip((rays - np.float32(0.95)) * np.float32(1.5), 0, 1) * (1 - down) ** np.float32(1.3)
         return blended(colour, self.stage.light.glow, strength * np.float32(0.55))
-
-
-class _Stars:
-    """Points of light that twinkle independently."""
-
-    def __init__(self, stage: Stage) -> None:
-        rng, self.stage = stage.random("stars"), stage
-        in_space = stage.scene.time == "space"
-        density = 260 * (0.5 + stage.scene.stars) * (1.7 if in_space else 1)
-        count = int(density * stage.width * stage.height / 360_000)
-        self.x = rng.uniform(-0.1, 1.1, count) * stage.width
-        self.y = rng.uniform(0, 1, count) ** 1.15 * min(stage.height, stage.horizon) * 0.98
-        self.size = rng.uniform(0.5, 1.0, count) ** 3 * 1.5 + 0.55
-        self.phase, self.rate = rng.uniform(0, 6.28, count), rng.uniform(0.6, 3.0, count)
-        self.colour = blended((0.78, 0.86, 1.0), (1.0, 0.93, 0.8), rng.uniform(0, 1, count))
-
-    def over(self, picture: Image.Image, seconds: float, view: View) -> Image.Image:
-        """The picture with its stars."""
-        stage = self.stage
-        x = (self.x - stage.width / 2) * view.scale + stage.width / 2 + view.dx
-        y = self.y * view.scale + view.dy
-        power = (0.62 + 0.38 * np.sin(seconds * self.rate + self.phase)) * (1 - 0.6 * stage.scene.clouds) * 235
-        canvas = np.array(picture)
-        left, top = np.floor(x).astype(int), np.floor(y).astype(int)
-        for dy in range(-1, 3):
-            for dx in range(-1, 3):
-                column, row = left + dx, top + dy
-                far = (column - x) ** 2 + (row - y) ** 2
-                inside = (column >= 0) & (column < stage.width) & (row >= 0) & (row < stage.height)
-                value = (power * np.exp(-far / (self.size * 0.62)))[inside, None] * self.colour[inside]
-                spot = canvas[row[inside], column[inside]]
-                brighter = np.minimum(255, np.maximum(spot, spot * 0.6 + value))
-                canvas[row[inside], column[inside]] = brighter.astype(np.uint8)
-        return Image.fromarray(canvas, "RGB")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFilter
+from PIL import Image, ImageFilter
 
-from .light import Colour, Light, in_bytes
+from .light import Colour, Light
 from .noise import Field, generator
 from .words import Scene
 
@@ -17,9 +17,6 @@ PAINTED = 800 * 450
 
 STILL = 0.52
 """Up to this nearness nothing moves if the prompt names no camera move (`Camera.breathing`)."""
-
-_FINER = 3
-"""Factor by which sheets are drawn larger and then reduced, for soft edges."""
 
 _HORIZONS = {
     "water": 0.56, "river": 0.5, "beach": 0.5, "floe": 0.5, "street": 0.66, "floor": 0.72, "roofs": 0.93, "none": 1.2, "seabed": 0.8,
@@ -143,11 +140,6 @@ class Plane:
     nearness: float
     """0 for the sky, 1 for the foreground."""
 
-    @property
-    def colours(self) -> Field:
-        """Its colours from 0 to 1."""
-        return np.asarray(self.picture, np.float32) / 255
-
 
 def plane(colour: Field, cover: Field, top: float, nearness: float) -> Plane:
     """A plane made of colours and opacity, both from 0 to 1."""
@@ -157,46 +149,10 @@ def plane(colour: Field, cover: Field, top: float, nearness: float) -> Plane:
     return Plane(picture, mask, int(top), nearness)
 
 
-def repainted(base: Plane, colour: Field) -> Plane:
-    """A plane with other colours."""
-    return plane(colour, np.asarray(base.mask, np.float32) / 255, base.top, base.nearness)
-
-
 def blended(first: Field | Colour, second: Field | Colour, share: Field) -> Field:
     """Two colours mixed by a map of shares."""
     start, end = np.asarray(first, np.float32), np.asarray(second, np.float32)
     return np.asarray(start + (end - start) * share[..., None], np.float32)
-
-
-class Sheet:
-    """A plane drawn with polygons, rectangles and ellipses, in the coordinates of the world."""
-
-    def __init__(self, stage: Stage, top: float, bottom: float) -> None:
-        self.top, self.left = int(top), -stage.margin_x
-        size = (stage.wide * _FINER, (int(bottom) - int(top)) * _FINER)
-        self._picture, self._mask = Image.new("RGB", size), Image.new("L", size)
-        self._pens = ImageDraw.Draw(self._picture), ImageDraw.Draw(self._mask)
-
-    def polygon(self, points: Sequence[tuple[float, float]], colour: Colour) -> None:
-        """Fill an outline."""
-        places = [((x - self.left) * _FINER, (y - self.top) * _FINER) for x, y in points]
-        self._pens[0].polygon(places, fill=in_bytes(colour))
-        self._pens[1].polygon(places, fill=255)
-
-    def rect(self, left: float, top: float, right: float, bottom: float, colour: Colour) -> None:
-        """Fill a rectangle."""
-        self.polygon(((left, top), (right, top), (right, bottom), (left, bottom)), colour)
-
-    def ellipse(self, x: float, y: float, rx: float, ry: float, colour: Colour) -> None:
-        """Fill an ellipse around (x, y)."""
-        angles = np.linspace(0, 2 * np.pi, 24, endpoint=False)
-        self.polygon([(x + rx * float(np.cos(a)), y + ry * float(np.sin(a))) for a in angles], colour)
-
-    def plane(self, nearness: float, shade: Field | float = 1.0) -> Plane:
-        """What was drawn, its colours multiplied by `shade`."""
-        cover = np.asarray(self._mask.reduce(_FINER), np.float32) / 255
-        colour = np.asarray(self._picture.reduce(_FINER), np.float32) / 255 / np.maximum(cover, 0.01)[..., None]
-        return plane(colour * (shade[..., None] if isinstance(shade, np.ndarray) else shade), cover, self.top, nearness)
 
 
 def merged(planes: Sequence[Plane], within: float) -> list[Plane]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
+from .figures import Kit, draw
 from .light import hexed, in_bytes, mixed
 from .noise import cloudy
+from .puppet import Pose, show
 from .stage import Stage
 from .tables import TABLE
 
@@ -88,18 +90,19 @@ class Rain:
 class Flock:
     """Many small particles that drift independently: the rows of `[particles]`."""
 
-    def __init__(self, stage: Stage, kind: str) -> None:
+    def __init__(self, stage: Stage, kind: str, *, many: float = 1.0) -> None:
         self.stage, self.row, rng = stage, TABLE["particles"][kind], stage.random("flock", kind)
         self.look = self.row.get("look", "dot")
-        count = int(self.row["count"] * stage.width * stage.height / 360_000)
+        self.deep = min(stage.horizon, stage.height) if self.look == "star" else stage.height
+        count = int(many * self.row["count"] * stage.width * stage.height / 360_000)
         self.x, self.y = rng.uniform(0, 1, count), rng.uniform(0, 1, count)
-        near = rng.uniform(0, 1, count) ** (1.6 if kind == "snow" else 1.0)
+        near = rng.uniform(0, 1, count) ** (1.6 if kind == "snow" else 3.0 if kind == "stars" else 1.0)
         small, large = self.row["size"]
         self.radius = (small + (large - small) * near) * stage.unit
         self.near = 0.35 + 0.65 * near
         self.phase, self.rate = rng.uniform(0, 6.28, count), rng.uniform(0.5, 1.4, count)
         colours = [hexed(colour) for colour in self.row["colours"].split()]
-        if self.look != "glow":
+        if self.look not in ("glow", "star"):
             colours = [mixed(stage.light.on(colour), colour, 0.45) for colour in colours]
         self.colour = np.array(colours, np.float32)[rng.integers(0, len(colours), count)] * 255
 
@@ -107,7 +110,7 @@ class Flock:
         """The picture with the particles at a time."""
         stage, row = self.stage, self.row
         time = seconds * stage.scene.pace
-        wind = row.get("drift", 0.0) + 0.14 * ("wind" in stage.scene.weather)
+        wind = row.get("drift", 0.0) + 0.14 * ("wind" in stage.scene.weather and self.look != "star")
         sway = 0.012 * np.sin(time * self.rate * 1.7 + self.phase) * row.get("sway", 1.0)
         x = (self.x + wind * time * self.near + sway) % 1.04 - 0.02
         y = (self.y + row["fall"] * time * self.near + (sway if self.look == "glow" else 0)) % 1.06 - 0.03
@@ -116,15 +119,17 @@ class Flock:
             squash = 0.35 + 0.65 * np.abs(np.sin(time * self.rate * 2.2 + self.phase))
         if self.look == "glow":
             alpha = np.clip(np.sin(time * self.rate * 1.6 + self.phase), 0, 1) ** 0.7
-        x, y, canvas = x * stage.width, y * stage.height, np.array(picture)
-        reach = int(self.radius.max() * (2.6 if self.look == "glow" else 1)) + 2
+        if self.look == "star":
+            alpha = (0.62 + 0.38 * np.sin(time * self.rate * 2 + self.phase)) * (1 - 0.6 * stage.scene.clouds)
+        x, y, canvas = x * stage.width, y * self.deep, np.array(picture)
+        reach = int(self.radius.max() * (2.6 if self.look in ("glow", "star") else 1)) + 2
         left, top = np.floor(x).astype(int), np.floor(y).astype(int)
         for dy in range(-reach, reach + 1):
             for dx in range(-reach, reach + 1):
                 column, line = left + dx, top + dy
                 far = np.hypot(column - x, (line - y) / squash)
                 cover = np.clip(self.radius - far + 0.5, 0, 1)
-                if self.look == "glow":
+                if self.look in ("glow", "star"):
                     cover = np.exp(-((far / self.radius) ** 2))
                 elif self.look == "ring":
                     cover = np.exp(-(((far - self.radius) / 0.9) ** 2)) * 0.7 + 0.12 * (far < self.radius)
@@ -171,36 +176,18 @@ class _Lightning:
     """A bolt every few seconds, with a soft and rare flash that is safe to watch."""
 
     def __init__(self, stage: Stage) -> None:
-        self.bolts = [_bolt(stage, index) for index in range(3)]
+        self.stage, self.foot = stage, min(stage.horizon, 0.8 * stage.height)
+        self.bolt = draw("bolt", Kit(stage.light, self.foot, (), stage.random("bolt")))
 
-    def _power(self, seconds: float) -> tuple[float, int]:
-        count = int(seconds / 3.1)
-        since = seconds - count * 3.1 - 0.9
-        return (float(np.exp(-since * 4.5)) if since >= 0 else 0.0), count % 3
+    def _power(self, seconds: float) -> float:
+        since = seconds % 3.1 - 0.9
+        return float(np.exp(-since * 4.5)) if since >= 0 else 0.0
 
     def strike(self, picture: Image.Image, seconds: float) -> None:
-        power, index = self._power(seconds)
-        if power > 0.05:
-            picture.paste(
-                (236, 240, 255), (0, 0), self.bolts[index].point([int(value * power) for value in range(256)])
-            )
+        count, power = int(seconds / 3.1), self._power(seconds)
+        x = self.stage.width * (0.2 + 0.6 * (0.618 * count % 1))
+        show(picture, self.bolt, Pose(x, self.foot, self.foot, mirrored=count % 2 == 1, alpha=power))
 
     def flash(self, picture: Image.Image, seconds: float) -> Image.Image:
-        level = int(34 * self._power(seconds)[0])
+        level = int(34 * self._power(seconds))
         return ImageChops.add(picture, Image.new("RGB", picture.size, (level, level, level))) if level > 1 else picture
-
-
-def _bolt(stage: Stage, index: int) -> Image.Image:
-    rng, mask = stage.random("bolt", index), Image.new("L", (stage.width, stage.height))
-    pen, foot = ImageDraw.Draw(mask), min(stage.horizon, 0.8 * stage.height)
-    # The bolt, and branches that leave it and end soon.
-    ends = [(rng.uniform(0.2, 0.8) * stage.width, 0.0, foot)]
-    for branch, (x, y, low) in enumerate(ends):
-        while y < low:
-            nx, ny = x + rng.normal(0, 0.022) * stage.unit, y + rng.uniform(0.02, 0.05) * stage.unit
-            pen.line([(x, y), (nx, ny)], fill=150 if branch else 255, width=1 if branch else 2)
-            if not branch and rng.random() < 0.12:
-                ends.append((nx, ny, min(foot, ny + 0.25 * stage.unit)))
-            x, y = nx, ny
-    glow = mask.filter(ImageFilter.GaussianBlur(5)).point([min(255, value * 3) // 2 for value in range(256)])
-    return ImageChops.lighter(mask.filter(ImageFilter.GaussianBlur(0.7)), glow)

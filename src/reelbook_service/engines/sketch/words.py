@@ -146,20 +146,8 @@ def find_phrase(words: Sequence[str], index: int) -> tuple[str, int, bool]:
 
 
 @dataclass
-class Reading:
-    """What a prompt says, in order of mention."""
-
-    actors: list[Actor] = field(default_factory=list)
-    mentions: dict[str, list[str]] = field(default_factory=lambda: {about: [] for about in ("place", *_PLAIN)})
-    tints: list[str] = field(default_factory=list)
-    avoided: set[str] = field(default_factory=set)
-    pace: float = 1.0
-    camera_pace: float = 1.0
-
-
-@dataclass
-class _Modifiers:
-    """Words that apply to the next noun."""
+class _Next:
+    """What was said about the next noun."""
 
     count: int | None = None
     colours: list[str] = field(default_factory=list)
@@ -168,113 +156,104 @@ class _Modifiers:
     negated: bool = False
 
 
-class _Reader:
-    """Reads words one after the other: numbers, colours and sizes apply to the next noun, actions to the last one."""
+class Reading:
+    """What words say, in order: numbers, colours and sizes apply to the next noun, actions to the last one.
 
-    def __init__(self, words: Sequence[str], *, bare: bool) -> None:
-        self.words, self.bare = words, bare
-        self.reading, self.next = Reading(), _Modifiers()
-        self.current = 0
-        """The index of the actor that the next words refer to."""
-        self.acting = False
-        """Whether the last word was an action, so that a noun right after it is its object."""
+    With `bare`, ambiguous words are nouns, as in a negative prompt.
+    """
 
-    def read(self) -> Reading:
+    def __init__(self, words: Sequence[str], *, bare: bool = False) -> None:
+        self.actors: list[Actor] = []
+        self.mentions: dict[str, list[str]] = {about: [] for about in ("place", *_PLAIN)}
+        self.tints: list[str] = []
+        self.avoided: set[str] = set()
+        self.pace = self.camera_pace = 1.0
+        self._bare, self._next, self._current, self._acting = bare, _Next(), 0, False
         index = 0
-        while index < len(self.words):
-            phrase, length, plural = find_phrase(self.words, index)
-            near = self.words[max(0, index - 3) : index + length + 3]
-            about_camera = any(about == "camera" for word in near for about, _ in phrases().get(word, ()))
+        while index < len(words):
+            phrase, length, plural = find_phrase(words, index)
+            near = words[max(0, index - 3) : index + length + 3]
             if phrase:
-                self._take(phrase, plural, about_camera)
+                on_camera = any(about == "camera" for word in near for about, _ in phrases().get(word, ()))
+                self._take(phrase, plural, on_camera)
             else:
-                self._take_unknown(self.words[index])
+                self._take_unknown(words[index])
             index += length
-        self.reading.tints += self.next.colours
-        return self.reading
+        self.tints += self._next.colours
 
     def _take_unknown(self, word: str) -> None:
         if word.isdigit():
-            number = int(word[:4])
-            self.next.count = max(1, min(number, MAX_FIGURES)) if number < 1000 else None
+            self._next.count = max(1, min(int(word[:4]), MAX_FIGURES)) if int(word[:4]) < 1000 else None
         elif word in _MARKS or word in _LINKS:
-            self.acting = False
+            self._acting = False
             if word not in ("and", ",", "&"):
-                self.next.negated = self.next.negated and word == "or"
-            if word in _MARKS and not self.next.count:
-                self.reading.tints += self.next.colours
-                self.next.colours = []
+                self._next.negated = self._next.negated and word == "or"
+            if word in _MARKS and not self._next.count:
+                self.tints += self._next.colours
+                self._next.colours = []
 
-    def _take(self, phrase: str, plural: bool, about_camera: bool) -> None:
-        meanings = phrases()[phrase]
+    def _take(self, phrase: str, plural: bool, on_camera: bool) -> None:
+        meanings, ahead = phrases()[phrase], self._next
         names, says_any = {about for about, _ in meanings}, {says for _, says in meanings}
-        if self.next.negated and not names & {"count", "colour", "size", "not"}:
-            self.reading.avoided |= says_any
-            self.next = _Modifiers(negated=True)
+        if ahead.negated and not names & {"count", "colour", "size", "not"}:
+            self.avoided |= says_any
+            self._next = _Next(negated=True)
             return
         # A word such as "clouds" or "bubbles" is a figure only if something describes it, and weather otherwise.
-        is_thing = self.bare or self.next.count is not None or bool(self.next.colours) or not plural
+        is_thing = self._bare or ahead.count is not None or bool(ahead.colours) or not plural
         for about, says in meanings:
             if about != "actor":
-                self._mention(about, says, about_camera)
+                self._mention(about, says, on_camera)
             elif is_thing or "weather" not in names:
                 self._add_actor(says, plural or phrase in _SAME_IN_PLURAL)
-        if self.next.colours and says_any & _SKIES:
-            self.reading.tints += self.next.colours
+        if ahead.colours and says_any & _SKIES:
+            self.tints += ahead.colours
         if names & {"place", "time"}:
-            self.next = _Modifiers()
+            self._next = _Next()
 
     def _add_actor(self, kind: str, plural: bool) -> None:
-        count = self.next.count or (int(FIGURES[kind].number("many", 3)) if plural else 1)
-        kinds = [actor.kind for actor in self.reading.actors]
-        if self.acting:
+        ahead, kinds = self._next, [actor.kind for actor in self.actors]
+        if self._acting:
             # "Children flying a kite": the kite flies, not the children.
             self._change(deed="")
-        if kind in kinds and self.next.count is None:
+        if kind in kinds and ahead.count is None:
             # "A boat and a bird; the boat sails left": the same boat.
-            self.current = kinds.index(kind)
+            self._current = kinds.index(kind)
         else:
-            self.current = len(kinds)
-            actor = Actor(kind, count, tuple(self.next.colours), self.next.size, deed=self.next.deed)
-            self.reading.actors.append(actor)
-        self.acting, self.next = False, _Modifiers()
+            self._current = len(kinds)
+            count = ahead.count or (int(FIGURES[kind].number("many", 3)) if plural else 1)
+            self.actors.append(Actor(kind, count, tuple(ahead.colours), ahead.size, deed=ahead.deed))
+        self._acting, self._next = False, _Next()
 
-    def _mention(self, about: str, says: str, about_camera: bool) -> None:
-        reading = self.reading
+    def _mention(self, about: str, says: str, on_camera: bool) -> None:
+        ahead = self._next
         if about == "not":
-            self.next.negated = True
+            ahead.negated = True
         elif about == "count":
             # "A flock": the group takes precedence over its article, and a number over the group.
-            if self.next.count in (None, 1) or (int(says) > 1 and says not in _GROUPS):
-                self.next.count = int(says)
+            if ahead.count in (None, 1) or (int(says) > 1 and says not in _GROUPS):
+                ahead.count = int(says)
         elif about == "colour":
-            self.next.colours.append(says)
+            ahead.colours.append(says)
         elif about == "size":
-            self.next.size = float(says)
-        elif about == "pace" and about_camera:
-            reading.camera_pace = float(says)
+            ahead.size = float(says)
         elif about == "pace":
-            reading.pace = float(says)
-        elif about == "heading" and about_camera and says in ("left", "right"):
-            reading.mentions["camera"].append(f"pan-{says}")
+            self.pace, self.camera_pace = (self.pace, float(says)) if on_camera else (float(says), self.camera_pace)
+        elif about == "heading" and on_camera and says in ("left", "right"):
+            self.mentions["camera"].append(f"pan-{says}")
         elif about in ("heading", "side"):
             self._change(**{about: says})
-        elif about == "deed" and (not reading.actors or self.next.count is not None):
-            self.next.deed = says
+        elif about == "deed" and (not self.actors or ahead.count is not None):
+            ahead.deed = says
         elif about == "deed":
             self._change(deed=says)
-            self.acting = True
-        elif says not in reading.mentions[about]:
-            reading.mentions[about].append(says)
+            self._acting = True
+        elif says not in self.mentions[about]:
+            self.mentions[about].append(says)
 
     def _change(self, **changes: Any) -> None:
-        if self.reading.actors:
-            self.reading.actors[self.current] = replace(self.reading.actors[self.current], **changes)
-
-
-def read_words(words: Sequence[str], *, bare: bool = False) -> Reading:
-    """What words say; with `bare`, ambiguous ones are nouns, as in a negative prompt."""
-    return _Reader(words, bare=bare).read()
+        if self.actors:
+            self.actors[self._current] = replace(self.actors[self._current], **changes)
 
 
 def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
@@ -285,8 +264,8 @@ def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
     (3, ('red',), 'water', 'sunset')
     """
     words, avoided = spoken(prompt), spoken(negative_prompt)
-    reading = read_words(words)
-    _remove(reading, read_words(avoided, bare=True))
+    reading = Reading(words)
+    _remove(reading, Reading(avoided, bare=True))
     key = " ".join([*words, "/", *avoided])
     found, weather = reading.mentions, set(reading.mentions["weather"])
     places = _choose_places(reading, key)
@@ -457,7 +436,7 @@ def expanded(prompt: str) -> str:
     >>> expanded("a red boat at night, slow zoom in").startswith("a red boat at night, slow zoom in, ")
     True
     """
-    reading, parts = read_words(spoken(prompt)), [prompt.strip() or "an open landscape"]
+    reading, parts = Reading(spoken(prompt)), [prompt.strip() or "an open landscape"]
     mentioned = {about for about, names in reading.mentions.items() if names}
     mentioned |= {"time"} if {"underwater", "space"} & set(reading.mentions["place"]) else set()
     mentioned |= {"bird"} & {actor.kind for actor in reading.actors}
