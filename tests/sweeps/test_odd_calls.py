@@ -28,7 +28,7 @@ CALLS: dict[str, Any] = {
     "a folder to write to": lambda plan, folder: plan.to_toml(folder),
     "a folder that is not there": lambda plan, folder: plan.to_toml(folder / "no" / "a.toml"),
     "no path to read": lambda plan, folder: rb.sweep.read(None),  # type: ignore[arg-type]
-    "no table to read": lambda plan, folder: rb.read(None),  # type: ignore[arg-type]
+    "no table to read": lambda plan, folder: rb.read(None),
     "zipped without names": lambda plan, folder: rb.zipped([1, 2]),  # type: ignore[arg-type]
     "sampled without names": lambda plan, folder: rb.sampled(3, 5),  # type: ignore[arg-type]
     "a range up to nowhere": lambda plan, folder: rb.sampled(3, num_frames=(9, float("nan"))),

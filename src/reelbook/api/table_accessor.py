@@ -34,6 +34,7 @@ from ..util.name_hints import NameHints
 from .stored_runs import find_library_of
 
 if TYPE_CHECKING:
+    from datasets import Dataset
     from PIL.Image import Image
 
     from ..decide.ratings import Ratings
@@ -125,6 +126,15 @@ class Reel(NameHints):
         """
         rows = self._table if what is None else self._rows(what)
         return self._library(rows).export(folder, rows, among=self._table)
+
+    def to_dataset(self) -> Dataset:
+        """The table for Hugging Face's `datasets`, clips and pictures as features; `rb.read(dataset)` is the way back.
+
+        Needs `pip install 'reelbook[datasets]'`. Uploaded or written as Parquet, the dataset holds the files themselves.
+        """
+        from .hugging_face import to_dataset
+
+        return to_dataset(self._table)
 
     def cost(self, by: str | Sequence[str] | None = None) -> Costs:
         """Credits grouped by one or more columns, or for the entire table: a table, displayed with a chart.

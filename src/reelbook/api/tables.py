@@ -9,17 +9,25 @@ from ..session import session
 
 if TYPE_CHECKING:
     import pandas as pd
+    from datasets import Dataset
     from PIL.Image import Image
 
     from ..media.local_file import LocalFile
     from ..runs.run import Run
 
 
-def read(path: str | Path) -> pd.DataFrame:
-    """Read a table of runs from a `.parquet` or `.csv` file, with its `.reel`."""
+def read(path: str | Path | Dataset, *, folder: str | Path = "clips") -> pd.DataFrame:
+    """Read a table of runs from a `.parquet` or `.csv` file, or from a dataset of Hugging Face's `datasets`, with its `.reel`.
+
+    Files that a dataset holds inside itself are written into the folder, each named by the hash of its content.
+    """
+    session.register_table_accessor()
+    if hasattr(path, "with_format"):
+        from .hugging_face import from_dataset
+
+        return from_dataset(path, Path(folder))
     from ..sweeps.results.table_files import read_table
 
-    session.register_table_accessor()
     return read_table(path)
 
 
