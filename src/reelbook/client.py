@@ -201,7 +201,8 @@ class Client(NameHints):
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run and wait until its media are downloaded, with progress in a notebook."""
         with raise_once():
-            from .display.run_progress import get_kernel_shell, watch
+            from .display.live import get_kernel_shell
+            from .display.run_progress import watch
 
             submission = Submission(
                 self._open_context(), check_input(request), take=check_take(take, fresh), fresh=fresh
@@ -312,7 +313,7 @@ class Client(NameHints):
 
     def _submit_and_wait(self, submission: Submission, *, watched: bool = False) -> Run:
         with raise_once():
-            from .display.waiting_line import waiting_line
+            from .display.live import waiting_line
 
             with waiting_line() as show:
                 work = self.submit_run(submission, watched=watched)

@@ -239,7 +239,7 @@ class Session:
 
     def show_progress(self, job: SweepJob) -> AbstractContextManager[object]:
         """Show the progress of a sweep during the block: a panel in a notebook, a line in a terminal."""
-        from .display.sweep_progress import watch_job
+        from .display.live import watch_job
         from .widgets.panel import show_buttons
 
         return watch_job(job, show_buttons)
@@ -247,7 +247,7 @@ class Session:
     @property
     def is_in_notebook(self) -> bool:
         """Whether this process is the kernel of a notebook."""
-        from .display.run_progress import get_kernel_shell
+        from .display.live import get_kernel_shell
 
         return get_kernel_shell() is not None
 

@@ -17,21 +17,26 @@ from reelbook.api import (
     tables,  # noqa: F401  # Hires whoever draws for tables.
 )
 from reelbook.decide.race.sentences import Contender, RaceProgress, RaceState
-from reelbook.display.client_card import client_card
+from reelbook.display.cards import (
+    client_card,
+    estimate_table,
+    file_card,
+    format_file,
+    input_card,
+    models_table,
+    options_table,
+    output_card,
+    provenance_table,
+    summary_card,
+    uncertain_table,
+)
 from reelbook.display.cost_chart import render_costs
 from reelbook.display.explorer_card import explorer_bundle
 from reelbook.display.figure import file_figure
-from reelbook.display.input_card import input_card
 from reelbook.display.judge_panel import judge_bundle
-from reelbook.display.library_card import summary_card, uncertain_table
-from reelbook.display.models_table import models_table
-from reelbook.display.options_table import options_table
-from reelbook.display.output_card import file_card, format_file, output_card
 from reelbook.display.plan_card import format_headline, plan_card
 from reelbook.display.plots.plot_html import plot_bundle
 from reelbook.display.plots.plot_value import Plot
-from reelbook.display.price_table import estimate_table
-from reelbook.display.provenance_table import provenance_table
 from reelbook.display.race_card import race_bundle
 from reelbook.display.ratings_card import RankedRow, render_ranking
 from reelbook.display.run_progress import final_bundle, interrupted_bundle, progress_bundle

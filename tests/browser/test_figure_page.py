@@ -11,9 +11,8 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 
+from reelbook.display.cards import input_card, models_table
 from reelbook.display.figure import file_figure
-from reelbook.display.input_card import input_card
-from reelbook.display.models_table import models_table
 from reelbook.display.run_card import failed_card, run_figure
 from reelbook.display.run_progress import interrupted_bundle, progress_bundle
 from reelbook.errors import RunFailed

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook.display.client_card import client_card
+from reelbook.display.cards import client_card
 from tests.support import KEY, Serve
 from tests.transport.patience import Clock
 from tests.transport.variants import Hosted

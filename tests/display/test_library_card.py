@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 from PIL import Image
 
+from reelbook.display.cards import summary_card, uncertain_table
 from reelbook.display.formatting import STATE_SIGNS
-from reelbook.display.library_card import summary_card, uncertain_table
 from reelbook.storage.byte_count import Bytes
 from reelbook.storage.library import Recent, Summary
 from reelbook.storage.table.library_table import STATUSES
@@ -110,7 +110,7 @@ def test_no_text_of_a_stranger_becomes_markup(text: str) -> None:
     names = {name for html in cards for _, attributes in bare(html).elements for name in attributes}
 
     assert tags <= {"div", "b", "br", "table", "thead", "tbody", "tr", "td", "th", "bdi", "span"}
-    assert names <= {"style", "title", "aria-label", "class", "data-rb-posters"}
+    assert names <= {"style", "title", "aria-label", "class", "scope", "data-rb-posters"}
 
 
 def test_nothing_is_fetched_and_nothing_runs(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_long_words_are_cut_and_whole_on_hover() -> None:
 
     read = Read(html)
     assert "boat " * 12 not in read.text
-    assert any(cell.get("title") == ("boat " * 12).strip() for cell in read.all("td"))
+    assert any(cell.get("title") == ("boat " * 12).strip() for cell in read.all("bdi"))
 
 
 def test_every_status_has_its_mark() -> None:

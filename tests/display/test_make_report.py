@@ -24,9 +24,9 @@ import reelbook as rb
 from reelbook.api import table_accessor
 from reelbook.decide.judged_clips import find_clips
 from reelbook.decide.ratings import Ratings
-from reelbook.display import run_progress
+from reelbook.display import live
 from reelbook.display.formatting import format_size
-from reelbook.display.report import report_media, report_progress
+from reelbook.display.report import report_media
 from reelbook.display.report.layout import choose_layout, find_axes
 from reelbook.display.report.make_report import write_report
 from reelbook.display.report.report_entries import group_entries
@@ -546,8 +546,8 @@ def test_in_a_notebook_a_line_is_left_and_no_gap(
     release = threading.Event()
     monkeypatch.setattr(report_media, "QUIET_SECONDS", 0.0)
     monkeypatch.setattr(report_media, "get_preview", lambda *_, **__: release.wait(0.05) and None)
-    monkeypatch.setattr(report_progress, "get_kernel_shell", lambda: object())
-    monkeypatch.setattr(run_progress, "new_output", displayed)
+    monkeypatch.setattr(live, "get_kernel_shell", lambda: object())
+    monkeypatch.setattr(live, "new_output", displayed)
     written = write_report(table_of(clips), tmp_path / "<b>.html")
 
     assert outputs[-1] == {

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
+from reelbook.display.cards import library_card
 from reelbook.display.compare.comparison_html import render_comparison
 from reelbook.display.cost_chart import render_costs
 from reelbook.display.explorer_card import render_explorer
 from reelbook.display.figure import file_figure, render_gallery
-from reelbook.display.library_card import library_card
 from reelbook.display.plots.plot_html import render_plot
 from reelbook.display.report.grid_bundle import grid_bundle, make_clip_grid
 from reelbook.display.run_card import run_figure

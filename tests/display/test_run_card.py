@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 import reelbook as rb
-from reelbook.display.output_card import file_card, format_file, output_card, output_strip_jpeg
+from reelbook.display.cards import file_card, format_file, output_card, output_strip_jpeg
 from reelbook.display.run_card import failed_card, find_blamed_fields, format_failure, run_figure, run_strip_jpeg
 from reelbook.display.run_text import format_file as local_line
 from reelbook.display.run_text import format_status

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from IPython.core.formatters import DisplayFormatter
 
-from reelbook.display import error_card, register, run_progress, terminal_line, update_clock
+from reelbook.display import error_card, live, register, run_progress, update_clock
+from reelbook.display.live import get_kernel_shell
 from reelbook.display.run_progress import (
     final_bundle,
-    get_kernel_shell,
     interrupted_bundle,
     progress_bundle,
     show,
@@ -297,7 +297,7 @@ class TestTerminal:
     ) -> None:
         """It is written over while the run works, and what stays says what came of it and where it is."""
         monkeypatch.setattr(run_progress, "is_terminal", lambda: True)
-        monkeypatch.setattr(terminal_line, "UPDATE_SECONDS", 0.001)
+        monkeypatch.setattr(live, "LINE_SECONDS", 0.001)
         looked, run = threading.Event(), under_way()
 
         def looked_at(run: Run) -> str:
@@ -322,7 +322,7 @@ class TestTerminal:
         """Escape sequences in a stage are signs, not orders."""
         monkeypatch.setattr(run_progress, "is_terminal", lambda: True)
 
-        with terminal_line.updating_line(lambda: "", lambda: "painting \x1b[2J\x07 a boat"):
+        with live.updating_line(lambda: "", lambda: "painting \x1b[2J\x07 a boat"):
             pass
 
         written = capsys.readouterr().err

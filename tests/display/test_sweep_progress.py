@@ -13,9 +13,9 @@ from typing import Any, cast
 import pytest
 
 import reelbook as rb
+from reelbook.display.live import watch_job
 from reelbook.display.plan_card import format_headline, plan_card
 from reelbook.display.sweep_panel import HINT, format_panel, panel_bundle, render_panel
-from reelbook.display.sweep_progress import watch_job
 from reelbook.models.described.input_class import describe
 from reelbook.sweeps.execute.interrupt_text import format_interrupt
 from reelbook.sweeps.execute.job import SweepJob

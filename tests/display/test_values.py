@@ -11,10 +11,8 @@ from IPython.core.formatters import DisplayFormatter
 
 import reelbook as rb
 from reelbook.display import error_card, register
-from reelbook.display.input_card import input_card
+from reelbook.display.cards import MAX_MODELS, MEANING, input_card, models_table, options_table
 from reelbook.display.input_code import MAX_CODE_LENGTH, format_input_code, format_run_code
-from reelbook.display.models_table import MAX_MODELS, models_table
-from reelbook.display.options_table import MEANING, options_table
 from reelbook.models.base import Input
 from reelbook.models.described.input_class import describe
 from reelbook.models.image_to_video import ImageToVideo

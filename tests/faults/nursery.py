@@ -124,7 +124,7 @@ FIRST_CALL = (
         "reelbook.transport.downloads.container_format",
         "reelbook.api.runs",
         "reelbook.display.run_progress",
-        "reelbook.display.waiting_line",
+        "reelbook.display.live",
     ),
     *("reelbook.media.stills", "reelbook.media.metadata.signature_check", "reelbook.models.images_to_video"),
     *("anyio._backends._asyncio", "httpcore", "PIL.BmpImagePlugin", "PIL.JpegImagePlugin", "PIL.PngImagePlugin"),

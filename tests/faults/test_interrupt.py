@@ -369,16 +369,16 @@ def test_a_cell_says_that_it_waits_for_a_rate_limit_and_is_interrupted_at_once(k
         later = Reply(429, {"detail": "slow down", "error_type": "too_many_requests"}, {"Retry-After": "30"})
         hosted.on("POST", "/models/run", lambda _: later)
         kernel.run(
-            f"from reelbook.display import run_progress, waiting_line\nclient = rb.connect({hosted.base_url!r},"
-            f" api_key='a-key-of-this-test', library={str(tmp_path / 'library')!r})\nplain = waiting_line.new_output\n"
-            "def told(bundle):\n    print('[', bundle['text/plain'], ']')\n    return plain(bundle)\nwaiting_line.new_output = told"
+            f"from reelbook.display import live\nclient = rb.connect({hosted.base_url!r},"
+            f" api_key='a-key-of-this-test', library={str(tmp_path / 'library')!r})\nplain = live.new_output\n"
+            "def told(bundle):\n    print('[', bundle['text/plain'], ']')\n    return plain(bundle)\nlive.new_output = told"
         )
         cell = kernel.begin("rb.run(rb.TextToVideo(prompt='a boat', num_frames=9, seed=1))")
         cell.until("s left ]")
         kernel.interrupt()
         ended = cell.ended()
         states = kernel.run("print(client.ledger.read(lambda db: db.execute('SELECT state FROM runs').fetchall()))").out
-        kernel.run("client.close()\nwaiting_line.new_output = plain")
+        kernel.run("client.close()\nlive.new_output = plain")
 
     assert "waiting for the service's rate limit, " in cell.out
     assert ended.error == "Interrupted"

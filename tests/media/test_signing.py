@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
 import reelbook as rb
-from reelbook.display.options_table import options_table
+from reelbook.display.cards import options_table
 from reelbook.media.metadata.file_marks import read_marks
 from reelbook.media.metadata.provenance import read, write
 from reelbook.media.metadata.source_types import TRAINED

@@ -20,7 +20,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
-from reelbook.display.run_progress import get_kernel_shell
+from reelbook.display.live import get_kernel_shell
 from reelbook.models.picture_encoding import (
     MAX_BYTES,
     MAX_PIXELS,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from IPython.core.formatters import DisplayFormatter
 
 from reelbook.display import register
-from reelbook.display.price_table import estimate_table
+from reelbook.display.cards import estimate_table
 from reelbook.errors import BadRates
 from reelbook.models.base import Input
 from reelbook.models.catalog import get_endpoint

@@ -205,7 +205,7 @@ def test_what_is_to_be_kept_is_kept_and_all_else_goes(table: pd.DataFrame, clien
 
 def test_what_would_go_is_shown_before_it_goes(client: Client, table: pd.DataFrame, tmp_path: Path) -> None:
     """A table with a picture, the size and the price of each, in a notebook; lines of text elsewhere."""
-    from reelbook.display.library_card import pruned_card
+    from reelbook.display.cards import pruned_card
 
     shown = copy_of(client.library, tmp_path).prune(0, keep=table)
 

@@ -16,7 +16,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.display.provenance_table import provenance_table
+from reelbook.display.cards import provenance_table
 from reelbook.errors import RunCancelled
 from reelbook_service.device_lane import DeviceLane
 from tests.support import as_data_uri, png, read_charges

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
-from ..display.measure_progress import watch_measuring
+from ..display.live import watch_measuring
 from ..errors import ReelbookError
 from ..media.local_file import LocalFile
 from ..media.measuring.measures import METRICS, Cache, measure_files

@@ -8,19 +8,19 @@ from typing import Any
 
 HTML = {
     ("reelbook.media.local_file", "LocalFile"): ("figure", "file_figure"),
-    ("reelbook.models.base", "Input"): ("input_card", "input_card"),
-    ("reelbook.models.base", "Output"): ("output_card", "output_card"),
-    ("reelbook.models.service_file", "File"): ("output_card", "file_card"),
-    ("reelbook.models.pricing", "Estimate"): ("price_table", "estimate_table"),
-    ("reelbook.client", "Client"): ("client_card", "client_card"),
-    ("reelbook.client", "Models"): ("models_table", "models_table"),
-    ("reelbook.storage.library", "Library"): ("library_card", "library_card"),
-    ("reelbook.storage.prune", "Pruned"): ("library_card", "pruned_card"),
-    ("reelbook.storage.uncertain", "Uncertainties"): ("library_card", "uncertain_table"),
-    ("reelbook.media.metadata.provenance", "Provenance"): ("provenance_table", "provenance_table"),
-    ("reelbook.settings", "Options"): ("options_table", "options_table"),
+    ("reelbook.models.base", "Input"): ("cards", "input_card"),
+    ("reelbook.models.base", "Output"): ("cards", "output_card"),
+    ("reelbook.models.service_file", "File"): ("cards", "file_card"),
+    ("reelbook.models.pricing", "Estimate"): ("cards", "estimate_table"),
+    ("reelbook.client", "Client"): ("cards", "client_card"),
+    ("reelbook.client", "Models"): ("cards", "models_table"),
+    ("reelbook.storage.library", "Library"): ("cards", "library_card"),
+    ("reelbook.storage.prune", "Pruned"): ("cards", "pruned_card"),
+    ("reelbook.storage.uncertain", "Uncertainties"): ("cards", "uncertain_table"),
+    ("reelbook.media.metadata.provenance", "Provenance"): ("cards", "provenance_table"),
+    ("reelbook.settings", "Options"): ("cards", "options_table"),
     ("reelbook.sweeps.results.cost", "Costs"): ("cost_chart", "render_costs"),
-    ("reelbook.sweeps.results.metrics_table", "Metrics"): ("metrics_list", "render_metrics"),
+    ("reelbook.sweeps.results.metrics_table", "Metrics"): ("cards", "render_metrics"),
     ("reelbook.sweeps.plan.plan", "Plan"): ("plan_card", "plan_card"),
     ("reelbook.decide.ratings", "Ratings"): ("ratings_card", "ratings_card"),
     ("reelbook.decide.race.race", "Race"): ("race_card", "race_card"),
@@ -30,13 +30,13 @@ HTML = {
 """Module and name of a type, to module and name of the function that renders it; imported at the first display."""
 JPEG = {
     ("reelbook.media.local_file", "LocalFile"): ("strip_html", "strip_jpeg"),
-    ("reelbook.models.base", "Output"): ("output_card", "output_strip_jpeg"),
+    ("reelbook.models.base", "Output"): ("cards", "output_strip_jpeg"),
     ("reelbook.display.compare.comparison", "Comparison"): ("compare.comparison_html", "render_comparison_jpeg"),
 }
 """The same for a JPEG."""
 LINES = {
     ("reelbook.media.local_file", "LocalFile"): ("run_text", "format_file"),
-    ("reelbook.models.service_file", "File"): ("output_card", "format_file"),
+    ("reelbook.models.service_file", "File"): ("cards", "format_file"),
     ("reelbook.api.table_accessor", "Reel"): ("tables.table_html", "format_reel"),
     ("reelbook.display.compare.comparison", "Comparison"): ("compare.comparison_html", "format_comparison"),
 }
@@ -44,8 +44,8 @@ LINES = {
 
 NOTEBOOK_LINES = {
     ("reelbook.media.local_file", "LocalFile"): ("run_text", "format_file_briefly"),
-    ("reelbook.media.metadata.provenance", "Provenance"): ("provenance_table", "format_provenance"),
-    ("reelbook.models.base", "Output"): ("output_card", "format_output"),
+    ("reelbook.media.metadata.provenance", "Provenance"): ("cards", "format_provenance"),
+    ("reelbook.models.base", "Output"): ("cards", "format_output"),
     ("reelbook.sweeps.plan.plan", "Plan"): ("plan_card", "format_plan"),
 }
 """Lines that are shorter in a notebook than in a terminal, which has no other form of the value."""

@@ -95,12 +95,18 @@ def format_duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
 
 
-def format_path(path: Path) -> str:
-    """A path as a page that is given away may name it: from the notebook's folder, else with its last folder alone."""
+def format_folder(folder: Path) -> str:
+    """A folder from that of the notebook, where it is in it."""
     try:
-        return str(path.absolute().relative_to(Path.cwd()))
+        return str(folder.absolute().relative_to(Path.cwd()))
     except (ValueError, OSError):
-        return f"{path.parent.name}/{path.name}"
+        return str(folder)
+
+
+def format_path(path: Path) -> str:
+    """A file as a page that is given away may name it: from the notebook's folder, else with its last folder alone."""
+    name = format_folder(path)
+    return name if name != str(path) else f"{path.parent.name}/{path.name}"
 
 
 def format_time(moment: datetime) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -13,15 +12,13 @@ from ..settings import options
 from . import original_links
 from .fact_table import render_card, render_code
 from .formatting import STATE_SIGNS, format_credits, join_with_dots
+from .live import get_kernel_shell, is_terminal, new_output, updating_line, updating_output
 from .run_card import format_failure, progress_card, run_figure, run_strip_jpeg
 from .run_text import format_attach_code, format_run, format_status
-from .terminal_line import is_terminal, updating_line
-from .update_clock import UPDATE_SECONDS, Bundle, Key, LiveOutput, updater
+from .update_clock import Bundle, Key, LiveOutput, updater
 
 if TYPE_CHECKING:
     from ..runs.run import Run
-
-__all__ = ["UPDATE_SECONDS", "Bundle", "get_kernel_shell", "show", "updating_output", "watch"]
 
 MAX_WITH_CLIPS = 4
 """With more runs in one cell than this, posters are embedded instead of clips."""
@@ -51,29 +48,6 @@ def watch(run: Run) -> Iterator[None]:
         yield
     if run.status == "completed":
         run.displayed_in = shell.execution_count
-
-
-@contextmanager
-def updating_output(now: Callable[[], Bundle], final: Callable[[bool], Bundle]) -> Iterator[Callable[[Bundle], object]]:
-    """An output of the cell, updated from `now` while the block runs, then replaced by `final(was_interrupted)`.
-
-    Yields a function that replaces the output, also after the block.
-    """
-    first = now()
-    handle = new_output(first)
-    output = LiveOutput(
-        lambda bundle: handle.update(bundle, raw=True), now, lambda: tuple(now().items()), sent_key=tuple(first.items())
-    )
-    updater.add(output)
-    is_interrupted = False
-    try:
-        yield lambda bundle: handle.update(bundle, raw=True)
-    except KeyboardInterrupt:
-        is_interrupted = True
-        raise
-    finally:
-        updater.remove(output)
-        handle.update(final(is_interrupted), raw=True)
 
 
 def show(run: Run) -> None:
@@ -147,18 +121,3 @@ def format_last_line(run: Run) -> str:
         files = [str(file.path) for file in run.media[:1]]
         return join_with_dots(format_status(run), format_credits(run.credits, run.credits_source), *files)
     return f"{STATE_SIGNS[run.status]} {run.status}" if run.status in FINAL_STATES else ""
-
-
-def get_kernel_shell() -> Any:
-    """The shell of the notebook kernel; None in scripts and terminals."""
-    # Another thread may be importing IPython at this moment.
-    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    shell = get_ipython() if get_ipython else None
-    return shell if shell is not None and hasattr(shell, "kernel") else None
-
-
-def new_output(bundle: Bundle) -> Any:
-    """Display a new output in the cell, and return its handle for updates."""
-    from IPython.display import display
-
-    return display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
 
+from ..display.live import get_kernel_shell
 from ..display.report.grid_bundle import MAX_CELLS, grid_bundle, make_clip_grid
-from ..display.run_progress import get_kernel_shell
 from ..display.tables.table_html import format_table
 from ..display.tables.table_media import find_files
 from ..errors import ReelbookError

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from IPython.display import display
 
 from ..display.judge_panel import KEEP, PAIRS, judge_bundle
+from ..display.live import get_kernel_shell
 from ..display.ratings_card import format_progress, ratings_card, render_ratings
-from ..display.run_progress import get_kernel_shell
 from ..display.tables.table_media import find_files
 from ..errors import ReelbookError
 from ..media.frame_index import read_frame_index

@@ -24,9 +24,9 @@ from ...media.metadata.sidecar import sidecar_path
 from ...media.posters import get_poster
 from ...media.previews import get_preview
 from ..embedding import data_uri
+from ..live import SetText, ignore_text, show_progress
 from ..synced_clips import Clip
 from .report_entries import Entry
-from .report_progress import SetText, ignore_text, show_progress
 
 MAX_CLIP_SIDE, MAX_CLIP_BYTES, KEYFRAMES = 320, 150_000, 12
 QUIET_SECONDS = 1.0

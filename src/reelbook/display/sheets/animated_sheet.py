@@ -13,7 +13,7 @@ from PIL import Image
 from ...errors import ReelbookError
 from ...media import stills
 from ...util.replace_file import replace_file
-from ..report.report_progress import show_progress
+from ..live import show_progress
 from . import animation_encoding
 from .picture_grid import PictureGrid, choose_grid, draw_labels, fit_into_place
 from .sheet_colours import get_colours

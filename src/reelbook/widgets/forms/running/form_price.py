@@ -7,8 +7,8 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
+from ....display.cards import format_amount
 from ....display.formatting import format_credits
-from ....display.price_table import format_amount
 from ....errors import InvalidInput, Problem, ReelbookError
 from ....models.base import Input
 from ....models.catalog import CATALOG

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reelbook.display.provenance_table import MAX_VALUES, provenance_table
+from reelbook.display.cards import MAX_VALUES, provenance_table
 from reelbook.media.metadata.provenance import Provenance
 from reelbook.models.text_to_video import TextToVideo
 from tests.display.stand_in import Read

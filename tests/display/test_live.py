@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from reelbook.display import measure_progress, run_progress
-from reelbook.display.measure_progress import FileCount, watch_measuring
+from reelbook.display import live
+from reelbook.display.live import FileCount, watch_measuring
 
 PATIENCE = 10
 cell_number: ContextVar[int] = ContextVar("cell_number", default=0)
@@ -63,10 +63,9 @@ def _leaves_no_thread() -> Iterator[None]:
 def page(monkeypatch: pytest.MonkeyPatch) -> Page:
     """The page of a notebook, where nobody has patience and clocks tick quickly."""
     page = Page()
-    monkeypatch.setattr(measure_progress, "get_kernel_shell", lambda: page)
+    monkeypatch.setattr(live, "get_kernel_shell", lambda: page)
     monkeypatch.setattr("IPython.display.display", page.display)
-    monkeypatch.setattr(run_progress, "UPDATE_SECONDS", 0.005)
-    monkeypatch.setattr(measure_progress, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(live, "QUIET_SECONDS", 0.0)
     return page
 
 
@@ -99,7 +98,7 @@ def test_it_is_shown_in_the_cell_that_waits(page: Page) -> None:
 
 def test_what_is_quick_shows_nothing(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within the second that anybody waits."""
-    monkeypatch.setattr(measure_progress, "QUIET_SECONDS", 60.0)
+    monkeypatch.setattr(live, "QUIET_SECONDS", 60.0)
 
     with watch_measuring(2) as tell:
         tell(2, 2)
@@ -127,7 +126,7 @@ def test_a_terminal_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Written over, and ended when all is done."""
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr(measure_progress, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(live, "QUIET_SECONDS", 0.0)
 
     with watch_measuring(1) as tell:
         tell(0, 1)

@@ -1,0 +1,483 @@
+"""Cards of single values: a heading, a table of facts or of rows, and small print, by one function for each type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from ..errors import ReelbookError
+from ..models.catalog import CATALOG, find_endpoint
+from ..models.pricing import estimate
+from ..settings import options
+from ..util.data_address import is_data_address
+from ..util.printable import format_count
+from . import run_text
+from .embedding import data_uri
+from .fact_table import (
+    SMALL_STYLE,
+    render_card,
+    render_code,
+    render_details,
+    render_dotted,
+    render_fact_table,
+    render_heading,
+    render_small_print,
+    render_state,
+)
+from .figure import render_figure, render_with_assets
+from .formatting import format_credits, format_folder, format_size, format_time, join_with_dots, shorten
+from .input_code import MAX_CODE_LENGTH, format_input_code
+from .poster_player import render_open_attributes, render_posters
+from .run_card import render_files
+from .strip_html import strip_jpeg
+
+if TYPE_CHECKING:
+    from ..client import Client
+    from ..media.local_file import LocalFile
+    from ..media.metadata.provenance import Provenance
+    from ..models.base import Input, Output
+    from ..models.pricing import Estimate, Line
+    from ..models.service_file import File
+    from ..settings import Options
+    from ..storage.library import Library, Recent, Summary
+    from ..storage.prune import Pruned, PrunedRun
+    from ..storage.uncertain import Uncertain
+    from ..sweeps.results.metrics_table import Metrics
+
+MAX_MODELS, MAX_FILES, MAX_REMOVED, MAX_VALUES = 200, 12, 24, 24
+"""Rows of a card. No known model has as many inputs as the last, and an untrusted file may name thousands."""
+MAX_VALUE_LENGTH, MAX_LABEL_LENGTH, MAX_ADDRESS_LENGTH, MAX_WORDS_LENGTH = 300, 200, 600, 44
+POSTER_WIDTH, POSTER_HEIGHT, WIDTH = 96, 54, 640
+HYPHEN = "\N{NON-BREAKING HYPHEN}"
+"""In a narrow column a line may break before the time of a date, and not within it."""
+
+# Overrides the table style of the host: no lines, and numbers on the right.
+CELL = "text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;background:none;white-space:normal;overflow-wrap:anywhere"
+NUMBER = "text-align:right;vertical-align:middle;padding:4px 0;border:0;background:none;white-space:nowrap"
+ROWS = Markup(
+    '<div style="overflow-x:auto"><table class="rb-facts rb-rows" style="border-collapse:collapse;width:100%;margin:4px 0"{}>'
+    "{}<tbody>{}</tbody></table></div>"
+)
+HEAD = Markup("<thead><tr>{}</tr></thead>")
+LINES = Markup('<bdi title="{}">{}</bdi><div style="{}">{}</div>')
+CODE = Markup("<code>{}</code>")
+
+
+def render_rows(
+    rows: Iterable[Sequence[Any]], *, head: Sequence[str] = (), label: str = "", numbers: Sequence[int] = ()
+) -> Markup:
+    """A table with a line between its rows; `numbers` are the columns that are aligned right."""
+
+    def render_row(cells: Sequence[Any], cell: Markup) -> Markup:
+        return Markup("").join(
+            cell.format(NUMBER if place in numbers else CELL, content) for place, content in enumerate(cells)
+        )
+
+    heads = render_row(head, Markup('<th scope="col" style="{};font-weight:normal">{}</th>'))
+    body = [Markup("<tr>{}</tr>").format(render_row(cells, Markup('<td style="{}">{}</td>'))) for cells in rows]
+    named = Markup(' aria-label="{}"').format(label) if label else ""
+    return ROWS.format(named, HEAD.format(heads) if head else "", Markup("").join(body))
+
+
+def two_lines(first: str | Markup, second: str | Markup, title: str = "") -> Markup:
+    """A cell with small print below its words."""
+    return LINES.format(title, first, SMALL_STYLE, second)
+
+
+def and_more(count: int, where: str = "") -> list[Markup]:
+    """How many rows are left out; nothing where none are."""
+    return [render_small_print(f"and {count:,} more{where}")] if count > 0 else []
+
+
+# Options, metrics, models and prices.
+
+MEANING = {
+    "embed": "how much of a clip goes into the notebook: poster, preview or full",
+    "theme": "the colours of pages of our own: auto, light or dark",
+    "max_width": "pixels that one result may take in width",
+    "poster": "pixels that a poster in a table may take in width",
+    "concurrency": "runs of a sweep at once; None for what suits the service",
+    "file_hosts": "hosts on a private network that results may be fetched from",
+    "sign": "the certificate with which copies are signed; None for no signature of yours",
+}
+
+
+def options_table(options: Options) -> str:
+    """A row for each option with its value and meaning, and how to set one."""
+    rows = [(name, f"{getattr(options, name)!r} · {MEANING.get(name, '')}".rstrip(" ·")) for name in dir(options)]
+    advice = 'rb.options.embed = "full" for the session; with rb.options(embed="full"): for a block.'
+    return render_card(render_heading("Options"), render_fact_table(rows), render_small_print(advice))
+
+
+def render_metrics(metrics: Metrics) -> str:
+    """A row for each metric, its definition in small print; with other columns, the table as pandas renders it."""
+    from ..sweeps.results.metrics_table import COLUMNS
+
+    if tuple(metrics.columns) != COLUMNS:
+        import pandas as pd
+
+        return str(pd.DataFrame(metrics).to_html(notebook=True))
+    rows = [
+        (name, two_lines(meaning, definition), unit, span, better)
+        for name, meaning, definition, unit, span, better in metrics.itertuples(name=None)
+    ]
+    return render_card(render_rows(rows, head=("metric", "meaning", "unit", "range", "better")), width=960)
+
+
+def models_table(models: Sequence[Mapping[str, Any]]) -> str:
+    """A row for each model that a service lists; what it does not report is left out."""
+    if not models:
+        return render_card(render_heading("No models"), render_small_print("The service lists none for this key."))
+    rows = [_model_row(model) for model in models[:MAX_MODELS]]
+    return render_card(
+        render_heading(format_count(len(models), "model")),
+        render_rows(rows, head=("model", "from"), numbers=[1]),
+        *and_more(len(models) - MAX_MODELS),
+        render_small_print('rb.model("…") gives the input of any of them.'),
+    )
+
+
+def _model_row(model: Mapping[str, Any]) -> tuple[Markup, str]:
+    name = model.get("id")
+    known = next((row for row in CATALOG if row.id == name), None)
+
+    def find(*names: str) -> str:
+        return next((value for name in names if isinstance(value := model.get(name), str)), "")
+
+    purpose = find("purpose", "description", "summary") or (known.purpose if known else "")
+    kind = find("category", "type", "kind") or (known.category if known else "")
+    words = Markup("<bdi>{}</bdi>").format(join_with_dots(shorten(kind, 60), shorten(purpose, 200)))
+    return two_lines(CODE.format(shorten(name or "unnamed", 160)), words), _find_lowest_price(model)
+
+
+def _find_lowest_price(model: Mapping[str, Any]) -> str:
+    """The lowest price of a run, where the service reports it."""
+    places = [model, *(inner for inner in model.values() if isinstance(inner, Mapping))]
+    names = ("minimum_credits", "minimumCredits", "base_credits", "baseCredits", "credits")
+    prices = (place[name] for place in places for name in names if type(place.get(name)) is int)
+    return format_credits(next(prices, None))
+
+
+ORIGINS = {"exact": "exact, quoted by the service"}
+PRICE_ROW = Markup(
+    '<tr><td style="text-align:left;padding:3px 32px 3px 0;border:0">{}</td><td style="text-align:right;border:0">{}</td></tr>'
+)
+PRICES = Markup('<table class="rb-facts" style="border-collapse:collapse;margin:2px 0"><tbody>{}</tbody></table>')
+
+
+def estimate_table(estimate: Estimate) -> str:
+    """The lines of an estimate and the price, with its source in small print."""
+    total = format_credits(estimate.credits) or "unknown"
+    rows = [PRICE_ROW.format(shorten(line.label, MAX_LABEL_LENGTH), format_amount(line)) for line in estimate.breakdown]
+    rows.append(PRICE_ROW.format(Markup("<b>price</b>"), Markup("<b>{}</b>").format(total)))
+    origin = ORIGINS.get(estimate.source, "≈ estimated from the catalog")
+    if estimate.is_suspect:
+        origin = f"{origin}; limits of a sweep count {format_credits(estimate.counted)}, the price in the catalog"
+    return render_card(PRICES.format(Markup("").join(rows)), render_small_print(origin))
+
+
+def format_amount(line: Line) -> str:
+    """The credits of a line, or the factor by which it multiplies those above."""
+    return f"{line.credits:,f}" if line.credits is not None else f"× {line.factor:f}"
+
+
+# A client: service, account, credits and library, never the key.
+
+
+def client_card(client: Client) -> str:
+    """The card of a client; if the service does not respond, it reports that with the other facts."""
+    return render_card(
+        render_fact_table((name, shorten(value, MAX_VALUE_LENGTH)) for name, value in _client_facts(client))
+    )
+
+
+def _client_facts(client: Client) -> list[tuple[str, str]]:
+    kind = "embedded, on this machine: no key, no cost" if client.is_embedded else "hosted: runs are paid for"
+    service, library = ("service", f"{client.base_url} ({kind})"), ("library", str(client.library))
+    try:
+        account = client.account()
+        features = ", ".join(sorted(client.features())) or "what the specification shows"
+    except ReelbookError as error:
+        return [service, library, ("answers", f"no: {error}")]
+    name = str(account.get("name", "unknown"))
+    return [service, ("account", name), ("credits", _format_account(account)), ("offers", features), library]
+
+
+def _format_account(account: Mapping[str, Any]) -> str:
+    """Credits available, reserved and spent, as far as the service reports them."""
+    names = {"credits_available": "left", "credits_reserved": "set aside for runs under way", "credits_spent": "spent"}
+    parts = [f"{account[name]:,} {word}" for name, word in names.items() if isinstance(account.get(name), (int, float))]
+    return ", ".join(parts) or "unknown"
+
+
+# An input.
+
+
+def input_card(request: Input) -> str:
+    """The fields that differ from their defaults, the price, and the rest folded; rendered without any request."""
+    changed = request.changed()
+    # By the names of the service; null values are left out.
+    rest = {name: value for name, value in request.wire().items() if name not in changed}
+    heading = join_with_dots(type(request)._spelling(), shorten(request.endpoint_id, 120))
+    parts = [render_heading(heading), _render_values(changed)]
+    if price := _format_catalog_price(request):
+        parts.append(render_small_print(price))
+    if rest:
+        title = f"{len(rest)} with default values" if len(rest) > 1 else "1 with its default value"
+        parts.append(render_details(title, _render_values(rest)))
+    code = format_input_code(request)
+    if len(code) <= MAX_CODE_LENGTH:
+        parts.append(render_details("Code", render_code(code)))
+    return render_card(*parts, width=options.max_width)
+
+
+def _render_values(values: Mapping[str, Any]) -> Markup:
+    return render_fact_table(
+        (shorten(name, 60), "none" if value is None else run_text.format_value(value)) for name, value in values.items()
+    )
+
+
+def _format_catalog_price(request: Input) -> str:
+    """The price from the built-in catalog; `rb.estimate` asks the service."""
+    try:
+        guess = estimate(request)
+    except ReelbookError:
+        return ""
+    if guess.credits is None or find_endpoint(request) is None:
+        return "rb.estimate(…) tells the price"
+    return f"{format_credits(guess.credits, 'assumed')}, from the built-in catalog; rb.estimate(…) asks the service"
+
+
+# An output, and files that are at the service.
+
+ELSEWHERE = "At the service, and nothing is loaded from there. run.media has the files of a run on this machine."
+
+
+def format_output(output: Output) -> str:
+    """An output on one line: its type, its first file, and how many there are."""
+    media = _media_of(output)
+    files = [run_text.format_file_briefly(file) for file in media[:1]]
+    more = f"{len(media)} files" if len(media) > 1 else ""
+    return shorten(join_with_dots(type(output).__name__, *files, more), 200)
+
+
+def output_card(output: Output) -> str:
+    """The card of an output: its files where they are on this machine, then its other fields."""
+    media, facts = _media_of(output), run_text.format_output_facts(output)
+    if not media:
+        files = [
+            render_fact_table(_file_facts(file), caption=f"file {place}")
+            for place, file in enumerate(output.files[:MAX_FILES], 1)
+        ]
+        note = [render_small_print(ELSEWHERE)] if files else []
+        return render_card(render_heading(type(output).__name__), render_fact_table(facts), *files, *note)
+    known = run_text.describe_file(media[0])
+    # The seed is in both.
+    known = replace(known, outputs=(*facts, *(fact for fact in known.outputs if fact not in facts)))
+    if len(media) > 1:
+        return render_with_assets(render_files(media, known, width=options.max_width))
+    return render_with_assets(render_figure(media[0], known, width=options.max_width))
+
+
+def output_strip_jpeg(output: Output) -> bytes | None:
+    """The frames of the output's first file as a JPEG, where that is on this machine."""
+    media = _media_of(output)
+    return strip_jpeg(media[0]) if media else None
+
+
+def file_card(file: File) -> str:
+    """The card of a file at the service: its facts, and its address as text."""
+    heading = render_heading("A file at the service")
+    return render_card(heading, render_fact_table(_file_facts(file)), render_small_print(ELSEWHERE))
+
+
+def format_file(file: File) -> str:
+    """A file at the service on one line."""
+    return " · ".join(f"{value}" for _, value in _file_facts(file))
+
+
+def _file_facts(file: File) -> list[tuple[str, str]]:
+    """Name, kind, size and address of a file, and what else the service reports of it."""
+    size = None if file.file_size is None else format_size(max(file.file_size, 0))
+    known = [("name", file.file_name), ("kind", file.content_type), ("size", size)]
+    known += [
+        (name, value) for name, value in file if name not in type(file).model_fields or name in ("width", "height")
+    ]
+    address = "inside the answer itself" if is_data_address(file.url) else shorten(file.url, MAX_ADDRESS_LENGTH)
+    facts = [(shorten(name, 60), run_text.format_value(value)) for name, value in known if value is not None]
+    return [*facts, ("address", address)]
+
+
+def _media_of(output: Output) -> tuple[LocalFile, ...]:
+    from ..runs.run import media_of
+
+    return media_of(output)
+
+
+# The provenance of a file.
+
+
+def provenance_table(provenance: Provenance) -> str:
+    """A table of the model, the inputs that differ from the defaults, and the run; what is unknown is left out."""
+    facts = [(shorten(name, MAX_LABEL_LENGTH), shorten(value, MAX_LABEL_LENGTH)) for name, value in _origin(provenance)]
+    return render_card(render_fact_table(facts), render_small_print(_format_source(provenance)))
+
+
+def format_provenance(provenance: Provenance) -> str:
+    """Model, seed and request id of a file on one line."""
+    seed = None if provenance.seed is None else f"seed {provenance.seed}"
+    request = provenance.request_id and f"request {provenance.request_id}"
+    line = join_with_dots(*(shorten(part, 60) for part in (provenance.model, seed, request) if part))
+    return line or "Nothing is known of its making."
+
+
+def _origin(provenance: Provenance) -> Iterator[tuple[str, Any]]:
+    values = provenance.values if provenance.input is None else provenance.input.changed()
+    # The seed that was used is in a later row, whether it was passed or random.
+    inputs = [(name, value) for name, value in values.items() if name not in ("seed", "model", "software")]
+    more = len(inputs) - MAX_VALUES
+    engine = " ".join(part for part in (provenance.engine, provenance.engine_version) if part)
+    source = f" ({shorten(provenance.credits_source, MAX_LABEL_LENGTH)})" if provenance.credits_source else ""
+    facts = [
+        ("model", provenance.model),
+        *inputs[:MAX_VALUES],
+        ("…", f"and {more} more" if more > 0 else None),
+        ("seed", provenance.seed),
+        ("engine", engine or None),
+        ("part", provenance.part),
+        ("service", provenance.service),
+        ("request", provenance.request_id),
+        ("credits", None if provenance.credits is None else f"{provenance.credits:,}{source}"),
+        ("made", None if provenance.made_at is None else f"{provenance.made_at:%Y-%m-%d %H:%M %Z}"),
+    ]
+    yield from ((name, value) for name, value in facts if value is not None)
+
+
+def _format_source(provenance: Provenance) -> str:
+    if provenance.note:
+        return provenance.note
+    if provenance.origin != "reelbook":
+        return "as another tool wrote it into the file"
+    return "as the file says" if provenance.input is not None else "as the file says; not all of it makes an input here"
+
+
+# A library, its uncertain runs, and the report of a prune.
+
+
+def library_card(library: Library) -> str:
+    """The card of a library: its runs, credits, size, folder, and last runs with posters."""
+    return summary_card(library.summary())
+
+
+def summary_card(summary: Summary) -> str:
+    """The card of a library from its summary."""
+    folder = render_small_print(f"Library in {format_folder(summary.folder)}")
+    parts = [Markup("<div>{}</div>").format(_render_headline(summary)), folder]
+    if summary.uncertain:
+        runs = "1 run is" if summary.uncertain == 1 else f"{summary.uncertain:,} runs are"
+        warning = '<div style="margin:6px 0 0"><b>? {} uncertain:</b> rb.library().uncertain says what to do.</div>'
+        parts.append(Markup(warning).format(runs))
+    if summary.last:
+        with_posters = any(run.path is not None for run in summary.last)
+        rows = [_recent_row(run)[0 if with_posters else 1 :] for run in summary.last]
+        parts.append(render_posters(render_rows(rows, label="last runs", numbers=[len(rows[0]) - 1])))
+    if summary.runs > len(summary.last) > 0:
+        rest = (
+            f"The newest {len(summary.last)} of {summary.runs:,} runs. rb.library().frame shows and plays all of them."
+        )
+        parts.append(render_small_print(rest))
+    return render_card(*parts, width=WIDTH)
+
+
+def _render_headline(summary: Summary) -> Markup:
+    if not summary.runs:
+        return Markup("<b>No runs yet.</b> What you run from here on is kept.")
+    about = "" if summary.certain else "≈ "
+    states = [render_state(word, f"{count:,} {word}") for word, count in summary.by_status.items()]
+    # Separated by commas, with line breaks between them only.
+    ends = [*[","] * (len(states) - 1), ""]
+    span = Markup('<span style="white-space:nowrap">{}{}</span>')
+    runs = Markup("<b>{}</b>").format(format_count(summary.runs, "run"))
+    facts = render_dotted([runs, f"{about}{summary.credits:,} credits", f"{summary.size} on disk"])
+    return facts + Markup(" ").join(span.format(state, end) for state, end in zip(states, ends, strict=True))
+
+
+def _recent_row(run: Recent) -> tuple[Markup, Markup, Markup]:
+    seed = "" if run.seed is None else shorten(f"seed {run.seed}", MAX_WORDS_LENGTH)
+    facts = render_dotted([f"run {run.run}", seed, _format_model(run.model), _format_day(run.created)])
+    state = render_state(run.status, shorten(run.status, 40))
+    cost = two_lines(state, format_credits(run.credits, run.credits_source))
+    return _render_poster(run), _render_words(run.what, facts), cost
+
+
+def uncertain_table(entries: Sequence[Uncertain]) -> str:
+    """The uncertain runs, with their possible cost and how to resolve them."""
+    if not entries:
+        return render_card(Markup("<div>No uncertain runs.</div>"))
+    rows = [
+        (
+            f"? {entry.run}",
+            _render_words(entry.what, shorten(entry.reason, 160)),
+            f"{entry.when:%Y-%m-%d %H:%M} UTC",
+            "unknown" if entry.credits is None else f"{entry.credits:,} credits",
+        )
+        for entry in entries
+    ]
+    advice = (
+        "Look into the account’s history at the service. If it has the run: attach(request_id). "
+        "If not: resubmit() sends it once more, write_off() gives it up."
+    )
+    table = render_rows(rows, head=("run", "asked", "sent", "at most"), numbers=[3])
+    return render_card(table, render_small_print(advice), width=WIDTH)
+
+
+def pruned_card(report: Pruned) -> str:
+    """The report of `prune`: what was removed, and a table of the runs that would have to be paid again."""
+    message = Markup("<div>{}</div>").format(report.words)
+    if not report.going:
+        return render_card(message, width=WIDTH)
+    rows = [_going_row(run) for run in report.going[:MAX_REMOVED]]
+    table = render_rows(rows, label="removed" if report.done else "what would be removed", numbers=[2])
+    return render_card(message, table, *and_more(len(report.going) - MAX_REMOVED, ", see .frame"), width=WIDTH)
+
+
+def _going_row(run: PrunedRun) -> tuple[Markup, Markup, Markup]:
+    files = "" if run.files == 1 else f"{run.files:,} files"
+    facts = render_dotted([f"run {run.run}", _format_model(run.model), _format_day(run.finished), files])
+    price = "credits unknown" if run.credits is None else format_credits(run.credits)
+    return _render_poster(run), _render_words(run.what, facts), two_lines(str(run.size), price)
+
+
+def _render_words(what: str, facts: str | Markup) -> Markup:
+    """What was asked, shortened and whole on hover, and facts below."""
+    return two_lines(shorten(what, MAX_WORDS_LENGTH), facts, shorten(what, 4_000))
+
+
+def _render_poster(run: Recent | PrunedRun) -> Markup:
+    """The poster of the run's first file; an empty box where there is none, so that all rows have one height."""
+    from ..media.posters import make_thumbnail
+
+    # Twice the size on the page, for screens of high density.
+    picture = None if run.path is None else make_thumbnail(run.path, 2 * POSTER_WIDTH, 2 * POSTER_HEIGHT)
+    style = f"display:block;width:{POSTER_WIDTH}px;height:{POSTER_HEIGHT}px;border-radius:6px;object-fit:contain"
+    if picture is None or run.path is None:
+        return Markup('<div class="rb-poster" style="{}"></div>').format(style)
+    return Markup('<img class="rb-poster" src="{}" width="{}" height="{}" alt="{}" style="{}"{}>').format(
+        data_uri("image/jpeg", picture), POSTER_WIDTH, POSTER_HEIGHT, shorten(run.what, 200), style,
+        render_open_attributes(run.path),
+    )  # fmt: skip
+
+
+def _format_model(model: str) -> str:
+    return shorten(model.rpartition("/")[2], MAX_WORDS_LENGTH)
+
+
+def _format_day(seconds: float) -> str:
+    try:
+        return format_time(datetime.fromtimestamp(seconds, UTC)).replace("-", HYPHEN)
+    except (ValueError, OverflowError, OSError):
+        return "at an unknown time"
