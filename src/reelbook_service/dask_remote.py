@@ -15,7 +15,6 @@ from reelbook._version import __version__
 
 from .spec_decisions import MIB
 from .worker import Engines, load_ahead, run_order
-from .worker_rules import LOST_DEVICE
 
 MAX_RESULT_MIB = 512
 """The most that the files of a run may have together; they pass through the memory of the scheduler."""
@@ -32,6 +31,8 @@ def run_there(task: Mapping[str, Any], key: str) -> dict[str, Any]:
         raise RuntimeError(f"it has reelbook {__version__}, the service has {task['version']}")
     from distributed import get_worker
 
+    emit = partial(get_worker().log_event, key)
+    emit({"begin": {"worker": get_worker().address, "pid": os.getpid()}})
     os.environ.update(task["environment"])
     if not _engines or _engines[0][0] != task["weights"]:
         drop_weights()
@@ -48,7 +49,6 @@ def run_there(task: Mapping[str, Any], key: str) -> dict[str, Any]:
                 path = Path(folder, f"source-{len(local)}")
                 path.write_bytes(content)
                 local[address] = str(path)
-            emit = partial(get_worker().log_event, key)
             message = run_order(
                 {**order, "folder": str(made), "local": local}, emit, partial(_cancelled.__contains__, key), engines
             )
@@ -63,11 +63,8 @@ def cancel_there(key: str) -> None:
     _cancelled.add(key)
 
 
-def drop_there(key: str) -> None:
-    """Drop the weights of this process; if the run goes on, which a library may not let go of, end the process."""
-    _cancelled.add(key)  # It may not have begun.
-    if key in _running:
-        os._exit(LOST_DEVICE)
+def drop_there() -> None:
+    """Drop the weights of this process, unless a run needs them."""
     if not _running:
         drop_weights()
 

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .dask_cluster import RESOURCE, cluster_address, count_workers
+from .dask_lane import RESOURCE, count_workers
 from .lanes import DASK
 from .weights.config import BadWeights, LtxWeights, WanWeights
 from .weights.folder import check_weights, folders_of, read_record, weights_gib, weights_identity
@@ -147,7 +147,7 @@ def check_memory(rows: Sequence[LtxWeights | WanWeights], free_gib: float) -> It
 
 def _check_cluster(device: str) -> Finding:
     try:
-        count = asyncio.run(count_workers(cluster_address(device)))
+        count = asyncio.run(count_workers(device))
     except ImportError:
         return False, "distributed is missing: pip install 'reelbook[cluster]'"
     except ConnectionError as error:

@@ -276,12 +276,7 @@ class Worker:
                 on_loaded()
             elif "done" in message or "failed" in message:
                 return dict(message)
-            if "log" in message:
-                request.log(clock(), message["log"], message["level"])
-            elif "stage" in message:
-                request.stage, request.progress = message["stage"], max(request.progress, message["fraction"])
-            elif "engine" in message:
-                request.engine = message["engine"]
+            take_message(request, message, clock())
         await process.wait()
         return {"failed": self._kill_reason} if self._kill_reason else None
 
@@ -339,6 +334,16 @@ class Worker:
                 self._kill({"error_type": "engine_error", "detail": detail})
                 return
             await asyncio.sleep(WATCH_SECONDS)
+
+
+def take_message(request: Request, message: Mapping[str, Any], now: float) -> None:
+    """Note in a request what its worker says on the way."""
+    if "log" in message:
+        request.log(now, message["log"], message["level"])
+    elif "stage" in message:
+        request.stage, request.progress = message["stage"], max(request.progress, message["fraction"])
+    elif "engine" in message:
+        request.engine = message["engine"]
 
 
 def seed_of(request: Request, input: Mapping[str, Any]) -> int:

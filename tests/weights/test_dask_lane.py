@@ -17,10 +17,9 @@ from typing import Any
 import httpx
 import pytest
 
-from reelbook_service import dask_cluster, dask_worker
+from reelbook_service import dask_lane
 from reelbook_service.accounts import NewAccount
 from reelbook_service.dask_lane import DaskLane
-from reelbook_service.dask_worker import RemoteProcess
 from reelbook_service.hosted.lane_table import make_lane_table
 from reelbook_service.hosted.models_file import read_models_file
 from reelbook_service.server import Server, bind_socket
@@ -114,8 +113,7 @@ def served(cluster: Cluster, weights: Path, tmp_path_factory: pytest.TempPathFac
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("HF_TOKEN", TOKEN)
-        patch.setattr(dask_cluster, "CONNECT_SECONDS", 1.0)
-        patch.setattr(dask_worker, "REPLACE_SECONDS", 1.0)
+        patch.setattr(dask_lane, "CONNECT_SECONDS", 3.0)
         cluster.wait()
         yield stack.enter_context(service(tmp_path_factory.mktemp("there"), weights, f"dask:{cluster.address}/cpu"))
 
@@ -186,14 +184,16 @@ def test_a_clip_has_the_bytes_of_this_machine(served: Served, here: bytes) -> No
 
 def test_pictures_travel_as_bytes_and_neither_key_nor_token(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address of a file of the service has a token in it, and is replaced on the way."""
+    from distributed import Client
+
     sent: list[dict[str, Any]] = []
-    pack = RemoteProcess._pack
+    submit = Client.submit
 
-    def record(self: RemoteProcess, order: dict[str, Any]) -> dict[str, Any]:
-        sent.append(pack(self, order))
-        return sent[-1]
+    def record(self: Any, function: Any, task: dict[str, Any], *rest: Any, **options: Any) -> Any:
+        sent.append(task)
+        return submit(self, function, task, *rest, **options)
 
-    monkeypatch.setattr(RemoteProcess, "_pack", record)
+    monkeypatch.setattr(Client, "submit", record)
     file = {"file": ("boat.png", png(64, 32), "image/png")}
     address = served.http.post("/files", files=file, headers={"x-api-key": KEY}).json()["url"]
     request_id = served.submitted(MOVE, {"prompt": "closer", "image_url": address, "duration": "5"})
