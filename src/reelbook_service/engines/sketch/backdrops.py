@@ -10,8 +10,8 @@ import numpy as np
 from PIL import Image
 
 from .figures import Kit, draw
-from .ground import SAND, SNOW, inside, meadow_colour
-from .light import Colour, hexed, mixed, scaled
+from .ground import SNOW, inside, meadow_colour
+from .light import Colour, hexed, mixed
 from .noise import Field, cloudy, profile, sampled, smoothly, stepped
 from .puppet import Pose, show
 from .stage import Plane, Stage, blended, plane
@@ -23,7 +23,7 @@ Spot = tuple[float, float, float]
 
 def backdrop(stage: Stage, name: str) -> list[Plane]:
     """The planes of a backdrop, far to near; none of one that moves, which is a figure."""
-    computed = {"mountains": _mountains, "dunes": _dunes, "nebula": _nebula}
+    computed = {"mountains": _mountains, "nebula": _nebula}
     if name in computed:
         return computed[name](stage)
     planes = []
@@ -131,28 +131,14 @@ def _ridge(stage: Stage, row: dict[str, Any], index: int) -> Plane:
     grain = sampled(texture, x / stage.unit * 0.9 + 0 * y, y / stage.unit * 1.1 + 0 * x) - 0.5
     lit = stage.light.on(colour, depth=depth)
     steep = np.clip(np.gradient(_smoothed(line)) * 0.14, -0.16, 0.16)[None] * _sunny(stage)
+    if "carved" in row:
+        # The edge between light and shade runs down from each crest in a curve.
+        edge = profile((stage.seed, "edge", index), stage.wide, features=3, slope=2.0)[None] - 0.5
+        side = np.gradient(_smoothed(line, 25))[None] * _sunny(stage) * 1.6 + 0.5 * edge
+        steep = -0.42 * stepped(-0.1, 0.25, side - (y - line[None]) / stage.unit * 1.6)
     shaded = blended(lit, mixed(lit, stage.light.haze, row.get("mist", 0.35)), stepped(0, 1, below))
     shaded = shaded * (1 + (row.get("rough", 0.16) * grain + steep * (1 - below)) * (1 - depth))[..., None]
     return plane(shaded, np.clip(y - line[None] + 0.5, 0, 1), top, row["near"])
-
-
-def _dunes(stage: Stage) -> list[Plane]:
-    """Long waves of sand with one lit and one shaded side."""
-    planes = []
-    for index, (height, depth) in enumerate(((0.2, 0.45), (0.16, 0.25), (0.1, 0.08))):
-        foot = 0.02 + 0.06 * index
-        line = _crest(stage, ("dune", index), foot, height, 1.1 + 0.3 * index, 2.2)
-        y, x = stage.rows(int(line.min()) - 2, stage.horizon + (foot + 0.1) * stage.height), stage.columns()
-        below = (y - line[None]) / stage.unit
-        # The edge between light and shade runs down from each crest in a curve.
-        edge = profile((stage.seed, "edge", index), stage.wide, features=3, slope=2.0)[None] - 0.5
-        slope = np.gradient(_smoothed(line, 25))[None] * _sunny(stage) * 1.6 + 0.5 * edge
-        shade = stepped(-0.1, 0.25, slope - below * 1.6) * 0.9
-        dark = scaled(mixed(SAND, hexed("#965a5a"), 0.35), 0.72)
-        colour = blended(stage.light.on(SAND, depth=depth), stage.light.on(dark, depth=depth), shade)
-        colour = colour * (1 + np.sin(below * 260 + x * 0.02 + edge * 30) * 0.012 * (1 - depth))[..., None]
-        planes.append(plane(colour, np.clip(y - line[None] + 0.5, 0, 1), int(line.min()) - 2, 0.15 + 0.16 * index))
-    return planes
 
 
 def _mountains(stage: Stage) -> list[Plane]:

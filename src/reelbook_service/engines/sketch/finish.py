@@ -21,22 +21,13 @@ _COARSE = 8
 """Pixels of the painted picture to one of the map of light."""
 
 
-def unsettled(steps: int) -> float:
-    """The share of the first pass's noise that is left in the light after so many steps.
+def noise_left(steps: int, each: float) -> float:
+    """The share of a pass's noise that is left after so many steps, each of which keeps a share of it.
 
-    >>> [round(unsettled(steps), 2) for steps in (2, 8, 12)]
+    >>> [round(noise_left(steps, 0.8), 2) for steps in (2, 8, 12)]
     [0.64, 0.17, 0.07]
     """
-    return float(0.8**steps)
-
-
-def unrefined(steps: int) -> float:
-    """The share of the second pass's fine noise that is left after so many steps.
-
-    >>> [round(unrefined(steps), 2) for steps in (1, 3, 7)]
-    [0.6, 0.22, 0.03]
-    """
-    return float(0.6**steps)
+    return float(each**steps)
 
 
 def drifts(chunks: int, matching: float, rng: np.random.Generator) -> Field:
@@ -65,10 +56,11 @@ class Finish:
         self.drift = drifts(1 + (request.num_frames - 2) // CHUNK, request.temporal_adain_factor, rng)
         x, y = np.linspace(-1, 1, self.small[0])[None], np.linspace(-1, 1, self.small[1])[:, None]
         self.base = np.asarray(0.515 - 0.10 * np.clip(x * x + y * y - 0.5, 0, 2), np.float32)
-        fine = rng.standard_normal(self.small[::-1]) * unrefined(second - request.second_pass_skip_initial_steps)
+        fine = rng.standard_normal(self.small[::-1]) * noise_left(second - request.second_pass_skip_initial_steps, 0.6)
         self.base += (0.03 * fine).astype(np.float32)
-        self.blotches = [self._blotches(rng) * np.float32(0.12 * unsettled(first)) for _ in range(2)]
-        vividness = 1 + 0.25 * (unsettled(_USUAL_STEPS) - unsettled(first))
+        unsettled = noise_left(first, 0.8)
+        self.blotches = [self._blotches(rng) * np.float32(0.12 * unsettled) for _ in range(2)]
+        vividness = 1 + 0.25 * (noise_left(_USUAL_STEPS, 0.8) - unsettled)
         colour, tint = _GRADES.get(stage.scene.grade, (1.0, (1.0, 1.0, 1.0)))
         self.matrix = (
             _matrix(colour * vividness, tint) if (colour * vividness, tint) != (1.0, (1.0, 1.0, 1.0)) else None

@@ -15,7 +15,7 @@ from .tables import TABLE
 NEARNESS = 0.62
 """The nearness of grounds and figures alike, so that feet do not slip when the camera moves."""
 
-SNOW, SAND = hexed("#e8eff7"), hexed("#e2c08a")
+SNOW = hexed("#e8eff7")
 
 
 def ground(stage: Stage) -> list[Plane]:

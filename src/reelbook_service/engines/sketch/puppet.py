@@ -9,8 +9,7 @@ import numpy as np
 from PIL import Image
 
 from .brush import Point, Sprite
-
-_Matrix = tuple[float, float, float, float]
+from .noise import Field
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,33 +68,26 @@ class Pose:
 
 def show(picture: Image.Image, parts: Sequence[Part], pose: Pose) -> None:
     """Paint a figure into the picture."""
-    world = _times((pose.scale, 0, 0, pose.scale * pose.squash), _turned(-pose.turn if pose.mirrored else pose.turn))
+    world = np.diag([pose.scale, pose.scale * pose.squash]) @ _turned(-pose.turn if pose.mirrored else pose.turn)
     if pose.mirrored:
-        world = _times((-1, 0, 0, 1), world)
+        world = np.diag([-1.0, 1.0]) @ world
     for part in parts:
-        local, (x, y), alpha = _moved(part, pose.time)
-        origin = (pose.x + world[0] * x + world[1] * y, pose.y + world[2] * x + world[3] * y)
-        _paste(picture, part.sprite, _times(world, local), origin, alpha * pose.alpha)
+        local, at, alpha = _moved(part, pose.time)
+        _paste(picture, part.sprite, world @ local, world @ at + (pose.x, pose.y), alpha * pose.alpha)
 
 
-def _moved(part: Part, time: float) -> tuple[_Matrix, Point, float]:
+def _moved(part: Part, time: float) -> tuple[Field, Field, float]:
+    """A part's own transform, position and opacity at a time."""
     wave = float(np.sin(2 * np.pi * (time * part.beat + part.phase)))
-    x, y, alpha, size = part.at[0], part.at[1], 1.0, 1.0
-    y -= part.bob * wave
+    at, alpha, size = np.array(part.at) - (0, part.bob * wave), 1.0, 1.0
     if part.rise or part.lean:
         age = (time / part.life + part.phase) % 1.0
-        x, y = x + part.lean * age, y - part.rise * age
+        at = at + np.array((part.lean * age, -part.rise * age))
         size = 1 + part.swell * age
         # A fast fade-in and a slow fade-out, so that it does not pop up.
         alpha = min(1.0, age * 6) * (1 - age) ** 1.2
-    matrix = _turned(part.swing * wave + part.spin * time)
-    if part.fold:
-        matrix = _times(matrix, (1, 0, 0, _opened(wave, part.fold)))
-    if part.narrow:
-        matrix = _times(matrix, (_opened(wave, part.narrow), 0, 0, 1))
-    if size != 1:
-        matrix = _times(matrix, (size, 0, 0, size))
-    return matrix, (x, y), alpha
+    opened = [size * _opened(wave, part.narrow), size * _opened(wave, part.fold)]
+    return _turned(part.swing * wave + part.spin * time) @ np.diag(opened), at, alpha
 
 
 def _opened(wave: float, amount: float) -> float:
@@ -104,42 +96,26 @@ def _opened(wave: float, amount: float) -> float:
     return value if abs(value) > 0.06 else 0.06
 
 
-def _turned(degrees: float) -> _Matrix:
-    angle = np.radians(degrees)
-    cosine, sine = float(np.cos(angle)), float(np.sin(angle))
-    return cosine, -sine, sine, cosine
+def _turned(degrees: float) -> Field:
+    cosine, sine = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    return np.array([[cosine, -sine], [sine, cosine]])
 
 
-def _times(first: _Matrix, second: _Matrix) -> _Matrix:
-    a, b, c, d = first
-    e, f, g, h = second
-    return a * e + b * g, a * f + b * h, c * e + d * g, c * f + d * h
-
-
-def _paste(picture: Image.Image, sprite: Sprite, matrix: _Matrix, origin: Point, alpha: float) -> None:
+def _paste(picture: Image.Image, sprite: Sprite, matrix: Field, origin: Field, alpha: float) -> None:
     """Paint a transformed sprite with its origin at `origin` in the picture."""
-    if alpha <= 0.01:
+    matrix = matrix / sprite.scale
+    corners = (
+        np.array([(x, y) for x in (0, sprite.picture.width) for y in (0, sprite.picture.height)]) - sprite.origin
+    ) @ matrix.T + origin
+    left, top = np.maximum(0, corners.min(0).astype(int) - 1).tolist()
+    right, bottom = np.minimum(picture.size, corners.max(0).astype(int) + 2).tolist()
+    if alpha <= 0.01 or right <= left or bottom <= top or abs(np.linalg.det(matrix)) < 1e-9:
         return
-    a, b, c, d = (value / sprite.scale for value in matrix)
-    width, height = sprite.picture.size
-    ox, oy = sprite.origin
-    corners = [(px - ox, py - oy) for px in (0, width) for py in (0, height)]
-    xs = [origin[0] + a * px + b * py for px, py in corners]
-    ys = [origin[1] + c * px + d * py for px, py in corners]
-    left, top = max(0, int(min(xs)) - 1), max(0, int(min(ys)) - 1)
-    right, bottom = min(picture.width, int(max(xs)) + 2), min(picture.height, int(max(ys)) + 2)
-    determinant = a * d - b * c
-    if right <= left or bottom <= top or abs(determinant) < 1e-9:
-        return
-    ia, ib, ic, id_ = d / determinant, -b / determinant, -c / determinant, a / determinant
-    dx, dy = left - origin[0], top - origin[1]
-    moved = sprite.picture.transform(
-        (right - left, bottom - top),
-        Image.Transform.AFFINE,
-        (ia, ib, ia * dx + ib * dy + ox, ic, id_, ic * dx + id_ * dy + oy),
-        Image.Resampling.BILINEAR,
-    )
-    straight = moved.convert("RGBA")
+    back = np.linalg.inv(matrix)
+    start = back @ ((left, top) - origin) + sprite.origin
+    affine = (*back[0].tolist(), float(start[0]), *back[1].tolist(), float(start[1]))
+    size = (right - left, bottom - top)
+    straight = sprite.picture.transform(size, Image.Transform.AFFINE, affine, Image.Resampling.BILINEAR).convert("RGBA")
     mask = straight.getchannel("A")
     if alpha < 1:
         mask = mask.point([int(value * alpha + 0.5) for value in range(256)])

@@ -77,23 +77,19 @@ class WetStreet:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        height = max(2, int(0.9 * (stage.height - stage.horizon)))
-        fall = np.linspace(1, 0.25, height, dtype=np.float32)[:, None] * np.ones((1, stage.width), np.float32)
-        ripple = cloudy((stage.seed, "wet"), 1.1)
-        patches = ripple[np.arange(height) % 512][:, (np.arange(stage.width) * 512 // stage.width) % 512]
-        mask = fall * np.clip(patches * 1.5 - 0.2, 0.15, 1) * 118
-        self.mask = Image.fromarray(mask.astype(np.uint8), "L")
+        size = (stage.width, max(2, int(0.9 * (stage.height - stage.horizon))))
+        puddles = np.clip(cloudy((stage.seed, "wet"), 1.1)[::4, ::4] * 1.5 - 0.2, 0.15, 1)
+        self.mask = _mask(puddles * np.linspace(0.46, 0.12, len(puddles), dtype=np.float32)[:, None], size)
 
     def paint(self, picture: Image.Image, view: View) -> None:
         """Paint the reflection over the ground."""
-        stage, height = self.stage, self.mask.height
-        top = round(stage.centre[1] + view.dy) + 3
-        if top < height // 2:
-            return
-        band = picture.crop((0, max(0, top - int(1.6 * height)), stage.width, top))
-        # Shrinking and enlarging is the cheapest blur; wet stone blurs vertically more than horizontally.
-        soft = band.resize((stage.width // 3, 14), Image.Resampling.BILINEAR).transpose(Image.Transpose.FLIP_TOP_BOTTOM)
-        picture.paste(soft.resize((stage.width, height), Image.Resampling.BILINEAR), (0, top), self.mask)
+        width, height = self.mask.size
+        top = round(self.stage.centre[1] + view.dy) + 3
+        if top >= height // 2:
+            band = picture.crop((0, max(0, top - int(1.6 * height)), width, top))
+            # Shrinking and enlarging is the cheapest blur; wet stone blurs vertically more than horizontally.
+            soft = band.resize((width // 3, 14), Image.Resampling.BILINEAR).transpose(Image.Transpose.FLIP_TOP_BOTTOM)
+            picture.paste(soft.resize((width, height), Image.Resampling.BILINEAR), (0, top), self.mask)
 
 
 def _enlarged(values: Field, size: tuple[int, int]) -> Field:

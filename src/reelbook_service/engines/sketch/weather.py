@@ -143,32 +143,26 @@ class Flock:
 
 
 class _Mist:
-    """Layers of haze that drift along the horizon, the last one thin and in front of everything."""
+    """Veils of haze that drift along the horizon, the last one thin and in front of everything."""
 
     def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        amount = 1.0 if "fog" in stage.scene.weather else 0.35
+        self.stage, width = stage, stage.width
         self.colour = in_bytes(mixed(stage.light.haze, (1, 1, 1), 0.12))
         self.top = int(max(0, stage.horizon - 0.28 * stage.height))
-        self.height = max(2, int(min(stage.height, stage.horizon + 0.3 * stage.height)) - self.top)
-        band = np.clip(1 - np.linspace(-1, 1, self.height)[:, None] ** 2, 0, 1) ** 1.4
-        self.veils = []
-        for index, thick in enumerate((150, 150, 70)):
-            texture = cloudy((stage.seed, "mist", index), 1.6)
-            # A veil wraps after twice the width of the picture, as the texture does.
-            rows, columns = (
-                (np.arange(self.height) * 0.8).astype(int) % 512,
-                np.arange(stage.width * 2) * 512 // stage.width,
-            )
-            soft = np.clip((texture[rows][:, columns % 512] - 0.2) * 1.3, 0, 1)
-            self.veils.append(Image.fromarray((soft * band * thick * amount).astype(np.uint8), "L"))
+        high = max(2, int(min(stage.height, stage.horizon + 0.3 * stage.height)) - self.top)
+        band = np.clip(1 - np.linspace(-1, 1, high)[:, None] ** 2, 0, 1) ** 1.4
+        # A veil wraps after twice the width of the picture, as the texture does.
+        rows, columns = np.arange(high) * 4 // 5 % 512, np.arange(width * 2) * 512 // width % 512
+        soft = np.clip((cloudy((stage.seed, "mist"), 1.6)[rows][:, columns] - 0.2) * 1.3, 0, 1) * band
+        amount = 1.0 if "fog" in stage.scene.weather else 0.35
+        self.veils = [Image.fromarray((soft * thick * amount).astype(np.uint8), "L") for thick in (150, 150, 70)]
 
     def drift(self, picture: Image.Image, seconds: float, which: tuple[int, ...]) -> None:
-        width = self.stage.width
+        width, pace = self.stage.width, self.stage.scene.pace
         for index in which:
-            shift = (seconds * self.stage.scene.pace * (0.018 + 0.014 * index) * width) % width
-            box = (shift, 0, shift + width, self.height)
-            window = self.veils[index].resize((width, self.height), Image.Resampling.BILINEAR, box=box)
+            shift = ((seconds * pace * (0.018 + 0.014 * index) + 0.37 * index) * width) % width
+            box = (shift, 0, shift + width, self.veils[index].height)
+            window = self.veils[index].resize((width, box[3]), Image.Resampling.BILINEAR, box=box)
             picture.paste(self.colour, (0, self.top), window)
 
 

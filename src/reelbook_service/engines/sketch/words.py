@@ -333,17 +333,14 @@ def _choose_places(reading: Reading, key: str) -> list[str]:
         return ["river"]
     if homes:
         # Trees would hide the sky.
-        return (
-            ["mountains"] if homes[0] == "forest" and (celestial or {"stars", "aurora"} & set(weather)) else homes[:1]
-        )
+        looks_up = bool(celestial) or bool({"stars", "aurora"} & set(weather))
+        return ["mountains"] if homes[0] == "forest" and looks_up else homes[:1]
     if "aurora" in weather:
         return ["snowfield"]
     if "stars" in weather or "night" in times:
         return ["mountains"]
-    choices = (
-        ("sea", "hills") if times else ("meadow", "sea", "mountains", "hills", "lake", "clouds", "desert", "beach")
-    )
-    return [choices[int(generator(key, "place").integers(len(choices)))]]
+    choices = "sea hills" if times else "meadow sea mountains hills lake clouds desert beach"
+    return [str(generator(key, "place").choice(choices.split()))]
 
 
 def _combine(names: Sequence[str]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -355,19 +352,12 @@ def _combine(names: Sequence[str]) -> tuple[dict[str, Any], tuple[str, ...]]:
     own = main.get("backdrops", "").split()
     if "closed" in main or len(places) == 1:
         return main, tuple(own)
-    others = [
-        name
-        for place in places
-        if place is not main and "closed" not in place
-        for name in place.get("backdrops", "").split()
-    ]
+    open_ = [place.get("backdrops", "") for place in places if place is not main and "closed" not in place]
+    others = " ".join(open_).split()
     own = [name for name in own if not others or name not in ("hills", "pines", "trees")]
     far = ("nebula", "mountains", "volcano", "mesas", "skyline", "island", "hills", "icebergs", "dunes")
     order = sorted([*others, *own], key=lambda name: far.index(name) if name in far else len(far))
     return main, tuple(dict.fromkeys(order))
-
-
-_BANKS = {"sea": "beach", "island": "beach", "harbour": "beach", "lake": "river", "pond": "river", "arctic": "floe"}
 
 
 def _ground(main: dict[str, Any], places: Sequence[str], reading: Reading) -> str:
@@ -376,7 +366,7 @@ def _ground(main: dict[str, Any], places: Sequence[str], reading: Reading) -> st
         FIGURES[actor.kind].where in ("ground", "road", "table") and actor.deed not in ("fly", "swim")
         for actor in reading.actors
     )
-    bank = next((_BANKS[name] for name in places if name in _BANKS), "beach")
+    bank = str(next((TABLE["place"][name]["bank"] for name in places if "bank" in TABLE["place"][name]), "beach"))
     return bank if main["ground"] == "water" and landed else str(main["ground"])
 
 
@@ -410,23 +400,14 @@ def _choose_actors(actors: list[Actor]) -> tuple[Actor, ...]:
     return tuple(chosen)
 
 
-_MOVES: dict[str, dict[str, float]] = {
-    "aerial": {"zoom": 0.2}, "orbit": {"pan": 0.2}, "pan": {"pan": 0.3}, "pan-right": {"pan": 0.3}, "pan-left": {"pan": -0.3},
-    "tilt-up": {"tilt": 0.2}, "tilt-down": {"tilt": -0.2}, "shake": {"shake": 1.0}, "zoom-in": {"zoom": 0.55},
-    "zoom-out": {"zoom": -0.42},
-}  # fmt: skip
-"""What each move does; a later one wins."""
-
-
 def _make_camera(reading: Reading) -> Camera:
     named = reading.mentions["camera"]
     if not named:
         # A slow approach conveys depth.
         return Camera(zoom=0.12, pace=reading.camera_pace, breathing=True)
     moves: dict[str, Any] = {}
-    for name, move in _MOVES.items():
-        if name in named and "hold" not in named:
-            moves |= move
+    for name, move in TABLE["move"].items():
+        moves |= move if name in named else {}
     return Camera(pace=reading.camera_pace, **moves)
 
 
