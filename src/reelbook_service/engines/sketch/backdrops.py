@@ -40,7 +40,7 @@ def backdrop(stage: Stage, name: str) -> list[Plane]:
             planes.append(_place(stage, row["sides"], _sides(stage, row), row))
         elif "one" in row:
             side = row["side"] if stage.scene.chance("side") > 0 else -row["side"]
-            spot = stage.width * (0.5 + side), stage.horizon + row["foot"] * stage.height, row["size"] * stage.unit
+            spot = stage.width * (0.5 + side), _foot(stage, row), row["size"] * stage.unit
             planes.append(_place(stage, row["one"], [spot], row))
     return planes
 
@@ -56,8 +56,12 @@ def _row(stage: Stage, row: dict[str, Any]) -> list[Spot]:
         xs = xs + rng.uniform(-0.4, 0.4, count) * size * gap
     crowd = profile((stage.seed, str(row)), count, features=4 if vary > 0.5 else count / 2, slope=1.2)
     heights = size * (1 - vary + vary * crowd) * rng.uniform(0.85, 1.15, count)
-    foot = stage.horizon + row["foot"] * stage.height
-    return [(float(x), foot, float(high)) for x, high in zip(xs, heights, strict=True)]
+    return [(float(x), _foot(stage, row), float(high)) for x, high in zip(xs, heights, strict=True)]
+
+
+def _foot(stage: Stage, row: dict[str, Any]) -> float:
+    share = row.get("shore", row["foot"]) if stage.scene.ground in ("water", "river", "beach") else row["foot"]
+    return float(stage.horizon + share * stage.height)
 
 
 def _sides(stage: Stage, row: dict[str, Any]) -> list[Spot]:
