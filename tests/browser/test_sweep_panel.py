@@ -26,7 +26,7 @@ pytestmark = pytest.mark.browser
 
 BUTTONS = "[role=group][aria-label=sweep] button"
 SAID = "[role=group][aria-label=sweep] [role=status]"
-SYNCED = ("html", "state", "queued", "credits_back", "said")
+SYNCED = ("html", "state", "queued", "credits_back", "said", "twin", "kept", "name")
 
 # A host for the panel alone; what it sends goes to the widget, until there is no kernel any more.
 HOST = """
@@ -56,7 +56,7 @@ def test_what_queues_is_cancelled_and_the_end_of_the_kernel_is_said(offline_page
         asked.append(how)
         return "3 runs are cancelled, 159 credits come back."
 
-    progress = SimpleNamespace(state="stopping", queued=3, queued_credits=159)
+    progress = SimpleNamespace(state="stopping", finished=0, queued=3, queued_credits=159)
     job = SimpleNamespace(progress=progress, on_change=lambda _: None, cancel=cancel)
     panel = Panel(cast(Any, job), with_html=False)
     page, hears = offline_page, threading.Event()
@@ -85,6 +85,38 @@ def test_what_queues_is_cancelled_and_the_end_of_the_kernel_is_said(offline_page
     expect(said).to_contain_text("Run its cells again to go on")
     assert asked == [{"queued": True}]
     panel.close()
+
+
+def test_a_page_that_was_opened_again_says_where_the_sweep_is(lab: Lab, chromium: Browser, tmp_path: Path) -> None:
+    """Lab brings no later picture to such a page: a line says so, instead of a count that stands still above an error."""
+    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    start = (
+        LONG.format(library=str(tmp_path / "library")).replace("1441", "9").replace("concurrency=9", "concurrency=1")
+    )
+    book.cells = [nbformat.v4.new_code_cell(text) for text in (start, "job.wait(60); job")]  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = lab.root / "opened-again.ipynb"
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    with OpenNotebook(lab, chromium, path, height=900, sort="own") as notebook:
+        page = notebook.open().page
+        notebook.run_cell(0)
+        expect(page.locator(BUTTONS)).to_have_text(["Pause", "Cancel"], timeout=60_000)
+        said = page.locator(SAID).first
+        page.locator(BUTTONS).first.click()
+        expect(page.locator(BUTTONS).first).to_have_text("Resume", timeout=60_000)
+        expect(said).to_have_text("")
+        notebook.save()
+        page.reload()
+        expect(page.locator(BUTTONS).first).to_have_text("Resume", timeout=60_000)
+        expect(said).to_have_text("")
+        page.locator(BUTTONS).first.click()
+        notebook.run_cell(1)
+        expect(page.locator(".jp-Cell").nth(1)).to_contain_text("9 of 9", timeout=60_000)
+        expect(said).to_contain_text(
+            "stands still since this page was opened again. Run `job` in a cell", timeout=60_000
+        )
+
+        assert page.get_by_text("Error displaying widget").count() == 0
 
 
 @pytest.mark.deep

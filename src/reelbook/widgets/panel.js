@@ -22,6 +22,10 @@ const OF_USE = { preparing: ["cancel"], running: ["pause", "cancel"], paused: ["
 const endedText = (noun) =>
   `The kernel has ended, and the ${noun} with it. Run its cells again to go on: what is paid for is fetched, and nothing is paid twice.`;
 
+/** @param {string} noun @param {string} name The variable that holds it. */
+const staleText = (noun, name) =>
+  `The panel above stands still since this page was opened again. Run ${name ? `\`${name}\` in a cell` : "the cell again"} to see the ${noun}.`;
+
 /** @param {{model: any, el: HTMLElement}} view */
 function render({ model, el }) {
   // marimo names its theme on the body, and puts widgets where no rule of the page reaches.
@@ -41,14 +45,14 @@ function render({ model, el }) {
 
   /** The requested state, until it is reached. @type {string | null} */
   let asked = null;
-  let hasEnded = false;
+  let hasEnded = false, isStale = false;
 
   const redraw = () => {
     const state = model.get("state");
     const names = hasEnded ? [] : model.get("queued") ? ["cancel_queued"] : OF_USE[state] ?? [];
     const focused = row.contains(document.activeElement);
     row.replaceChildren();
-    row.hidden = !names.length && !hasEnded && !model.get("said");
+    row.hidden = !names.length && !hasEnded && !isStale && !model.get("said");
     row.style.display = row.hidden ? "none" : "flex";
     for (const name of names) {
       const button = document.createElement("button");
@@ -66,9 +70,27 @@ function render({ model, el }) {
       });
       row.append(button);
     }
-    said.textContent = hasEnded ? endedText(noun) : model.get("said");
+    said.textContent = hasEnded ? endedText(noun) : isStale ? staleText(noun, model.get("name")) : model.get("said");
     row.append(said);
     if (focused) row.querySelector("button")?.focus();
+  };
+
+  let timer = 0;
+  /** Whether the picture above has all that has ended. A page that was opened again gets no updates of it. */
+  const check = () => {
+    const own = `[data-rb-twin="${CSS.escape(model.get("twin") || "none")}"]`;
+    let box = el.parentElement;
+    while (box && !box.querySelector(own)) box = box.parentElement;
+    const kept = box?.querySelector(own)?.getAttribute("data-rb-kept");
+    const was = isStale;
+    isStale = Boolean(kept) && Number(kept) < model.get("kept");
+    if (isStale !== was) redraw();
+    // An output is drawn some time after the message that brings it.
+    if (isStale) soon();
+  };
+  const soon = () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(check, 1500);
   };
 
   /** Send a message; display an error if the kernel is gone. @param {any} message */
@@ -93,14 +115,18 @@ function render({ model, el }) {
   const drawn = () => { panel.innerHTML = model.get("html"); };
 
   model.on("comm_live_update", lived);
+  model.on("change:kept", soon);
   model.on("change:state", changed);
   model.on("change:html", drawn);
   model.on("change:queued", redraw);
   model.on("change:said", changed);
   drawn();
   redraw();
+  soon();
   return () => {
+    clearTimeout(timer);
     model.off("comm_live_update", lived);
+    model.off("change:kept", soon);
     model.off("change:state", changed);
     model.off("change:html", drawn);
     model.off("change:queued", redraw);

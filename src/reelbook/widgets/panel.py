@@ -1,19 +1,22 @@
-"""The panel of a sweep with its buttons: pause, resume, cancel."""
+"""The panel of a sweep or a race with its buttons: pause, resume, cancel."""
 
 from __future__ import annotations
 
+import secrets
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anywidget
 import traitlets
 from IPython.display import display
-from markupsafe import escape
+from markupsafe import Markup, escape
 
 from ..display import original_links
 from ..display.sweep_panel import format_panel, panel_bundle, render_panel
 from ..errors import ReelbookError
+from .forms.variable_name import find_variable_name
 from .page_kind import is_voila
 
 if TYPE_CHECKING:
@@ -21,7 +24,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 COMMANDS = ("pause", "resume", "cancel", "cancel_queued")
-TEXT = "Buttons to pause and to cancel a sweep; they work while the notebook's kernel runs."
+TEXT = "Buttons for what runs; they work while the notebook's kernel runs."
+TWIN = Markup('<div data-rb-twin="{}" data-rb-kept="{}">{}</div>')
 
 
 class Panel(anywidget.AnyWidget):
@@ -30,7 +34,7 @@ class Panel(anywidget.AnyWidget):
     # The text and not a path: anywidget watches a file, and would keep every panel alive for that.
     _esm = (HERE / "panel.js").read_text(encoding="utf-8")
     html = traitlets.Unicode().tag(sync=True)
-    """The panel as HTML; empty if it is displayed beside the buttons already."""
+    """The panel as HTML; empty if it is displayed above the buttons already."""
     noun = traitlets.Unicode("sweep").tag(sync=True)
     """What the buttons are for."""
     state = traitlets.Unicode("preparing").tag(sync=True)
@@ -40,25 +44,39 @@ class Panel(anywidget.AnyWidget):
     """The credits returned if they are cancelled."""
     said = traitlets.Unicode("").tag(sync=True)
     """The result of cancelling them, as text."""
+    twin = traitlets.Unicode().tag(sync=True)
+    """The mark of the static picture above the buttons."""
+    kept = traitlets.Int(0).tag(sync=True)
+    """The number of ended runs in that picture. A page that was opened again does not get the later ones, and says so."""
+    name = traitlets.Unicode().tag(sync=True)
+    """The variable of the sweep, if it has one."""
 
-    def __init__(self, job: SweepJob, *, with_html: bool = True) -> None:
-        super().__init__()
+    def __init__(self, job: Any, *, with_html: bool = True) -> None:
+        super().__init__(twin=secrets.token_hex(8))
         self._job, self._with_html, self._guard = job, with_html, threading.RLock()
         self.on_msg(self._on_message)
         job.on_change(self._update)
         self._update(job)
 
-    def _update(self, job: SweepJob) -> None:
+    def _update(self, job: Any) -> None:
         # Read under the lock: what one thread has read must not replace what another one read later.
         with self._guard, self.hold_sync():
-            progress = job.progress
-            self.state = progress.state
-            # Only if useful: each change is a message to the page.
-            can_cancel = progress.state == "stopping"
-            self.queued = progress.queued if can_cancel else 0
-            self.credits_back = progress.queued_credits if can_cancel else 0
-            if self._with_html:
-                self.html = render_panel(progress)
+            self._show_state(job)
+
+    def _show_state(self, job: SweepJob) -> None:
+        progress = job.progress
+        self.state, self.kept = progress.state, progress.finished
+        # Only if useful: each change is a message to the page.
+        can_cancel = progress.state == "stopping"
+        self.queued = progress.queued if can_cancel else 0
+        self.credits_back = progress.queued_credits if can_cancel else 0
+        if self._with_html:
+            self.html = render_panel(progress)
+
+    def _static_picture(self, job: SweepJob) -> dict[str, Any]:
+        """The picture above the buttons, and how many ended runs it has."""
+        progress = job.progress
+        return {**panel_bundle(progress), "kept": progress.finished}
 
     def _on_message(self, _: Any, content: Any, __: Any) -> None:
         command = content.get("do") if isinstance(content, dict) else None
@@ -80,40 +98,61 @@ class Panel(anywidget.AnyWidget):
         mimebundle = self._repr_mimebundle_()
         return {**(mimebundle[0] if mimebundle else {}), "text/plain": TEXT}
 
+    def static_bundle(self) -> dict[str, Any]:
+        """The MIME bundle of the picture above the buttons, which stays in the notebook."""
+        picture = self._static_picture(self._job)
+        self.name = find_variable_name(self._job) or ""
+        return {**picture, "text/html": TWIN.format(self.twin, picture.pop("kept"), Markup(picture["text/html"]))}
+
     def __repr__(self) -> str:
         return format_panel(self._job.progress)
 
     def _ipython_display_(self) -> None:
-        show_job(self._job)
+        show_live(type(self)(self._job, with_html=False))
 
 
 def show_job(job: SweepJob) -> None:
     """Display a sweep as the value of a cell: a live panel that stays, and buttons until the sweep is done."""
     if is_voila() and not job.is_done:
         _display(Panel(job).bundle())
-        return
+    else:
+        show_live(Panel(job, with_html=False))
+
+
+def show_live(panel: Panel, follow: Callable[[Any], None] = lambda job: None) -> None:
+    """Display a static picture that is kept up to date, and its buttons until the end; `follow` is called after changes."""
     original_links.prepare_links()
+    job = panel._job
     # Read first: a sweep that ends while its panel is rendered needs one more update.
     is_done = job.is_done
-    handle = _display(panel_bundle(job.progress))
+    handle = _display(panel.static_bundle())
     if is_done:
+        panel.close()
         return
-    job.on_change(lambda job: handle.update(panel_bundle(job.progress), raw=True))
-    show_buttons(job)
+
+    def update(job: Any) -> None:
+        handle.update(panel.static_bundle(), raw=True)
+        follow(job)
+
+    job.on_change(update)
+    _show_buttons(panel)
 
 
 def show_buttons(job: SweepJob) -> None:
     """Display buttons for a sweep until it is done."""
-    buttons = Panel(job, with_html=False)
-    below = _display(buttons.bundle())
+    _show_buttons(Panel(job, with_html=False))
 
-    def follow(job: SweepJob) -> None:
+
+def _show_buttons(panel: Panel) -> None:
+    below = _display(panel.bundle())
+
+    def follow(job: Any) -> None:
         if job.is_done:
-            # Buttons need a kernel, so a saved notebook does not contain them.
-            below.update({"text/plain": buttons.said, "text/html": escape(buttons.said)}, raw=True)
-            buttons.close()
+            # Buttons need a kernel, so a saved notebook does not contain them. They are not closed: a page that was
+            # opened again does not get this update, and a view of a closed widget is an error there.
+            below.update({"text/plain": panel.said, "text/html": escape(panel.said)}, raw=True)
 
-    job.on_change(follow)
+    panel._job.on_change(follow)
 
 
 def _display(bundle: dict[str, Any]) -> Any:
