@@ -28,6 +28,16 @@ pytestmark = pytest.mark.browser
 KEY, BY = "a key", {"rows": "seed", "cols": "guidance"}
 Open = Callable[..., Page]
 PAGE = '<!doctype html><html lang="en"><meta charset="utf-8"><title>a grid</title><body style="margin:16px">{}</body></html>'
+GRID = """\
+import reelbook as rb
+client = rb.connect(library={library!r})
+table = rb.sweep(rb.TextToVideo(prompt="a boat", num_frames=9, resolution="480p", aspect_ratio="1:1"), seed=range(2)).run()
+table.reel.grid()"""
+# Runs the second cell and does not wait for its end.
+BUSY = """() => {
+  window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1;
+  window.jupyterapp.commands.execute("notebook:run-cell").catch(() => {});
+}"""
 ROOT = "document.querySelector('[data-rb-viewer]').grid"
 # Every clip in view that has frames: the number it should show, by the clock, and the one that its pixels are.
 NUMBERS = """() => {
@@ -204,6 +214,34 @@ def test_ticks_go_to_the_kernel_and_to_the_table_below(opened: Open, folder: Pat
     assert told == [["selected", 1], ["selected", 1, 3], ["selected", 0, 1, 3], ["export", 0, 1, 3]]
     assert page.locator("figure[data-picked]").count() == 3
     expect(page.locator(".rb-viewer-bar [role=status]")).to_have_text("Copied to clips-1")
+
+
+@pytest.mark.parametrize("is_pressed", [False, True])
+def test_a_kernel_that_has_ended_copies_nothing_and_says_what_to_do(
+    lab: Lab, chromium: Browser, tmp_path: Path, is_pressed: bool
+) -> None:
+    """After a restart, whether or not somebody has pressed before: words, and no button that would wait for ever."""
+    start = GRID.format(library=str(tmp_path / "library"))
+    book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    texts = (start, "import time; time.sleep(600)")
+    book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    path = lab.root / f"grid-ended-{is_pressed}.ipynb"
+    nbformat.write(book, path)  # type: ignore[no-untyped-call]
+    with OpenNotebook(lab, chromium, path, sort="own") as notebook:
+        page = notebook.open().page
+        notebook.run_cell(0)
+        page.locator(".rb-pick").first.check(timeout=60_000)
+        copy, said = page.get_by_role("button", name="Copy to a folder"), page.locator(".rb-viewer-bar [role=status]")
+        expect(copy).to_be_visible()
+        if is_pressed:
+            page.evaluate(BUSY)
+            copy.click()
+            expect(said).to_have_text("Copying")
+        page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+
+        expect(said).to_have_text("The kernel has ended; run the cell again to go on.", timeout=30_000)
+        expect(copy).to_be_hidden()
 
 
 def test_tabs_hold_the_values_of_a_third_axis(opened: Open, folder: Path) -> None:

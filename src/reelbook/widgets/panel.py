@@ -63,7 +63,7 @@ class Panel(anywidget.AnyWidget):
         with self._guard, self.hold_sync():
             self._show_state(job)
 
-    def _show_state(self, job: SweepJob) -> None:
+    def _show_state(self, job: Any) -> None:
         progress = job.progress
         self.state, self.kept = progress.state, progress.finished
         # Only if useful: each change is a message to the page.
@@ -73,7 +73,7 @@ class Panel(anywidget.AnyWidget):
         if self._with_html:
             self.html = render_panel(progress)
 
-    def _static_picture(self, job: SweepJob) -> dict[str, Any]:
+    def _static_picture(self, job: Any) -> dict[str, Any]:
         """The picture above the buttons, and how many ended runs it has."""
         progress = job.progress
         return {**panel_bundle(progress), "kept": progress.finished}

@@ -20,16 +20,16 @@ class RacePanel(Panel):
         super().__init__(race, with_html=with_html)
         self.noun = "race"
 
-    def _show_state(self, race: Race) -> None:
-        progress = race.progress
+    def _show_state(self, job: Any) -> None:
+        progress = job.progress
         # Of the buttons of a sweep a race has one.
         self.state = "done" if progress.state in (RaceState.DONE, RaceState.STOPPING) else "preparing"
         self.kept = progress.runs
         if self._with_html:
             self.html = render_race(progress)
 
-    def _static_picture(self, race: Race) -> dict[str, Any]:
-        return {**race_bundle(race), "kept": race.progress.runs}
+    def _static_picture(self, job: Any) -> dict[str, Any]:
+        return {**race_bundle(job), "kept": job.progress.runs}
 
     def _run_command(self, command: str) -> None:
         if command == "cancel":

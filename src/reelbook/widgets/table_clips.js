@@ -2,6 +2,7 @@
 /** Loads the files of one table from the kernel: answers the event `reelbook:want` with an address. Sends to the kernel the selected rows, and what it is to do. */
 
 const GONE = "The kernel has ended; run the cell again to see it here.";
+const GONE_DOING = "The kernel has ended; run the cell again to go on.";
 
 /** @typedef {{blob: Blob, index?: any, times?: number[]}} Found The file, and for a clip what decodes it. */
 /** @typedef {(url: string | null, words?: string, found?: Found) => void} Answer */
@@ -53,7 +54,7 @@ function initialize({ model }) {
     event.preventDefault();
     const id = String(Math.random()); // Other pages of the same notebook hear the answer, too.
     doing.set(id, answer);
-    send({ ...message, id }, () => done(id, { gone: GONE }));
+    send({ ...message, id }, () => done(id, { gone: GONE_DOING }));
   };
 
   /** @param {any} message @param {any[]} buffers */
@@ -95,14 +96,14 @@ function initialize({ model }) {
   /** @param {Event} event */
   const selected = (event) => {
     const { key: theirs, rows, to = "selected" } = /** @type {CustomEvent} */ (event).detail;
-    if (theirs === key) send({ [to]: rows }, () => {});
+    if (theirs === key) send({ [to]: rows }, lose);
   };
 
   const lose = () => {
     isLost = true;
     for (const name of [...awaited.keys()]) settle(name, null, GONE);
-    for (const id of [...doing.keys()]) done(id, { gone: GONE });
-    window.dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key } }));
+    for (const id of [...doing.keys()]) done(id, { gone: GONE_DOING });
+    window.dispatchEvent(new CustomEvent("reelbook:gone", { detail: { key, words: GONE_DOING } }));
   };
   /** Whether the kernel is the same: a message to another one fails. */
   const lived = () => send({ here: true }, lose);

@@ -13,6 +13,7 @@ export class Picks {
   /** @param {import("./grid.js").Grid} grid @param {{key: string, group: string}} names */
   constructor(grid, names) {
     this.grid = grid;
+    this.isGone = false;
     this.count = made("span", { class: "rb-soft", role: "status" });
     this.copy = made("button", { type: "button", hidden: "", title: "Copy the files of the selected runs to a new folder beside the notebook" }, "Copy to a folder");
     this.copy.addEventListener("click", () => this.#export());
@@ -20,6 +21,11 @@ export class Picks {
     this.picked = new Picked(names, () => this.draw());
     grid.root.addEventListener("keydown", (event) => this.#key(event));
     onKernel(names.key, ({ said }) => { this.count.textContent = said; }, "said");
+    onKernel(names.key, ({ words }) => {
+      this.isGone = true;
+      this.draw();
+      this.count.textContent = words;
+    }, "gone");
   }
 
   /** @param {number} row @param {HTMLElement} figure */
@@ -45,7 +51,8 @@ export class Picks {
       figure.toggleAttribute("data-picked", isListening && rows.has(row));
     }
     this.count.textContent = isListening && rows.size ? `${rows.size} selected` : "";
-    this.copy.hidden = !isListening || !rows.size || !this.picked.key;
+    // Without a kernel nobody copies.
+    this.copy.hidden = !isListening || !rows.size || !this.picked.key || this.isGone;
   }
 
   #export() {
