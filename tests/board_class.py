@@ -33,7 +33,7 @@ class Board:
 
     server: Server
     http: httpx.Client
-    password: str
+    token: str
     names: tuple[str, ...]
 
     @property
@@ -46,9 +46,7 @@ class Board:
 
     def fields(self) -> dict[str, str]:
         """What each form of the present page carries."""
-        page = self.http.get("/class").text
-        token, once = (re.findall(f"name={name} value=([0-9a-f]+)", page)[-1] for name in ("token", "once"))
-        return {"token": token, "once": once}
+        return {"once": re.findall("name=once value=([0-9a-f]+)", self.http.get("/class").text)[-1]}
 
     def change(self, **fields: Any) -> httpx.Response:
         """Send the form of the board."""
@@ -74,14 +72,12 @@ def running_board(
     server = Server(Settings(data=folder / "service", workers=1, has_board=True), bind_socket("127.0.0.1", 0))
     board = server.service.board
     assert board is not None
-    password = board.login.make_first_password()
-    assert password is not None
     files = _files(server, folder, names)
     server.service.store.submit(lambda db: _write(db, names, runs, prompts, groups, files)).result()
     server.service.accounts.open([])
     with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
-        assert http.post("/class/login", data={"password": password}).status_code == 303
-        yield Board(server, http, password, tuple(names))
+        assert http.get("/class/login", params={"token": board.login.token}).status_code == 200
+        yield Board(server, http, board.login.token, tuple(names))
 
 
 def _files(server: Server, folder: Path, names: Sequence[str]) -> list[StoredFile]:

@@ -235,7 +235,7 @@ def _budget(options: argparse.Namespace, settings: Settings) -> int | None:
 
 
 def _announce(options: argparse.Namespace, server: Server, keys: Mapping[str, str], sentence: str) -> None:
-    from reelbook_service.class_command import reachable_address
+    from reelbook_service.key_sheet import board_link, reachable_address
     from reelbook_service.lanes import DASK, is_on_this_machine
 
     if not options.quiet:
@@ -245,19 +245,15 @@ def _announce(options: argparse.Namespace, server: Server, keys: Mapping[str, st
         for model, lane in server.service.settings.lanes.by_model.items():
             where = "on this machine" if is_on_this_machine(lane) and DASK not in lane else "elsewhere"
             print(f"  {model} is run {where}: {server.service.settings.lanes.labels[lane]}")
-        if server.service.board is not None:
-            print(f"  class  {server.base_url}/class")
         reachable = reachable_address(server.base_url, server.service.settings.hosts)
+        if server.service.board is not None:
+            print(f"  board  {board_link(reachable, server.service.board.login.token)}")
         if reachable != server.base_url:
             print(f"  At other computers: {reachable}")
         if options.spec_only:
             print("  It answers with only what the specification shows.")
     for name, key in keys.items():
         print(printable(f"  key    {key}   (account {name}; shown only now)"))
-    # Where nothing is printed none is made: nobody could read it again.
-    board = None if options.quiet else server.service.board
-    if board is not None and (password := board.login.make_first_password()):
-        print(f"  board  {password}   (the password of the board at /class; shown only now)")
     if sentence and not options.quiet:
         print(printable(f"  {sentence}"))
     sys.stdout.flush()

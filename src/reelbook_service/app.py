@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .board.board_routes import board_routes
+from .board.routes import board_routes
 from .core import Service
 from .refusals import Refusal
 from .routes import Row, all_routes

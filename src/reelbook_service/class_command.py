@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import csv
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from reelbook.errors import ReelbookError
 from reelbook.util.printable import format_count, printable
@@ -95,7 +94,8 @@ def add_class_command(commands: _SubParsersAction[argparse.ArgumentParser]) -> N
     report = _action(actions, "report", _report, "spending against budget, runs, and errors by kind")
     report.add_argument("--csv", action="store_true", help="as CSV, for a spreadsheet")
 
-    _action(actions, "board-password", _board_password, "make a new password for the board at /class")
+    board = _action(actions, "board", _board, "print the link of the board")
+    board.add_argument("--new", action="store_true", help="make another link; the old one and its sessions end")
 
 
 def _action(
@@ -202,11 +202,15 @@ def _report(options: argparse.Namespace) -> int:
     return 0
 
 
-def _board_password(options: argparse.Namespace) -> int:
-    from .board.board_login import renew_password
+def _board(options: argparse.Namespace) -> int:
+    from .board.login import read_token
+    from .class_admin import read_facts
+    from .key_sheet import board_link, reachable_address
 
-    password = _administer(options, renew_password)
-    print(f"  board  /class   password {password}   (shown only now; whoever was logged in is logged out)")
+    facts, token = _administer(options, lambda db: (read_facts(db), read_token(db, new=options.new)))
+    print(f"  board  {board_link(reachable_address(facts.address, facts.names), token)}")
+    if options.new:
+        print("  Whoever had the board open is logged out.")
     return 0
 
 
@@ -302,27 +306,9 @@ def _address(given: str | None, facts: Facts) -> str:
         or len(address) > MAX_ADDRESS_CHARS
     ):
         raise BadSheet(f"{address[:100]!r} is not an address: {advice}.")
+    from .key_sheet import reachable_address
+
     return address if given else reachable_address(address, facts.names)
-
-
-def reachable_address(address: str, names: Sequence[str] = ()) -> str:
-    """The address of a service as other machines in the network reach it: none of them can call 0.0.0.0."""
-    parts = urlsplit(address)
-    if parts.hostname not in ("0.0.0.0", "::"):
-        return address
-    host = names[0] if names else _own_host(socket.AF_INET6 if ":" in parts.hostname else socket.AF_INET)
-    return urlunsplit((parts.scheme, f"[{host}]:{parts.port}" if ":" in host else f"{host}:{parts.port}", "", "", ""))
-
-
-def _own_host(family: socket.AddressFamily) -> str:
-    """The address of this machine in its network; nothing is sent to find it."""
-    target, loopback = (("2001:db8::1", 9), "::1") if family == socket.AF_INET6 else (("192.0.2.1", 9), "127.0.0.1")
-    with socket.socket(family, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(target)
-            return str(probe.getsockname()[0])
-        except OSError:
-            return loopback
 
 
 def _listed(names: Sequence[str]) -> str:

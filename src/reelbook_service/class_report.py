@@ -9,10 +9,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from reelbook.util.printable import format_line
+
 from .accounts import read_credits
 from .class_admin import class_names
 from .limits import Limits
 
+MAX_PROMPT_CHARS = 160
+MAX_INPUT_CHARS = 200_000
+"""Inputs that are longer contain pictures; their prompts are not read."""
 MAX_PRINTED_CHARS = 32
 """Longer names are truncated in the report, which has one line for each."""
 
@@ -28,6 +33,8 @@ class LastResult:
     """The token of its first file, which is served at /files/{token}/{name}; None once the file is gone."""
     name: str | None
     content_type: str | None
+    prompt: str
+    """The beginning of its prompt, where it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +128,19 @@ def _read_row(
 
 def _last_result(db: sqlite3.Connection, name: str) -> LastResult | None:
     query = (
-        "SELECT id, endpoint, finished, record FROM requests WHERE account = ? AND finished IS NOT NULL AND error_type IS NULL "
-        "ORDER BY finished DESC LIMIT 1"
+        "SELECT id, endpoint, finished, record, CASE WHEN length(input) < ? THEN input ELSE '{}' END AS input FROM requests "
+        "WHERE account = ? AND finished IS NOT NULL AND error_type IS NULL ORDER BY finished DESC LIMIT 1"
     )
-    row = db.execute(query, (name,)).fetchone()
+    row = db.execute(query, (MAX_INPUT_CHARS, name)).fetchone()
     if row is None:
         return None
+    prompt = json.loads(row["input"]).get("prompt")
     token = _first_token(json.loads(row["record"])["output"])
     query = "SELECT name, content_type FROM files WHERE token = ?"
     file = db.execute(query, (token,)).fetchone() if token else None
-    found = (token, file["name"], file["content_type"]) if file else (None, None, None)
-    return LastResult(row["id"], row["endpoint"], row["finished"], *found)
+    label, kind = (file["name"], file["content_type"]) if file else (None, None)
+    words = format_line(prompt[:MAX_PROMPT_CHARS]) if isinstance(prompt, str) else ""
+    return LastResult(row["id"], row["endpoint"], row["finished"], token if file else None, label, kind, words)
 
 
 def _first_token(value: Any) -> str | None:

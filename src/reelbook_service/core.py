@@ -25,7 +25,7 @@ from reelbook.util.data_address import is_data_address
 
 from . import spec_decisions
 from .accounts import Account, Accounts
-from .board.board import Board
+from .board.view import Board
 from .class_admin import Facts, write_facts
 from .fetch_pictures import SourceError, decode_data_uri
 from .lanes import LOCAL, Lane
@@ -46,7 +46,9 @@ class Service:
     """A running service, without HTTP."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+        self.settings, self.base_url = settings, ""
+        self.problems: dict[str, str] = {}
+        """Why runs of a lane do not go on at present, in a sentence for whoever runs the service, by the lane's name."""
         data = settings.data
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = FolderLock(data)
@@ -75,7 +77,7 @@ class Service:
             self._lock.release()
             raise
         self._tasks: list[asyncio.Task[None]] = []
-        self.board = Board(self.store, self.queue, settings.clock) if settings.has_board else None
+        self.board = Board(self) if settings.has_board else None
 
     async def start(self) -> None:
         """Resume unfinished requests and start the workers."""
@@ -98,6 +100,7 @@ class Service:
 
     def publish_address(self, base_url: str) -> None:
         """Write down the address of this service, and whether it pays elsewhere, for the command `reelbook class`."""
+        self.base_url = base_url
         facts = Facts(base_url, self.settings.hosts, self.settings.lanes.has_elsewhere)
         self.store.submit(lambda db: write_facts(db, facts)).result()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import socket
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 from markupsafe import Markup, escape
 
@@ -43,6 +45,31 @@ def format_unreachable(address: str) -> str:
     ''
     """
     return f"Only this machine can reach {address}: students at other computers cannot." if is_loopback(address) else ""
+
+
+def reachable_address(address: str, names: Sequence[str] = ()) -> str:
+    """The address of a service as other machines in the network reach it: none of them can call 0.0.0.0."""
+    parts = urlsplit(address)
+    if parts.hostname not in ("0.0.0.0", "::"):
+        return address
+    host = names[0] if names else _own_host(socket.AF_INET6 if ":" in parts.hostname else socket.AF_INET)
+    return urlunsplit((parts.scheme, f"[{host}]:{parts.port}" if ":" in host else f"{host}:{parts.port}", "", "", ""))
+
+
+def _own_host(family: socket.AddressFamily) -> str:
+    """The address of this machine in its network; nothing is sent to find it."""
+    target, loopback = (("2001:db8::1", 9), "::1") if family == socket.AF_INET6 else (("192.0.2.1", 9), "127.0.0.1")
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(target)
+            return str(probe.getsockname()[0])
+        except OSError:
+            return loopback
+
+
+def board_link(address: str, token: str) -> str:
+    """The link that opens the board."""
+    return f"{address}/class/login?token={token}"
 
 
 def render_key_sheet(keys: Iterable[NewKey], address: str) -> str:

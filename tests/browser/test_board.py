@@ -61,19 +61,23 @@ def student(page: Page, name: str) -> Any:
 
 
 def test_a_teacher_logs_in_by_keyboard_and_sees_the_class(chromium: Browser, board: Board) -> None:
-    """The password and Enter; then the page is live, and its cookie goes back to it and nowhere else."""
-    page = chromium.new_page()
-    page.goto(board.url)
-    shot(page, "board-login")
-    expect(page.get_by_label("Password of the board")).to_be_focused()
-    page.keyboard.type(board.password)
-    page.keyboard.press("Enter")
+    """The token and Enter, or the link; then the page is live, and its cookie goes back to it and nowhere else."""
+    for url in (board.url, f"{board.url}/login?token={board.token}"):
+        context = chromium.new_context()
+        page = context.new_page()
+        page.goto(url)
+        if url == board.url:
+            shot(page, "board-login")
+            expect(page.get_by_label("Token of the board")).to_be_focused()
+            page.keyboard.type(board.token)
+            page.keyboard.press("Enter")
 
-    expect(page.locator("#live")).to_have_text("● Live")
-    expect(page.locator("tbody input[type=checkbox]")).to_have_count(60)
-    cookie = page.context.cookies()[0]
-    assert (cookie["path"], cookie["httpOnly"], cookie["sameSite"]) == ("/class", True, "Strict")
-    page.close()
+        expect(page.locator("#live")).to_have_text("● Live")
+        assert page.url == board.url
+        expect(page.locator("tbody input[type=checkbox]")).to_have_count(60)
+        cookie = context.cookies()[0]
+        assert (cookie["path"], cookie["httpOnly"], cookie["sameSite"]) == ("/class", True, "Strict")
+        context.close()
 
 
 def test_a_run_that_ends_is_there_without_a_reload(chromium: Browser, board: Board) -> None:
@@ -140,7 +144,7 @@ def test_it_works_without_scripts(chromium: Browser, board: Board) -> None:
         expect(page.locator("tbody input[type=checkbox]")).to_have_count(60)
         expect(page.locator("body")).not_to_contain_text(KEY)
         page.get_by_role("button", name="Log out").click()
-        expect(page.get_by_label("Password of the board")).to_be_visible()
+        expect(page.get_by_label("Token of the board")).to_be_visible()
 
 
 @pytest.mark.parametrize(("scheme", "width"), LOOKS)
@@ -171,7 +175,7 @@ def test_a_keyboard_reaches_everything(chromium: Browser, board: Board) -> None:
 
 
 def test_hostile_names_and_prompts_are_text(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Names and prompts that are markup, on the page and through the stream: nothing runs and nothing outside is asked for."""
+    """Names and prompts that are markup, on the page and as it changes: nothing runs and nothing outside is asked for."""
     payloads = PAYLOADS[:: max(1, len(PAYLOADS) // 60)]
     names = [f"{one.number} {one.text}"[:100] for one in payloads if one.text.isprintable()]
     prompts = [one.text for one in payloads if one.text.isprintable()]

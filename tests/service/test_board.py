@@ -14,7 +14,7 @@ import pytest
 
 import reelbook
 from reelbook.cli import main
-from reelbook_service.board import board_login
+from reelbook_service.board.login import SESSION_SECONDS
 from reelbook_service.class_report import read_class
 from tests.board_class import TEXT, Board, running_board, student_key
 from tests.support import Serve, Served
@@ -42,18 +42,19 @@ def submit(board: Board, key: str) -> httpx.Response:
         return http.post("/models/run", json={"endpointId": TEXT, "input": INPUT}, headers={"x-api-key": key})
 
 
-def test_only_whoever_knows_the_password_sees_the_class(board: Board) -> None:
-    """Without a session there is the login, and nothing of the class; after it the cookie is out of reach of scripts."""
+def test_only_whoever_has_the_link_sees_the_class(board: Board) -> None:
+    """Without a session there is nothing of the class; after the link the cookie is out of reach of scripts."""
     with board.guest() as http:
-        before, refused = http.get("/class"), http.post("/class/login", data={"password": "guess"})
-        accepted = http.post("/class/login", data={"password": board.password})
+        before, refused = http.get("/class"), http.get("/class/login", params={"token": "guess"})
+        accepted = http.get("/class/login", params={"token": board.token})
         after = http.get("/class")
 
     assert "Student 00" not in before.text
-    assert "password" in before.text
+    assert "reelbook class board" in before.text
     assert (refused.status_code, refused.headers.get("set-cookie")) == (401, None)
-    assert "not the password" in refused.text
-    assert accepted.headers["location"] == "../class"
+    assert "not the token" in refused.text
+    assert (accepted.status_code, accepted.headers["cache-control"]) == (200, "no-store")
+    assert board.token not in accepted.text
     cookie = accepted.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
@@ -61,11 +62,11 @@ def test_only_whoever_knows_the_password_sees_the_class(board: Board) -> None:
     assert all(name in after.text for name in NAMES)
 
 
-@pytest.mark.parametrize("path", ["stream", "report.csv", "results/run-1980", "media/run-1980"])
+@pytest.mark.parametrize("path", ["now", "report.csv", "results/run-1980", "media/run-1980"])
 def test_what_is_behind_the_login_answers_nobody_else(board: Board, path: str) -> None:
     """No cookie, a made-up one, and a student's key are refused alike."""
     name = next(iter(board.http.cookies))
-    forged = {"cookie": f"{name}=9999999999.00.{'0' * 64}"}
+    forged = {"cookie": f"{name}=9999999999.{'0' * 64}"}
     with board.guest() as http:
         answers = [
             http.get(f"/class/{path}", headers=headers) for headers in ({}, forged, {"x-api-key": student_key(0)})
@@ -76,17 +77,15 @@ def test_what_is_behind_the_login_answers_nobody_else(board: Board, path: str) -
 
 
 def test_a_form_from_elsewhere_does_nothing(board: Board) -> None:
-    """A foreign origin, no token, another token, and no cookie: nobody is paused."""
+    """A foreign origin and no cookie: nobody is paused."""
     good = {**board.fields(), "one": "pause:Student 01"}
 
     foreign = board.http.post("/class/change", data=good, headers={"origin": "http://evil.example"})
     opaque = board.http.post("/class/change", data=good, headers={"origin": "null"})
-    without = board.http.post("/class/change", data={**good, "token": ""})
-    other = board.http.post("/class/change", data={**good, "token": "0" * 64})
     with board.guest() as guest:
         logged_out = guest.post("/class/change", data=good)
 
-    assert [answer.status_code for answer in (foreign, opaque, without, other, logged_out)] == [403, 403, 403, 403, 401]
+    assert [answer.status_code for answer in (foreign, opaque, logged_out)] == [403, 403, 401]
     assert row(board, "Student 01")["paused"] is False
     own = board.http.post("/class/change", data=good, headers={"origin": board.server.base_url})
     assert own.status_code == 303, "the control: with all of them it is done"
@@ -94,50 +93,37 @@ def test_a_form_from_elsewhere_does_nothing(board: Board) -> None:
     board.change(one="resume:Student 01")
 
 
-def test_passwords_are_tried_a_few_times_a_minute(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After five wrong ones even the right one has to wait, and then is taken."""
-    monkeypatch.setattr(board_login, "_hash_password", lambda text, salt: text)
+def test_a_session_ends_with_its_time_and_with_a_new_link(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    """A restart leaves it as it is; twelve hours, a logout and `class board --new` end it; `class board` prints the link."""
     now = [1_000_000.0]
     served = serve(has_board=True, clock=lambda: now[0])
-    login = served.server.service.board.login  # type: ignore[union-attr]
-    password = login.make_first_password()
+    data = str(served.server.service.settings.data)
 
-    def attempt(text: str | None) -> int:
-        return served.http.post("/class/login", data={"password": text or ""}).status_code
-
-    wrong = [attempt("x") for _ in range(6)]
-    early = served.http.post("/class/login", data={"password": password or ""})
-    now[0] += board_login.TRIES_SECONDS + 1
-
-    assert wrong == [401] * 5 + [429]
-    assert (early.status_code, early.headers["retry-after"]) == (429, "60")
-    assert attempt(password) == 303
-    assert login.make_first_password() is None
-
-
-def test_a_session_ends_with_its_time_and_with_a_new_password(serve: Serve) -> None:
-    """A restart leaves it as it is; twelve hours, a logout and a new password end it."""
-    now = [1_000_000.0]
-    served = serve(has_board=True, clock=lambda: now[0])
-    login = served.server.service.board.login  # type: ignore[union-attr]
+    def link(*options: str) -> str:
+        assert main(["class", "board", "--data", data, *options]) == 0
+        return capsys.readouterr().out.split()[1]
 
     def is_in() -> bool:
         return "Log out" in served.http.get("/class").text
 
-    def log_in(password: str | None) -> bool:
-        return served.http.post("/class/login", data={"password": password or ""}).status_code == 303 and is_in()
-
-    first = login.make_first_password()
-    assert log_in(first)
-    now[0] += board_login.SESSION_SECONDS - 1
+    first = link()
+    assert first.startswith(f"{served.base_url}/class/login?token=")
+    assert served.http.get(first).status_code == 200
+    now[0] += SESSION_SECONDS - 1
     assert is_in()
     now[0] += 2
     assert not is_in()
-    assert log_in(first)
-    assert main(["class", "board-password", "--data", str(served.server.service.settings.data)]) == 0
+    assert served.http.get(first).status_code == 200
+    assert is_in()
+    assert link() == first
+    second = link("--new")
     served.server.service.store.submit(lambda db: None).result()  # Alone it looks twice a second.
     assert not is_in()
-    assert not log_in(first)
+    assert served.http.get(first).status_code == 401
+    assert served.http.get(second).status_code == 200
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    served.http.post("/class/logout", headers=form)
+    assert not is_in()
 
 
 def test_one_some_a_group_or_all_are_paused_and_resumed(board: Board) -> None:
@@ -254,46 +240,35 @@ def test_the_page_has_no_file_tokens_and_allows_its_own_script_alone(board: Boar
     assert board.http.get("/class/media/run-3").status_code == 404, "not the latest result of anybody"
 
 
-def test_many_boards_read_the_class_once_a_second(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twelve streams cause as many reads as one, and all of them hear of a change."""
-    feed = board.server.service.board.feed  # type: ignore[union-attr]
-    board.http.get("/class")
-    before, started = feed.reads, time.monotonic()
-    heard: list[str] = []
-
-    def follow() -> None:
-        with board.guest() as http:
-            http.cookies = board.http.cookies
-            with http.stream("GET", "/class/stream", params={"since": feed.version}) as events:
-                ready.release()
-                for line in events.iter_lines():
-                    if line.startswith("data: ") and "paused" in line:
-                        heard.append(line)
-                        return
-
-    ready = threading.Semaphore(0)
-    threads = [threading.Thread(target=follow) for _ in range(12)]
-    for thread in threads:
-        thread.start()
-    for _ in threads:
-        assert ready.acquire(timeout=10)
-    board.change_as_script(one="pause:Student 09")
-    for thread in threads:
-        thread.join(10)
+def test_many_boards_read_the_class_once_a_second(board: Board) -> None:
+    """Twelve boards cause as many reads as one; what has not changed is not sent again, and all hear of a change."""
+    view = board.server.service.board.view  # type: ignore[union-attr]
+    waiting = threading.Event()
+    while board.server.service.queue.unfinished():
+        waiting.wait(0.02)
+    view.expire()
+    started, before = time.monotonic(), view.reads
+    tags = {board.http.get("/class/now").headers["etag"] for _ in range(12)}
     took = time.monotonic() - started
+    (tag,) = tags
+
+    same = board.http.get("/class/now", headers={"if-none-match": tag})
+    board.change_as_script(one="pause:Student 09")
+    changed = board.http.get("/class/now", headers={"if-none-match": tag})
     board.change_as_script(one="resume:Student 09")
 
-    assert len(heard) == 12
-    # One for each second begun, one for the page, and one for the action.
-    assert feed.reads - before <= took + 3
+    assert view.reads - before <= took + 6
+    assert (same.status_code, same.content) == (304, b"")
+    assert changed.status_code == 200
+    assert "resume:Student 09" in changed.text
 
 
 def test_the_first_byte_comes_quickly(board: Board) -> None:
     """With sixty students and 2,000 runs, read anew: 12 ms of processor time, and 50 ms are promised."""
-    feed = board.server.service.board.feed  # type: ignore[union-attr]
+    view = board.server.service.board.view  # type: ignore[union-attr]
     took = []
     for _ in range(5):
-        feed.expire()
+        view.expire()
         started = time.process_time()
         assert board.http.get("/class").status_code == 200
         took.append(time.process_time() - started)

@@ -22,7 +22,7 @@ import pytest
 
 import reelbook as rb
 from reelbook import cli
-from reelbook_service import class_command, limits
+from reelbook_service import key_sheet, limits
 from reelbook_service.accounts import BadAccounts, hash_key
 from reelbook_service.class_admin import Student, read_students
 from tests.support import Serve, Served, administer
@@ -61,7 +61,7 @@ def test_thirty_printed_keys_in_two_commands_and_a_clip_in_two_lines(tmp_path: P
         printed = serving.stdout.read() if serving.stdout is not None else ""
         serving.communicate(timeout=30)
 
-    assert re.search(r"/class\n(.*\n)*  board  (\w{4}-){3}\w{4} ", printed), "the address of the board and its password"
+    assert re.search(r"  board  http://\S+/class/login\?token=\S{20,}\n", printed), "the link of the board"
     assert student.returncode == 0, student.stderr
     assert [row.name for row in rows if row.completed == 1 and row.spent == 53] == [NAMES_IN_ORDER[7]]
     # The keys are on the sheet alone.
@@ -367,4 +367,4 @@ def _keys(text: str) -> list[str]:
 
 def test_an_address_for_everybody_is_found_without_sending_anything() -> None:
     """Of this machine in its network, or at worst of itself."""
-    assert re.fullmatch(r"[0-9.]+", class_command._own_host(socket.AF_INET))
+    assert re.fullmatch(r"[0-9.]+", key_sheet._own_host(socket.AF_INET))

@@ -1,39 +1,54 @@
 // What the board does better with scripts: it changes by itself, answers without a new page, and loads pictures when they are seen.
-const page = document.body.dataset, form = document.getElementById("class");
-const notice = document.getElementById("notice"), live = document.getElementById("live");
+const EVERY = 2000, form = document.getElementById("class"), notice = document.getElementById("notice"), live = document.getElementById("live");
 
 const whenSeen = new IntersectionObserver(entries => {
   for (const {isIntersecting, target} of entries) if (isIntersecting) { target.preload = "metadata"; whenSeen.unobserve(target); }
 }, {rootMargin: "200px"});
 const watch = root => root.querySelectorAll("video[preload=none]").forEach(video => whenSeen.observe(video));
 
-const replace = (cell, html) => {
-  const hadFocus = cell.contains(document.activeElement);
-  whenSeen.takeRecords();
-  cell.querySelectorAll("video").forEach(video => whenSeen.unobserve(video));
-  cell.innerHTML = html;  // The service has escaped every text in it.
-  watch(cell);
-  if (hadFocus) cell.querySelector("button, a")?.focus();
+const say = (mark, words) => { live.className = mark; live.textContent = words; };
+const rowsOf = root => [...root.querySelectorAll("tr[id]")];
+let shown = new Map(rowsOf(document).map(row => [row.id, row.outerHTML]));  // As the service wrote them.
+let names = rowsOf(document).map(row => row.querySelector("input").value).join("\n");
+
+const replaceRow = (old, row) => {
+  const focus = old.contains(document.activeElement) && ["button", "input", "a"].find(kind => document.activeElement.matches(kind));
+  row.querySelector("input").checked = old.querySelector("input").checked;
+  old.querySelectorAll("video").forEach(video => whenSeen.unobserve(video));
+  old.replaceWith(row);
+  watch(row);
+  if (focus) row.querySelector(focus)?.focus();
 };
 
-const say = (mark, words) => { live.className = mark; live.textContent = words; };
-const stream = new EventSource(`class/stream?since=${encodeURIComponent(page.version)}`);
-stream.onopen = () => say("good", "● Live");
-stream.onerror = () => stream.readyState === EventSource.CLOSED
-  ? say("warn", "Not live: reload this page to log in again")
-  : say("warn", "◔ The connection was lost; trying again");
-stream.addEventListener("cells", event => {
-  for (const [name, html] of Object.entries(JSON.parse(event.data))) {
-    const cell = document.getElementById(name);
-    if (cell) replace(cell, html);
+const refresh = async () => {
+  const response = await fetch("class/now", {cache: "no-cache", headers: {accept: "application/json"}});
+  if (response.status === 401) return say("warn", "Not live: open the link of the board again");
+  if (!response.ok) throw new Error(response.statusText);
+  const now = document.createElement("template");
+  now.innerHTML = await response.text();  // The service has escaped every text in it.
+  const rows = rowsOf(now.content);
+  if (rows.map(row => row.querySelector("input").value).join("\n") !== names) return location.reload();  // There are other students.
+  for (const id of ["summary", "problems", "queue", "errors"]) {
+    const part = document.getElementById(id), html = now.content.getElementById(id).innerHTML;
+    if (part.innerHTML !== html) part.innerHTML = html;
   }
-});
-stream.addEventListener("page", () => location.reload());  // There are other students.
-stream.addEventListener("end", () => { stream.close(); stream.onerror(); });
+  for (const row of rows) {
+    const html = row.outerHTML;
+    if (shown.get(row.id) === html) continue;
+    shown.set(row.id, html);
+    const old = document.getElementById(row.id);
+    if (old) replaceRow(old, row);
+  }
+  say("good", "● Live");
+};
+const keepUp = async () => {
+  if (!document.hidden) await refresh().catch(() => say("warn", "◔ The connection was lost; trying again"));
+  setTimeout(keepUp, EVERY);
+};
 
 const count = () => {
-  const marked = form.querySelectorAll("input[name=name]:checked").length;
-  form.querySelector("option[value=marked]").textContent = marked ? `the ${marked} marked` : "those marked below";
+  const marked = form.querySelectorAll("input[name=name]:checked").length, option = form.querySelector("option[value=marked]");
+  if (option) option.textContent = marked ? `the ${marked} marked` : "those marked below";
 };
 form.addEventListener("change", count);
 let isBusy = false;
@@ -55,6 +70,7 @@ form.addEventListener("submit", async event => {
       form.elements.credits.value = "";
       count();
     }
+    await refresh();
   } catch {
     notice.className = "bad";
     notice.textContent = "The answer was lost. It may have been done: look at the class before you try again.";
@@ -64,3 +80,4 @@ form.addEventListener("submit", async event => {
 
 watch(document);
 count();
+keepUp();

@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -287,6 +288,18 @@ class HostedLane:
             charged = max(charged, pricing.estimate(own_input, self._service.settings.rates).credits or 0)
         return min(charged, request.credits)
 
+    def _note_silence(self, is_silent: bool) -> None:
+        """Tell whoever runs the service that the paid one does not answer, once for each time."""
+        problems = self._service.problems
+        if not is_silent:
+            problems.pop(self.name, None)
+        elif self.name not in problems:
+            since = datetime.fromtimestamp(self._service.settings.clock()).strftime("%H:%M")
+            problems[self.name] = (
+                f"The paid service {self._hosted.name!r} has not answered since {since}; its runs wait."
+            )
+            log.warning("%s", problems[self.name])
+
     def _note_cost(self, request: Request, own_input: Input, cost: int | None) -> None:
         """Reserve more for runs of this kind from now on, if this one costs more than was reserved for it."""
         kind = _kind(own_input)
@@ -305,6 +318,7 @@ class HostedLane:
         """Pass on the state of a run elsewhere."""
         if request.finished is not None:
             return
+        self._note_silence(progress.is_silent)
         request.waits_elsewhere, request.place_elsewhere = progress.is_waiting, progress.place
         if not progress.is_waiting and request.stage == "":
             request.started = self._service.settings.clock()

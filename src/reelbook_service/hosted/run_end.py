@@ -40,6 +40,8 @@ class Progress:
     stage: str
     lines: tuple[tuple[str, str], ...] = ()
     """New lines of the log, each with its level."""
+    is_silent: bool = False
+    """Whether the service does not answer, or takes nothing."""
     cost: int | None = None
     """What it costs there, as far as that is known by now."""
 

@@ -274,10 +274,10 @@ class UpstreamRun:
         if run.service_status == COMPLETED:
             stage = "fetching the files"
         added = tuple((line, "INFO") for line in new)
-        self.report(Progress(is_waiting, run.queue_position, fraction, stage, added, run.credits))
+        self.report(Progress(is_waiting, run.queue_position, fraction, stage, added, cost=run.credits))
 
     def _say(self, words: str, level: str) -> None:
-        self.report(Progress(True, None, 0.0, "", ((words, level),)))
+        self.report(Progress(True, None, 0.0, "", ((words, level),), is_silent=True))
 
     async def _sleep(self, context: ClientContext, seconds: float) -> None:
         """Sleep, but return early when the run is cancelled or the gateway stops."""

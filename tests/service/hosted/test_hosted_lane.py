@@ -689,3 +689,26 @@ def test_retention_ends_in_the_library_of_the_gateway_too(
     (lost,) = rb.library(library).uncertain
     assert lost.what == "a lost boat"
     assert sum(rb.library(library).frame["credits"]) == 3 * 53
+
+
+def test_a_paid_service_that_does_not_answer_is_on_the_board(tmp_path: Path, serve: Serve) -> None:
+    """Since when it is silent, until it takes runs again."""
+    port = bind_socket("127.0.0.1", 0)
+    address = f"http://127.0.0.1:{port.getsockname()[1]}"
+    table = make_lane_table(read_models_file(write_models(tmp_path, address)))
+    served = serve(accounts=STUDENTS, lanes=table, data=tmp_path / "gateway", has_board=True)
+    board = served.server.service.board
+    assert board is not None
+    served.http.get("/class/login", params={"token": board.login.token})
+    request_id = served.submitted(TEXT, text(), "key-of-ana")
+    waiting = threading.Event()
+    while "has not answered since" not in served.http.get("/class").text:
+        waiting.wait(0.05)
+
+    server = Server(Settings(data=tmp_path / "late"), port)
+    server.service.accounts.open([NewAccount("teacher", TEACHER)])
+    with server:
+        assert "error" not in served.finished(TEXT, request_id, "key-of-ana")
+        while "has not answered since" in served.http.get("/class").text:
+            waiting.wait(0.05)
+        served.server.stop()

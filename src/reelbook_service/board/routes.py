@@ -1,0 +1,253 @@
+"""The addresses of the board: its pages, its table and its actions."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import sqlite3
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+from starlette.requests import Request as HTTPRequest
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from reelbook.util.printable import format_count
+
+from .. import spec_decisions
+from ..accounts import BadAccounts
+from ..class_admin import Chosen, pause, replace_keys, top_up
+from ..class_report import report_table
+from ..core import Service
+from ..key_sheet import connect_line, format_unreachable, reachable_address
+from ..refusals import Refusal
+from ..request_bodies import read_limited
+from ..routes import Row, base_url, file
+from .view import Board, respond
+
+MAX_FORM_BYTES = 1_000_000
+MAX_LISTED = 200
+"""How many names are listed before their keys are replaced."""
+FORM = "application/x-www-form-urlencoded"
+ENDED = "You are not logged in, or no longer. Nothing was changed."
+WORDS = {
+    "pause": "{} paused: no new runs; those under way go on.",
+    "resume": "{} may start runs again.",
+    "topup": "{} more for {}.",
+}
+
+Fields = dict[str, list[str]]
+
+
+Handler = Callable[[Service, HTTPRequest, Board], Awaitable[Response]]
+
+
+def board_routes() -> list[Row]:
+    """The routes of the board, which only `reelbook serve` has."""
+    return [
+        Row("GET", "/class", read_board, in_spec=False),
+        Row("GET", "/class/login", log_in, in_spec=False),
+        Row("POST", "/class/logout", _behind_login(log_out), in_spec=False),
+        Row("POST", "/class/change", _behind_login(change), in_spec=False),
+        Row("GET", "/class/now", _behind_login(read_now), in_spec=False),
+        Row("GET", "/class/report.csv", _behind_login(export), in_spec=False),
+        Row("GET", "/class/results/{request_id}", _behind_login(read_result), in_spec=False),
+        Row("GET", "/class/media/{request_id}", _behind_login(read_media), in_spec=False),
+    ]
+
+
+async def read_board(service: Service, http: HTTPRequest) -> Response:
+    """Answer with the board, or say where its link is."""
+    board = _board(service)
+    if not board.login.is_session(_cookie(service, http)):
+        return respond("login.html", problem="")
+    return respond("board.html", notice=_notice(http), is_problem=False, **await board.view.read())
+
+
+async def log_in(service: Service, http: HTTPRequest) -> Response:
+    """Start a session for whoever has the link with the token."""
+    board = _board(service)
+    if not board.login.is_token(http.query_params.get("token", "")):
+        return respond("login.html", status=401, above="../", problem="That is not the token of this board.")
+    # A page that leads on, not a redirect: browsers send a strict cookie only where one of our own pages leads.
+    response = respond("opened.html", above="../")
+    _set_cookie(service, http, response, board.login.make_session())
+    return response
+
+
+async def log_out(service: Service, http: HTTPRequest, board: Board) -> Response:
+    """End the session of this browser."""
+    response = RedirectResponse("../class", 303)
+    _set_cookie(service, http, response, "", max_age=0)
+    return response
+
+
+async def change(service: Service, http: HTTPRequest, board: Board) -> Response:
+    """Carry out an action on students: pause, resume, top up, or replace keys."""
+    fields = await _read_form(http)
+    try:
+        kind, chosen, amount = _read_action(fields)
+        if kind == "replace" and not _first(fields, "sure"):
+            names = await service.store.run(chosen.resolve)
+            return respond("replace.html", above="../", names=names, most=MAX_LISTED)
+        outcome = await _perform_once(service, board, _first(fields, "once"), kind, chosen, amount)
+    except BadAccounts as error:
+        if _wants_json(http):
+            raise Refusal("validation_error", str(error)) from None
+        facts = await board.view.read()
+        return respond("board.html", status=422, above="../", notice=str(error), is_problem=True, **facts)
+    if kind == "replace":
+        address = reachable_address(service.base_url or base_url(http), service.settings.hosts)
+        keys = [(key.name, key.key, connect_line(address, key.key)) for key in outcome]
+        return respond("keys.html", above="../", keys=keys, unreachable=format_unreachable(address))
+    if _wants_json(http):
+        return JSONResponse({"done": _words(kind, len(outcome), amount)})
+    return RedirectResponse(f"../class?{urlencode({'did': kind, 'count': len(outcome), 'credits': amount})}", 303)
+
+
+async def read_now(service: Service, http: HTTPRequest, board: Board) -> Response:
+    """Answer with what changes on the board, or that nothing did."""
+    html, etag = await board.view.read_table()
+    headers = {"etag": etag, "cache-control": "private, no-cache"}
+    if http.headers.get("if-none-match") == etag:
+        return Response(status_code=304, headers=headers)
+    return Response(html, media_type="text/html; charset=utf-8", headers=headers)
+
+
+async def export(service: Service, http: HTTPRequest, board: Board) -> Response:
+    """Answer with the table of the class as CSV."""
+    await board.view.read()
+    text = io.StringIO()
+    csv.writer(text).writerows(report_table(board.view.rows))
+    headers = {"content-disposition": 'attachment; filename="class.csv"', "cache-control": "no-store"}
+    # With a byte order mark, by which spreadsheets know that it is UTF-8.
+    return Response("\ufeff" + text.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+async def read_result(service: Service, http: HTTPRequest, board: Board) -> Response:
+    """Answer with the page of a result that is on the board."""
+    row, result = await board.view.find_result(http.path_params["request_id"])
+    return respond("result.html", above="../../", row=row, result=result)
+
+
+async def read_media(service: Service, http: HTTPRequest, board: Board) -> Response:
+    """Serve the file of a result that is on the board; its own address would work without a login."""
+    _, result = await board.view.find_result(http.path_params["request_id"])
+    http.path_params["token"] = result.token
+    return await file(service, http)
+
+
+async def _perform_once(
+    service: Service, board: Board, once: str, kind: str, chosen: Chosen, credits: int
+) -> list[Any]:
+    """The keys or the names that came of an action; raises `BadAccounts` for a form that was sent already."""
+    if not once or once in board.sent:
+        raise BadAccounts(
+            "This form was sent already, and was done once. Reload the class before you send another one."
+        )
+    board.sent.append(once)
+    now = service.settings.clock()
+
+    def perform(db: sqlite3.Connection) -> list[Any]:
+        if kind == "replace":
+            return replace_keys(db, chosen)
+        if kind == "topup":
+            return top_up(db, now, chosen, credits)
+        return pause(db, chosen, paused=kind == "pause")
+
+    try:
+        return await asyncio.shield(service.accounts.change(perform))
+    except BadAccounts:
+        board.sent.remove(once)
+        raise
+    finally:
+        board.view.expire()
+
+
+def _read_action(fields: Fields) -> tuple[str, Chosen, int]:
+    """The action that a form asks for, whom it is about, and how many credits it adds."""
+    kind, _, name = _first(fields, "one").partition(":")
+    whom = "marked" if kind else _first(fields, "whom")
+    kind = kind or _first(fields, "do")
+    names = [name] if name else fields.get("name", []) if whom == "marked" else []
+    if kind not in (*WORDS, "replace"):
+        raise BadAccounts("There is no such action. Nothing was changed.")
+    if whom == "marked" and not names:
+        raise BadAccounts("Nobody is marked: mark some students, or choose a group or all. Nothing was changed.")
+    group = whom.removeprefix("group:") if whom.startswith("group:") else None
+    text = _first(fields, "credits").strip() if kind == "topup" else "0"
+    if not (text.isascii() and text.isdecimal() and len(text) < 14):
+        raise BadAccounts("Say how many credits to add, as a whole number. Nothing was changed.")
+    return kind, Chosen(names, group, whom == "all"), int(text)
+
+
+def _words(kind: str, count: int, credits: int) -> str:
+    whom = format_count(count, "student")
+    return WORDS[kind].format(format_count(credits, "credit"), whom) if kind == "topup" else WORDS[kind].format(whom)
+
+
+def _notice(http: HTTPRequest) -> str:
+    """What was done just now, from the address that an action leads to."""
+    given = http.query_params
+    numbers = [given.get(name, "") for name in ("count", "credits")]
+    are_numbers = all(text.isascii() and text.isdecimal() and len(text) < 14 for text in numbers)
+    return _words(given["did"], int(numbers[0]), int(numbers[1])) if given.get("did") in WORDS and are_numbers else ""
+
+
+def _behind_login(handler: Handler) -> Callable[[Service, HTTPRequest], Awaitable[Response]]:
+    """A handler that answers only whoever is logged in."""
+
+    async def call(service: Service, http: HTTPRequest) -> Response:
+        board = _board(service)
+        if board.login.is_session(_cookie(service, http)):
+            return await handler(service, http, board)
+        if http.method == "POST" and not _wants_json(http):
+            return respond("login.html", status=401, above="../", problem=ENDED)
+        raise Refusal("unauthorized", ENDED)
+
+    return call
+
+
+def _board(service: Service) -> Board:
+    assert service.board is not None  # Its routes exist only with it.
+    return service.board
+
+
+def _cookie_name(service: Service) -> str:
+    # Cookies do not know ports: another service on this machine has a name of its own.
+    return f"reelbook_board_{service.id[:8]}"
+
+
+def _cookie(service: Service, http: HTTPRequest) -> str:
+    return http.cookies.get(_cookie_name(service), "")
+
+
+def _set_cookie(
+    service: Service, http: HTTPRequest, response: Response, cookie: str, *, max_age: int | None = None
+) -> None:
+    # Strict, and out of reach of scripts: with the check of the origin no page elsewhere can act for whoever is logged in.
+    # No path: the browser takes the folder of this address, also behind a prefix, so that nobody else there gets it.
+    is_secure = http.url.scheme == "https"
+    response.set_cookie(
+        _cookie_name(service), cookie, max_age, path=None, secure=is_secure, httponly=True, samesite="strict"
+    )
+
+
+def _wants_json(http: HTTPRequest) -> bool:
+    return http.headers.get("accept", "") == "application/json"
+
+
+async def _read_form(http: HTTPRequest) -> Fields:
+    if http.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
+        raise Refusal("bad_request", f"The body must be a form: {FORM}.")
+    try:
+        async with asyncio.timeout(spec_decisions.BODY_SECONDS):
+            body = b"".join([chunk async for chunk in read_limited(http, MAX_FORM_BYTES)])
+        return parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=10_000)
+    except (TimeoutError, ValueError):
+        raise Refusal("bad_request", "The form is not well-formed, or did not arrive in time.") from None
+
+
+def _first(fields: Fields, name: str) -> str:
+    return (fields.get(name) or [""])[0]

@@ -1,0 +1,174 @@
+"""What the board displays: the class as its templates take it, read once a second at most however many boards are open."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections import deque
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+from markupsafe import Markup
+from starlette.responses import HTMLResponse
+
+from reelbook.models.queue_status import IN_PROGRESS
+from reelbook.util.printable import format_count, format_line
+
+from ..class_report import ClassRow, LastResult, read_class
+from ..queued_request import Request
+from ..refusals import Refusal
+from .login import BoardLogin
+
+if TYPE_CHECKING:
+    from ..core import Service
+
+FOLDER = Path(__file__).parent
+INTERVAL_SECONDS = 1.0
+MAX_REMEMBERED = 1_000
+MAX_QUEUED = 12
+"""How many runs the queue lists; the others are counted."""
+MAX_NAMES = 5
+"""How many students are named beside each kind of error."""
+
+
+def format_moment(seconds: float) -> Markup:
+    """A moment of the service's own clock: the time today, else the date as well."""
+    moment = datetime.fromtimestamp(seconds)
+    is_today = moment.date() == datetime.now().date()
+    text = moment.strftime("%H:%M" if is_today else "%a %d %b %H:%M")
+    return Markup('<time datetime="{}">{}</time>').format(moment.isoformat(timespec="minutes"), text)
+
+
+_templates = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(FOLDER / "templates"),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+)
+_templates.filters |= {"moment": format_moment, "line": format_line, "kind": lambda text: text.replace("_", " ")}
+_templates.globals |= {
+    "count": format_count,
+    "style": Markup((FOLDER / "board.css").read_text(encoding="utf-8")),
+    "script": Markup((FOLDER / "board.js").read_text(encoding="utf-8")),
+}
+
+
+def respond(template: str, *, status: int = 200, above: str = "", **facts: Any) -> HTMLResponse:
+    """A page with our own style and script: nothing else runs or loads.
+
+    `above`: the folder of `/class`, to which its addresses are relative, from where it is.
+    """
+    nonce, once = secrets.token_urlsafe(16), secrets.token_hex(8)
+    page = _templates.get_template(template).render(nonce=nonce, once=once, above=above, **facts)
+    policy = (
+        f"default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; img-src 'self' data:; "
+        "media-src 'self'; form-action 'self'; base-uri 'self'; frame-ancestors 'none'"
+    )
+    headers = {
+        "content-security-policy": policy,
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+        "cross-origin-opener-policy": "same-origin",
+        # Not `no-referrer`: browsers would send forms with the origin `null` then, which is refused.
+        "referrer-policy": "same-origin",
+    }
+    return HTMLResponse(page, status, headers)
+
+
+class Board:
+    """The board of a running service: its login, its view, and the forms that were sent already."""
+
+    def __init__(self, service: Service) -> None:
+        self.login = BoardLogin(service.store, service.settings.clock)
+        self.view = BoardView(service)
+        self.sent: deque[str] = deque(maxlen=MAX_REMEMBERED)
+        """A double click must not top up twice."""
+
+
+class BoardView:
+    """The class as the templates take it."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._read_at: float | None = None
+        self._facts: dict[str, Any] = {}
+        self.rows: list[ClassRow] = []
+        self.reads = 0
+        """How often the class was read."""
+
+    def expire(self) -> None:
+        """Have the class read again at once, because an action changed it."""
+        self._read_at = None
+
+    async def read(self) -> dict[str, Any]:
+        """The facts for the templates, of the last second."""
+        if self._read_at is None or time.monotonic() - self._read_at >= INTERVAL_SECONDS:
+            self._read_at = time.monotonic()
+            self.reads += 1
+            service, running = self._service, self._service.queue.count_running()
+            self.rows = await service.store.run(lambda db: read_class(db, service.settings.clock(), running))
+            self._facts = _facts(self.rows, service.queue.unfinished(), list(service.problems.values()))
+        return self._facts
+
+    async def read_table(self) -> tuple[str, str]:
+        """What changes on the board, as HTML, and its ETag."""
+        html = _templates.get_template("now.html").render(await self.read())
+        return html, f'"{hashlib.sha256(html.encode()).hexdigest()[:32]}"'
+
+    async def find_result(self, request_id: str) -> tuple[ClassRow, LastResult]:
+        """A result that is on the board, with its student; raises a refusal for any other."""
+        await self.read()
+        for row in self.rows:
+            result = row.last_result
+            if result is not None and result.request_id == request_id and result.token is not None:
+                return row, result
+        raise Refusal("not_found", "This result is not on the board any more: reload the class.")
+
+
+def _facts(rows: list[ClassRow], requests: list[Request], problems: list[str]) -> dict[str, Any]:
+    active, paused = sum(row.active for row in rows), sum(row.paused for row in rows)
+    summary = [
+        format_count(len(rows), "student"),
+        f"{sum(row.spent for row in rows):,} of {format_count(sum(row.budget for row in rows), 'credit')} spent",
+        f"{sum(row.completed for row in rows):,} done",
+        f"{active:,} queued or running",
+        *([f"{paused:,} paused"] if paused else []),
+    ]
+    ordered = sorted(requests, key=_waits)
+    runs = [
+        ("◔ waiting" if _waits(request) else f"◑ {request.progress:.0%}", request.account, request.endpoint_id)
+        for request in ordered[:MAX_QUEUED]
+    ]
+    return {
+        "summary": summary,
+        "problems": problems,
+        "runs": runs,
+        "more_runs": max(0, len(ordered) - MAX_QUEUED),
+        "errors": _count_errors(rows),
+        "groups": [(group, list(members)) for group, members in groupby(rows, lambda row: row.group)],
+        "has_groups": any(row.group for row in rows),
+        "students": len(rows),
+    }
+
+
+def _waits(request: Request) -> bool:
+    return request.status != IN_PROGRESS or request.waits_elsewhere
+
+
+def _count_errors(rows: list[ClassRow]) -> list[tuple[int, str, str]]:
+    """How often each kind of error happened, its name, and to whom; the most frequent one first."""
+    by_kind: dict[str, list[tuple[int, str]]] = {}
+    for row in rows:
+        for kind, number in row.errors.items():
+            by_kind.setdefault(kind, []).append((-number, row.name))
+    found = []
+    for kind, students in by_kind.items():
+        names = [format_line(name) for _, name in sorted(students)]
+        rest = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+        found.append((-sum(number for number, _ in students), kind, ", ".join(names[:MAX_NAMES]) + rest))
+    return sorted(found, key=lambda error: (-error[0], error[1]))
