@@ -174,7 +174,7 @@ def test_two_runs_with_the_very_same_file_are_both_told(maker: Maker, tmp_path: 
 
 
 def test_an_export_and_a_report_put_the_record_beside_a_signed_file(maker: Maker, tmp_path: Path) -> None:
-    """It is found without any library, wherever the folder went, and also when the file was renamed there."""
+    """It is found without any library, wherever the folder went."""
     runs = {name: maker.run(name) for name in FILES}
     rb.library().export(tmp_path / "export")
     rb.library().frame.reel.report(tmp_path / "report", folder=True)
@@ -188,11 +188,7 @@ def test_an_export_and_a_report_put_the_record_beside_a_signed_file(maker: Maker
             told = read(path)
             assert (told.model, told.request_id, told.credits) == (run.endpoint_id, run.request_id, run.credits), path
             assert told.note == f"found by its content in {path.name}.reelbook.json"
-            path.rename(path.with_name(f"renamed{path.suffix}"))
-            told = read(path.with_name(f"renamed{path.suffix}"))
-            assert told.request_id == run.request_id, path
-            assert told.note.endswith("the file was renamed since"), path
-        assert read(exported.with_name(f"renamed{exported.suffix}")).input == run.input, name
+        assert read(exported).input == run.input, name
 
 
 def test_a_sidecar_that_does_not_match_says_so(maker: Maker, tmp_path: Path) -> None:
@@ -283,8 +279,8 @@ def test_details_say_where_a_signature_does_not_hold(maker: Maker, tmp_path: Pat
     assert format_marks([LocalFile(tmp_path / "gone.png", File(url=""))]) == ""
 
 
-def test_without_the_c2pa_library_it_is_said_what_the_file_states(maker: Maker) -> None:
-    """In an environment without it everything else is the same."""
+def test_without_the_c2pa_library_a_signature_and_a_mark_are_still_seen(maker: Maker) -> None:
+    """Who has signed the file, and whether that is valid, only the library says."""
     run = maker.run("boat.mp4")
     code = (
         "import sys; sys.modules['c2pa'] = None\n"
@@ -301,7 +297,7 @@ def test_without_the_c2pa_library_it_is_said_what_the_file_states(maker: Maker) 
     )
 
     assert (done.stdout.strip(), done.stderr) == (
-        "signed by Acme Video GmbH (Acme Signer), as stated, with Acme Generator 2.1, ai-marked (trainedAlgorithmicMedia)",
+        "signed (C2PA), ai-marked (trainedAlgorithmicMedia)",
         "",
     )
 

@@ -150,7 +150,7 @@ def _estimate(_: Media, text: str) -> Iterator[Bundle]:
 def _provenance(_: Media, text: str) -> Iterator[Bundle]:
     words = {"engine": text, "engine_version": text, "request_id": text, "credits_source": text, "service": text}
     for values in ({"values": {text: text, "prompt": text}}, {"input": asked(text)}):
-        known = Provenance(model=text, seed=7, credits=53, origin=cast(Any, text), **cast(Any, {**words, **values}))
+        known = Provenance(model=text, seed=7, credits=53, **cast(Any, {**words, **values}))
         yield {"text/html": provenance_table(known)}
 
 

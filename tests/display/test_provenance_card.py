@@ -69,21 +69,6 @@ def test_what_is_unknown_is_left_out() -> None:
     ]
 
 
-def test_another_tools_words_are_labelled() -> None:
-    """Whoever reads the table knows whose they are."""
-    told = Provenance(
-        model="tiny", values={"prompt": "a boat", "steps": "20", "model": "tiny"}, seed=7, origin="another tool"
-    )
-
-    assert rows(told) == [
-        "model: tiny",
-        "prompt: a boat",
-        "steps: 20",
-        "seed: 7",
-        "as another tool wrote it into the file",
-    ]
-
-
 def test_thousands_of_values_are_counted_and_not_shown() -> None:
     """A stranger's file does not fill a notebook."""
     shown = rows(Provenance(values={f"field{number}": number for number in range(5000)}))

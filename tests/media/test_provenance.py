@@ -46,7 +46,7 @@ class TestReading:
         told = read(signed(tmp_path / f"boat.{kind}"))
 
         assert (told.model, told.input, told.seed) == (MODEL, BOAT, 7)
-        assert (told.engine, told.engine_version, told.origin) == ("sketch", "1", "reelbook")
+        assert (told.engine, told.engine_version) == ("sketch", "1")
         assert (told.request_id, told.credits, told.made_at) == (None, None, None)
 
     def test_a_copy_tells_the_run_as_well(self, kind: str, tmp_path: Path) -> None:

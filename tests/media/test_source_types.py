@@ -15,7 +15,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from reelbook.media.metadata.file_marks import read_marks
-from reelbook.media.metadata.provenance import read, write
+from reelbook.media.metadata.provenance import read, sidecar_for, write
 from reelbook.media.metadata.source_types import ALGORITHMIC, COMPOSITE, SYNTHETIC, TRAINED
 from reelbook.models.images_to_video import ImagesToVideo
 from tests.media.makers import signed_file
@@ -136,17 +136,29 @@ def test_a_file_of_nobody_known_is_not_marked(kind: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("named", "expected"), [("", TRAINED), (NAMED, CAPTURE)])
-def test_the_packet_of_others_stays_and_takes_the_mark_in(kind: str, named: str, expected: str, tmp_path: Path) -> None:
-    """One packet with both; a source type that is there already is theirs, and stays."""
-    source = with_xmp(tmp_path / f"boat.{kind}", THEIRS.format(named))
+def test_a_file_that_others_have_marked_is_copied_byte_for_byte(kind: str, tmp_path: Path) -> None:
+    """Its record is next to it; also where the packet is compressed."""
+    source = with_xmp(tmp_path / f"boat.{kind}", THEIRS.format(NAMED))
+
+    write(source, tmp_path / f"copy.{kind}", FACTS)
+
+    assert (tmp_path / f"copy.{kind}").read_bytes() == source.read_bytes()
+    assert types_in(source) == [CAPTURE]
+    assert read_marks(source).source_type == "digitalCapture"
+    assert '"requestId": "' in str(sidecar_for(source, FACTS))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_packet_of_others_stays_and_takes_the_mark_in(kind: str, tmp_path: Path) -> None:
+    """One packet with both."""
+    source = with_xmp(tmp_path / f"boat.{kind}", THEIRS.format(""))
     assert len(packets(source)) == 1
 
     for target in (tmp_path / f"copy.{kind}", tmp_path / f"again.{kind}"):
         write(source, target, FACTS)
         source = target
 
-    assert types_in(source) == [expected]
+    assert types_in(source) == [TRAINED]
     assert 'dc:rights="© Jane"' in packets(source)[0].decode()
     assert read(source).request_id == FACTS["request_id"]
     assert content(source) == content(tmp_path / f"boat.{kind}")

@@ -360,8 +360,6 @@ def _origin(provenance: Provenance) -> Iterator[tuple[str, Any]]:
 def _format_source(provenance: Provenance) -> str:
     if provenance.note:
         return provenance.note
-    if provenance.origin != "reelbook":
-        return "as another tool wrote it into the file"
     return "as the file says" if provenance.input is not None else "as the file says; not all of it makes an input here"
 
 

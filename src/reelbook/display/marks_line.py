@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ..media.metadata.signature_check import validation_state
 from .formatting import shorten
 
 if TYPE_CHECKING:
@@ -34,4 +33,4 @@ def _format_marks_of(file: LocalFile) -> str:
     name = f" ({marks.name})" if marks.name and marks.name != marks.signer else ""
     by = f"signed by {marks.signer}{name}, as stated" if marks.signer else "signed (C2PA)"
     program = f"with {marks.generator}" if marks.generator else ""
-    return ", ".join(part for part in (by, program, source, _STATES.get(validation_state(file.path), "")) if part)
+    return ", ".join(part for part in (by, program, source, _STATES.get(marks.state, "")) if part)

@@ -1,23 +1,44 @@
-"""The marks of a file: its signer as stated, and whether it declares a generative model as its source."""
+"""The marks of a file: whether it is signed and by whom, and whether it states a generative model as its source."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+from ...util.containers import PNG_SIGNATURE, MalformedFile
 from ...util.printable import format_line, printable
-from . import c2pa, xmp
-from .c2pa_claim import Claim, parse_claim
-from .file_pieces import Stretch
-from .source_types import is_generative
+from . import png, xmp
+from .source_types import PREFIX, is_generative
 
 MANIFEST_SUFFIX = ".c2pa"
 """Suffix of a manifest that is delivered as a separate file next to the media file."""
 MAX_NAME = 60
-_MAX_MANIFEST_BYTES = 32 << 20
 UNSIGNED = "unsigned"
+
+_STORE, _MP4_BOX = (
+    b"jumdc2pa" + bytes.fromhex("00110010800000aa00389b71"),
+    bytes.fromhex("d8fec3d61b0e483c92975828877ec481"),
+)
+"""The identifier of a manifest, 16 bytes in every kind of file; and that of its box in an MP4."""
+_DUBLIN_CORE, _REFERENCE = b"http://purl.org/dc/terms/", re.compile(rb":provenance\s*[=>]")
+"""How an XMP packet refers to a manifest elsewhere, which is bound to these bytes, too."""
+_TYPE = re.compile(
+    rb"""igitalSourceType(?:x.|\s*=\s*["']|\s[^<>]{0,200}?resource\s*=\s*["']|\s*>)\s*"""
+    + re.escape(PREFIX.encode())
+    + rb"(\w{1,60})",
+    re.DOTALL,
+)
+"""A source type in a manifest or in an XMP packet, of which neither is parsed."""
+_OURS = re.compile(xmp.OUR_TYPE.pattern + rb'|CreatorTool="reelbook [^"]*" Iptc4xmpExt:DigitalSourceType="[^"]*"')
+"""How our copies and our engines state a source type."""
+_BLOCK, _OVERLAP = 1 << 22, 1 << 16
+_OFFLINE = {"verify": {"remote_manifest_fetch": False, "ocsp_fetch": False}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +50,17 @@ class Marks:
     """
 
     is_signed: bool = False
-    """Whether the file has a C2PA manifest, or refers to one; it is not validated."""
+    """Whether the file has a C2PA manifest, or refers to one."""
     signer: str = ""
-    """The signer as the certificate states it: the organization, else the common name."""
+    """The signer as the certificate states it: the organization, else the common name. Needs the extra `sign`."""
     name: str = ""
     """The common name in the certificate, if there is an organization, too."""
     generator: str = ""
     """The program that made the manifest, as stated."""
     source_type: str = ""
     """The last segment of its digital source type, such as `trainedAlgorithmicMedia`."""
+    state: str = ""
+    """What the C2PA library found: `Trusted`, `Valid` or `Invalid`; empty without the extra `sign`."""
 
     @property
     def is_ai_marked(self) -> bool:
@@ -51,47 +74,83 @@ class Marks:
 
 
 def read_marks(path: str | os.PathLike[str]) -> Marks:
-    """Read the marks of a file, unverified; empty marks if it cannot be read."""
+    """Read the marks of a file; empty marks if it cannot be read."""
     try:
         with Path(path).open("rb") as file:
-            return _marks(file, has_manifest_file=Path(path).with_suffix(MANIFEST_SUFFIX).is_file())
+            is_signed, types = _scan(file)
     except (OSError, ValueError):
         return Marks()
-
-
-def is_signed(path: Path, file: BinaryIO) -> bool:
-    """Whether changing this file would break its creator's signature."""
-    return path.with_suffix(MANIFEST_SUFFIX).is_file() or c2pa.is_signed(file)
-
-
-def _marks(file: BinaryIO, *, has_manifest_file: bool) -> Marks:
-    manifest = c2pa.find_manifest(file)
-    packets = c2pa.find_packets(file)
-    is_signed = manifest is not None or has_manifest_file or c2pa.names_manifest(packets)
-    claim = parse_claim(_content(file, manifest)) if manifest else Claim()
-    types = [*claim.source_types, *filter(None, map(xmp.find_source_type, packets))]
-    organization, name = _word(claim.organization), _word(claim.name)
+    source_type = next(filter(is_generative, types), next(iter(types), ""))
+    if not is_signed and not Path(path).with_suffix(MANIFEST_SUFFIX).is_file():
+        return Marks(source_type=source_type)
+    report = _report(Path(path))
+    manifest = report.get("manifests", {}).get(report.get("active_manifest"), {})
+    signature = manifest.get("signature_info", {})
+    organization, name = _word(signature.get("issuer")), _word(signature.get("common_name"))
+    program: dict[str, Any] = next(iter(manifest.get("claim_generator_info") or ()), {})
     return Marks(
-        is_signed=is_signed,
+        is_signed=True,
         signer=organization or name,
         name=name if organization else "",
-        generator=_word(claim.generator),
-        source_type=_word(next(filter(is_generative, types), next(iter(types), "")).rstrip("/").rpartition("/")[2]),
+        generator=_word(f"{program.get('name') or ''} {program.get('version') or ''}"),
+        source_type=source_type,
+        state=_word(report.get("validation_state")),
     )
 
 
-def _content(file: BinaryIO, parts: list[Stretch]) -> bytes:
-    """The content of the manifest; empty if it is too large."""
-    if sum(part.stop - part.start for part in parts) > _MAX_MANIFEST_BYTES:
-        return b""
-    content = []
-    for part in parts:
-        file.seek(part.start)
-        content.append(file.read(part.stop - part.start))
-    return b"".join(content)
+def is_marked(path: Path, file: BinaryIO) -> bool:
+    """Whether the file carries a mark that is not ours; such a file is left byte for byte."""
+    is_signed, types = _scan(file, without=_OURS)
+    return is_signed or bool(types) or path.with_suffix(MANIFEST_SUFFIX).is_file()
 
 
-def _word(text: str) -> str:
+def _scan(file: BinaryIO, without: re.Pattern[bytes] | None = None) -> tuple[bool, list[str]]:
+    """Whether the file has a manifest or refers to one, and the source types that it states, but in such a markup."""
+    is_signed, types = False, dict[str, None]()
+    for block in _blocks(file):
+        is_signed = is_signed or _STORE in block or _MP4_BOX in block
+        is_signed = is_signed or (_DUBLIN_CORE in block and _REFERENCE.search(block) is not None)
+        if b"igitalSourceType" in block:
+            stated = block if without is None else without.sub(b"", block)
+            types.update(dict.fromkeys(found.decode() for found in _TYPE.findall(stated)))
+    return is_signed, list(types)
+
+
+def _blocks(file: BinaryIO) -> Iterator[bytes]:
+    """The bytes of the file in overlapping blocks, and the packets of a PNG, which may be compressed."""
+    file.seek(0)
+    block = head = file.read(_BLOCK)
+    while block:
+        yield block
+        rest = file.read(_BLOCK)
+        block = block[-_OVERLAP:] + rest if rest else b""
+    if head.startswith(PNG_SIGNATURE):
+        try:
+            yield from png.read_packets(file)
+        except MalformedFile:
+            return
+
+
+def _report(path: Path) -> dict[str, Any]:
+    """What the C2PA library says of a file; empty if it is not installed, or cannot read the file."""
+    try:
+        facts = path.stat()
+        return _read_report(str(path), facts.st_mtime_ns, facts.st_size)
+    # The library raises errors of many types for a broken file; what it says is optional.
+    except Exception:
+        return {}
+
+
+@lru_cache(maxsize=1024)
+def _read_report(path: str, changed: int, size: int) -> dict[str, Any]:
+    """No requests are made: remote manifests are ignored, and no list of trusted issuers is downloaded."""
+    import c2pa
+
+    with c2pa.Context.from_dict(_OFFLINE) as context, c2pa.Reader(path, context=context) as reader:
+        return dict(json.loads(reader.json()))
+
+
+def _word(text: object) -> str:
     """A short text on one line, without unprintable characters."""
-    plain = format_line(printable(text[: 4 * MAX_NAME]))
+    plain = format_line(printable(str(text or "")[: 4 * MAX_NAME])).strip()
     return plain if len(plain) <= MAX_NAME else f"{plain[: MAX_NAME - 1]}…"

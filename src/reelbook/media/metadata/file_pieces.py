@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -21,6 +22,15 @@ class Stretch:
 
 
 Piece = bytes | Stretch
+
+
+_ENGINE_RECORD = re.compile(rb'\{"endpointId"[^\0]*')
+
+
+def find_engine_record(block: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the record that our engines write into an EXIF block, of which nothing else is read."""
+    if found := _ENGINE_RECORD.search(block[:MAX_BYTES]):
+        yield "description", found[0].decode("utf-8", "replace")
 
 
 def assemble(source: BinaryIO, target: BinaryIO, pieces: Iterable[Piece]) -> None:

@@ -14,19 +14,14 @@ from ...util.containers import (
     get_length,
     parse_jpeg_segments,
     read_content,
-    read_exactly,
 )
-from . import exif, xmp
-from .file_pieces import MAX_BYTES, Piece, Stretch
+from . import xmp
+from .file_pieces import MAX_BYTES, Piece, Stretch, find_engine_record
 
 XMP = b"http://ns.adobe.com/xap/1.0/\0"
 """First bytes of an XMP packet's segment."""
 
-_APP0, _APP1, _APP11, _COMMENT = b"\xe0", b"\xe1", b"\xeb", b"\xfe"
-_C2PA = re.compile(rb"\xff\xeb..JP.{10}jumb(?:.{8})?.{4}jumdc2pa", re.DOTALL)
-"""First bytes of a manifest."""
-_BOX_HEAD_BYTES = 20
-_BLOCK, _OVERLAP = 1 << 20, 64
+_APP0, _APP1, _COMMENT = b"\xe0", b"\xe1", b"\xfe"
 _OURS = re.compile(rb"Reelbook (\d{1,3})/\d{1,3} ")
 """First bytes of our own comments. A segment holds 64 KiB, so a long record takes several."""
 _ROOM = 65_000
@@ -35,14 +30,14 @@ _MAX_SEGMENTS = 10_000
 
 
 def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
-    """Yield the comments, the texts of the EXIF block, and our own record."""
+    """Yield the comments, the record of our engines in the EXIF block, and our own record."""
     ours: dict[int, bytes] = {}
     for segment in _segments(file):
         if segment.kind not in (_APP1, _COMMENT):
             continue
         content = read_content(file, segment)
         if segment.kind == _APP1:
-            yield from exif.parse_texts(content).items() if content.startswith(b"Exif\0\0") else ()
+            yield from find_engine_record(content) if content.startswith(b"Exif\0\0") else ()
         elif own := _OURS.match(content):
             ours[int(own[1])] = content[own.end() :]
         else:
@@ -50,39 +45,6 @@ def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
     if ours:
         record = b"".join(ours[number] for number in sorted(ours))
         yield "reelbook", record[:MAX_BYTES].decode("utf-8", "replace")
-
-
-def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
-    """The parts of the manifest, which C2PA splits into segments; without the header repeated in each."""
-    parts: dict[int, Stretch] = {}
-    instance = None
-    pixels = get_length(file)
-    for segment in _segments(file):
-        if segment.kind == JPEG_SCAN:
-            pixels = segment.start
-        if segment.kind != _APP11 or segment.stop - segment.start < _BOX_HEAD_BYTES:
-            continue
-        # "JP", number of the box, number of the part, and then, repeated in each part, length and kind of the box.
-        letters, box, number, size = struct.unpack(">2sHII", read_exactly(file, segment.start + 4, 12))
-        if (
-            letters == b"JP"
-            and instance is None
-            and _C2PA.search(read_exactly(file, segment.start, segment.stop - segment.start))
-        ):
-            instance = box
-        if letters == b"JP" and box == instance:
-            repeated = 0 if number == 1 else 16 if size == 1 else 8
-            parts.setdefault(number, Stretch(segment.start + 12 + repeated, segment.stop))
-    yield from (parts[number] for number in sorted(parts))
-    if not parts:
-        yield from _among_pixels(file, pixels)
-
-
-def read_packets(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the XMP packets."""
-    for segment in _segments(file):
-        if segment.kind == _APP1 and (content := read_content(file, segment)).startswith(XMP):
-            yield content.removeprefix(XMP)
 
 
 def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
@@ -112,15 +74,6 @@ def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Pie
     raise MalformedFile("it has no pixels")
 
 
-def _among_pixels(file: BinaryIO, start: int) -> Iterator[Stretch]:
-    """Where a manifest starts after the first pixels, in whose data a marker is unambiguous."""
-    for at in range(start, get_length(file), _BLOCK):
-        file.seek(at)
-        if found := _C2PA.search(file.read(_BLOCK + _OVERLAP)):
-            yield Stretch(at + found.start() + 12, at + found.end())
-            return
-
-
 def _segments(file: BinaryIO) -> Iterator[Part]:
     return parse_jpeg_segments(file, limit=_MAX_SEGMENTS)
 
@@ -129,7 +82,7 @@ def _typed(file: BinaryIO, segment: Part, source_type: str) -> Piece:
     """A foreign packet with the source type added; unchanged if that is not possible."""
     foreign = read_content(file, segment).removeprefix(XMP)
     merged = xmp.merge_into_packet(foreign, source_type=source_type)
-    if source_type and merged is not None and not xmp.find_source_type(foreign):
+    if source_type and merged is not None:
         content = XMP + (merged if len(merged) <= _ROOM else xmp.without_padding(merged))
         if len(content) <= _LARGEST:
             return _segment(_APP1, content)

@@ -14,10 +14,6 @@ from .file_pieces import MAX_BYTES, Piece, Stretch
 XMP_BOX = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
 """UUID of an XMP packet's box, by the XMP standard."""
 
-C2PA_BOX = bytes.fromhex("d8fec3d61b0e483c92975828877ec481")
-"""UUID of a manifest's box, by the C2PA standard."""
-
-_PURPOSES = (b"manifest", b"original", b"update")
 _NAMES = {b"\xa9cmt": "comment", b"\xa9nam": "title", b"desc": "description"}
 _HEAD = 8
 _LARGEST = 2**32 - 1
@@ -31,29 +27,6 @@ def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
             yield from _texts_of_index(file, box)
         elif (record := _record(file, box)) is not None:
             yield "reelbook", record
-
-
-def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
-    """The parts of the manifest, where C2PA places it in an MP4 and in other formats of boxes."""
-    for box in parse_boxes(file, 0, get_length(file)):
-        if (
-            box.kind == b"uuid"
-            and box.size >= len(C2PA_BOX)
-            and read_exactly(file, box.inside, len(C2PA_BOX)) == C2PA_BOX
-        ):
-            # Version, purpose, and a file offset that only one of the purposes uses.
-            purpose = file.read(min(box.size - len(C2PA_BOX), 16))[4:].partition(b"\0")[0]
-            start = box.inside + len(C2PA_BOX) + 4 + len(purpose) + 1 + 8
-            yield Stretch(min(start, box.stop) if purpose in _PURPOSES else box.stop, box.stop)
-        elif box.kind == b"jumb":
-            yield Stretch(box.start, box.stop)
-
-
-def read_packets(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the XMP packets."""
-    for box in parse_boxes(file, 0, get_length(file)):
-        if (packet := _packet(file, box)) is not None:
-            yield packet
 
 
 def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:

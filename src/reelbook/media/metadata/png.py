@@ -25,7 +25,6 @@ OURS = b"reelbook"
 XMP = b"XML:com.adobe.xmp"
 """The keyword of an XMP packet."""
 
-_MANIFEST = b"caBX"
 _TEXTS = (b"tEXt", b"zTXt", b"iTXt")
 _LONGEST_KEYWORD = 79
 
@@ -38,13 +37,6 @@ def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
             keyword, text = _text(chunk.kind, read_content(file, chunk))
             room -= chunk.size + len(text)
             yield keyword, text
-
-
-def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
-    """The parts of the manifest, where C2PA places it in a PNG."""
-    for chunk in parse_png_chunks(file):
-        if chunk.kind == _MANIFEST:
-            yield Stretch(chunk.inside, chunk.stop)
 
 
 def read_packets(file: BinaryIO) -> Iterator[bytes]:
@@ -118,7 +110,7 @@ def _typed(file: BinaryIO, chunk: Part, source_type: str) -> Piece:
     if source_type and chunk.size <= MAX_BYTES:
         foreign = _text(chunk.kind, read_content(file, chunk))[1].encode()
         merged = xmp.merge_into_packet(foreign, source_type=source_type)
-        if merged is not None and not xmp.find_source_type(foreign):
+        if merged is not None:
             return _itxt(XMP, merged.decode())
     return Stretch(chunk.start, chunk.end)
 

@@ -12,19 +12,18 @@ from datetime import UTC, datetime
 from io import BufferedReader
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...errors import ReelbookError
 from ...settings import options
 from ...util.containers import JPEG_SIGNATURE, PNG_SIGNATURE, MalformedFile, get_length
 from ...util.replace_file import open_replacement
 from . import jpeg, mp4, png, webp
-from .file_marks import MANIFEST_SUFFIX, is_signed, read_marks
+from .file_marks import MANIFEST_SUFFIX, is_marked, read_marks
 from .file_pieces import MAX_BYTES, Piece, Stretch, assemble
 from .input_record import parse_record_input
-from .parameters_text import parse_settings
 from .run_record import NAMES, format_record, parse_record
-from .sidecar import find_sidecars, format_sidecar, hash_file, sidecar_path
+from .sidecar import format_sidecar, hash_file, read_sidecar, sidecar_path
 from .signing import write_signed
 from .source_types import get_source_type
 
@@ -40,8 +39,6 @@ _MAX_TEXTS = 200
 _MAX_SOURCES = 2_000
 _HASHES = re.compile(r"sha256[:\"]+([0-9a-f]{64})")
 _PICTURES = (".png", ".jpg", ".webp", ".gif")
-_PARAMETERS = ("parameters", "UserComment", "comment")
-"""Names of the texts in which picture tools store their settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +65,6 @@ class Provenance:
     """The service that made it."""
     part: str | None = None
     """The frames of the run's file that it holds, such as `frames 13-25 of 49`; None for the entire file."""
-    origin: Literal["reelbook", "another tool"] = "reelbook"
-    """Who wrote the record; other tools write less, and in other formats."""
     note: str = ""
     """Where the record was found, if not in the file."""
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -79,8 +74,8 @@ class Provenance:
 def read(file: str | os.PathLike[str] | LocalFile, find: Find | None = None) -> Provenance:
     """Read how a PNG, JPEG, WebP or MP4 was made: `rb.provenance("boat.mp4").input`.
 
-    A file without a record of its run, because its creator signed it, is looked up by the hash of its content: in the
-    sidecars of its folder, then with `find`.
+    A file without a record of its run, because its creator marked it, is looked up by the hash of its content: in the
+    sidecar next to it, then with `find`.
     """
     path, known = _opened(file)
     texts = _texts(path)
@@ -93,9 +88,6 @@ def read(file: str | os.PathLike[str] | LocalFile, find: Find | None = None) -> 
     fields = {name: value for record in records for name, value in record.items() if value is not None}
     if fields.keys() & NAMES.values():
         return _from_record(fields, raw, external.note)
-    for name in _PARAMETERS:
-        if (values := parse_settings(texts.get(name, ""))) is not None:
-            return _from_settings(values, raw, external.note)
     raise ReelbookError(_format_missing(path, external.note))
 
 
@@ -108,7 +100,7 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
 
     `facts` may hold `model`, `input`, `seed`, `request_id`, `credits`, `credits_source`, `made_at`, `service` and `part`. A
     GIF, a WebM, and other formats without metadata that all programs accept are copied unchanged, without a sidecar. So is
-    a file that its creator signed, because any change would break the signature. The copy is written atomically and
+    a file that its creator marked: signed, or with a source type of its own. The copy is written atomically and
     replaces an existing file.
     """
     record, manifest = format_record(facts), source.with_suffix(MANIFEST_SUFFIX)
@@ -118,7 +110,7 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
             if target.exists() and target.samefile(source):
                 raise ReelbookError(f"{target} is the original itself, which stays as it came. Choose another name.")
             with _write_atomically(target) as copy:
-                if is_signed(source, original):
+                if is_marked(source, original):
                     assemble(original, copy, [Stretch(0, get_length(original))])
                 else:
                     _write_ours(original, copy, _pieces(original, record, kind), kind)
@@ -149,9 +141,9 @@ def write_with_sidecar(source: Path, target: Path, facts: Mapping[str, Any]) -> 
 
 
 def sidecar_for(path: Path, facts: Mapping[str, Any]) -> str | None:
-    """The text of the sidecar for a file signed by its creator; None for any other, whose copies contain the record."""
+    """The text of the sidecar for a file marked by its creator; None for any other, whose copies contain the record."""
     with _original(path) as file:
-        return format_sidecar(hash_file(file), facts) if is_signed(path, file) else None
+        return format_sidecar(hash_file(file), facts) if is_marked(path, file) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,23 +157,19 @@ class _ExternalRecord:
 
 def _find_external(path: Path, find: Find | None) -> _ExternalRecord:
     """Find the record of the run that made a file of this content."""
-    sidecars = list(find_sidecars(path))
-    if not sidecars and find is None:
+    sidecar = read_sidecar(path)
+    if sidecar is None and find is None:
         return _ExternalRecord({})
     with _original(path) as file:
         sha256 = hash_file(file)
-    own = sidecar_path(path)
-    for sidecar in sidecars:
-        if sidecar.sha256 == sha256:
-            renamed = "" if sidecar.path == own else "; the file was renamed since"
-            return _ExternalRecord(sidecar.record, f"found by its content in {sidecar.path.name}{renamed}")
+    if sidecar is not None and sidecar.sha256 == sha256:
+        return _ExternalRecord(sidecar.record, f"found by its content in {sidecar_path(path).name}")
     found = find(sha256) if find is not None else None
     if found is not None:
         return _ExternalRecord(parse_record(format_record(found[0])) or {}, found[1])
-    if any(sidecar.path == own for sidecar in sidecars):
-        return _ExternalRecord(
-            {}, f"{own.name} does not match it: the file was changed or replaced since that was written"
-        )
+    if sidecar is not None:
+        name = sidecar_path(path).name
+        return _ExternalRecord({}, f"{name} does not match it: the file was changed or replaced since that was written")
     return _ExternalRecord({})
 
 
@@ -319,19 +307,6 @@ def _from_record(fields: Mapping[str, Any], raw: Mapping[str, Any], note: str) -
         made_at=_parse_time(fields.get("madeAt")),
         service=_word(fields.get("service")),
         part=_word(fields.get("part")),
-        note=note,
-        raw=raw,
-    )
-
-
-def _from_settings(values: Mapping[str, Any], raw: Mapping[str, Any], note: str) -> Provenance:
-    software = _word(values.get("software")) or ""
-    return Provenance(
-        model=_word(values.get("model")),
-        values=values,
-        seed=_parse_int(values.get("seed")),
-        engine=software or None,
-        origin="reelbook" if software.startswith("reelbook ") else "another tool",
         note=note,
         raw=raw,
     )

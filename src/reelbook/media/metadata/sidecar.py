@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BufferedReader
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,12 @@ from .run_record import format_record, parse_record
 
 SUFFIX = ".reelbook.json"
 """Appended to the full name of the file: `boat.mp4.reelbook.json`."""
-_MAX_OTHERS = 2_000
-"""Maximum number of sidecars in a folder that are read to find that of a renamed file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
     """The content of a sidecar."""
 
-    path: Path
     sha256: str
     """The hash of the media file's content."""
     record: Mapping[str, Any]
@@ -45,32 +41,21 @@ def sidecar_path(path: Path) -> Path:
     return path.with_name(path.name + SUFFIX)
 
 
-def find_sidecars(path: Path) -> Iterator[Sidecar]:
-    """Yield the sidecar of a file, then the others in its folder, one of which matches if the file was renamed."""
-    own = sidecar_path(path)
-    if (found := _read(own)) is not None:
-        yield found
-    try:
-        others = list(islice(path.parent.glob(f"*{SUFFIX}"), _MAX_OTHERS))
-    except OSError:
-        return
-    yield from (found for other in sorted(others) if other != own and (found := _read(other)) is not None)
-
-
 def hash_file(file: BufferedReader) -> str:
     """The sha256 of a file's content."""
     file.seek(0)
     return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read(path: Path) -> Sidecar | None:
-    """Read a sidecar; None if it is missing or invalid."""
+def read_sidecar(path: Path) -> Sidecar | None:
+    """The sidecar of a file; None if it is missing or invalid."""
+    own = sidecar_path(path)
     try:
-        if path.stat().st_size > 2 * MAX_BYTES:
+        if own.stat().st_size > 2 * MAX_BYTES:
             return None
-        found = parse_record(path.read_text(encoding="utf-8"))
+        found = parse_record(own.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     if found is None or not isinstance(found.get("sha256"), str) or not isinstance(found.get("record"), dict):
         return None
-    return Sidecar(path, found["sha256"], found["record"])
+    return Sidecar(found["sha256"], found["record"])

@@ -8,36 +8,22 @@ from typing import BinaryIO
 
 from ...models.picture_headers import parse_header
 from ...util.containers import MalformedFile, Part, get_length, parse_riff_chunks, read_content, read_exactly
-from . import exif, xmp
-from .file_pieces import MAX_BYTES, Piece, Stretch
+from . import xmp
+from .file_pieces import MAX_BYTES, Piece, Stretch, find_engine_record
 
 _HAS_XMP, _HAS_ALPHA = 0x04, 0x10
 _LARGEST = 2**32 - 10
 
 
 def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
-    """Yield the texts of the EXIF block, and our own record from the XMP packet."""
+    """Yield the record of our engines in the EXIF block, and our own record from the XMP packet."""
     for chunk in _chunks(file):
         if chunk.size > 2 * MAX_BYTES:
             continue
         if chunk.kind == b"EXIF":
-            yield from exif.parse_texts(read_content(file, chunk)).items()
+            yield from find_engine_record(read_content(file, chunk))
         elif chunk.kind == b"XMP " and (record := xmp.find_record(read_content(file, chunk))) is not None:
             yield "reelbook", record
-
-
-def find_manifest_parts(file: BinaryIO) -> Iterator[Stretch]:
-    """The parts of the manifest, where C2PA places it in a WebP, and in a WAV or AVI, which have the same structure."""
-    for chunk in _chunks(file):
-        if chunk.kind == b"C2PA":
-            yield Stretch(chunk.inside, chunk.stop)
-
-
-def read_packets(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the XMP packets."""
-    for chunk in _chunks(file):
-        if chunk.kind == b"XMP " and chunk.size <= 2 * MAX_BYTES:
-            yield read_content(file, chunk)
 
 
 def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:

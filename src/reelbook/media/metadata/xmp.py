@@ -19,10 +19,8 @@ _OURS = re.compile(re.escape(_BEFORE) + rb'([^"]*)' + re.escape(_AFTER))
 
 _IPTC = b"http://iptc.org/std/Iptc4xmpExt/2008-02-29/"
 _SOURCE_TYPE = b'<rdf:Description rdf:about="" xmlns:Iptc4xmpExt="' + _IPTC + b'" Iptc4xmpExt:DigitalSourceType="%s"/>'
-_OUR_TYPE = re.compile(re.escape(_SOURCE_TYPE).replace(b"%s", rb'[^"]*'))
-_NAMED_SOURCE_TYPE = re.compile(
-    rb"""DigitalSourceType(?:\s*=\s*["']|\s[^<>]{0,200}?resource\s*=\s*["']|\s*>)\s*([^"'<>\s]{1,300})"""
-)
+OUR_TYPE = re.compile(re.escape(_SOURCE_TYPE).replace(b"%s", rb'[^"]*'))
+"""Our exact markup of a source type."""
 _PADDING = re.compile(rb"\s+(?=<\?xpacket end)")
 
 
@@ -38,10 +36,10 @@ def make_packet(record: str = "", source_type: str = "") -> bytes:
 def merge_into_packet(other: bytes, record: str = "", source_type: str = "") -> bytes | None:
     """A foreign packet with our record and the source type added; None if it is no packet.
 
-    An earlier record of ours is replaced. A source type that it already names is kept, because its author knew more.
+    An earlier record and source type of ours are replaced; the source type of one of our engines stays.
     """
-    before, end, after = _OURS.sub(b"", other).rpartition(_END)
-    typed = b"" if find_source_type(before) else _typed(source_type)
+    before, end, after = OUR_TYPE.sub(b"", _OURS.sub(b"", other)).rpartition(_END)
+    typed = b"" if b"DigitalSourceType" in before else _typed(source_type)
     return before + typed + _described(record) + end + after if end else None
 
 
@@ -58,17 +56,7 @@ def find_record(content: bytes) -> str | None:
 
 def is_ours(content: bytes) -> bool:
     """Whether a packet holds nothing but our record and our source type."""
-    return find_record(content) is not None and _OUR_TYPE.sub(b"", _OURS.sub(b"", content)) == make_packet()
-
-
-def find_source_type(content: bytes) -> str:
-    """The source type that a packet names, as a URL of IPTC's list; empty if it names none.
-
-    >>> find_source_type(make_packet(source_type="http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia"))
-    'http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia'
-    """
-    found = _NAMED_SOURCE_TYPE.search(content) if _IPTC in content else None
-    return html.unescape(found[1].decode("utf-8", "replace")) if found else ""
+    return find_record(content) is not None and OUR_TYPE.sub(b"", _OURS.sub(b"", content)) == make_packet()
 
 
 def _described(record: str) -> bytes:
