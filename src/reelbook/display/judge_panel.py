@@ -19,9 +19,10 @@ RUN_AGAIN = (
 _ROOT = Markup(
     '<div class="rb rb-judge mathjax_ignore tex2jax_ignore" data-rb-judge="{kind}" data-key="{key}" data-group="{group}" '
     'data-lm-suppress-shortcuts="true" role="group" tabindex="0" aria-label="Judge: {question}" aria-keyshortcuts="{shortcuts}">'
-    '<div class="rb-judge-head"><p class="rb-judge-question"><bdi>{question}</bdi></p>{rater}</div>'
-    '<p class="rb-judge-note" data-rb-judge-note>{summary}{note}</p>{ranking}{live}</div>'
+    '<div class="rb-judge-head"><p class="rb-judge-question"><bdi>{question}</bdi></p></div>'
+    '<p class="rb-judge-note" data-rb-judge-note>{summary}{note}</p>{ranking}<template data-rb-judge-parts>{rater}{live}</template></div>'
 )
+# In a template, which pages without scripts do not show.
 _RATER = Markup(
     '<label class="rb-judge-rater" data-rb-judge-rater hidden>Rater <input type="text" maxlength="60" autocomplete="off" '
     'spellcheck="false" placeholder="your name"></label>'
@@ -37,6 +38,8 @@ _SLOT = Markup('<figure class="rb-judge-slot"><span class="rb-judge-letter" aria
 _BUTTON = Markup('<button type="button" data-rb-answer="{}" aria-label="{}" title="{} ({})"{}>{}{}</button>')
 _KEY = Markup(' <kbd aria-hidden="true">{}</kbd>')
 _TOOL = Markup('<button type="button" data-rb-tool="{}" title="{}">{}{}</button>')
+# Only where keys do nothing: outside of the panel they are those of the notebook, in which X cuts the cell.
+_FOCUS = Markup('<span class="rb-judge-focus">Click here to use the keys</span>')
 _PLAYER_HELP = "Space plays · ← → one frame · Shift ← → ten · Home End · L loop · [ ] range"
 
 
@@ -99,7 +102,8 @@ def render_judge(
         slots=Markup("").join(map(_SLOT.format, letters)),
         transport=render_transport([Clip("", "", 16, 9, 2, Fraction(24), "")]),
         answers=Markup("").join(answer.markup for answer in answers),
-        tools=_TOOL.format("undo", "Take the last answer back (U)", "Undo", _KEY.format("U"))
+        tools=_FOCUS
+        + _TOOL.format("undo", "Take the last answer back (U)", "Undo", _KEY.format("U"))
         + _TOOL.format("rank", "End judging for now, and show which settings lead", "Show ranking", "")
         + _TOOL.format("help", "Keys (?)", "Keys", _KEY.format("?")),
         help=" · ".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 from markupsafe import Markup
+from PIL import Image
 
 from ..decide.judged_clips import find_axes
 from ..media.posters import get_posters
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 WIDTH = 960
 MAX_ROWS, MAX_POSTER_BYTES = 24, 400_000
-LONGEST = 160
+LONGEST, POSTER_SIDE = 160, 64
 MAX_NAME_LENGTH = 120
 CELL = "padding:6px 12px 6px 0;border:0;background:none;vertical-align:middle;text-align:{};white-space:{}"
 LEFT, RIGHT, WRAPPED = (CELL.format(*style) for style in (("left", "nowrap"), ("right", "nowrap"), ("left", "normal")))
@@ -34,11 +36,12 @@ HEAD = Markup('<th scope="col" style="{};font-weight:normal;color:var(--rb-soft,
 ROW = Markup(
     '<tr style="background:none"><td style="{right}">{place}</td><td style="{left}">{poster}</td>'
     '<th scope="row" title="{title}" style="{wrapped};width:100%;font-weight:{weight}"><div style="display:flex;flex-wrap:wrap;align-items:center;gap:2px 16px">'
-    '<bdi style="flex:1 1 176px;min-width:0;overflow-wrap:anywhere">{name}</bdi>{bar}</div></th><td style="{right}">{score}</td>'
+    '<bdi style="flex:1 1 176px;min-width:0;overflow-wrap:anywhere">{name}</bdi>{bar}</div></th><td style="{right}">{score}<br><small>{interval}</small></td>'
     '<td style="{right};padding-right:0">{count}</td></tr>'
 )
+# Its size in attributes, which stay where styles do not.
 POSTER = Markup(
-    '<img src="{}" alt="" width="64" style="display:block;width:64px;max-width:none;height:auto;max-height:64px;object-fit:contain;margin:0;border-radius:3px">'
+    '<img src="{}" alt="" width="{}" height="{}" style="display:block;max-width:none;margin:0;border-radius:3px">'
 )
 # Borders, because forced colours leave no backgrounds.
 BAR = Markup(
@@ -105,7 +108,7 @@ def _render_rows(rows: Sequence[RankedRow]) -> Markup:
         ROW.format(
             left=LEFT, right=RIGHT, wrapped=WRAPPED, place=place + 1, poster=posters[place],
             weight=600 if place == 0 else "normal", name=shorten(row.name, MAX_NAME_LENGTH), title=row.name,
-            bar=_render_bar(row, bottom, wide), score=_format_score(row.score), count=row.count,
+            bar=_render_bar(row, bottom, wide), score=_format_score(row.score), count=row.count, interval=_format_interval(row),
         )
         for place, row in enumerate(rows)
     )  # fmt: skip
@@ -123,6 +126,11 @@ def _render_bar(row: RankedRow, bottom: float, wide: float) -> Markup:
     )
 
 
+def _format_interval(row: RankedRow) -> str:
+    low, high = _finite(row.low, row.score), _finite(row.high, row.score)
+    return "" if low == high else f"{_format_score(low)} to {_format_score(high)}"
+
+
 def _format_score(value: float) -> str:
     return f"{value:.2f}".replace("-", "−")
 
@@ -136,9 +144,16 @@ def _make_posters(paths: Sequence[str]) -> list[Markup]:
     found, left = [], MAX_POSTER_BYTES
     for content in get_posters([path for path in paths if path], longest=LONGEST):
         fits = content is not None and (left := left - len(content)) > 0
-        found.append(POSTER.format(data_uri("image/jpeg", content)) if fits and content is not None else Markup(""))
+        found.append(_render_poster(content) if fits and content is not None else Markup(""))
     pictures = iter(found)
     return [next(pictures) if path else Markup("") for path in paths]
+
+
+def _render_poster(content: bytes) -> Markup:
+    with Image.open(io.BytesIO(content)) as picture:
+        width, height = picture.size
+    scale = POSTER_SIDE / max(width, height)
+    return POSTER.format(data_uri("image/jpeg", content), max(round(width * scale), 1), max(round(height * scale), 1))
 
 
 def render_ratings(ratings: Ratings) -> Markup:

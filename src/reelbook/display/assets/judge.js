@@ -17,6 +17,8 @@ import { askKernel, onKernel } from "./kernel_files.js";
 /** @typedef {{asked: Asked, sides: JudgeSide[]}} Round */
 
 const BUSY_AFTER = 400; // Milliseconds after which it is said that the kernel is busy.
+const AGAIN_AFTER = 4000; // Milliseconds after which an unanswered message is sent again, then after twice as long.
+const REPEATABLE = new Set(["next", "answer"]); // An answer is saved once, by its token.
 const REST = 250; // Milliseconds in which a second press of a key or a button is one of the answer before.
 const KEYS = {
   pairs: { a: "left", b: "right", t: "tie", x: "bad", s: "skip" },
@@ -27,6 +29,7 @@ const BUSY = "The kernel is busy. It goes on when the kernel has time.";
 const UNSAVED_BUSY = "The kernel is busy. Your answer is kept in this page, and saved when the kernel has time.";
 const ENDED = "The kernel has ended. All answers are saved; run the cell again to go on.";
 const UNSAVED_ENDED = "The kernel has ended. Your answer is kept in this page; run the cell again to save it and go on.";
+const NOT_HERE = "The kernel has ended, so nobody can ask. Run the cell again to go on judging.";
 const ALL_DONE = "There is nothing more to judge here.";
 
 /** One panel. */
@@ -45,6 +48,8 @@ export class Judge {
   #turn = 0;
   #isStarted = false;
   #isInView = false;
+  /** What ends listening; empty while the panel is off the page. @type {(() => void)[]} */
+  #forget = [];
 
   /** @param {HTMLElement & {judge?: Judge}} root */
   constructor(root) {
@@ -52,6 +57,12 @@ export class Judge {
     root.judge = this;
     this.key = root.dataset.key ?? "";
     this.group = root.dataset.group ?? "";
+    const parts = /** @type {HTMLTemplateElement | null} */ (root.querySelector("template[data-rb-judge-parts]"));
+    if (parts) {
+      root.append(parts.content.cloneNode(true));
+      parts.remove();
+      root.querySelector(".rb-judge-head")?.append(/** @type {HTMLElement} */ (root.querySelector("[data-rb-judge-rater]")));
+    }
     this.kind = /** @type {"pairs" | "stars" | "keep"} */ (root.dataset.rbJudge);
     const one = (/** @type {string} */ name) => /** @type {HTMLElement} */ (root.querySelector(name));
     this.live = one("[data-rb-judge-live]");
@@ -69,7 +80,8 @@ export class Judge {
     this.live.append(this.room);
     this.clock = new Clock([]);
     buttons(this.live, this.clock);
-    this.clock.addEventListener("change", () => { if (!this.isSaving) writeHeld(this.group, { isPlaying: this.clock.playing }); });
+    // While a pair is on the screen: what plays or stops at other times is nobody's wish.
+    this.clock.addEventListener("change", () => { if (this.isAsking) writeHeld(this.group, { isPlaying: this.clock.playing }); });
     root.addEventListener("keydown", (event) => this.#onKey(event));
     for (const button of /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll("[data-rb-answer]"))) {
       // The focus goes to the panel: a space bar would press the button again.
@@ -79,17 +91,28 @@ export class Judge {
     for (const [name, act] of Object.entries(tools)) one(`[data-rb-tool="${name}"]`).addEventListener("click", act);
     this.rater.addEventListener("change", () => this.#rename());
     this.slots.forEach((slot) => slot.addEventListener("click", () => this.clock.clips.length && this.clock.toggle()));
-    const observer = new IntersectionObserver(([{ isIntersecting }]) => this.#see(isIntersecting));
-    observer.observe(root);
+    // It goes on observing an output that is taken off the page, which Lab puts back after an undo or a long scroll.
+    new IntersectionObserver(([{ isIntersecting }]) => this.#see(isIntersecting)).observe(root);
+    this.#open();
+  }
+
+  /** Listen to the page and the kernel, until the output is taken off the page. */
+  #open() {
     const self = new WeakRef(this);
     const gone = (/** @type {Event} */ event) => { if (/** @type {CustomEvent} */ (event).detail.key === this.key) self.deref()?.#lose(); };
     addEventListener("reelbook:gone", gone);
-    const forget = [watchPage(this.clock), onKernel(this.key, () => self.deref()?.start()), () => observer.disconnect(), () => removeEventListener("reelbook:gone", gone)];
-    this.close = () => {
-      forget.forEach((action) => action());
-      this.clock.close();
-      for (const round of [this.now, this.next]) round?.sides.forEach((side) => side.close());
-    };
+    this.#forget = [watchPage(this.clock), onKernel(this.key, () => self.deref()?.start()), () => removeEventListener("reelbook:gone", gone)];
+  }
+
+  /** Let go of everything that a panel off the page should not hold. */
+  close() {
+    this.#forget.forEach((action) => action());
+    this.#forget = [];
+    this.clock.close();
+    for (const round of [this.now, this.next]) round?.sides.forEach((side) => side.close());
+    this.now = this.next = null;
+    this.#shownAt = 0;
+    this.#isStarted = this.isSaving = false;
   }
 
   /** Whether an answer is expected: what is judged is on the screen. */
@@ -106,10 +129,21 @@ export class Judge {
     if (this.root.querySelector("[data-rb-judge-ranking]")) return this.#offer();
     const { unsaved, rater } = this.held;
     const reply = await this.#ask(unsaved ? { do: "answer", ...unsaved } : { do: "next", ...(rater === undefined ? {} : { rater }) }, unsaved ? UNSAVED_BUSY : BUSY);
-    if (!reply) return undefined;
+    return reply ? this.#begin(reply) : undefined;
+  }
+
+  /** @param {Reply} reply */
+  #begin(reply) {
     this.live.hidden = false;
     this.note.hidden = true;
     return this.#take(reply);
+  }
+
+  /** Say something above what is there. @param {string} words */
+  #explain(words) {
+    this.note.textContent = words;
+    this.note.hidden = false;
+    this.note.setAttribute("role", "status");
   }
 
   /** @param {string} value */
@@ -143,7 +177,14 @@ export class Judge {
   /** @param {Record<string, any>} message @param {string} busy @returns {Promise<Reply | null>} */
   async #ask(message, busy) {
     const timer = setTimeout(() => this.#say(busy), BUSY_AFTER);
-    const found = await askKernel(this.key, message);
+    // Asked again after a while, unless that is not the same, because a message may be lost with a connection.
+    const found = await new Promise((resolve) => {
+      const ask = (/** @type {number} */ pause) => {
+        askKernel(this.key, message).then((answer) => { clearTimeout(again); resolve(answer); });
+        const again = setTimeout(() => { if (REPEATABLE.has(message.do) && this.#forget.length) ask(2 * pause); }, pause);
+      };
+      ask(AGAIN_AFTER);
+    });
     clearTimeout(timer);
     if (!found) return null;
     if (!found.message.gone) return found.message;
@@ -191,7 +232,9 @@ export class Judge {
 
   /** @param {Round | null} round */
   async #show(round) {
-    const { isPlaying } = this.held;
+    // Motion is judged in motion, unless somebody stopped it or wants none.
+    const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const { isPlaying = !isCalm } = this.held;
     this.now = round;
     this.#shownAt = 0;
     this.clock.pause();
@@ -214,11 +257,13 @@ export class Judge {
     this.#shownAt = performance.now();
     this.root.dispatchEvent(new Event("reelbook:asked"));
     if (isPlaying && clips.length) this.clock.play();
+    else if (clips.length && this.held.isPlaying === undefined) this.#say([this.words.textContent, "Press Play to see them move"].filter(Boolean).join(" · "));
   }
 
   /** @param {boolean} isInView */
   #see(isInView) {
     if (!isInView && !this.root.isConnected) return this.close();
+    if (isInView && !this.#forget.length) this.#open();
     this.#isInView = isInView;
     for (const clip of this.clock.clips) if (clip.isInView !== isInView) isInView ? this.clock.join(clip) : this.clock.leave(clip);
     if (!isInView || this.#isStarted) return undefined;
@@ -233,11 +278,13 @@ export class Judge {
     const button = document.createElement("button");
     Object.assign(button, { type: "button", textContent: "Go on judging" });
     button.dataset.rbJudgeOn = "";
-    button.addEventListener("click", () => {
+    button.addEventListener("click", async () => {
+      const reply = await this.#ask({ do: "next" }, BUSY);
+      if (!reply) return this.#explain(NOT_HERE);
       button.remove();
       ranking?.remove();
       this.root.focus({ preventScroll: true });
-      this.start();
+      return this.#begin(reply);
     });
     ranking?.after(button);
   }
