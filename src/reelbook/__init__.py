@@ -24,7 +24,7 @@ _NAMES = {
         "OverBudget", "ReelbookError", "Refused", "RunCancelled", "RunFailed", "RunTimeout", "ServiceBroken", "ServiceError",
         "TooManyRequests", "Unauthorized", "UncertainRun", "UnknownModel", "Unreachable",
     ),
-    "api.forms": ("controls", "form", "studio"),
+    "api.forms": ("form", "studio"),
     "storage.library": ("Library",),
     "api.comparisons": ("compare",),
     "api.judging": ("judge", "race"),

@@ -1,7 +1,6 @@
 from . import errors as errors
 from ._version import __version__ as __version__
 from .api.comparisons import compare as compare
-from .api.forms import controls as controls
 from .api.forms import form as form
 from .api.forms import studio as studio
 from .api.judging import judge as judge

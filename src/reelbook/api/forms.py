@@ -1,4 +1,4 @@
-"""`rb.form`, `rb.controls` and `rb.studio`: widgets for the inputs of a model, with the current client."""
+"""`rb.form` and `rb.studio`: widgets for the inputs of a model, with the current client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..runs.run import Run
-    from ..widgets.forms.controls import Controls
     from ..widgets.forms.form import Form
     from ..widgets.studio.studio import Studio
 
@@ -32,16 +31,6 @@ def form(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame)
     model = _initial_value(model)
     value = model if isinstance(model, Input) else None
     return Form(type(value) if value is not None else _input_class(model), session=session, value=value)
-
-
-@with_usage("rb.controls(rb.TextToVideo)")
-def controls(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame) -> Controls:
-    """The fields of a model as plain ipywidgets, for custom layouts: `rb.controls(rb.TextToVideo)["seed"]`."""
-    from ..widgets.forms.controls import Controls
-
-    model = _initial_value(model)
-    value = model if isinstance(model, Input) else None
-    return Controls(type(value) if value is not None else _input_class(model), session=session, value=value)
 
 
 def studio(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame | None = None) -> Studio:

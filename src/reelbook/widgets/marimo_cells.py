@@ -41,7 +41,6 @@ new ResizeObserver(() => {
 
 A frame has the theme of the page around it, and is as high as what is in it, also once its scripts have drawn.
 """
-CONTROLS = "marimo does not display ipywidgets, of which `rb.controls` consists; `rb.form(rb.TextToVideo)` has the same fields here."
 STUDIO = "marimo does not display ipywidgets, of which a studio consists; `rb.form(rb.TextToVideo)` works here."
 
 _links: ContextVar[list[Any] | None] = ContextVar("reelbook_marimo_links", default=None)
@@ -66,7 +65,6 @@ def register(marimo: Any) -> None:
         ("reelbook.widgets.grid", "Grid"): lambda grid: _frame_grid(marimo, grid),
         ("reelbook.media.explorer", "Explorer"): lambda explorer: _frame_explorer(marimo, explorer),
         ("reelbook.widgets.studio.studio", "Studio"): lambda _: marimo.md(STUDIO),
-        ("reelbook.widgets.forms.controls", "Controls"): lambda _: marimo.md(CONTROLS),
     }
     for (module, name), display in displays.items():
         _set_display(module, name, display)

@@ -87,17 +87,17 @@ def test_a_form_is_few_messages(wire: Wire, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_forms_and_controls_stand_in_layouts(layout: Any) -> None:
-    """Two forms of one model beside plain controls: each its own draft, in any box, and in two boxes at once."""
-    one, two, controls = rb.form(BOAT), rb.form(rb.TextToVideo), rb.controls(rb.SmartResize)
+def test_forms_stand_in_layouts(layout: Any) -> None:
+    """Two forms of one model: each its own draft, in any box, and in two boxes at once."""
+    one, two = rb.form(BOAT), rb.form(rb.TextToVideo)
 
-    box = layout([one, two, controls, ipywidgets.HBox([one])])
+    box = layout([one, two, ipywidgets.HBox([one])])
     one.edit("seed", 8)
 
-    assert box.children[:3] == (one, two, controls)
+    assert box.children[:2] == (one, two)
     assert (one.value.seed, two.draft) == (8, {})
     assert f"IPY_MODEL_{one.model_id}" in box.get_state()["children"]
-    for widget in (one, two, controls, box):
+    for widget in (one, two, box):
         widget.close()
 
 
@@ -169,18 +169,15 @@ def test_forms_are_linked_in_python() -> None:
         form.close()
 
 
-def test_an_interactive_output_of_plain_controls_follows_them() -> None:
-    """Whether it is given all of them or some."""
-    controls, seen = rb.controls(BOAT), list[Any]()
+def test_an_interactive_output_follows_a_form() -> None:
+    """As it follows any widget with a value."""
+    form, seen = rb.form(BOAT), list[Any]()
 
-    ipywidgets.interactive_output(lambda boat: seen.append(boat.seed), {"boat": controls})
-    ipywidgets.interactive_output(lambda frames: seen.append(frames), {"frames": controls["num_frames"]})
-    controls["seed"].value = "8"
-    controls["num_frames"].value = 5
-    controls["num_frames"].value = 9
+    ipywidgets.interactive_output(lambda boat: seen.append(boat.seed), {"boat": form})
+    form.edit("seed", 8)
 
-    assert seen == [7, 49, 8, 5, 8, 9] or seen == [7, 49, 8, 5, 9, 8]
-    controls.close()
+    assert seen == [7, 8]
+    form.close()
 
 
 def noise(path: Path) -> bytes:
@@ -222,7 +219,7 @@ CELLS = [
     "import ipywidgets as widgets\nimport reelbook as rb\nclient = rb.connect()",
     "picture = open('noise.png', 'rb').read()\nstill = rb.ImageToVideo(prompt='it moves', image_url=picture)",
     "form = rb.form(still)\nform",
-    "widgets.Tab([widgets.VBox([form]), rb.form('svc/smart-resize'), rb.controls(still)], titles=['a', 'b', 'c'])",
+    "widgets.Tab([widgets.VBox([form]), rb.form('svc/smart-resize')], titles=['a', 'b'])",
     "studio = rb.studio(still)\nstudio",
     "form.edit('negative_prompt', 'rain')\nform.code",
 ]
