@@ -22,7 +22,7 @@ client = rb.connect(library={library!r})
 form = rb.form(rb.TextToVideo(prompt="a paper boat <b>at sea</b>", num_frames=9, resolution="480p", aspect_ratio="1:1"))
 form"""
 AFTER = (
-    "len(form.races), form.races[-1].spent <= 170, form.value == form.races[-1].best, form.value.num_frames in (9, 17)"
+    "len(form.races), form.races[-1].spent <= 212, form.value == form.races[-1].best, form.value.num_frames in (9, 17)"
 )
 JUDGED = """\
 boat = rb.TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", aspect_ratio="1:1")
@@ -82,8 +82,10 @@ def test_the_best_is_found_and_taken_over_by_keyboard(racing: OpenNotebook) -> N
     page.keyboard.type("highest motion")
     expect(best).to_contain_text("2 settings are compared")
     spend = best.get_by_label("Spend at most")
-    expect(spend).to_have_value("170")
-    expect(best).to_contain_text("At least 254 credits less than all runs cost")
+    expect(spend).to_have_value("212")
+    expect(best).to_contain_text("Stops when it is 95% sure")
+    spend.fill("159")
+    expect(best).to_contain_text("fewer than two runs of each setting, which can hardly decide: 212 credits would")
     spend.fill("10")
     expect(best.locator(".rbf-primary")).to_be_disabled()
     expect(best).to_contain_text("One run of two settings costs")
@@ -111,7 +113,7 @@ def test_the_best_is_found_and_taken_over_by_keyboard(racing: OpenNotebook) -> N
     expect(page.locator(".jp-Cell").nth(1).locator(".jp-OutputArea-output").last).to_contain_text(
         "(1, True, True, True)", timeout=30_000
     )
-    assert ".race(by='motion', budget=170)\nrace" in code
+    assert ".race(by='motion', budget=212)\nrace" in code
     assert grave == []
     assert racing.cell_errors() == []
     assert racing.complaints == []
@@ -135,7 +137,7 @@ def test_a_race_is_there_again_and_for_everybody(racing: OpenNotebook) -> None:
     racing.run_cell(2)
     again = page.locator(".jp-Cell").nth(2).locator(".rbf-form")
 
-    expect(again.locator(".rbf-sweep-winner")).to_contain_text(re.compile("Best:|In front:"), timeout=30_000)
+    expect(again.locator(".rbf-sweep-winner")).to_contain_text(re.compile("Best:|Leads so far:"), timeout=30_000)
     expect(again.locator(".rbf-sweep-panel")).to_contain_text("chance to be")
     assert grave == []
     assert sticking == []

@@ -326,7 +326,7 @@ def test_a_swept_field_need_not_be_filled(bench: Callable[..., Bench]) -> None:
     form = bench(rb.TextToVideo)
 
     told = form.vary(seed="1, 2")
-    assert told["why"] == "Correct the form first. Prompt: this is required."
+    assert told["why"] == "Correct the form first. Type a prompt."
     told = form.vary(prompt="a boat\na kite", seed="1, 2")
     assert told["plan"]["possible"] == 4
     form.form.edit("num_frames", 5)

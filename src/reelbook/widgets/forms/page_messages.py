@@ -9,6 +9,7 @@ from typing import Any
 from ...errors import Problem
 from .json_values import sendable
 
+MISSING = {"prompt": "Type a prompt.", "image_url": "Choose a picture.", "images": "Add a picture."}
 _TYPE = re.compile(r" \((?:str|int|float|bool|list|tuple|dict)\)(?=\.(?:\s|\Z))")
 _QUOTED = re.compile(r"`([^`]*)`")
 _STEPS = re.compile(r"\[(\d{1,9})\]|\.?([^.\[\]]+)")
@@ -41,13 +42,18 @@ def format_sentence(words: str, labels: Mapping[str, str]) -> str:
 
 
 def format_problem(problem: Problem, labels: Mapping[str, str]) -> str:
-    """The message of a problem with a field.
+    """The message of a problem with a field; what is missing first says what to do.
+
+    >>> format_problem(Problem(("prompt",), "`prompt` is required.", "missing"), {"prompt": "Prompt"})
+    'Type a prompt.'
 
     >>> format_problem(Problem(("images",), "`images` is required.", "missing"), {"images": "Images"})
-    'Images: this is required.'
+    'Add a picture.'
     """
     name = problem.loc[0] if problem.loc else None
     if problem.kind == "missing" and isinstance(name, str) and name in labels:
+        if (missing := MISSING.get(problem.field)) is not None:
+            return missing
         # One sentence for singular and plural labels.
         return sendable(f"{labels[name]}{_within(problem.field[len(name) :])}: this is required.")  # type: ignore[no-any-return]
     return sendable(format_sentence(problem.message, labels))  # type: ignore[no-any-return]
@@ -64,4 +70,4 @@ def _within(steps: str) -> str:
 
 def format_service_changed(name: str) -> str:
     """The message that the service has changed, so that its price was not displayed and nothing is sent."""
-    return f"This would run elsewhere now: {name}. Look at what it costs there, then press Run again."
+    return f"The form is connected to another service now: {name}. Look at what it costs there, then press Run again."

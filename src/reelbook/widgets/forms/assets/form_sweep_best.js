@@ -4,7 +4,7 @@ import { made } from "../../../display/assets/table_element.js";
 import { sweepCodeBox } from "./form_sweep_code.js";
 import { sweepCredits, sweepWhole } from "./form_sweep_money.js";
 
-/** @typedef {{settings: number, repeats: number, least: number, measures: {value: string, label: string, meaning: string, fact: boolean}[]}} SweepRace */
+/** @typedef {{settings: number, repeats: number, least: number, fair: number, measures: {value: string, label: string, meaning: string, fact: boolean}[]}} SweepRace */
 
 const SWEEP_SHARE = 0.4;
 
@@ -40,7 +40,9 @@ export function makeSweepBest(link, name, to) {
   /** @param {any} plan */
   const least = (plan) => plan.race.least + (plan.unpriced ? 2 * (to.price().price ?? 0) : 0);
   /** @param {any} plan */
-  const proposed = (plan) => Math.min(Math.max(Math.round(SWEEP_SHARE * to.due(plan)), least(plan)), to.due(plan), plan.balance ?? Infinity);
+  const fair = (plan) => plan.race.fair + (plan.unpriced ? 2 * plan.race.settings * (to.price().price ?? 0) : 0);
+  /** @param {any} plan */
+  const proposed = (plan) => Math.min(Math.max(Math.round(SWEEP_SHARE * to.due(plan)), fair(plan)), to.due(plan), plan.balance ?? Infinity);
 
   /** Why it cannot start now; empty where it can. @param {any} plan */
   const reason = (plan) => {
@@ -54,8 +56,8 @@ export function makeSweepBest(link, name, to) {
   /** What an amount comes to. @param {any} plan @param {number} most */
   const remark = (plan, most) => {
     const all = to.due(plan);
-    const saved = most < all ? `At least ${sweepCredits(all - most)} less than all runs cost; it` : "It";
-    return all ? `${saved} ends as soon as the best is 95% sure.` : "All of its runs are in the library: paid earlier, nothing now.";
+    if (most < fair(plan)) return `This pays for fewer than two runs of each setting, which can hardly decide: ${sweepCredits(fair(plan))} would.`;
+    return all ? `Costs at most ${most.toLocaleString("en")} of ${sweepCredits(all)}. Stops when it is 95% sure.` : "All of its runs are in the library: paid earlier, nothing now.";
   };
   /** @param {SweepRace} race */
   const list = (race) => {
@@ -82,7 +84,7 @@ export function makeSweepBest(link, name, to) {
     if (!race) return;
     list(race);
     const once = race.repeats < 2 ? " With one run of each, luck cannot be told from merit: add a few seeds." : "";
-    const words = `${race.settings.toLocaleString("en")} settings are compared; seed and prompt only repeat one.${once}`;
+    const words = `${race.settings.toLocaleString("en")} settings are compared, each with several seeds and prompts where the plan has them.${once}`;
     if (facts.textContent !== words) facts.textContent = words;
     const gauge = race.measures.find((one) => one.value === by.value)?.meaning ?? "";
     if (meaning.textContent !== gauge) meaning.textContent = gauge;

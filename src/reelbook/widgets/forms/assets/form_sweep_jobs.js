@@ -123,7 +123,7 @@ function sweepLarge(link, first) {
     problem.textContent = next.error;
     problem.hidden = !next.error;
     where.hidden = !next.over || !!next.error;
-    where.replaceChildren("The table is ", made("code", { text: next.table }), ".");
+    where.replaceChildren("In code: ", made("code", { text: next.table }));
     const wanted = JSON.stringify([next.can, next.state]);
     if (wanted !== buttons) {
       buttons = wanted;

@@ -12,7 +12,7 @@ export function sweepWinner(link, job, words, isDecided) {
   } }));
   const film = sweepFilm(link, job, { isFirstOpen: true });
   const el = made("div", { class: "rbf-sweep-winner" },
-    made("p", {}, isDecided ? "Best: " : "In front: ", made("b", {}, made("bdi", { text: words }))),
+    made("p", {}, isDecided ? "Best: " : "Leads so far: ", made("b", {}, made("bdi", { text: words }))),
     made("div", { class: "rbf-row" }, use, said), film.el);
   const offs = [
     link.on("sweep_used", (/** @type {any} */ content) => {

@@ -170,7 +170,7 @@ function studioPicked(compare, clear) {
  */
 function studioLarge(link, shelf, card, { now, close, pick }) {
   const done = quietButton("Close", close);
-  const compare = quietButton("Compare", () => pick(), { title: "Choose this run and another to compare them", "aria-pressed": "false", hidden: !card.file });
+  const compare = quietButton("Compare", () => pick(), { title: "Choose this run and another to compare them", hidden: !card.file });
   const said = made("span", { class: "rbf-caption", role: "status" });
   const body = made("div", {});
   const el = made("section", { class: "rbf-runs rbs-large", tabindex: "-1", "aria-label": card.lead || card.name },
@@ -190,8 +190,7 @@ function studioLarge(link, shelf, card, { now, close, pick }) {
     say: (/** @type {string} */ words) => { said.textContent = words; },
     /** @param {boolean} isPicked */
     picked: (isPicked) => {
-      compare.setAttribute("aria-pressed", String(isPicked));
-      compare.textContent = isPicked ? "Chosen to compare" : "Compare";
+      compare.textContent = isPicked ? "Remove from comparison" : "Compare";
     },
     /** @param {StudioCard | undefined} next */
     changed: (next) => {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ....decide.race.race import Race
     from ....models.base import Input
     from ....sweeps.plan.plan import Plan
-    from ....sweeps.plan.plan_rows import Known
+    from ....sweeps.plan.plan_rows import Known, Row
     from ...race_judging import RaceJudging
 
 MAX_SETTINGS = 500
@@ -113,11 +113,16 @@ def find_race_facts(plan: Plan, known: Known | None) -> dict[str, Any]:
     settings = group_settings(plan, ("seed", "prompt"), 0).settings
     if not 2 <= len(settings) <= MAX_SETTINGS:
         return {}
-    firsts = sorted(0 if known is not None and known(one.rows[0]) else one.rows[0].credits or 0 for one in settings)
+
+    def due(row: Row) -> int:
+        return 0 if known is not None and known(row) else row.credits or 0
+
+    firsts = sorted(due(one.rows[0]) for one in settings)
     return {
         "settings": len(settings),
         "repeats": max(len(one.rows) for one in settings),
         "least": sum(firsts[:2]),
+        "fair": sum(due(row) for one in settings for row in one.rows[:2]),
         "measures": [one.as_json for one in list_measures(plan.base)],
     }
 
