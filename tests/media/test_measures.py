@@ -22,7 +22,7 @@ from reelbook.media.measuring.perceptual_hash import perceptual_hash
 from reelbook.media.measuring.similarity import similarity
 from tests.clips import film
 from tests.media.moving import Pixels, flat, noise, panned, picture, texture, written
-from tests.support import deep, examples
+from tests.support import examples
 
 OF_PICTURES = {"sharpness", "brightness", "contrast", "colourfulness", "perceptual_hash", "ssim", "psnr"}
 FACTS = {"frame_count", "width", "height", "bytes"}
@@ -134,8 +134,8 @@ def test_a_film_of_one_frame_has_no_motion(tmp_path: Path) -> None:
     """Where there is no second frame, there is nothing between frames, and no error either."""
     figures = measure_file(written(tmp_path / "one.mkv", [flat(90)]))
 
-    between = ("motion", "dynamic_degree_lk", "motion_smoothness_linear", "temporal_flickering", "loop_closure")
-    assert [figures[name] for name in (*between, "error")] == [None] * 6
+    between = ("motion", "motion_smoothness_linear", "temporal_flickering", "loop_closure")
+    assert [figures[name] for name in (*between, "error")] == [None] * 5
     assert figures["frame_count"] == 1
     assert figures["brightness"] == pytest.approx(90)
 
@@ -213,44 +213,9 @@ class TestMotion:
         """The same picture over and over: no motion, no flicker, perfectly smooth, and a closed loop."""
         figures = measure_file(written(tmp_path / "still.mkv", [texture(1, (128, 72))] * 8))
 
-        assert (figures["motion"], figures["dynamic_degree_lk"]) == (0.0, 0.0)
+        assert figures["motion"] == 0.0
         assert (figures["temporal_flickering"], figures["motion_smoothness_linear"]) == (1.0, 1.0)
         assert figures["loop_closure"] == pytest.approx(1.0)
-
-    @pytest.mark.parametrize("step", [(3, 0), (0, 2), *deep(((1, 0),), ((4, 3),))])
-    def test_the_flow_of_a_pan_is_its_speed(self, tmp_path: Path, step: tuple[int, int]) -> None:
-        """A texture that moves by so many pixels a frame, in percent of the width per second, within 15%."""
-        clip = written(tmp_path / "pan.mp4", panned(5, step, frames=16), crf=18)
-
-        assert number(clip, "dynamic_degree_lk") == pytest.approx(100 * math.hypot(*step) * 24 / 320, rel=0.15)
-
-    def test_the_flow_of_a_tall_film_is_in_parts_of_its_height(self, tmp_path: Path) -> None:
-        """The longer side counts, whichever it is."""
-        clip = written(tmp_path / "tall.mp4", panned(5, (2, 0), frames=16, size=(180, 320)), crf=18)
-
-        assert number(clip, "dynamic_degree_lk") == pytest.approx(100 * 2 * 24 / 320, rel=0.15)
-
-    def test_a_part_that_moves_counts_for_its_share(self, tmp_path: Path) -> None:
-        """Where only the lower half moves, the degree lies near one half of that of the whole."""
-        whole = panned(5, (3, 0), frames=8)
-        half = [np.vstack([whole[0][:90], frame[90:]]) for frame in whole]
-
-        share = number(written(tmp_path / "half.mkv", half), "dynamic_degree_lk") / number(
-            written(tmp_path / "whole.mkv", whole), "dynamic_degree_lk"
-        )
-
-        assert share == pytest.approx(0.5, abs=0.12)
-
-    def test_a_small_thing_does_not_drag_its_flat_surroundings_along(self, tmp_path: Path) -> None:
-        """A square that crosses a grey picture counts for little more than its own area and rim."""
-        frames = [np.full((180, 320, 3), 30, np.uint8) for _ in range(13)]
-        for place, frame in enumerate(frames):
-            frame[60:120, 20 + 4 * place : 80 + 4 * place] = texture(3, (60, 60), cells=8)
-        own_share = 100 * 4 * 24 / 320 * (60 * 60) / (320 * 180)
-
-        degree = number(written(tmp_path / "square.mkv", frames), "dynamic_degree_lk")
-
-        assert own_share < degree < 3 * own_share
 
     @pytest.mark.parametrize("rate", [12, 24])
     def test_motion_is_per_second_whatever_the_rate(self, tmp_path: Path, rate: int) -> None:

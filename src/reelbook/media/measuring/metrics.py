@@ -88,13 +88,6 @@ METRICS: dict[str, Metric] = {
         "the mean absolute difference of the luma of neighbouring frames, times the frames per second",
         "levels per second",
     ),
-    "dynamic_degree_lk": Metric(
-        motion.DynamicDegree,
-        "how fast things move; goes the way of VBench's dynamic_degree and is another quantity",
-        "the mean length of the optical flow by pyramidal Lucas–Kanade, at 128 pixels, over an eighth of a second. "
-        "VBench takes the largest 5% of the flow of a network (RAFT), and says of each film yes or no",
-        "% of the longer side per second",
-    ),
     "motion_smoothness_linear": Metric(
         lambda film: motion.MotionSmoothness(),
         "how evenly it moves; of the form of VBench's motion_smoothness, and another quantity",
@@ -163,7 +156,7 @@ METRICS: dict[str, Metric] = {
 }  # fmt: skip
 """All metrics by name."""
 
-VBENCH = {"dynamic_degree": "dynamic_degree_lk", "motion_smoothness": "motion_smoothness_linear"}
+VBENCH = {"dynamic_degree": "motion", "motion_smoothness": "motion_smoothness_linear"}
 """VBench's metrics that require networks, and the nearest metric that does not."""
 
 

@@ -6,12 +6,9 @@ import numpy as np
 
 from .gauge import Mean, Value
 from .measured_frames import Frame, MeasuredFile, Pixels, Plane
-from .optical_flow import flow, halve, mean_length
 from .pixel_statistics import mean, mean_difference
 
 LEVELS = 255.0
-FLOWS_PER_SECOND = 8
-"""How often the flow is measured; between frames this far apart, slow motion exceeds the noise."""
 
 
 class Motion:
@@ -83,35 +80,6 @@ class MotionSmoothness:
     def value(self, film: MeasuredFile) -> Value:
         error = self._mean.value
         return None if error is None else (LEVELS - error) / LEVELS
-
-
-class DynamicDegree:
-    """Speed of motion: the mean length of the optical flow, in percent of the longer side per second.
-
-    The flow is pyramidal Lucas–Kanade (see `flow`) on the luma at 128 pixels, between frames an eighth of a second
-    apart. VBench's dynamic degree takes the longest flow vectors of a network (RAFT) at the same distance, and
-    classifies each film by a threshold. This is an approximation that has the same direction but another scale:
-    areas without texture count as still, the rim of a moving object counts as moving (so that small objects weigh two
-    or three times their area), and motion beyond some 60% per second is underestimated.
-    """
-
-    def __init__(self, film: MeasuredFile) -> None:
-        self._apart = max(1, round((film.rate or 0) / FLOWS_PER_SECOND))
-        self._number = 0
-        self._last: Plane | None = None
-        self._mean = Mean()
-
-    def update(self, frame: Frame, reference: Frame | None) -> None:
-        if self._number % self._apart == 0:
-            picture = halve(halve(frame.luma))
-            if self._last is not None:
-                self._mean.add(mean_length(*flow(self._last, picture)) / max(picture.shape))
-            self._last = picture
-        self._number += 1
-
-    def value(self, film: MeasuredFile) -> Value:
-        step = self._mean.value
-        return None if step is None or film.rate is None else 100 * step * film.rate / self._apart
 
 
 def _mean_absolute(differences: Plane) -> float:

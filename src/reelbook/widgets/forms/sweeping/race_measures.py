@@ -19,7 +19,6 @@ EYE = "eye"
 """The value of the measure by which a person judges."""
 WORDS = {
     "motion_smoothness_linear": "motion smoothness",
-    "dynamic_degree_lk": "speed of motion",
     "temporal_flickering": "steadiness",
     "loop_closure": "closed loop",
     "bytes": "file size",
