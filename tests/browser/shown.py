@@ -35,8 +35,7 @@ from reelbook.display.explorer_card import explorer_bundle
 from reelbook.display.figure import file_figure
 from reelbook.display.judge_panel import judge_bundle
 from reelbook.display.plan_card import format_headline, plan_card
-from reelbook.display.plots.plot_html import plot_bundle
-from reelbook.display.plots.plot_value import Plot
+from reelbook.display.plots.plot_html import Plot, plot_bundle
 from reelbook.display.race_card import race_bundle
 from reelbook.display.ratings_card import RankedRow, render_ranking
 from reelbook.display.run_progress import final_bundle, interrupted_bundle, progress_bundle

@@ -11,8 +11,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from reelbook.display.embedding import data_uri
-from reelbook.display.plots.plot_html import plot_bundle
-from reelbook.display.plots.plot_value import Plot
+from reelbook.display.plots.plot_html import Plot, plot_bundle
 from reelbook.display.tables.table_html import table_bundle
 from tests.browser import axe
 from tests.browser.bare_page import Open

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import json
 import re
 import time
 from pathlib import Path
@@ -17,11 +18,8 @@ from PIL import Image
 
 import reelbook as rb
 from reelbook.api import table_accessor  # noqa: F401  # Gives tables their `.reel`.
-from reelbook.display.plots.plot_axes import CATEGORY, DATE, NUMBER, make_axis
-from reelbook.display.plots.plot_html import plot_bundle, render_plot
-from reelbook.display.plots.plot_points import MAX_SERIES, find_points
-from reelbook.display.plots.plot_ticks import make_ticks
-from reelbook.display.plots.plot_value import Plot
+from reelbook.display.plots.plot_html import Plot, plot_bundle, render_plot
+from reelbook.display.plots.plot_points import CATEGORY, DATE, MAX_SERIES, NUMBER, find_points, make_axis
 from tests.hostile import TEXTS
 
 SWEEP: Any = pd.DataFrame(
@@ -72,20 +70,20 @@ def test_a_column_has_an_axis(values: Any, dtype: Any, kind: str, expected: list
 
 
 def test_ticks_stand_at_the_values_of_an_axis() -> None:
-    """Where a sweep has few of them; else at round numbers; whole ones for whole numbers."""
-    few = make_ticks(column([49, 97, 121]), room=400, is_across=True, max_length=20, size=12)
-    many = make_ticks(column([*range(40)]), room=400, is_across=True, max_length=20, size=12)
-    one = make_ticks(column([0.25]), room=400, is_across=True, max_length=20, size=12)
-    names = make_ticks(column([f"name {n}" for n in range(100)]), room=180, is_across=False, max_length=20, size=12)
-    days = make_ticks(make_axis("ended", SWEEP["ended"]), room=400, is_across=True, max_length=20, size=12)
+    """Where a sweep has few of them, and at the categories; whole ones for whole numbers."""
+    few = labels_of(Plot(SWEEP, "num_frames", "resolution"))
+    many = labels_of(Plot(pd.DataFrame({"a": [*range(40)], "b": [0.25] * 40}), "a", "b"))
 
-    assert few.labels == ["49", "97", "121"]
-    assert set(many.labels) <= {str(number) for number in range(42)}
-    assert len(many.labels) >= 4
-    assert one.labels == ["0.25"]
-    assert len(names.labels) == 10
-    assert days.name.startswith("ended (UTC), 2026-Nov")
-    assert len(days.labels) >= 2
+    assert {"49", "97", "121", "480p", "1080p", "auto", "num_frames"} <= few
+    assert {"0.25"} <= many
+    assert {label for label in many if re.fullmatch(r"[\d.]+", label)} - {"0.25"} <= {
+        str(number) for number in range(42)
+    }
+
+
+def labels_of(plot: Plot) -> set[str]:
+    """The texts of a drawing."""
+    return set(re.findall(r"<text[^>]*>([^<]*)</text>", render_plot(plot)))
 
 
 def test_rows_without_a_value_are_left_out_and_counted() -> None:
@@ -142,25 +140,20 @@ def test_without_matplotlib_there_is_the_line_to_install_it(monkeypatch: pytest.
         SWEEP.reel.plot("num_frames", "credits")
 
 
-def shapes(html: str) -> list[tuple[str, list[int]]]:
-    """The rows in each drawing of a page, by its name."""
-    return [
-        (name, [int(row) for row in re.findall(r'data-row="(\d+)"', body)])
-        for name, body in re.findall(r'<svg class="rb-drawing (\S+)"(.*?)</svg>', html, re.DOTALL)
-    ]
+def shapes(html: str) -> list[int]:
+    """The rows in the drawing of a page."""
+    (body,) = re.findall(r'<svg class="rb-drawing"(.*?)</svg>', html, re.DOTALL)
+    return [int(row) for row in re.findall(r'data-row="(\d+)"', body)]
 
 
 def test_each_point_carries_its_row() -> None:
-    """In the wide and in the narrow drawing; colours are the page's, and no name is that of another plot's."""
+    """In the drawing; colours are the page's, and no name is that of another plot's."""
     table = SWEEP.iloc[::-1]
     first = plot_bundle(Plot(table, "num_frames", "sharpness", "seed"))["text/html"]
     second = plot_bundle(Plot(table, "resolution", "flag"))["text/html"]
     ids = [set(re.findall(r' id="([^"]+)"', page)) for page in (first, second)]
 
-    assert [(name, sorted(rows)) for name, rows in shapes(first)] == [
-        ("rb-wide", [*range(2, 12)]),
-        ("rb-narrow", [*range(2, 12)]),
-    ]
+    assert sorted(shapes(first)) == [*range(2, 12)]
     assert "#01020" not in first + second
     assert "currentColor" in first
     assert "font-family" not in "".join(re.findall(r"<text.*?>", first))
@@ -170,18 +163,20 @@ def test_each_point_carries_its_row() -> None:
         assert used <= set(re.findall(r' id="([^"]+)"', page))
 
 
-def test_runs_at_one_place_are_drawn_around_it() -> None:
-    """So that each can be seen and pointed at; and a note says so."""
-    table = pd.DataFrame({"a": ["x"] * 9, "b": [1] * 9})
-    html = render_plot(Plot(table, "a", "b"))
-    places = set(
-        re.findall(r'<use href="[^"]+" x="([^"]+)" y="([^"]+)" data-row', html.partition('"rb-drawing rb-narrow"')[0])
-    )
-    across = [float(x) for x, _ in places]
+def test_the_script_knows_where_each_point_is() -> None:
+    """In the pixels of the drawing, where its shape is; and a note says that runs cover each other."""
+    html = render_plot(Plot(SWEEP, "num_frames", "credits", "seed"))
+    drawn = {
+        row: (float(x), float(y))
+        for x, y, row in re.findall(r'<use [^>]*?x="([^"]+)" y="([^"]+)"[^>]*? data-row="(\d+)"', html)
+    }
+    payload = json.loads(html.partition('<script type="application/json">')[2].partition("</script>")[0])
 
-    assert len(places) == 9
-    assert max(across) - min(across) < 50
-    assert "Runs at the same place are drawn around it." in html
+    assert len(drawn) == 12
+    for row, place in zip(payload["rows"], payload["places"], strict=True):
+        assert place == pytest.approx(drawn[str(row)], abs=0.11)
+    assert "cover each other" in render_plot(Plot(pd.DataFrame({"a": ["x"] * 9, "b": [1] * 9}), "a", "b"))
+    assert "cover each other" not in html
 
 
 def test_a_notebook_holds_little_of_a_plot() -> None:
@@ -215,7 +210,7 @@ def test_names_without_room_are_said_to_be_left_out() -> None:
     """Of an axis with more categories than fit; a point has its own nevertheless."""
     table = pd.DataFrame({"prompt": [f"prompt {n}" for n in range(90)], "a": range(90)})
 
-    assert "no room beside the axis for every value of prompt" in render_plot(Plot(table, "prompt", "a"))
+    assert "no room beside the axes for every value" in render_plot(Plot(table, "prompt", "a"))
     assert "no room" not in render_plot(Plot(table[:5], "prompt", "a"))
 
 

@@ -86,7 +86,7 @@ def test_the_points_are_those_of_the_rows_of_the_report(table: Any, tmp_path: Pa
     page = page_of(table, tmp_path, other.reel.plot("half", "sharpness"))
 
     assert payload_of(page)["rows"] == [1, 3, 2, 0]
-    assert re.findall(r'data-row="(\d)"[^>]*/>', page.partition("rb-wide")[2])[:4] == ["1", "3", "2", "0"]
+    assert re.findall(r'data-row="(\d)"[^>]*/>', page.partition("rb-drawing")[2])[:4] == ["1", "3", "2", "0"]
 
 
 def test_a_plot_of_other_runs_is_refused(table: Any, tmp_path: Path) -> None:

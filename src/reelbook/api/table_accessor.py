@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from ..decide.ratings import Ratings
     from ..display.compare.comparison import Comparison
-    from ..display.plots.plot_value import Plot
+    from ..display.plots.plot_html import Plot
     from ..runs.run import Run
     from ..storage.library import Library
     from ..widgets.grid import Grid
@@ -232,7 +232,7 @@ class Reel(NameHints):
         notebook a point shows the run's poster and plays it on a click, and selected points are the ticks of
         `table.reel`. Drawn by matplotlib: pip install 'reelbook[plots]'.
         """
-        from ..display.plots.plot_value import Plot
+        from ..display.plots.plot_html import Plot
 
         return Plot(self._table, x, y, color)
 

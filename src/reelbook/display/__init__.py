@@ -24,7 +24,7 @@ HTML = {
     ("reelbook.sweeps.plan.plan", "Plan"): ("plan_card", "plan_card"),
     ("reelbook.decide.ratings", "Ratings"): ("ratings_card", "ratings_card"),
     ("reelbook.decide.race.race", "Race"): ("race_card", "race_card"),
-    ("reelbook.display.plots.plot_value", "Plot"): ("plots.plot_html", "render_plot"),
+    ("reelbook.display.plots.plot_html", "Plot"): ("plots.plot_html", "render_plot"),
     ("reelbook.display.compare.comparison", "Comparison"): ("compare.comparison_html", "render_comparison"),
 }
 """Module and name of a type, to module and name of the function that renders it; imported at the first display."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..api.table_accessor import Reel
-    from ..display.plots.plot_value import Plot
+    from ..display.plots.plot_html import Plot
 
 HERE = Path(__file__).parent
 TEXT = "Brings the clips of the table above; it works while the notebook's kernel runs."

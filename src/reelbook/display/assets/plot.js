@@ -18,7 +18,6 @@ const NEAR_FINGER = 24;
 const DRAG = 5; // Pixels after which a press is a frame.
 const RING = 7, SMALL_RING = 3;
 const MANY = 400; // Points that are drawn smaller, and so are their rings.
-const SHARES = 10_000;
 const HINT = "A click plays; Shift+click or a frame around points selects.";
 const HINT_FINGER = "A tap shows a run, a second one plays it.";
 
@@ -39,15 +38,16 @@ export class Plot {
     this.files = payload.files;
     this.posters = new Posters(root, payload.posters);
     if (payload.isReport) this.rows.forEach((row, point) => this.#borrow(row, point));
-    /** The points from left to right, and from below. @type {number[]} */
-    this.order = [];
     /** @type {Place[]} */
-    this.places = [];
+    this.places = payload.places;
+    /** The points from left to right, and from below. @type {number[]} */
+    this.order = this.rows.map((_, point) => point).sort((a, b) => this.places[a][0] - this.places[b][0] || this.places[b][1] - this.places[a][1]);
     this.current = 0;
     /** @type {number | null} */
     this.opened = null;
     this.stack = /** @type {HTMLElement} */ (root.querySelector(".rb-plot-drawings"));
-    this.drawings = /** @type {SVGSVGElement[]} */ ([...this.stack.querySelectorAll(".rb-drawing")]);
+    this.drawing = /** @type {SVGSVGElement} */ (this.stack.querySelector(".rb-drawing"));
+    this.scroll = /** @type {HTMLElement} */ (this.drawing.parentElement);
     this.picked = new Picked(payload, () => this.#mark());
     this.#build();
     this.#measure();
@@ -58,11 +58,6 @@ export class Plot {
   #borrow(row, point) {
     const poster = document.querySelector(`[data-rb-viewer] figure[data-row="${row}"][data-place="0"] .rb-clip img`)?.getAttribute("src");
     if (poster) this.posters.single.set(point, poster);
-  }
-
-  /** The drawing that is seen. */
-  get drawing() {
-    return this.drawings.find((one) => one.getBoundingClientRect().width) ?? this.drawings[0];
   }
 
   #build() {
@@ -80,13 +75,15 @@ export class Plot {
     this.cursor.addEventListener("blur", () => this.card.hide());
     this.card = new PlotCard(this);
     this.voice = made("span", { class: "rb-hidden", role: "status" });
-    this.stack.append(this.cursor, this.card.node, this.voice);
+    this.scroll.append(this.cursor); // It moves with the drawing.
+    this.stack.append(this.card.node, this.voice);
     this.stage = made("div", { class: "rb-stage" });
     this.root.append(this.stage);
-    for (const drawing of this.drawings) this.#listen(drawing);
+    this.#listen(this.drawing);
     this.root.addEventListener("keydown", (event) => this.#key(event));
     // Firefox presses a button when the space bar is released.
     this.cursor.addEventListener("keyup", (event) => event.key === " " && event.preventDefault());
+    this.scroll.addEventListener("scroll", () => this.#measure());
     new ResizeObserver(() => this.#measure()).observe(this.stack);
   }
 
@@ -100,34 +97,10 @@ export class Plot {
     drawing.addEventListener("pointerleave", (event) => this.frame || event.pointerType === "touch" || this.#leave());
   }
 
-  /** Where the points are in the drawing that is seen; asked again when the other one is. */
+  /** Put everything over the drawing where it belongs, also after its size has changed. */
   #measure() {
-    const drawing = this.drawing;
-    if (drawing !== this.measured) {
-      this.measured = drawing;
-      this.places = this.payload.x ? this.#placesByShare(drawing) : this.#placesByShape(drawing);
-      const [across, up] = [(/** @type {number} */ at) => this.places[at][0], (/** @type {number} */ at) => this.places[at][1]];
-      this.order = this.rows.map((_, point) => point).sort((a, b) => across(a) - across(b) || up(b) - up(a));
-      this.#mark();
-    }
     this.#placeCursor();
     this.card.hide();
-  }
-
-  /** @param {SVGSVGElement} drawing @returns {Place[]} */
-  #placesByShape(drawing) {
-    const shapes = new Map([...drawing.querySelectorAll(".rb-points use[data-row]")].map((shape) => [Number(shape.getAttribute("data-row")), shape]));
-    return this.rows.map((row) => {
-      const shape = shapes.get(row);
-      return [Number(shape?.getAttribute("x")), Number(shape?.getAttribute("y"))];
-    });
-  }
-
-  /** @param {SVGSVGElement} drawing @returns {Place[]} */
-  #placesByShare(drawing) {
-    const [left, top, width, height] = (drawing.dataset.box ?? "").split(" ").map(Number);
-    const { x, y } = this.payload;
-    return this.rows.map((_, point) => [left + (x[point] / SHARES) * width, top + (1 - y[point] / SHARES) * height]);
   }
 
   /** @param {number} point @returns {Place} In the pixels of the page, from the left and the top of the drawings. */
@@ -135,7 +108,7 @@ export class Plot {
     const box = this.drawing.getBoundingClientRect();
     const scale = box.width / this.drawing.viewBox.baseVal.width;
     const [x, y] = this.places[point];
-    return [x * scale, y * scale];
+    return [x * scale + box.left - this.stack.getBoundingClientRect().left, y * scale];
   }
 
   /** @param {PointerEvent} event @returns {Place} In the pixels of the drawing. */
@@ -237,14 +210,12 @@ export class Plot {
     const { rows } = this.picked;
     const points = this.rows.flatMap((row, point) => (rows.has(row) ? [point] : []));
     this.root.toggleAttribute("data-some", points.length > 0);
-    for (const drawing of this.drawings) {
-      for (const shape of drawing.querySelectorAll(".rb-points use")) shape.toggleAttribute("data-picked", rows.has(Number(shape.getAttribute("data-row"))));
-      drawing.querySelector(".rb-rings")?.remove();
-    }
+    for (const shape of this.drawing.querySelectorAll(".rb-points use")) shape.toggleAttribute("data-picked", rows.has(Number(shape.getAttribute("data-row"))));
+    this.drawing.querySelector(".rb-rings")?.remove();
     const isMany = this.rows.length > MANY;
     const rings = points.map((point) => shaped("circle", this.#circle(point, isMany ? SMALL_RING : RING)));
     if (this.opened !== null) rings.push(shaped("circle", { ...this.#circle(this.opened, RING + 3), class: "rb-opened" }));
-    if (this.places.length) this.drawing.appendChild(shaped("g", { class: isMany ? "rb-rings rb-many" : "rb-rings" }, ...rings));
+    this.drawing.appendChild(shaped("g", { class: isMany ? "rb-rings rb-many" : "rb-rings" }, ...rings));
     if (this.count) this.count.textContent = rows.size ? `${rows.size.toLocaleString("en-US")} selected` : matchMedia("(hover: none)").matches ? HINT_FINGER : HINT;
     if (this.clear) this.clear.hidden = !rows.size;
     this.pick?.setAttribute("aria-pressed", String(this.opened !== null && rows.has(this.rows[this.opened])));
@@ -260,7 +231,7 @@ export class Plot {
   #placeCursor() {
     if (!this.cursor) return;
     const [left, top] = this.placeOf(this.current);
-    this.cursor.style.left = `${left}px`;
+    this.cursor.style.left = `${left + this.scroll.scrollLeft}px`;
     this.cursor.style.top = `${top}px`;
     this.#nameCursor();
   }

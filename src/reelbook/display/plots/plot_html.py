@@ -1,17 +1,22 @@
-"""A plot as an output of a cell: the SVG in the colours of the page, a PNG for readers without it, and data for the script."""
+"""`table.reel.plot(…)`: the SVG in the colours of the page, a PNG for readers without it, data for the script; and files."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
 from PIL import Image
 
+from ...errors import ReelbookError
 from ...settings import options
+from ...sweeps.results.table_files import get_ticked
+from ...util.printable import printable
+from ...util.replace_file import replace_file
 from ..embedding import data_uri
 from ..formatting import shorten
 from ..tables.table_cells import format_column_name
@@ -27,18 +32,23 @@ from ..tables.table_media import (
     pack_files,
 )
 from ..theme import render_script, render_style
-from .plot_drawing import MAX_MARKERS, PAPER, Drawing, check_matplotlib, draw_points, matplotlib_style, write_figure
-from .plot_points import MAX_ROWS, Points
-from .plot_svg import PAGE, render_svg
-
-if TYPE_CHECKING:
-    from .plot_value import Plot
+from .plot_drawing import (
+    MAX_MARKERS,
+    PAGE,
+    PAPER,
+    check_matplotlib,
+    draw_points,
+    matplotlib_style,
+    render_svg,
+    write_figure,
+)
+from .plot_points import MAX_ROWS, Points, find_points
 
 Rows = np.ndarray[Any, np.dtype[np.intp]]
 
 STYLES, SCRIPT = ("plot.css", "player.css"), "plot.js"
-WIDE, NARROW = (640, 270), (288, 210)
-"""The width and the height of the axes, in pixels; narrow pages have a drawing of their own, because its type would be too small."""
+SIZE, SAVED_SIZE, SAVED_SCALE = (560, 340), (800, 480), 2
+KINDS = ("svg", "png", "pdf")
 STILL_SCALE, STILL_COLOURS = 1.5, 96
 
 POSTER_BOXES = ((60, (160, 90)), (240, (128, 72)), (MAX_MARKERS, (96, 54)))
@@ -47,8 +57,8 @@ MAX_FACT_LENGTH = 80
 
 NOTHING = "No run has both values, so that there is nothing to draw."
 PICTURE_NOTE = "More than {:,} points are drawn as one picture; the pointer finds each nevertheless."
-LABELS_NOTE = "There is no room beside the axis for every value of {}; a point says its own."
-SPREAD_NOTE = "Runs at the same place are drawn around it."
+LABELS_NOTE = "There is no room beside the axes for every value; a point says its own."
+SPREAD_NOTE = "Runs at the same place cover each other; the arrow keys reach each of them."
 
 # The styles are inline too, because a saved notebook may lose its style sheets; the drawings are lost with them.
 ROOT = Markup(
@@ -56,7 +66,44 @@ ROOT = Markup(
     '{}<p class="rb-notes" style="margin:4px 0 0;font-size:12px">{}</p><script type="application/json">{}</script></div>'
 )
 STILL = Markup('<div class="rb-plot-still"><img src="{}" width="{}" alt="{}" style="max-width:100%;height:auto"></div>')
-DRAWINGS = Markup('<div class="rb-plot-drawings" hidden style="display:none">{}</div>')
+DRAWINGS = Markup(
+    '<div class="rb-plot-drawings" hidden style="display:none"><div class="rb-plot-scroll" role="group" aria-label="plot">{}</div></div>'
+)
+
+
+class Plot:
+    """Two columns of a table as points, one for each run, coloured by a third."""
+
+    def __init__(self, table: pd.DataFrame, x: Any, y: Any, color: Any = None) -> None:
+        """Raise a ReelbookError for a column that the table lacks, and where matplotlib is missing."""
+        self.points: Points = find_points(table, x, y, color)
+        check_matplotlib()
+        self.table = table
+        self.columns = (x, y, color)
+
+    def __repr__(self) -> str:
+        return printable(self.points.summary)
+
+    @property
+    def selected(self) -> pd.DataFrame:
+        """The rows selected in this plot or in any other display of the table, as `table.reel.selected`."""
+        return self.table.iloc[[position for position in get_ticked(self.table) if position < len(self.table)]]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the plot on white as `.svg`, `.png` or `.pdf`; return the path."""
+        file = Path(path).expanduser()
+        kind = file.suffix.lower().removeprefix(".")
+        if kind not in KINDS:
+            raise ReelbookError(f"A plot is saved as .svg, .png or .pdf, not as {file.name!r}.")
+        with matplotlib_style():
+            drawing = draw_points(self.points, SAVED_SIZE, PAPER)
+            scale = SAVED_SCALE if kind == "png" else 1
+            content = write_figure(drawing.figure, kind, scale=scale, ground=PAPER.paper)
+        try:
+            replace_file(file, content)
+        except OSError as error:
+            raise ReelbookError(f"{file} could not be written ({error}).") from error
+        return file
 
 
 def plot_bundle(plot: Plot, *, key: str = "", group: str = "", embed: str | None = None) -> dict[str, Any]:
@@ -65,11 +112,10 @@ def plot_bundle(plot: Plot, *, key: str = "", group: str = "", embed: str | None
     text = points.summary
     if not len(points.rows):
         return {"text/plain": text, "text/html": str(render_style(*STYLES) + _render_empty(points))}
-    check_matplotlib()
     with matplotlib_style():
         still = _draw_still(points)
     payload, notes = _make_payload(plot.table.head(MAX_ROWS), points, key, group, embed or options.embed)
-    image = STILL.format(data_uri("image/png", still), WIDE[0], f"Plot: {text}")
+    image = STILL.format(data_uri("image/png", still), SIZE[0], f"Plot: {text}")
     html = Markup("").join(
         [render_style(*STYLES), _render_root(points, points.rows, image, payload, notes), render_script(SCRIPT)]
     )
@@ -103,23 +149,23 @@ def _render_empty(points: Points) -> Markup:
 def _render_root(
     points: Points, numbers: Rows, still: Markup, payload: Mapping[str, Any], notes: Sequence[str]
 ) -> Markup:
-    """The plot with its drawings, in which each point has its number, and the data for the script."""
-    label = f"Plot: {points.summary}"
+    """The plot with its drawing, in which each point has its number, and the data for the script."""
     with matplotlib_style():
-        wide, narrow = (draw_points(points, size, PAGE) for size in (WIDE, NARROW))
+        drawing = draw_points(points, SIZE, PAGE)
         rows = [numbers[series.points].tolist() for series in points.series] or [numbers.tolist()]
-        drawings = [render_svg(one, rows, label, name) for one, name in ((wide, "rb-wide"), (narrow, "rb-narrow"))]
+        svg = render_svg(drawing, rows, f"Plot: {points.summary}")
+    places = [[round(left, 1), round(top, 1)] for left, top in drawing.places]
     return ROOT.format(
         points.summary,
-        still + DRAWINGS.format(Markup("").join(drawings)),
-        " ".join([*_format_notes(points, wide), *notes]),
-        format_json(payload),
+        still + DRAWINGS.format(svg),
+        " ".join([*_format_notes(points, has_all_labels=drawing.has_all_labels), *notes]),
+        format_json({**payload, "places": places}),
     )
 
 
 def _draw_still(points: Points) -> bytes:
     """The plot as a PNG on white, with few colours, because the notebook holds it twice."""
-    png = write_figure(draw_points(points, WIDE, PAPER).figure, "png", scale=STILL_SCALE, ground=PAPER.paper)
+    png = write_figure(draw_points(points, SIZE, PAPER).figure, "png", scale=STILL_SCALE, ground=PAPER.paper)
     out = io.BytesIO()
     with Image.open(io.BytesIO(png)) as picture:
         picture.convert("RGB").quantize(STILL_COLOURS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
@@ -151,8 +197,6 @@ def _make_payload(
         "captions": pack(format_column_captions(places, len(rows)) if has_words else [""] * len(rows)),
         "posters": pack_posters(pictures, len(rows)), "clips": clips.played, "previews": clips.previews,
     }  # fmt: skip
-    if not has_words:
-        payload |= {"x": _make_shares(points, "x"), "y": _make_shares(points, "y")}
     left = pictures.left_out
     notes = [f"{left:,} runs have no poster here, which would make the notebook too heavy."] if left else []
     return payload, [*notes, *clips.notes]
@@ -175,19 +219,8 @@ def _make_facts(places: list[Column], points: Points) -> list[dict[str, Any]]:
     ]
 
 
-def _make_shares(points: Points, which: str) -> list[int]:
-    """The positions along an axis of the drawing, in ten thousandths of its length."""
-    from .plot_ticks import make_ticks
-
-    axis = points.x if which == "x" else points.y
-    ticks = make_ticks(axis, room=WIDE[0], is_across=True, max_length=1, size=1)
-    values = (axis.values[points.rows] - ticks.low) / (ticks.high - ticks.low)
-    return [int(value) for value in (values * 10_000).round()]
-
-
-def _format_notes(points: Points, drawing: Drawing) -> list[str]:
-    axes = ((points.x, drawing.x), (points.y, drawing.y))
-    notes = [LABELS_NOTE.format(axis.name) for axis, ticks in axes if len(ticks.labels) < len(axis.labels)]
+def _format_notes(points: Points, *, has_all_labels: bool) -> list[str]:
+    notes = [] if has_all_labels else [LABELS_NOTE]
     if len(points.rows) > MAX_MARKERS:
         return [PICTURE_NOTE.format(MAX_MARKERS), *notes]
     places = set(zip(points.x.values[points.rows], points.y.values[points.rows], strict=True))

@@ -23,7 +23,7 @@ from ..compare.comparison import Comparison
 from ..embedding import data_uri
 from ..fact_table import render_dotted
 from ..formatting import STATE_SIGNS, format_duration, join_with_dots, shorten
-from ..plots.plot_value import Plot
+from ..plots.plot_html import Plot
 from ..theme import bundle_scripts, render_style
 from . import clip_grid
 from .clip_grid import ClipGrid

@@ -18,7 +18,7 @@ from ...sweeps.results.table_files import find_column
 from ...util.missing_values import is_missing
 from ..compare.compared_items import Item, label_items
 from ..compare.comparison import Comparison
-from ..plots.plot_value import Plot
+from ..plots.plot_html import Plot
 from ..tables.table_columns import format_json
 from ..tables.table_media import KnownPoster, find_files
 from .report_entries import Entry
