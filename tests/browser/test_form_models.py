@@ -197,7 +197,7 @@ def test_image_to_video_is_filled_by_keys(forms: Forms) -> None:
 
 
 def test_smart_resize_is_filled_by_keys(forms: Forms) -> None:
-    """A size is typed, another one is picked by its name and the arrows; the pictures that come are seen."""
+    """A size is typed, another one is chosen by the beginning of its name; the pictures that come are seen."""
     keyboard, form = forms.page.keyboard, forms["resize"]
     forms.begin("resize")
 
@@ -206,9 +206,7 @@ def test_smart_resize_is_filled_by_keys(forms: Forms) -> None:
     keyboard.type("120 x 160")
     keyboard.press("Enter")
     keyboard.type("leaderb")
-    expect(form.locator(".rbf-format.rbf-active")).to_contain_text("Leaderboard")
     keyboard.press("Enter")
-    keyboard.press("Escape")
     forms.wait("[str(size) for size in forms['resize'].value.target_sizes]", ["120x160", "728x90"])
     forms.tab_to(form.get_by_role("button", name="Move 728x90 up"))
     keyboard.press("Enter")

@@ -5,7 +5,7 @@ import { CONTROLS } from "./form_fields.js";
 import { specialFollow, specialOther, specialSay, specialText } from "./form_special_parts.js";
 import { SpecialRows } from "./form_special_rows.js";
 import { sizesCanvasText, sizesDrawings, sizesLegend } from "./form_sizes_drawing.js";
-import { SizesPicker } from "./form_sizes_formats.js";
+import { sizesPicker } from "./form_sizes_formats.js";
 import { sizesPlain, sizesPreset, sizesRead, sizesSplit, sizesTrouble } from "./form_sizes_rule.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
@@ -25,13 +25,7 @@ class SizesControl {
     this._state = "";
     this._said = made("div", { class: "rbf-caption rbf-size-said", role: "status", text: SIZES_HINT });
     this.lead = made("span", { class: "rbf-caption", "aria-hidden": "true" });
-    this._picker = new SizesPicker(place, this._facts, {
-      add: (texts) => this._add(texts),
-      remove: (text) => this._removeAll(text),
-      say: (words) => specialSay(this._said, words),
-      chosen: () => this.texts,
-      least: () => this.least,
-    });
+    this._picker = sizesPicker(place, this._facts, { add: (texts) => this._add(texts), say: (words) => specialSay(this._said, words), chosen: () => this.texts });
     /** @type {SpecialRows<SizesRow>} */
     this._rows = new SpecialRows(`${place.node.label}, in order`, { changed: (words) => this._changed(words), fallbackFocus: () => this._picker.input });
     this._strip = made("div", { class: "rbf-sizes-strip", role: "group", "aria-label": "All sizes, drawn to scale" });
@@ -71,7 +65,6 @@ class SizesControl {
   dispose() {
     this._off();
     this._sight.disconnect();
-    this._picker.dispose();
   }
 
   /** @param {string} text @returns {SizesRow} */
@@ -108,13 +101,6 @@ class SizesControl {
     this._changed(left ? `At most ${this._most} sizes; ${left} left out.` : message);
   }
 
-  /** @param {string} text */
-  _removeAll(text) {
-    const remaining = this._rows.rows.filter((row) => sizesPlain(row.input.value) !== text).map((row) => row.input.value);
-    this.show(remaining);
-    this._changed(`Removed ${text}.`);
-  }
-
   /** Several sizes pasted into an entry become entries of their own. @param {SizesRow} row @param {ClipboardEvent} event */
   _pastedInto(row, event) {
     const [first, ...others] = sizesSplit(event.clipboardData?.getData("text") ?? "");
@@ -138,7 +124,6 @@ class SizesControl {
     const texts = this.texts;
     this._place.change(texts.length ? texts : undefined);
     this._refresh();
-    this._picker.refresh();
   }
 
   /** Says at each entry what it takes or what is wrong, and draws them all. */

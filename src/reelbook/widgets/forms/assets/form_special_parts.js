@@ -10,7 +10,6 @@ const SPECIAL_SIGNS = {
   down: "M8 3v10M4 9l4 4 4-4",
   remove: "M4 4l8 8M12 4l-8 8",
   copy: "M6 6h7v7H6zM10 6V3H3v7h3",
-  list: "M4 6l4 4 4-4",
   locked: "M4 7.5h8V13H4zM5.5 7.5V5.5a2.5 2.5 0 0 1 5 0v2",
   unlocked: "M4 7.5h8V13H4zM5.5 7.5V5a2.5 2.5 0 0 1 4.8-1",
   dice: "M3.5 3h9a.5.5 0 0 1 .5.5v9a.5.5 0 0 1-.5.5h-9a.5.5 0 0 1-.5-.5v-9a.5.5 0 0 1 .5-.5zM5.8 5.8h.01M10.2 5.8h.01M8 8h.01M5.8 10.2h.01M10.2 10.2h.01",
