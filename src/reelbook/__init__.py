@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 from ._version import __version__ as __version__
@@ -53,37 +52,16 @@ def __getattr__(name: str) -> Any:
     if name == "errors":
         return import_module(".errors", __name__)
     if name in _MODULES:
-        from .util.interrupts import raise_once
-
-        # An interrupt waits for the import: half of one would fail at the next use, and show tracebacks of its own.
-        with raise_once():
-            value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
-            globals()[name] = value
-            _register_with_notebook()
+        value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+        globals()[name] = value
+        _register_with_notebook()
         return value
-    from .util.name_hints import missing_attribute
-
-    raise missing_attribute(sys.modules[__name__], name)
+    raise AttributeError(f"module 'reelbook' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:
     """Names for completion; the exceptions are offered under `errors`."""
     return sorted({"errors", *__all__} - {*_NAMES["errors"]})
-
-
-class _Package(ModuleType):
-    """This package; a submodule whose name is easily taken for a function's says so when it is called."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, ModuleType):
-            from .util.name_hints import NAME_HINTS, HintingModule
-
-            if name in NAME_HINTS["reelbook"]:
-                value.__class__ = HintingModule
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def _register_with_notebook() -> None:

@@ -18,7 +18,7 @@ from .errors import ReelbookError, UncertainRun
 from .models.base import Input
 from .models.catalog import CATALOG, get_endpoint
 from .models.pricing import Rates, estimate
-from .util.interrupts import exit_on_sigterm, raise_once
+from .util.interrupts import exit_on_sigterm
 from .util.printable import printable, readable_id
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command given by the arguments and return the exit status."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    with raise_once(), exit_on_sigterm():
+    with exit_on_sigterm():
         try:
             return int(options.command(options))
         except ReelbookError as error:

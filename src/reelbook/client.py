@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from .errors import Interrupted, LibraryError, NotFound, ReelbookError
 from .models.base import Input
-from .models.catalog import CATALOG
+from .models.catalog import find_endpoint
 from .models.described.input_class import describe
 from .models.pricing import Estimate, Rates
 from .process_shared import (
@@ -38,8 +38,6 @@ from .transport.argument_checks import check_input, check_take
 from .transport.ids import check_id
 from .transport.poller import StatusSource
 from .util.background_loop import TICK_SECONDS, background
-from .util.interrupts import raise_once
-from .util.name_hints import NameHints
 
 if TYPE_CHECKING:
     from reelbook_service.embedded import Embedded
@@ -52,20 +50,8 @@ class Models(list[Mapping[str, Any]]):
     """The models of a service, each with its id and other fields that the service reports; a table in a notebook."""
 
 
-class Client(NameHints):
+class Client:
     """A connection to one service, backed by one library. Its methods block; its runs can be awaited."""
-
-    _internal = (
-        "attach_run",
-        "check_key",
-        "context",
-        "ledger",
-        "resend",
-        "resolve",
-        "shelf",
-        "start_watched",
-        "submit_run",
-    )
 
     def __init__(
         self,
@@ -180,7 +166,7 @@ class Client(NameHints):
     def model(self, endpoint_id: str) -> type[Any]:
         """The input class of any model that the service describes; the description is cached for a day."""
         endpoint_id = check_id(endpoint_id, "model")
-        known = next((row for row in CATALOG if row.id == endpoint_id), None)
+        known = find_endpoint(endpoint_id)
         return known.input if known else background.wait(self._describe(endpoint_id), CALL_SECONDS)
 
     def start(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
@@ -200,20 +186,17 @@ class Client(NameHints):
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run and wait until its media are downloaded, with progress in a notebook."""
-        with raise_once():
-            from .display.live import get_kernel_shell
-            from .display.run_progress import watch
+        from .display.live import get_kernel_shell
+        from .display.run_progress import watch
 
-            submission = Submission(
-                self._open_context(), check_input(request), take=check_take(take, fresh), fresh=fresh
-            )
-            run = self._submit_and_wait(submission, watched=get_kernel_shell() is not None)
-            try:
-                with watch(run):
-                    run.wait()
-            except KeyboardInterrupt:
-                self._mark_stop("while waiting")
-                raise Interrupted(run.resume_hint) from None
+        submission = Submission(self._open_context(), check_input(request), take=check_take(take, fresh), fresh=fresh)
+        run = self._submit_and_wait(submission, watched=get_kernel_shell() is not None)
+        try:
+            with watch(run):
+                run.wait()
+        except KeyboardInterrupt:
+            self._mark_stop("while waiting")
+            raise Interrupted(run.resume_hint) from None
         return run
 
     def attach(self, request_id: str, *, model: str | None = None) -> Run:
@@ -275,17 +258,16 @@ class Client(NameHints):
 
         An interrupt ends the wait for answers to paid requests; they are recorded in the background.
         """
-        with raise_once():
-            ending = self.begin_close()
-            try:
-                while not wait_for([ending], TICK_SECONDS).done:
-                    pass
-            except KeyboardInterrupt:
-                raise Interrupted(
-                    "You interrupted the closing of a client. Answers that are paid for are written down in the background."
-                ) from None
-            self.finish_close()
-            ending.result()
+        ending = self.begin_close()
+        try:
+            while not wait_for([ending], TICK_SECONDS).done:
+                pass
+        except KeyboardInterrupt:
+            raise Interrupted(
+                "You interrupted the closing of a client. Answers that are paid for are written down in the background."
+            ) from None
+        self.finish_close()
+        ending.result()
 
     def begin_close(self) -> Future[None]:
         """Stop sending; the returned future is done when no submission is in progress."""
@@ -312,12 +294,11 @@ class Client(NameHints):
             self._embedded.close()
 
     def _submit_and_wait(self, submission: Submission, *, watched: bool = False) -> Run:
-        with raise_once():
-            from .display.live import waiting_line
+        from .display.live import waiting_line
 
-            with waiting_line() as show:
-                work = self.submit_run(submission, watched=watched)
-                return submit_and_wait(submission, work, lambda: self._mark_stop("while submitting"), show)
+        with waiting_line() as show:
+            work = self.submit_run(submission, watched=watched)
+            return submit_and_wait(submission, work, lambda: self._mark_stop("while submitting"), show)
 
     def _mark_stop(self, note: str) -> None:
         """Record a stop in the ledger, after which nothing may be sent."""

@@ -29,12 +29,11 @@ Every module may import this one.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .util.printable import MAX_SENTENCE_LENGTH, as_sentence, format_count, printable, readable_id, shortened
+from .util.printable import MAX_SENTENCE_LENGTH, as_sentence, format_count, printable, readable_id, shortened, suggest
 
 __all__ = [
     "BadDescription",
@@ -139,10 +138,8 @@ class UnknownModel(ReelbookError, LookupError):
 
     def sentence(self) -> str:
         name = str(self.endpoint_id)[:200]
-        close = difflib.get_close_matches(name, self.known, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
         known = f" Known here: {', '.join(self.known)}." if self.known else " Check it against the service's own list."
-        return shortened(f"There is no model {name!r}.{hint}{known}")
+        return shortened(f"There is no model {name!r}.{suggest(name, self.known)}{known}")
 
 
 class BadRates(ReelbookError, ValueError):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from os import PathLike, fspath
 from typing import Any, Literal, get_args
 
 from .errors import ReelbookError
+from .util.printable import suggest
 
 Embed = Literal["poster", "preview", "full"]
 Theme = Literal["auto", "light", "dark"]
@@ -82,10 +82,7 @@ _WORDS: dict[str, tuple[str, ...]] = {"embed": get_args(Embed), "theme": get_arg
 def _check_option(name: str, value: Any) -> Any:
     """Validate the value of an option and return it."""
     if name not in _NAMES:
-        close = get_close_matches(name, _NAMES, n=1)
-        raise ReelbookError(
-            f"There is no option `{name}`. {f'Did you mean `{close[0]}`? ' if close else ''}There are: {', '.join(_NAMES)}."
-        )
+        raise ReelbookError(f"There is no option `{name}`.{suggest(name, _NAMES)} There are: {', '.join(_NAMES)}.")
     if name in _WORDS:
         if isinstance(value, str) and value in _WORDS[name]:
             return value

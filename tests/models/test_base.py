@@ -176,7 +176,7 @@ def test_the_wire_has_every_default_and_no_null() -> None:
 @few
 def test_every_input_knows_its_model(request: Input) -> None:
     """And the catalog has a row for it."""
-    row = find_endpoint(request)
+    row = find_endpoint(request.endpoint_id)
 
     assert row is not None
     assert (row.id, row.input) == (request.endpoint_id, type(request))

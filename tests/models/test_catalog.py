@@ -64,8 +64,8 @@ def test_an_input_finds_its_row_and_a_stranger_finds_none() -> None:
 
         endpoint_id = "svc/stranger"
 
-    row = find_endpoint(TextToVideo(prompt="a"))
+    row = find_endpoint(TextToVideo.endpoint_id)
 
     assert row is not None
     assert row.input is TextToVideo
-    assert find_endpoint(Stranger()) is None
+    assert find_endpoint(Stranger.endpoint_id) is None

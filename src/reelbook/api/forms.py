@@ -8,7 +8,6 @@ from ..errors import ReelbookError
 from ..models.base import Input
 from ..models.catalog import CATALOG
 from ..session import session
-from ..util.name_hints import with_usage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from ..widgets.studio.studio import Studio
 
 
-@with_usage("rb.form(rb.TextToVideo)")
 def form(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame) -> Form:
     """A form for a model, given as its input class, an initial input, or the id of a model that the service describes.
 

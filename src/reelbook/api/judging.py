@@ -16,7 +16,6 @@ from ..storage.library import Library
 from ..storage.select_runs import find_table
 from ..sweeps.plan.plan import Plan
 from ..sweeps.results.table_files import find_paths
-from ..util.name_hints import with_usage
 from .stored_runs import find_library_of
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ NOBODY = "somebody"
 """The rater where the system has no name of its user."""
 
 
-@with_usage("rb.judge(table, question='Which moves more naturally?')")
 def judge(
     table_or_plan: pd.DataFrame | Plan | Any,
     *,

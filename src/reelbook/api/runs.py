@@ -11,26 +11,22 @@ from ..runs.cancel import Cancelled
 from ..runs.run import Run
 from ..session import session
 from ..transport.argument_checks import check_input
-from ..util.name_hints import with_usage
 
 connect = session.connect
 
 
-@with_usage("rb.run(rb.TextToVideo('…'))")
 def run(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
     """Run a model and wait for its media; a result in the library is reused at no cost."""
     check_input(request)  # Before the embedded service is started.
     return session.client().run(request, fresh=fresh, take=take)
 
 
-@with_usage("rb.start(rb.TextToVideo('…'))")
 def start(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
     """Start a run and return as soon as the service has accepted it."""
     check_input(request)
     return session.client().start(request, fresh=fresh, take=take)
 
 
-@with_usage("rb.attach('request-id', model='its/id')")
 def attach(request_id: str, *, model: str | None = None) -> Run:
     """Attach to a run that was started elsewhere, and follow it."""
     return session.client().attach(request_id, model=model)
@@ -45,14 +41,12 @@ def cancel_queued() -> Cancelled:
     return sum((client.cancel_queued() for client in clients), Cancelled())
 
 
-@with_usage("rb.estimate(rb.TextToVideo('…'))")
 def estimate(request: Input) -> Estimate:
     """The price of a run."""
     check_input(request)
     return session.client().estimate(request)
 
 
-@with_usage("rb.model('its/id')")
 def model(endpoint_id: str | Mapping[str, Any]) -> type[Any]:
     """The input class of any model: of an id, built from the service's description; or of an OpenAPI description as a dict."""
     if isinstance(endpoint_id, Mapping):

@@ -30,7 +30,6 @@ from ..sweeps.results.table_files import (
     get_row_facts,
     get_ticked,
 )
-from ..util.name_hints import NameHints
 from .stored_runs import find_library_of
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ MEASURES = "measures"
 
 
 @pd.api.extensions.register_dataframe_accessor("reel")
-class Reel(NameHints):
+class Reel:
     """The files and costs of a table of runs, found by its columns, so the table may be transformed freely."""
 
     def __init__(self, table: pd.DataFrame) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ..errors import ReelbookError
-from ..models.catalog import CATALOG, find_endpoint
+from ..models.catalog import find_endpoint
 from ..models.pricing import estimate
 from ..settings import options
 from ..util.data_address import is_data_address
@@ -143,7 +143,7 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> str:
 
 def _model_row(model: Mapping[str, Any]) -> tuple[Markup, str]:
     name = model.get("id")
-    known = next((row for row in CATALOG if row.id == name), None)
+    known = find_endpoint(name)
 
     def find(*names: str) -> str:
         return next((value for name in names if isinstance(value := model.get(name), str)), "")
@@ -247,7 +247,7 @@ def _format_catalog_price(request: Input) -> str:
         guess = estimate(request)
     except ReelbookError:
         return ""
-    if guess.credits is None or find_endpoint(request) is None:
+    if guess.credits is None or find_endpoint(request.endpoint_id) is None:
         return "rb.estimate(…) tells the price"
     return f"{format_credits(guess.credits, 'assumed')}, from the built-in catalog; rb.estimate(…) asks the service"
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ..errors import ReelbookError
 from ..models.images import Image
-from ..util.name_hints import NameHints
 from . import frame_files, frame_range
 from .local_file import LocalFile
 
@@ -16,7 +15,7 @@ FOLDER = "saved"
 HASH_LETTERS = 64
 
 
-class Explorer(NameHints):
+class Explorer:
     """The viewer of one clip or picture; at the end of a cell it is on the page, and follows what is done there.
 
     `explorer.image` is a picture for any field that takes one: `rb.ImageToVideo(image_url=explorer.image, prompt="…")`.

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError
 from ..models.picture_encoding import STILL_OF
-from ..util.name_hints import NameHints
 from .file_names import make_file_name, name_words, slug
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class LocalFile(NameHints):
+class LocalFile:
     """A video or a picture on this machine."""
 
     path: Path

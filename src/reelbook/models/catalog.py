@@ -90,20 +90,20 @@ def get_endpoint(endpoint_id: str) -> Endpoint:
     >>> get_endpoint("svc/smart-resize").base_credits
     11
     """
-    for row in CATALOG:
-        if row.id == endpoint_id:
-            return row
-    raise UnknownModel(endpoint_id, [row.id for row in CATALOG])
+    row = find_endpoint(endpoint_id)
+    if row is None:
+        raise UnknownModel(endpoint_id, [row.id for row in CATALOG])
+    return row
 
 
-def find_endpoint(request: Input) -> Endpoint | None:
-    """The catalog row for an input; None for a model that the catalog does not have."""
-    return next((row for row in CATALOG if row.id == request.endpoint_id), None)
+def find_endpoint(endpoint_id: str | None) -> Endpoint | None:
+    """The catalog row of a model; None where there is none."""
+    return next((row for row in CATALOG if row.id == endpoint_id), None)
 
 
 def is_reusable(request: Input) -> bool:
     """Whether the same input gives the same result: it has a seed, or its model is deterministic."""
-    row = find_endpoint(request)
+    row = find_endpoint(request.endpoint_id)
     if row is not None and row.is_deterministic:
         return True
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self
 
@@ -220,3 +220,12 @@ def replace_pictures(wire: dict[str, Any], pictures: Mapping[Place, Any]) -> dic
             holder = holder[step]
         holder[place[-1]] = value
     return wire
+
+
+def unwrap_pictures(value: Any, make: Callable[[str], Any] = "sha256:{}".format) -> Any:
+    """An input as the ledger stores it, with each of its pictures made from its hash; by default a text."""
+    if isinstance(value, dict):
+        if value.keys() == {"sha256"}:
+            return make(value["sha256"])
+        return {name: unwrap_pictures(item, make) for name, item in value.items()}
+    return [unwrap_pictures(item, make) for item in value] if isinstance(value, list) else value

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from ..errors import BadRates
-from ..util.name_hints import NameHints
 from .base import Input
 from .catalog import CATALOG, Endpoint, find_endpoint
 from .image_to_video import ImageToVideo
@@ -50,7 +49,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate(NameHints):
+class Estimate:
     """The price of a run, its breakdown and its source."""
 
     credits: int | None
@@ -113,7 +112,7 @@ def estimate(request: Input, rates: Rates | None = None) -> Estimate:
     >>> estimate(TextToVideo(prompt="a paper boat", enable_detail_pass=True))
     Estimate(106 credits, assumed): base 53, detail pass × 2.0
     """
-    row = find_endpoint(request)
+    row = find_endpoint(request.endpoint_id)
     if row is None:
         return Estimate(credits=None)
     base, lines = _base(row, request, rates)

@@ -27,7 +27,8 @@ from ..errors import (
 from ..media.local_file import LocalFile
 from ..media.metadata.file_marks import read_marks
 from ..models.base import Output
-from ..models.catalog import CATALOG
+from ..models.catalog import CATALOG, find_endpoint
+from ..models.images import unwrap_pictures
 from ..models.queue_status import ANSWER_LOST, IN_PROGRESS, QueueStatus
 from ..models.service_file import File
 from ..storage.ledger import crash_recovery, known_services, transitions
@@ -304,14 +305,14 @@ class RunFollower:
         entry = self.entry
         made_at = None if entry.finished is None else datetime.fromtimestamp(entry.finished, UTC)
         facts = {
-            "model": entry.model, "input": _as_text(json.loads(entry.input)), "request_id": entry.request_id,
+            "model": entry.model, "input": unwrap_pictures(json.loads(entry.input)), "request_id": entry.request_id,
             "credits": entry.credits, "credits_source": "charged" if entry.charged is not None else "estimated", "service": entry.service,
             "seed": getattr(self.output, "seed", None), "made_at": made_at, "source": self._source,
         }  # fmt: skip
         return LocalFile(path, file, facts)
 
     def _parse_output(self, output: Mapping[str, Any]) -> Output:
-        row = next((row for row in CATALOG if row.id == self.entry.model), None)
+        row = find_endpoint(self.entry.model)
         try:
             return (row.output if row else Output).model_validate(dict(output))
         except ValidationError:
@@ -335,15 +336,6 @@ class RunFollower:
             self._context.ledger.submit(lambda db: transitions.mark_running(db, self.entry.id))
         if (status.status, status.metrics, status.queue_position, has_more) != before:
             self._notify()
-
-
-def _as_text(value: Any) -> Any:
-    """An input as the ledger stores it, with its pictures as `sha256:…` texts."""
-    if isinstance(value, dict):
-        if value.keys() == {"sha256"}:
-            return f"sha256:{value['sha256']}"
-        return {name: _as_text(item) for name, item in value.items()}
-    return [_as_text(item) for item in value] if isinstance(value, list) else value
 
 
 def error_kind_of(error: ReelbookError) -> str:

@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Interrupted, InvalidInput, ReelbookError, RunCancelled, RunFailed, RunTimeout, UncertainRun
 from ..media.local_file import LocalFile
 from ..models.base import Input, Output
-from ..models.catalog import CATALOG
-from ..models.images import Image, pictures_of
+from ..models.catalog import find_endpoint
+from ..models.images import Image, pictures_of, unwrap_pictures
 from ..models.queue_status import COMPLETED, IN_PROGRESS
 from ..storage.ledger.known_services import describe_maker
 from ..storage.ledger.transitions import ATTACHED, Entry, State
 from ..storage.recorded_marks import find_marks
 from ..transport.service_calls import Accepted
 from ..util.background_loop import TICK_SECONDS, background
-from ..util.interrupts import raise_once
-from ..util.name_hints import NameHints
 from ..util.printable import readable_id
 from .follower import RunFollower, error_kind_of
 
@@ -33,10 +31,8 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 3600.0
 
 
-class Run(NameHints):
+class Run:
     """One run, as returned by `run`, `start` and `attach`. It is followed in the background."""
-
-    _internal = ("displayed_in", "is_followed_by", "resume_hint", "stop_following", "wait_finished")
 
     def __init__(
         self,
@@ -230,14 +226,13 @@ class Run(NameHints):
             self._context()  # In a forked process nothing would ever end the wait.
         limit = WAIT_SECONDS if timeout is None else _seconds(timeout)
         deadline = time.monotonic() + limit
-        with raise_once():
-            # Not `Thread.join` or the future, which may return early after an interrupt.
-            try:
-                while not self._done.wait(min(TICK_SECONDS, max(deadline - time.monotonic(), 0.0))):
-                    if time.monotonic() >= deadline:
-                        raise RunTimeout(self.request_id, self.status, limit)
-            except KeyboardInterrupt:
-                raise Interrupted(self.resume_hint) from None
+        # Not `Thread.join` or the future, which may return early after an interrupt.
+        try:
+            while not self._done.wait(min(TICK_SECONDS, max(deadline - time.monotonic(), 0.0))):
+                if time.monotonic() >= deadline:
+                    raise RunTimeout(self.request_id, self.status, limit)
+        except KeyboardInterrupt:
+            raise Interrupted(self.resume_hint) from None
         if self._follower.failure is not None:
             raise self._follower.failure.with_traceback(None)
         return self
@@ -361,18 +356,10 @@ def _seconds(timeout: Any) -> float:
 
 def input_from_entry(entry: Entry) -> Input | None:
     """The typed input of a ledger row; None if it is attached, invalid, or of a model outside the catalog."""
-    row = next((row for row in CATALOG if row.id == entry.model), None)
+    row = find_endpoint(entry.model)
     if row is None or entry.identity.startswith(ATTACHED):
         return None
     try:
-        return row.input(**_with_pictures(json.loads(entry.input)))
+        return row.input(**unwrap_pictures(json.loads(entry.input), Image.from_library))
     except InvalidInput:
         return None
-
-
-def _with_pictures(value: Any) -> Any:
-    if isinstance(value, dict):
-        if value.keys() == {"sha256"}:
-            return Image.from_library(value["sha256"])
-        return {name: _with_pictures(item) for name, item in value.items()}
-    return [_with_pictures(item) for item in value] if isinstance(value, list) else value

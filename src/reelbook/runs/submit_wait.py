@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Interrupted
 from ..models.queue_status import IN_PROGRESS, IN_QUEUE
 from ..util.background_loop import TICK_SECONDS, background
-from ..util.interrupts import raise_once
 
 if TYPE_CHECKING:
     from .run import Run
@@ -31,18 +30,17 @@ def submit_and_wait(
     `show` is called regularly with the submission's pause note, which is empty unless it is pausing.
     """
     future: Future[Run] | None = None
-    with raise_once():
-        try:
-            # No timeout: each request has its own deadline, and a paid request is not abandoned.
-            future = background.submit(_run_shielded(submission, work))
-            return _wait_until(future, lambda: show(str(submission.pause_note)))
-        except KeyboardInterrupt:
-            submission.stopped = True
-            if future is None:
-                # The interrupt may have come before or after the work was handed over.
-                background.call(partial(_close_unstarted, work))
-            mark_stop()
-            raise Interrupted(_format_interrupt(future)) from None
+    try:
+        # No timeout: each request has its own deadline, and a paid request is not abandoned.
+        future = background.submit(_run_shielded(submission, work))
+        return _wait_until(future, lambda: show(str(submission.pause_note)))
+    except KeyboardInterrupt:
+        submission.stopped = True
+        if future is None:
+            # The interrupt may have come before or after the work was handed over.
+            background.call(partial(_close_unstarted, work))
+        mark_stop()
+        raise Interrupted(_format_interrupt(future)) from None
 
 
 async def _run_shielded(submission: Submission, work: Coroutine[Any, Any, Run]) -> Run:

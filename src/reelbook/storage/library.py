@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from ..errors import ReelbookError
-from ..util.name_hints import NameHints, with_usage
 from .byte_count import Bytes
 from .export import Write, export_runs, parse_folder, read_export_rows
 from .judgements import Judgements
@@ -92,7 +91,7 @@ class Summary:
     """The most recent runs, newest first."""
 
 
-class Library(NameHints):
+class Library:
     """The runs and files in a folder, returned by `rb.library()`. Nothing is created on disk before the first write."""
 
     def __init__(
@@ -121,7 +120,6 @@ class Library(NameHints):
         frame.attrs["reelbook"] = {"library": str(self.folder)}
         return frame
 
-    @with_usage("library.find(prompt='fox')")
     def find(self, **fields: Any) -> pd.DataFrame:
         """The runs whose fields all match: `find(prompt="boat", model="text-to-video", since="7d")`.
 

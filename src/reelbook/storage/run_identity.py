@@ -40,7 +40,7 @@ def make_identity(endpoint_id: str, canonical_input: str) -> str:
 
 def make_price_key(request: Input) -> str:
     """What the price of an input depends on: the model, and every field that is not price-neutral."""
-    row = find_endpoint(request)
+    row = find_endpoint(request.endpoint_id)
     return dumps([request.endpoint_id, _without_fields(request.wire(), row.price_neutral if row else ())])
 
 

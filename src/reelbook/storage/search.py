@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Number
 from typing import Any
@@ -11,6 +10,7 @@ import pandas as pd
 
 from ..models.catalog import CATALOG
 from ..util.missing_values import is_missing
+from ..util.printable import suggest
 from .table.library_table import LAST_COLUMNS, STATUSES, build_table
 from .time_spans import invalid_field, parse_moment
 
@@ -44,7 +44,7 @@ def _check(frame: pd.DataFrame, fields: Mapping[str, Any]) -> None:
     known = {*map(str, frame.columns), *LAST_COLUMNS, *inputs, "since"}
     for name, wanted in fields.items():
         if name not in known:
-            raise invalid_field(name, f"There is no column {name!r} in this library.{_suggest(name, known)}")
+            raise invalid_field(name, f"There is no column {name!r} in this library.{suggest(name, known)}")
         if name != "since":
             # A field that no run of this library has: the empty column has the model's dtype.
             cells = frame[name] if name in frame.columns else build_table([], {})[name]
@@ -60,7 +60,7 @@ def _check_kind(name: str, cells: pd.Series[Any], wanted: Sequence[Any]) -> None
         unknown = next((value for value in wanted if value not in STATUSES), None)
         if unknown is not None:
             raise invalid_field(
-                name, f"{unknown!r} is no status.{_suggest(str(unknown), STATUSES)} It is {', '.join(STATUSES)}."
+                name, f"{unknown!r} is no status.{suggest(str(unknown), STATUSES)} It is {', '.join(STATUSES)}."
             )
     text = next((value for value in wanted if isinstance(value, str) and not _can_be(value, cells)), None)
     if text is not None:
@@ -96,11 +96,6 @@ def _kind_of(cells: pd.Series[Any]) -> tuple[str, str]:
     if pd.api.types.is_numeric_dtype(cells):
         return "numbers", "Write {name}=7, or {name}=[7, 8] for either."
     return "points in time", 'Write since="7d" for the runs of the last week.'
-
-
-def _suggest(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.5)
-    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def _matcher(wanted: Any, *, exact: bool = False) -> Callable[[Any], bool]:

@@ -1,11 +1,10 @@
-"""Signal handlers: one `KeyboardInterrupt` at a safe point for repeated SIGINTs, and an orderly end of the process."""
+"""Signal handlers for an orderly end of the process."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,10 +12,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-RETRY_SECONDS, MAX_IMPORT_SECONDS = 0.01, 5.0
-"""An interrupt during an import is retried at the first interval, and raised after the second at the latest."""
-GRACE_SECONDS = 1.0
-"""Interrupts within this time after a raised one are dropped, so that its handling is not interrupted."""
 REPEAT_SECONDS = 1.0
 """During shutdown, interrupts closer together than this count as one, as from a key held down."""
 MAX_INTERRUPTS = 3
@@ -24,107 +19,6 @@ MAX_INTERRUPTS = 3
 TERMINATED = 128 + signal.SIGTERM
 END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals that end a process: a request to terminate, and a closed terminal."""
-IMPORT_FILENAME = "<frozen importlib._bootstrap>"
-
-
-class _RaisedOnce:
-    """A handler of SIGINT that raises `KeyboardInterrupt`, and drops further interrupts within `GRACE_SECONDS`.
-
-    An import in progress is completed first, because an interrupted one would leave a half-initialised module.
-    """
-
-    def __init__(self) -> None:
-        self.depth = 0
-        self._raised = float("-inf")
-        self._outer_imports = 0
-        self._deferred_since: float | None = None
-        self._timer: threading.Timer | None = None
-
-    def begin(self, frame: FrameType | None) -> None:
-        """Enter a `raise_once` block; imports that surround it do not defer interrupts."""
-        if not self.depth:
-            self._outer_imports, self._deferred_since = _count_imports(frame), None
-        self.depth += 1
-
-    @property
-    def is_recent(self) -> bool:
-        """Whether it raised an interrupt within the last `GRACE_SECONDS`."""
-        return time.monotonic() - self._raised < GRACE_SECONDS
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        if self.is_recent or (_is_in_shutdown(frame) and not has_other_threads()):
-            return
-        if self.depth and _count_imports(frame) > self._outer_imports:
-            now = time.monotonic()
-            self._deferred_since = now if self._deferred_since is None else self._deferred_since
-            if now - self._deferred_since < MAX_IMPORT_SECONDS:
-                self._timer = threading.Timer(RETRY_SECONDS, _interrupt_main)
-                self._timer.daemon = True
-                self._timer.start()
-                return
-        self._raise()
-
-    def raise_deferred(self) -> None:
-        """Raise the deferred interrupt, if any."""
-        if self._deferred_since is not None:
-            self._raise()
-
-    def _raise(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._raised, self._deferred_since = time.monotonic(), None
-        raise KeyboardInterrupt
-
-
-def _interrupt_main() -> None:
-    """Interrupt the main thread, also during a blocking system call."""
-    if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-    else:
-        signal.raise_signal(signal.SIGINT)
-
-
-def _count_imports(frame: FrameType | None) -> int:
-    """The number of frames of Python's import system in a call stack."""
-    return sum(outer.f_code.co_filename == IMPORT_FILENAME for outer in _frames(frame))
-
-
-def _is_in_shutdown(frame: FrameType | None) -> bool:
-    """Whether the main module has ended and Python is waiting for threads, where an exception would only be printed."""
-    return any(
-        outer.f_code.co_name == "_shutdown" and outer.f_code.co_filename == threading.__file__
-        for outer in _frames(frame)
-    )
-
-
-def _frames(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
-@contextmanager
-def raise_once() -> Iterator[None]:
-    """Raise `KeyboardInterrupt` for the first of several interrupts in a row, so that its handling is not interrupted.
-
-    Does nothing outside the main thread, or if another handler is installed.
-    """
-    handler = signal.getsignal(signal.SIGINT) if _is_main() else None
-    if handler is signal.default_int_handler:
-        handler = _RaisedOnce()
-        signal.signal(signal.SIGINT, handler)
-    if not isinstance(handler, _RaisedOnce):
-        yield
-        return
-    handler.begin(sys._getframe())
-    try:
-        yield
-        handler.raise_deferred()
-    finally:
-        handler.depth -= 1
-        # The handler stays installed after an interrupt: a second one must not interrupt the traceback of the first.
-        if not handler.depth and not handler.is_recent and signal.getsignal(signal.SIGINT) is handler:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager
@@ -191,10 +85,7 @@ class ShutdownSignals:
         """Count interrupts and respond with a message from now on, and ignore requests to terminate."""
         if not _is_main():
             return
-        handler = signal.getsignal(signal.SIGINT)
-        if handler is signal.default_int_handler or isinstance(handler, _RaisedOnce):
-            if isinstance(handler, _RaisedOnce) and handler.is_recent:
-                self._last = time.monotonic()  # Part of an interrupt already raised.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self)
         # Jupyter terminates a kernel that takes more than 2.5 s to end, while a paid request may await its answer.
         for number in END_SIGNALS:

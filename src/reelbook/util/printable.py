@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
 MAX_ID_LENGTH = 100
@@ -92,3 +94,14 @@ def as_sentence(text: str) -> str:
     """
     text = text.rstrip()
     return shortened(text if text.endswith((".", "!", "?", "…")) else f"{text}.")
+
+
+def suggest(name: object, known: Iterable[object], *, cutoff: float = 0.6) -> str:
+    """A question for a name that does not exist, such as " Did you mean 'seed'?"; empty if nothing is like it.
+
+    >>> suggest("sede", ["seed", "prompt"]), suggest("nothing", ["seed", "prompt"])
+    (" Did you mean 'seed'?", '')
+    """
+    names = list(map(str, islice(known, 10_000)))
+    close = difflib.get_close_matches(str(name)[:100], names, n=1, cutoff=cutoff)
+    return f" Did you mean {close[0]!r}?" if close else ""

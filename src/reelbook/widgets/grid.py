@@ -17,7 +17,6 @@ from ..display.tables.table_html import format_table
 from ..display.tables.table_media import find_files
 from ..errors import ReelbookError
 from ..sweeps.results.table_files import get_ticked
-from ..util.name_hints import NameHints
 from .table_clips import TableFileSender, open_sender
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ UPDATE_SECONDS = 0.5
 """Cells of a running sweep are replaced at most so often."""
 
 
-class Grid(NameHints):
+class Grid:
     """Clips of a table on one clock, in a grid by their values or one at a time. `selected` are the rows that were ticked."""
 
     def __init__(

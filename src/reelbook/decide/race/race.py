@@ -36,7 +36,6 @@ from ...sweeps.plan.plan_rows import Row
 from ...sweeps.results.metric_columns import add_metric_columns
 from ...sweeps.results.result_frame import make_stored_table
 from ...util.background_loop import TICK_SECONDS, background
-from ...util.interrupts import raise_once
 from ...util.printable import format_count
 from .rounds import Rounds
 from .score import Judging, Score, make_score
@@ -198,16 +197,15 @@ class Race:
                 "timeout",
             )
         deadline = None if timeout is None else time.monotonic() + timeout
-        with raise_once():
-            try:
-                # In short steps, because the end of a blocking wait may be missed after an interrupt.
-                while not self._done.wait(TICK_SECONDS if deadline is None else max(min(TICK_SECONDS, deadline - time.monotonic()), 0)):  # fmt: skip
-                    if deadline is not None and time.monotonic() >= deadline:
-                        raise RaceUnfinished(self._rounds.number, len(self._rounds.used), timeout or 0.0)
-            except KeyboardInterrupt:
-                raise Interrupted(
-                    "You stopped waiting; the race goes on. wait() again, or stop it: race.cancel()."
-                ) from None
+        try:
+            # In short steps, because the end of a blocking wait may be missed after an interrupt.
+            while not self._done.wait(TICK_SECONDS if deadline is None else max(min(TICK_SECONDS, deadline - time.monotonic()), 0)):  # fmt: skip
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise RaceUnfinished(self._rounds.number, len(self._rounds.used), timeout or 0.0)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                "You stopped waiting; the race goes on. wait() again, or stop it: race.cancel()."
+            ) from None
         return self._get_outcome()
 
     def __await__(self) -> Generator[Any, None, Race]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import math
 import threading
@@ -17,6 +16,7 @@ from ...media.measuring.metrics import METRICS
 from ...models.problems import format_literal
 from ...sweeps.plan.plan_frame import RUN_COLUMNS
 from ...util.missing_values import is_missing
+from ...util.printable import suggest
 from ..posterior import Belief, learn_pairs, learn_values
 from .settings import RaceOptions, RaceStopped, race_error
 
@@ -247,8 +247,7 @@ def _check(measure: Any, plan: Plan) -> Measure:
 
 def _format_unknown(name: str, fields: list[str]) -> str:
     metrics = [key for key, metric in METRICS.items() if not metric.compares and metric.minimum is not None]
-    near = difflib.get_close_matches(name, [*metrics, *FIGURES, *fields], n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = suggest(name, [*metrics, *FIGURES, *fields])
     if name in METRICS:
         why = "compares with a reference" if METRICS[name].compares else "is no number"
         hint = f" {name} {why}, so it orders nothing by itself."

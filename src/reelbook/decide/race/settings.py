@@ -353,7 +353,7 @@ def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
 
 def _find_extras(plan: Plan) -> dict[str, Any]:
     """The switches of a model that multiply its price and are on, turned off."""
-    endpoint = find_endpoint(plan.base)
+    endpoint = find_endpoint(plan.base.endpoint_id)
     switches = [] if endpoint is None else [switch for switch, factor in endpoint.multipliers if factor > 1]
     found = {
         switch: False

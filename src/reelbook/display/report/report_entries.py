@@ -14,6 +14,7 @@ from ...errors import ReelbookError
 from ...media.file_names import slug
 from ...media.local_file import LocalFile
 from ...media.metadata.input_record import parse_record_input
+from ...models.images import unwrap_pictures
 from ...models.service_file import File
 from ...storage.table import INPUT_JSON
 from ...util.missing_values import is_missing
@@ -109,7 +110,7 @@ class Entry:
     def typed(self) -> Input | None:
         """The input as an instance of its model's class; None where that is not possible."""
         return (
-            parse_record_input(self.model, _format_pictures(self.input_values))
+            parse_record_input(self.model, unwrap_pictures(self.input_values))
             if self.input_values and self.model
             else None
         )
@@ -264,12 +265,3 @@ def _parse_int(value: Any) -> int | None:
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
     return int(value) if hasattr(value, "__index__") else None
-
-
-def _format_pictures(value: Any) -> Any:
-    """The input with its pictures as texts; the ledger has only the hash of each."""
-    if isinstance(value, dict):
-        if set(value) == {"sha256"}:
-            return f"sha256:{value['sha256']}"
-        return {name: _format_pictures(item) for name, item in value.items()}
-    return [_format_pictures(item) for item in value] if isinstance(value, list) else value

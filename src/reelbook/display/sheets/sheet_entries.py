@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 import pandas as pd
@@ -13,7 +12,7 @@ from ...errors import ReelbookError
 from ...media.local_file import is_video
 from ...sweeps.results.table_files import find_paths
 from ...util.missing_values import is_missing
-from ...util.printable import format_count
+from ...util.printable import format_count, suggest
 from ..formatting import format_credits, join_with_dots
 from ..report.layout import find_axes, format_named_value, format_table_value
 
@@ -78,11 +77,9 @@ def format_facts(table: pd.DataFrame) -> list[str]:
 def check_labels(table: pd.DataFrame, labels: str | Sequence[str]) -> list[str]:
     """The labels as a list; raises a ReelbookError for a column that the table lacks."""
     names = [labels] if isinstance(labels, str) else list(labels)
-    known = list(map(str, table.columns))
     for name in names:
         if name not in table.columns:
-            close = get_close_matches(str(name), known, n=1)
-            raise ReelbookError(f"This table has no column {name!r}.{f' Did you mean {close[0]!r}?' if close else ''}")
+            raise ReelbookError(f"This table has no column {name!r}.{suggest(name, table.columns)}")
     return names
 
 

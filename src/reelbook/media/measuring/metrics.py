@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Collection
 from typing import Literal, NamedTuple
 
 from ...errors import ReelbookError
+from ...util.printable import suggest
 from . import frame_light, motion, similarity
 from .gauge import Fact, Gauge, MeanOfFrames, Value
 from .measured_frames import Frame, MeasuredFile
@@ -181,5 +181,5 @@ def select_metrics(metrics: Collection[str] | str | None, *, has_reference: bool
 def _hint(name: str) -> str:
     if name in VBENCH:
         return f"VBench's needs a network; {VBENCH[name]!r} goes the same way and is another quantity. "
-    near = difflib.get_close_matches(name, METRICS, n=1)
-    return f"Did you mean {near[0]!r}? " if near else ""
+    hint = suggest(name, METRICS).strip()
+    return f"{hint} " if hint else ""

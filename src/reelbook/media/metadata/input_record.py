@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...models.base import Input
-from ...models.catalog import CATALOG
+from ...models.catalog import find_endpoint
 from ...models.images import Image, parse_picture, pictures_of, replace_pictures
 
 _HASHED = re.compile(r"data:[^,]*,sha256=([0-9a-f]{64})\Z")
@@ -31,7 +31,7 @@ def parse_record_input(model: str, values: Mapping[str, Any]) -> Input | None:
     A picture known only by its hash refers to the library. One known only by its path is reduced to its name: a file
     from another user must not cause a picture from the caller's own folders to be sent.
     """
-    row = next((row for row in CATALOG if row.id == model), None)
+    row = find_endpoint(model)
     if row is None or _is_shortened(values):
         return None
     try:

@@ -16,8 +16,6 @@ from ...errors import Interrupted, ReelbookError
 from ...models.problems import format_literal
 from ...runs.cancel import Cancelled
 from ...util.background_loop import TICK_SECONDS, background
-from ...util.interrupts import raise_once
-from ...util.name_hints import NameHints
 from ...util.printable import format_count
 from ..money_text import format_spending
 from ..sweep_errors import usage_error
@@ -62,7 +60,7 @@ class StillRunning(ReelbookError, TimeoutError):
         )
 
 
-class SweepJob(NameHints):
+class SweepJob:
     """A plan being executed in the background, created by `plan.start`. Its methods may be called from any thread."""
 
     def __init__(self, plan: Plan, client: Client, options: Options) -> None:
@@ -186,14 +184,13 @@ class SweepJob(NameHints):
                 f"`timeout` is {format_literal(timeout)}; give a number of seconds, or None to wait for the end.",
                 "timeout",
             )
-        with raise_once():
-            try:
-                self._wait(timeout)
-            except KeyboardInterrupt:
-                raise Interrupted(
-                    "You stopped waiting; the sweep goes on. wait() again, or cancel() it: job.cancel(queued=True) also cancels what "
-                    "queues at the service."
-                ) from None
+        try:
+            self._wait(timeout)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                "You stopped waiting; the sweep goes on. wait() again, or cancel() it: job.cancel(queued=True) also cancels what "
+                "queues at the service."
+            ) from None
         return self._get_outcome()
 
     def __await__(self) -> Generator[Any, None, pd.DataFrame]:

@@ -24,7 +24,7 @@ def find_axis_notes(parts: Sequence[SweepPart]) -> tuple[str, ...]:
 
 def find_warnings(base: Input, columns: Sequence[str], rows: Sequence[Row], *, distinct: int) -> Iterator[str]:
     """Warnings about the runs."""
-    model = find_endpoint(base)
+    model = find_endpoint(base.endpoint_id)
     without_effect = dict(model.without_effect) if model is not None else {}
     for name in columns:
         if name in without_effect:

@@ -15,8 +15,6 @@ from ...errors import Interrupted
 from ...models.base import Input
 from ...models.pricing import Estimate
 from ...models.problems import format_literal
-from ...util.interrupts import raise_once
-from ...util.name_hints import NameHints, with_usage
 from ..sweep_errors import MAX_RUNS, too_many, usage_error
 from .advice import find_warnings
 from .axis_values import coerce_value
@@ -44,10 +42,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(NameHints):
+class Plan:
     """The runs of a sweep. A plan is immutable; methods that change it return a new one."""
-
-    _internal = ("distinct", "facts", "known", "recipe", "session", "with_known")
 
     base: Input
     """The input that is varied."""
@@ -269,7 +265,6 @@ class Plan(NameHints):
             raise usage_error(f"The plan could not be written to {path}: {error}.", "unwritable") from error
         return None
 
-    @with_usage("plan.run(budget=plan.credits)")
     def run(
         self,
         *,
@@ -295,21 +290,19 @@ class Plan(NameHints):
         a failure; `notify` is called with the job at the end; `price` is the maximum price of a run whose price is
         unknown; `order` is "coverage" (spread over all axes), "as given" or "cheapest".
         """
-        with raise_once():
-            job = self._make_job(
-                client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
-                notify=notify, price=price, order=order,
-            )  # fmt: skip
-            job.has_panel = progress and self.session is not None and self.session.is_in_notebook
-            try:
-                # The panel comes first: it has to tell of runs that are paid for, however soon an interrupt comes.
-                with self.session.show_progress(job) if progress and self.session is not None else nullcontext():
-                    job.begin()
-                    return job.wait()
-            except KeyboardInterrupt:
-                raise Interrupted(job.interrupt()) from None
+        job = self._make_job(
+            client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
+            notify=notify, price=price, order=order,
+        )  # fmt: skip
+        job.has_panel = progress and self.session is not None and self.session.is_in_notebook
+        try:
+            # The panel comes first: it has to tell of runs that are paid for, however soon an interrupt comes.
+            with self.session.show_progress(job) if progress and self.session is not None else nullcontext():
+                job.begin()
+                return job.wait()
+        except KeyboardInterrupt:
+            raise Interrupted(job.interrupt()) from None
 
-    @with_usage("plan.start(budget=plan.credits)")
     def start(
         self,
         *,
@@ -332,7 +325,6 @@ class Plan(NameHints):
         job.begin()
         return job
 
-    @with_usage('plan.race(by="sharpness", budget=0.4)')
     def race(self, *, by: Any, **options: Any) -> Race:
         """Find the best setting for fewer credits than all runs cost: `rb.race(plan, by=…)`, which describes the options."""
         return self._get_session().make_race(self, by=by, **options)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from ...errors import ReelbookError
 from ...media.local_file import LocalFile
 from ...models.service_file import File
 from ...storage.table.typed_columns import format_json
+from ...util.printable import suggest
 from .table_files import VIDEO, get_file_size
 
 COMPLETED = "completed"
@@ -187,9 +187,7 @@ def _ratio(amounts: pd.Series[Any], of: pd.Series[Any]) -> pd.Series[Any]:
 def _check_columns(table: pd.DataFrame, names: Sequence[str]) -> None:
     for name in names:
         if name not in table.columns:
-            close = get_close_matches(str(name), list(map(str, table.columns)), n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise ReelbookError(f"This table has no column {name!r}.{hint}")
+            raise ReelbookError(f"This table has no column {name!r}.{suggest(name, table.columns)}")
 
 
 def _find_seconds(table: pd.DataFrame) -> Iterator[float | None]:

@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ...errors import InvalidInput
-from ...models.catalog import CATALOG
+from ...models.catalog import find_endpoint
 from ...models.service_file import File
 from ...storage.ledger.transitions import State, get_credits
 from ...storage.recorded_marks import find_marks
@@ -175,7 +175,7 @@ def _storable(values: Any) -> Any:
 @cache
 def _expected_columns(endpoint_id: str) -> Mapping[str, Schema]:
     """The output columns of a model of the catalog, with their schemas."""
-    row = next((row for row in CATALOG if row.id == endpoint_id), None)
+    row = find_endpoint(endpoint_id)
     if row is None:
         return {}
     columns: dict[str, Schema] = {}

@@ -10,7 +10,7 @@ import traitlets
 
 from ...display.formatting import shorten
 from ...errors import ReelbookError
-from ...models.catalog import CATALOG
+from ...models.catalog import CATALOG, find_endpoint
 from ..forms.fields.control_tree import get_sheet
 from .studio_part import StudioPart
 
@@ -113,7 +113,7 @@ class Head(StudioPart):
 
 def _model_json(kind: type[Input]) -> dict[str, Any]:
     """A model as JSON for the choice: its title, its purpose and its lowest price."""
-    row = next((row for row in CATALOG if row.id == kind.endpoint_id), None)
+    row = find_endpoint(kind.endpoint_id)
     title = shorten(get_sheet(kind)["title"], 80)
     price = "" if row is None else f"from {row.base_credits} credits"
     return {"id": kind.endpoint_id, "title": title, "purpose": "" if row is None else row.purpose, "price": price}

@@ -8,7 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ....models.base import Input
-from ....models.catalog import CATALOG
+from ....models.catalog import CATALOG, find_endpoint
 from ....models.described.coerce import coerce
 from ....models.described.frozen_json import freeze
 from ....models.described.input_class import Described
@@ -70,7 +70,7 @@ def _make_sheet(kind: type[Input]) -> dict[str, Any]:
     rank = {name: place for place, name in enumerate((*arranged.first, *arranged.folded))}
     last = len(arranged.first)
     nodes.sort(key=lambda node: rank.get(node["name"], last - 0.5))
-    row = next((row for row in CATALOG if row.id == kind.endpoint_id), None)
+    row = find_endpoint(kind.endpoint_id)
     return {
         "model": kind.endpoint_id,
         "title": get_title(kind),

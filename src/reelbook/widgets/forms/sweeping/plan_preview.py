@@ -120,7 +120,7 @@ def _read_balance(session: Session) -> int | None:
 
 def _price_by_service(plan: Plan, session: Session) -> tuple[Plan, bool]:
     """The plan with the prices of the service; unchanged, and false, if the service fails or is slow."""
-    row = find_endpoint(plan.base)
+    row = find_endpoint(plan.base.endpoint_id)
     ignored_fields = row.price_neutral if row else ()
     deadline, quotes = time.monotonic() + PRICING_SECONDS, dict[str, Estimate]()
 

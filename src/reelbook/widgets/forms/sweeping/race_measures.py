@@ -51,7 +51,7 @@ def list_measures(base: Input) -> list[Measure]:
     ['sharpness', 'brightness', '-brightness']
     """
     names = [name for name, metric in METRICS.items() if not metric.compares and metric.minimum is not None]
-    endpoint = find_endpoint(base)
+    endpoint = find_endpoint(base.endpoint_id)
     if endpoint is not None and "video" not in endpoint.output.model_fields:
         names = [name for name in names if name in OF_STILLS]
     found: list[Measure] = []

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import pickle
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +15,8 @@ from reelbook.media.local_file import LocalFile
 from reelbook.models.base import Part
 from reelbook.models.described.input_class import describe
 from reelbook.models.pricing import Estimate
-from reelbook.models.service_file import File
 from reelbook.storage.library import Library
 from reelbook.sweeps.execute.job import SweepJob
-from reelbook.util.name_hints import NAME_HINTS
 from tests.models.described_inputs import DESCRIPTIONS
 
 KINDS: dict[str, type[Any]] = {
@@ -29,71 +25,6 @@ KINDS: dict[str, type[Any]] = {
 }  # fmt: skip
 _any: Any = lambda kind: kind  # noqa: E731  # Hides a type from mypy.
 BOAT = rb.TextToVideo(prompt="a paper boat", seed=7)
-
-
-def test_the_table_names_only_what_is_not_there() -> None:
-    """A guess that came true would never be asked for, and its answer would be out of date."""
-    assert set(NAME_HINTS) == {"reelbook", *KINDS}
-    assert [(kind, name) for kind, cls in KINDS.items() for name in NAME_HINTS[kind] if hasattr(cls, name)] == []
-    assert set(NAME_HINTS["reelbook"]).isdisjoint(rb.__all__)
-
-
-@pytest.mark.parametrize("name", sorted(NAME_HINTS["reelbook"]))
-def test_a_first_guess_on_the_package_is_answered(name: str) -> None:
-    """As an AttributeError, or, where a module has that name, when it is called."""
-    with pytest.raises((AttributeError, TypeError)) as caught:
-        getattr(rb, name)()
-
-    assert NAME_HINTS["reelbook"][name] in str(caught.value)
-
-
-@pytest.mark.parametrize("module", ["runs", "models", "settings", "client"])
-def test_a_module_that_is_called_says_what_was_meant(module: str) -> None:
-    """Also where it was imported before, and it stays a module."""
-    __import__(f"reelbook.{module}")
-
-    with pytest.raises(TypeError, match=rf"rb\.{module} is a module and no function: .*rb\."):
-        getattr(rb, module)()
-    assert inspect.ismodule(sys.modules[f"reelbook.{module}"])
-
-
-@pytest.mark.parametrize(
-    ("value", "name", "says"),
-    [
-        (BOAT, "sed", "no attribute"),
-        (rb.sweep(BOAT, seed=[1, 2]), "cost", "plan.credits is the price"),
-        (rb.sweep(BOAT, seed=[1, 2]), "credit", "did you mean `credits`"),
-        (rb.sweep(BOAT, seed=[1, 2]), "show", "at the end of a cell"),
-        (LocalFile(Path("clip.mp4"), File(url="https://example.org/clip.mp4")), "last_frame", "still(1.0)"),
-        (LocalFile(Path("clip.mp4"), File(url="https://example.org/clip.mp4")), "to_numpy", "numpy.asarray"),
-        (Estimate(53), "cost", "estimate.credits"),
-    ],
-)
-def test_a_first_guess_on_a_value_is_answered(value: object, name: str, says: str) -> None:
-    """`AttributeError`, so that hasattr works, with what to type."""
-    with pytest.raises(AttributeError) as caught:
-        getattr(value, name)
-
-    assert says in str(caught.value).replace("`plan.credits`", "plan.credits")
-    assert not hasattr(value, name)
-    assert not hasattr(value, "_repr_nothing_")
-
-
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: rb.run(prompt="a fox"), r"rb\.run\(rb\.TextToVideo\('…'\)\)"),  # type: ignore[call-arg]
-        (lambda: rb.form(), r"rb\.form\(rb\.TextToVideo\)"),  # type: ignore[call-arg]
-        (lambda: rb.sweep(BOAT, seed=[1]).run(53), r"plan\.run\(budget=plan\.credits\)"),  # type: ignore[call-arg]
-        (lambda: Library.find(None, "fox"), r"library\.find\(prompt='fox'\)"),  # type: ignore[call-arg, arg-type]
-        (lambda: rb.sweep(BOAT, seed=[1]).frame.reel[0], r"table\.reel\.run\(7\)"),
-        (lambda: rb.estimate(), r"rb\.estimate\(rb\.TextToVideo\('…'\)\)"),  # type: ignore[call-arg]
-    ],
-)
-def test_a_call_that_does_not_fit_is_answered_with_one_that_does(call: Any, says: str) -> None:
-    """Before anything is started or sent."""
-    with pytest.raises(TypeError, match=says):
-        call()
 
 
 def test_the_price_of_a_plan_is_named_where_a_plan_is_given_for_an_input() -> None:
@@ -139,21 +70,6 @@ def test_so_can_that_of_a_described_input(name: str) -> None:
     assert len(text) < 40_000
     assert "Example\n-------\nrb.model(" in text
     compile(text.rpartition("-------\n")[2].replace("…", "..."), "example", "eval")
-
-
-def test_completion_shows_what_users_need() -> None:
-    """No exceptions after `rb.`, no methods of pydantic on inputs, nothing internal on runs; and nothing is lost."""
-    assert not [
-        name for name in dir(rb) if isinstance(getattr(rb, name), type) and issubclass(getattr(rb, name), Exception)
-    ]
-    assert "errors" in dir(rb)
-    assert rb.errors.InvalidInput is rb.InvalidInput
-    assert {"prompt", "seed", "revised", "wire"} <= set(dir(BOAT))
-    assert not [name for name in dir(BOAT) if name.startswith(("model_", "copy", "json", "parse"))]
-    plan = rb.sweep(BOAT, seed=[1, 2])
-    assert {"run", "start", "frame", "credits"} <= set(dir(plan))
-    assert {"session", "recipe"}.isdisjoint(dir(plan))
-    assert pickle.loads(pickle.dumps(Estimate(53))) == Estimate(53)
 
 
 def test_errors_lists_every_exception_and_nothing_else() -> None:
