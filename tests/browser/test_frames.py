@@ -13,7 +13,7 @@ from markupsafe import Markup
 from playwright.sync_api import Browser, Page
 
 from reelbook.display.embedding import MIME_TYPES, data_uri
-from reelbook.display.synced_clips import STYLE, Clip
+from reelbook.display.synced_clips import STYLE, PlayedClip
 from reelbook.display.theme import bundle_scripts, render_style
 from reelbook.media.frame_index import read_frame_index, read_uneven_times
 from reelbook.media.local_file import LocalFile
@@ -47,7 +47,7 @@ BARS = """async (count) => {
 """The colours of the bars on the canvas, and in the player."""
 
 SCRIPT = """
-window.clips = [...document.querySelectorAll("[data-rb-clip]")].map((box) => new Clip(box));
+window.clips = [...document.querySelectorAll("[data-rb-clip]")].map((box) => new PlayedClip(box));
 window.readNumber = readNumber;
 Object.assign(window, {store: pageFrames(), Clock, watchView});
 window.numberIn = ({picture, video}) => picture?.canvas
@@ -81,7 +81,7 @@ def markup(path: Path, *, as_preview: bool, is_decoded: bool = True) -> Markup:
     assert source is not None
     probe = LocalFile(path, File(url="")).probe
     kind = "video/mp4" if as_preview else MIME_TYPES[path.suffix]
-    return Clip(
+    return PlayedClip(
         data_uri(kind, source), "", probe.width, probe.height, probe.frames, probe.rate or Fraction(24), path.stem,
         read_frame_index(source if as_preview else path) if is_decoded else None,
         read_uneven_times(path),

@@ -30,7 +30,7 @@ from reelbook.display.report import report_media
 from reelbook.display.report.layout import choose_layout, find_axes
 from reelbook.display.report.make_report import write_report
 from reelbook.display.report.report_entries import group_entries
-from reelbook.display.synced_clips import Clip, render_synced_clips
+from reelbook.display.synced_clips import PlayedClip, render_synced_clips
 from reelbook.errors import ReelbookError
 from reelbook.media.frame_index import read_frame_index
 from reelbook.storage.run_identity import format_canonical
@@ -559,7 +559,7 @@ def test_in_a_notebook_a_line_is_left_and_no_gap(
 
 def test_a_clock_marks_where_shorter_clips_end() -> None:
     """One mark for each length but the longest, at its last frame; rates are told exactly."""
-    clips = [Clip("a.mp4", "", 64, 48, frames, Fraction(24000, 1001), "a boat") for frames in (25, 49, 49, 97)]
+    clips = [PlayedClip("a.mp4", "", 64, 48, frames, Fraction(24000, 1001), "a boat") for frames in (25, 49, 49, 97)]
 
     page = Read(render_synced_clips(clips[0].markup, clips, name="4 clips"))
 

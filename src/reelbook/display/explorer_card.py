@@ -19,7 +19,7 @@ from .embedding import data_uri
 from .fact_table import render_card, render_small_print
 from .figure import render_caption
 from .strip_html import strip_jpeg
-from .synced_clips import Clip, render_transport
+from .synced_clips import PlayedClip, render_transport
 from .theme import render_script, render_style
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def render_explorer(explorer: Explorer, *, key: str = "") -> str:
     probe = file.probe
     width, height, rate = probe.width, probe.height, probe.rate or Fraction(1)
     if file.is_video:
-        clip = Clip("", "", width, height, explorer.frames, rate, "")
+        clip = PlayedClip("", "", width, height, explorer.frames, rate, "")
         content = _render_stills(file) + render_transport([clip])
     else:
         content = _render_picture(file, explorer.file_name)

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from .synced_clips import Clip, render_transport
+from .synced_clips import PlayedClip, render_transport
 from .theme import render_script, render_style
 
 STYLES, SCRIPT = ("clock.css", "judge.css"), "judge.js"
@@ -100,7 +100,7 @@ def render_judge(
     letters = ("A", "B") if kind == PAIRS else ("",)
     live = _LIVE.format(
         slots=Markup("").join(map(_SLOT.format, letters)),
-        transport=render_transport([Clip("", "", 16, 9, 2, Fraction(24), "")]),
+        transport=render_transport([PlayedClip("", "", 16, 9, 2, Fraction(24), "")]),
         answers=Markup("").join(answer.markup for answer in answers),
         tools=_FOCUS
         + _TOOL.format("undo", "Take the last answer back (U)", "Undo", _KEY.format("U"))

@@ -63,7 +63,7 @@ _MARK = Markup('<i style="--at:{:.4f}" title="{} frames"></i>')
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
+class PlayedClip:
     """One player: its addresses, and the facts that a browser cannot know."""
 
     src: str
@@ -99,10 +99,10 @@ def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def render_synced_clips(body: Markup, clips: Sequence[Clip], *, name: str) -> Markup:
+def render_synced_clips(body: Markup, clips: Sequence[PlayedClip], *, name: str) -> Markup:
     """Controls around a body that contains the markup of these clips.
 
-    >>> clip = Clip("a.mp4", "", 640, 360, 25, Fraction(24), "a boat")
+    >>> clip = PlayedClip("a.mp4", "", 640, 360, 25, Fraction(24), "a boat")
     >>> page = render_synced_clips(clip.markup, [clip], name="1 clip")
     >>> 'data-frames="25" data-rate="24/1"' in page, 'max="24"' in page
     (True, True)
@@ -110,7 +110,7 @@ def render_synced_clips(body: Markup, clips: Sequence[Clip], *, name: str) -> Ma
     return _ROOT.format(name, body, render_transport(clips))
 
 
-def render_transport(clips: Sequence[Clip]) -> Markup:
+def render_transport(clips: Sequence[PlayedClip]) -> Markup:
     """The time line and the buttons of a group of clips, hidden until a script gives them a clock."""
     rate = max(clip.rate for clip in clips)
     ends = sorted({round(clip.frames / clip.rate * rate) for clip in clips})

@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from ...errors import ReelbookError
 from ..formatting import shorten
-from .plot_points import CATEGORY, DATE, Axis, Points
+from .plot_points import CATEGORY, DATE, PlotAxis, Points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,7 +155,7 @@ def write_figure(figure: Figure, kind: str, *, scale: float = 1, ground: str | N
     return out.getvalue()
 
 
-def _set_ticks(ruler: Any, axis: Axis, colours: Palette) -> bool:
+def _set_ticks(ruler: Any, axis: PlotAxis, colours: Palette) -> bool:
     """Ticks and name of an axis of the figure; returns whether each category has its name beside it."""
     from matplotlib import dates
 

@@ -27,7 +27,7 @@ MAX_NUMBER = 1e300
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class PlotAxis:
     """A column as positions: numbers, days since 1970, or places in the order of its categories; NaN where missing."""
 
     name: str
@@ -44,7 +44,7 @@ class Axis:
         return sorted({float(value) for value in self.values if not math.isnan(value)})
 
 
-def find_axis(table: pd.DataFrame, wanted: Any) -> Axis:
+def find_axis(table: pd.DataFrame, wanted: Any) -> PlotAxis:
     """The column of this name, or the level of the index; raises a ReelbookError with the nearest name."""
     columns: dict[str, int] = {}
     for place, label in enumerate(table.columns):
@@ -65,31 +65,31 @@ def find_axis(table: pd.DataFrame, wanted: Any) -> Axis:
     raise ReelbookError(f"This table has no column {wanted!r}.{hint}")
 
 
-def make_axis(name: str, values: pd.Series[Any]) -> Axis:
+def make_axis(name: str, values: pd.Series[Any]) -> PlotAxis:
     """The positions of any values, by what most readers take them for."""
     cells = make_cells(name, values)
     name = shorten(format_line(cells.name), MAX_NAME_LENGTH)
     items = [None if word is None else item for item, word in zip(values.tolist(), cells.words, strict=True)]
     present = [item for item in items if item is not None]
     if present and cells.is_number:
-        return Axis(name, NUMBER, np.array([_to_finite(item) for item in items]), cells.words)
+        return PlotAxis(name, NUMBER, np.array([_to_finite(item) for item in items]), cells.words)
     if present and all(isinstance(item, datetime.timedelta) for item in present):
         seconds = [math.nan if item is None else item.total_seconds() for item in items]
-        return Axis(f"{name} (s)", NUMBER, np.array(seconds), cells.words)
+        return PlotAxis(f"{name} (s)", NUMBER, np.array(seconds), cells.words)
     if present and all(isinstance(item, datetime.date) for item in present):
         return _make_dates(name, items, cells.words)
     return _make_categories(name, cells.words, cells.order)
 
 
-def _make_dates(name: str, items: list[Any], words: list[str | None]) -> Axis:
+def _make_dates(name: str, items: list[Any], words: list[str | None]) -> PlotAxis:
     stamps = [None if item is None else pd.Timestamp(item) for item in items]
     # An axis has one time zone.
     has_zone = any(stamp is not None and stamp.tzinfo is not None for stamp in stamps)
     days = [math.nan if stamp is None else stamp.value / NANOSECONDS_PER_DAY for stamp in stamps]
-    return Axis(f"{name} (UTC)" if has_zone else name, DATE, np.array(days), words)
+    return PlotAxis(f"{name} (UTC)" if has_zone else name, DATE, np.array(days), words)
 
 
-def _make_categories(name: str, words: list[str | None], order: list[Any] | None) -> Axis:
+def _make_categories(name: str, words: list[str | None], order: list[Any] | None) -> PlotAxis:
     keys: dict[str, Any] = {}
     for place, word in enumerate(words):
         if word is not None:
@@ -97,7 +97,7 @@ def _make_categories(name: str, words: list[str | None], order: list[Any] | None
     labels = sorted(keys, key=keys.__getitem__)
     places = {label: place for place, label in enumerate(labels)}
     positions = [math.nan if word is None else float(places[word]) for word in words]
-    return Axis(name, CATEGORY, np.array(positions, dtype=np.float64), words, tuple(map(format_line, labels)))
+    return PlotAxis(name, CATEGORY, np.array(positions, dtype=np.float64), words, tuple(map(format_line, labels)))
 
 
 def _make_natural_key(word: str) -> list[tuple[int, float, str]]:
@@ -140,9 +140,9 @@ class Series:
 class Points:
     """The points of a plot, in the order of the table."""
 
-    x: Axis
-    y: Axis
-    color: Axis | None
+    x: PlotAxis
+    y: PlotAxis
+    color: PlotAxis | None
     rows: np.ndarray[Any, np.dtype[np.intp]]
     """The position in the table of each point."""
     total: int
@@ -183,7 +183,7 @@ def find_points(table: pd.DataFrame, x: Any, y: Any, color: Any = None) -> Point
     return Points(across, up, shade, rows, len(table), _find_series(shade, rows))
 
 
-def _find_series(color: Axis | None, rows: np.ndarray[Any, np.dtype[np.intp]]) -> tuple[Series, ...]:
+def _find_series(color: PlotAxis | None, rows: np.ndarray[Any, np.dtype[np.intp]]) -> tuple[Series, ...]:
     """A series for each of the most frequent values, one for the other values, and one for none."""
     everything = np.arange(len(rows))
     if color is None:
@@ -207,7 +207,9 @@ def _find_series(color: Axis | None, rows: np.ndarray[Any, np.dtype[np.intp]]) -
     return tuple(found)
 
 
-def _get_label(color: Axis, rows: np.ndarray[Any, np.dtype[np.intp]], at: np.ndarray[Any, np.dtype[np.intp]]) -> str:
+def _get_label(
+    color: PlotAxis, rows: np.ndarray[Any, np.dtype[np.intp]], at: np.ndarray[Any, np.dtype[np.intp]]
+) -> str:
     first = rows[at[0]]
     if color.labels:
         return color.labels[int(color.values[first])] or '""'

@@ -11,9 +11,9 @@ from markupsafe import Markup
 
 from ...util.printable import format_count
 from ..formatting import STATE_SIGNS, format_credits, join_with_dots, shorten
-from ..synced_clips import STYLE, Clip, render_synced_clips
+from ..synced_clips import STYLE, PlayedClip, render_synced_clips
 from ..tables.table_columns import format_json
-from .report_entries import Entry, Group
+from .report_entries import ModelRuns, ReportRun
 from .report_media import PageMedia
 
 # Scripts turn the parts of a grid into tabs, and add what needs them; without scripts all of it is there to be read.
@@ -53,7 +53,7 @@ MAX_REASON_LENGTH = 160
 class ClipGrid:
     """All clips and pictures of a table of runs."""
 
-    groups: Sequence[Group]
+    groups: Sequence[ModelRuns]
     media: Mapping[Path, PageMedia]
     key: str = ""
     """The key with which the page requests files of a kernel; empty in a page without one."""
@@ -94,7 +94,7 @@ class ClipGrid:
         html = Markup("").join(self._render_figures(group, entry, label))
         return {"row": row, "html": str(html), "run": self._pack_group(group)["runs"][number]}
 
-    def _pack_group(self, group: Group) -> dict[str, Any]:
+    def _pack_group(self, group: ModelRuns) -> dict[str, Any]:
         """What the page needs to know of a model's runs: their axes, and the values, label and price of each."""
         return {
             "model": group.model,
@@ -110,12 +110,12 @@ class ClipGrid:
         }  # fmt: skip
 
     @property
-    def clips(self) -> list[Clip]:
+    def clips(self) -> list[PlayedClip]:
         """Every clip that plays."""
         found = [self.media[file.path].clip for group in self.groups for entry in group.entries for file in entry.files]
         return [clip for clip in found if clip is not None]
 
-    def _render_group(self, group: Group) -> Markup:
+    def _render_group(self, group: ModelRuns) -> Markup:
         head = FACET.format(group.model or "another model") if len(self.groups) > 1 else Markup("")
         layout = group.layout
         parts: dict[tuple[int, ...], list[int]] = {}
@@ -124,7 +124,7 @@ class ClipGrid:
         rendered = [self._render_part(group, codes, numbers) for codes, numbers in sorted(parts.items())]
         return Markup("{}{}").format(head, Markup("").join(rendered))
 
-    def _render_part(self, group: Group, codes: tuple[int, ...], numbers: Sequence[int]) -> Markup:
+    def _render_part(self, group: ModelRuns, codes: tuple[int, ...], numbers: Sequence[int]) -> Markup:
         """The runs with these values of the axes that are neither rows nor columns."""
         layout = group.layout
         found = (
@@ -137,11 +137,11 @@ class ClipGrid:
         name = join_with_dots(*(axis.values[code] for axis, code in zip(layout.facets, codes, strict=True)))
         return PART.format(name, FACET.format(name) + found)
 
-    def _render_flow(self, group: Group, numbers: Sequence[int]) -> Iterator[Markup]:
+    def _render_flow(self, group: ModelRuns, numbers: Sequence[int]) -> Iterator[Markup]:
         for number in numbers:
             yield from self._render_figures(group, group.entries[number], _format_label(group, number))
 
-    def _render_grid(self, group: Group, numbers: Sequence[int]) -> Markup:
+    def _render_grid(self, group: ModelRuns, numbers: Sequence[int]) -> Markup:
         rows, across = group.layout.rows, group.layout.across
         assert rows is not None
         assert across is not None
@@ -160,7 +160,7 @@ class ClipGrid:
         ]  # fmt: skip
         return TABLE.format(f"{rows.name} and {across.name}", len(columns), heads, Markup("").join(lines))
 
-    def _render_figures(self, group: Group, entry: Entry, label: str) -> Iterator[Markup]:
+    def _render_figures(self, group: ModelRuns, entry: ReportRun, label: str) -> Iterator[Markup]:
         if not entry.files:
             shape = self._find_shape(group)
             yield _render_figure(entry, 0, shape, _render_placeholder(entry, shape), self._render_caption(entry, label))
@@ -184,7 +184,7 @@ class ClipGrid:
             else FILES_ROW.format(Markup("").join(_render_share(*pair) for pair in figures))
         )
 
-    def _render_caption(self, entry: Entry, label: str, place: int = 0) -> Markup:
+    def _render_caption(self, entry: ReportRun, label: str, place: int = 0) -> Markup:
         """The caption: the label, where no headings have it, the run with a link to its recipe, and its price."""
         name = f"file {place + 1}" if place else entry.name
         lead = (
@@ -196,13 +196,13 @@ class ClipGrid:
         words = CAPTION.format(entry.place, name) if self.has_recipes else Markup("<b>{}</b>").format(name)
         return Markup('{}<span class="rb-soft">{}{}</span>').format(lead, words, PRICE.format(price) if price else "")
 
-    def _find_shape(self, group: Group) -> tuple[int, int]:
+    def _find_shape(self, group: ModelRuns) -> tuple[int, int]:
         """The size of another file of the group, for a placeholder."""
         sizes = (self.media[file.path] for entry in group.entries for file in entry.files)
         return next(((one.width, one.height) for one in sizes if one.poster), (16, 9))
 
 
-def _render_figure(entry: Entry, place: int, shape: tuple[int, int], box: Markup, caption: Markup) -> Markup:
+def _render_figure(entry: ReportRun, place: int, shape: tuple[int, int], box: Markup, caption: Markup) -> Markup:
     return FIGURE.format(entry.place, place, MAX_HEIGHT * shape[0] / shape[1], box, caption)
 
 
@@ -212,7 +212,7 @@ def _render_share(one: PageMedia, figure: Markup) -> Markup:
     return SHARE.format(shape, ROW_HEIGHT * shape, 2 * ROW_HEIGHT * shape, figure)
 
 
-def _render_media(entry: Entry, one: PageMedia) -> Markup:
+def _render_media(entry: ReportRun, one: PageMedia) -> Markup:
     if one.clip is not None:
         return one.clip.markup
     if one.poster:
@@ -221,13 +221,13 @@ def _render_media(entry: Entry, one: PageMedia) -> Markup:
     return PLACEHOLDER.format(one.width, one.height, one.note)
 
 
-def _render_placeholder(entry: Entry, shape: tuple[int, int]) -> Markup:
+def _render_placeholder(entry: ReportRun, shape: tuple[int, int]) -> Markup:
     words = join_with_dots(
         f"{STATE_SIGNS.get(entry.status, '')} {entry.status}".strip(), shorten(entry.error, MAX_REASON_LENGTH)
     )
     return PLACEHOLDER.format(*shape, words)
 
 
-def _format_label(group: Group, number: int) -> str:
+def _format_label(group: ModelRuns, number: int) -> str:
     """What distinguishes a run from the others."""
     return join_with_dots(*(axis.values[axis.codes[number]] for axis in group.axes))

@@ -19,7 +19,7 @@ from ..tables import table_html
 from ..tables.table_html import format_table, render_table_markup
 from ..theme import render_script, render_style
 from .clip_grid import SCRIPT, STYLES, ClipGrid
-from .report_entries import Entry, Group, group_entries, with_unique_index
+from .report_entries import ModelRuns, ReportRun, group_entries, with_unique_index
 from .report_media import MAX_CLIP_BYTES, MAX_CLIP_SIDE, prepare_media
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class NotebookMedia:
     embed: str
     room: int = MAX_FULL_BYTES
 
-    def add_clip(self, file: LocalFile, entry: Entry) -> tuple[str, FrameIndex | None] | None:
+    def add_clip(self, file: LocalFile, entry: ReportRun) -> tuple[str, FrameIndex | None] | None:
         """No address, or that of a preview as a `data:` URI while there is room."""
         from ...media.previews import get_preview
 
@@ -53,11 +53,11 @@ class NotebookMedia:
         self.room -= len(small)
         return data_uri("video/mp4", small), read_frame_index(small)
 
-    def add_picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
+    def add_picture(self, file: LocalFile, entry: ReportRun, content: bytes) -> str:
         """The picture as a `data:` URI."""
         return data_uri("image/jpeg", content)
 
-    def add_original(self, file: LocalFile, entry: Entry) -> str:
+    def add_original(self, file: LocalFile, entry: ReportRun) -> str:
         """Empty, because a notebook has no folder of its own."""
         return ""
 
@@ -89,7 +89,7 @@ def grid_bundle(grid: ClipGrid) -> dict[str, Any]:
     return {"text/plain": f"{grid.summary} · clips on one clock in a notebook", "text/html": str(html)}
 
 
-def _group_runs(table: pd.DataFrame, parts: Mapping[str, str]) -> Sequence[Group]:
+def _group_runs(table: pd.DataFrame, parts: Mapping[str, str]) -> Sequence[ModelRuns]:
     groups = group_entries(table, list(find_paths(table)))
     for group in groups:
         group.parts.update(parts)

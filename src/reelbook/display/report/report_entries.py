@@ -33,7 +33,7 @@ MAX_CODE_LENGTH = 20_000
 
 
 @dataclass(frozen=True)
-class Entry:
+class ReportRun:
     """One run of a report."""
 
     place: int
@@ -175,11 +175,11 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Group:
+class ModelRuns:
     """The runs of one model, and the inputs that vary among them."""
 
     model: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ReportRun, ...]
     axes: tuple[Axis, ...]
     common: Mapping[str, str]
     """The inputs that are the same for all and differ from the defaults."""
@@ -193,7 +193,7 @@ class Group:
         return choose_layout(self.axes, len(self.entries), **self.parts)
 
 
-def group_entries(table: pd.DataFrame, paths: Sequence[Sequence[str]]) -> list[Group]:
+def group_entries(table: pd.DataFrame, paths: Sequence[Sequence[str]]) -> list[ModelRuns]:
     """The runs of a table by their models, in order of appearance; `paths` are the files of each run."""
     attributes = table.attrs.get("reelbook")
     default_model = str(attributes.get("model") or "") if isinstance(attributes, dict) else ""
@@ -205,7 +205,7 @@ def group_entries(table: pd.DataFrame, paths: Sequence[Sequence[str]]) -> list[G
     names = _make_names(table)
     rows = [dict(zip(map(str, table.columns), row, strict=True)) for row in table.itertuples(index=False, name=None)]
     entries = [
-        Entry(
+        ReportRun(
             place,
             names[place],
             models[place],
@@ -220,14 +220,14 @@ def group_entries(table: pd.DataFrame, paths: Sequence[Sequence[str]]) -> list[G
     ]
 
 
-def _make_group(table: pd.DataFrame, model: str, entries: list[Entry]) -> Group:
+def _make_group(table: pd.DataFrame, model: str, entries: list[ReportRun]) -> ModelRuns:
     part = table.iloc[[entry.place for entry in entries]]
     axes = find_axes(part)
     varying = {name for axis in axes for name in axis.columns}
-    return Group(model, tuple(entries), tuple(axes), _find_common_values(part, entries, varying))
+    return ModelRuns(model, tuple(entries), tuple(axes), _find_common_values(part, entries, varying))
 
 
-def _find_common_values(part: pd.DataFrame, entries: Sequence[Entry], varying: set[str]) -> dict[str, str]:
+def _find_common_values(part: pd.DataFrame, entries: Sequence[ReportRun], varying: set[str]) -> dict[str, str]:
     """The inputs that are the same for all runs; the defaults of a known model are left out."""
     typed = [entry.typed for entry in entries if entry.typed is not None]
     if typed:

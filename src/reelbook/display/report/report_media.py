@@ -25,8 +25,8 @@ from ...media.posters import get_poster
 from ...media.previews import get_preview
 from ..embedding import data_uri
 from ..live import SetText, ignore_text, show_progress
-from ..synced_clips import Clip
-from .report_entries import Entry
+from ..synced_clips import PlayedClip
+from .report_entries import ReportRun
 
 MAX_CLIP_SIDE, MAX_CLIP_BYTES, KEYFRAMES = 320, 150_000, 12
 QUIET_SECONDS = 1.0
@@ -40,7 +40,7 @@ class PageMedia:
 
     poster: str = ""
     """The address of its poster, or of the picture itself; empty if it cannot be read."""
-    clip: Clip | None = None
+    clip: PlayedClip | None = None
     """Its player; None for a picture, and for what cannot be played."""
     width: int = 16
     height: int = 9
@@ -57,13 +57,13 @@ class MediaTarget(Protocol):
     def longest(self) -> int:
         """Pixels of the longer side of a clip's poster."""
 
-    def add_clip(self, file: LocalFile, entry: Entry) -> tuple[str, FrameIndex | None] | None:
+    def add_clip(self, file: LocalFile, entry: ReportRun) -> tuple[str, FrameIndex | None] | None:
         """Add a clip; returns its address, empty if the kernel sends it, and the index of what is there; None if it is too large."""
 
-    def add_picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
+    def add_picture(self, file: LocalFile, entry: ReportRun, content: bytes) -> str:
         """Add a small picture with this content; returns its address."""
 
-    def add_original(self, file: LocalFile, entry: Entry) -> str:
+    def add_original(self, file: LocalFile, entry: ReportRun) -> str:
         """Add the original file; returns its address, empty where it is left out."""
 
 
@@ -72,16 +72,16 @@ class InlineMedia:
 
     longest = MAX_CLIP_SIDE
 
-    def add_clip(self, file: LocalFile, entry: Entry) -> tuple[str, FrameIndex | None] | None:
+    def add_clip(self, file: LocalFile, entry: ReportRun) -> tuple[str, FrameIndex | None] | None:
         """The preview of a clip as a `data:` URI."""
         small = get_preview(file.path, longest=MAX_CLIP_SIDE, max_bytes=MAX_CLIP_BYTES, gop=KEYFRAMES)
         return (data_uri("video/mp4", small), read_frame_index(small)) if small else None
 
-    def add_picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
+    def add_picture(self, file: LocalFile, entry: ReportRun, content: bytes) -> str:
         """The picture as a `data:` URI."""
         return data_uri("image/jpeg", content)
 
-    def add_original(self, file: LocalFile, entry: Entry) -> str:
+    def add_original(self, file: LocalFile, entry: ReportRun) -> str:
         """Empty, because the page is a single file."""
         return ""
 
@@ -96,7 +96,7 @@ class FolderMedia:
     _guard: Lock = field(default_factory=Lock)
     longest: int = MAX_CLIP_SIDE
 
-    def add_clip(self, file: LocalFile, entry: Entry) -> tuple[str, FrameIndex | None]:
+    def add_clip(self, file: LocalFile, entry: ReportRun) -> tuple[str, FrameIndex | None]:
         """Copy the clip; returns its address, or the preview of one that browsers do not decode."""
         address = self.add_original(file, entry)
         # Of the copy, because the provenance in it moves what comes after.
@@ -104,7 +104,7 @@ class FolderMedia:
         small = InlineMedia().add_clip(file, entry) if index is None else None
         return small or (address, index)
 
-    def add_picture(self, file: LocalFile, entry: Entry, content: bytes) -> str:
+    def add_picture(self, file: LocalFile, entry: ReportRun, content: bytes) -> str:
         """Write the picture as a file; returns its address."""
         name = f"{file.path.stem[:16]}-{entry.place}.poster.jpg"
         name = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-.") else "_" for letter in name)
@@ -112,7 +112,7 @@ class FolderMedia:
         (self.folder / MEDIA / name).write_bytes(content)
         return f"{MEDIA}/{quote(name)}"
 
-    def add_original(self, file: LocalFile, entry: Entry) -> str:
+    def add_original(self, file: LocalFile, entry: ReportRun) -> str:
         """Copy the file under a readable name, with its provenance; returns its address."""
         if file.path not in self.names:
             facts = entry.facts(self.service)
@@ -139,7 +139,7 @@ class FolderMedia:
         return name
 
 
-def prepare_media(entries: Sequence[Entry], target: MediaTarget) -> tuple[Mapping[Path, PageMedia], SetText]:
+def prepare_media(entries: Sequence[ReportRun], target: MediaTarget) -> tuple[Mapping[Path, PageMedia], SetText]:
     """Prepare all files of these runs; returns them by path, and a function that replaces the last line of progress."""
     first = {file.path: (file, entry) for entry in reversed(entries) for file in entry.files}
     files = list(first.values())
@@ -161,7 +161,7 @@ def _show_progress_if_slow(tasks: Sequence[Any]) -> AbstractContextManager[SetTe
     return show_progress(lambda: sum(one.done() for one in tasks), len(tasks), "files made ready for the report")
 
 
-def _prepare(file: LocalFile, entry: Entry, target: MediaTarget) -> PageMedia:
+def _prepare(file: LocalFile, entry: ReportRun, target: MediaTarget) -> PageMedia:
     try:
         probe = file.probe
         small = get_poster(file.path, longest=target.longest if file.is_video else 2 * target.longest)
@@ -178,7 +178,9 @@ def _prepare(file: LocalFile, entry: Entry, target: MediaTarget) -> PageMedia:
     address, index = film
     times = read_uneven_times(file.path) if address else ()
     frames = index.frames if index else probe.frames
-    clip = Clip(address, picture, probe.width, probe.height, frames, probe.rate or Fraction(24), name, index, times)
+    clip = PlayedClip(
+        address, picture, probe.width, probe.height, frames, probe.rate or Fraction(24), name, index, times
+    )
     return replace(one, clip=clip)
 
 

@@ -22,15 +22,14 @@ from ...util.printable import format_count
 from ..compare.comparison import Comparison
 from ..embedding import data_uri
 from ..fact_table import render_dotted
-from ..formatting import STATE_SIGNS, format_duration, join_with_dots, shorten
+from ..formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
 from ..plots.plot_html import Plot
 from ..theme import bundle_scripts, render_style
 from . import clip_grid
 from .clip_grid import ClipGrid
 from .layout import Axis
 from .rating_section import render_rating_section
-from .recipes import render_recipes
-from .report_entries import Entry, Group
+from .report_entries import ModelRuns, ReportRun
 from .report_media import MAX_CLIP_SIDE, PageMedia
 from .report_views import KEY, ReportViews
 from .shared_table import rename_files
@@ -60,6 +59,16 @@ SECTION = Markup('<section id="{0}" aria-labelledby="{0}-head"><h2 id="{0}-head"
 FOOT = Markup('<footer class="rb-soft">Written {} by reelbook {}.{}</footer>\n')
 FACT = Markup('<div><dt>{}</dt><dd class="rb-number">{}</dd>{}</div>')
 SMALL = Markup('<dd class="rb-soft">{}</dd>')
+FOLD = Markup(
+    '<details id="again-{}"><summary><b>{}</b> <span class="rb-soft"><bdi>{}</bdi></span>'
+    '<span class="rb-end">{}</span></summary><div class="rb-recipe">{}{}{}</div></details>'
+)
+FACTS = Markup("<dl>{}</dl>")
+RECIPE_FACT = Markup("<dt>{}</dt><dd><bdi>{}</bdi></dd>")
+CODE = Markup(
+    '<div class="rb-code"><button type="button" data-copy hidden>Copy</button><pre tabindex="0" aria-label="{}"><code>{}</code></pre></div>'
+)
+JSON = Markup('<details class="rb-json"><summary>Input as JSON</summary>{}</details>')
 LINE = Markup('<tr><th scope="row"><bdi>{}</bdi></th><td class="rb-count">{}</td><td>{}</td></tr>')
 
 
@@ -68,7 +77,7 @@ class Report:
     """The content of a page."""
 
     table: pd.DataFrame
-    groups: Sequence[Group]
+    groups: Sequence[ModelRuns]
     media: Mapping[Path, PageMedia]
     title: str | None
     made_by: Mapping[str, str]
@@ -80,7 +89,7 @@ class Report:
     """What a race says of the settings; None for a table alone."""
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ReportRun]:
         """All runs in the order of the table."""
         return sorted((entry for group in self.groups for entry in group.entries), key=lambda entry: entry.place)
 
@@ -105,7 +114,7 @@ class Report:
                 _render_section("costs", "Costs", _render_costs(self)),
                 _render_section("runs", "Runs", _render_runs(self)),
                 _render_section(
-                    "again", "How to make each again", render_recipes(self.groups, self.media, self.made_by)
+                    "again", "How to make each again", _render_recipes(self.groups, self.media, self.made_by)
                 ),
                 FOOT.format(_format_moment(datetime.now(UTC)), __version__, _format_media_note(self)),
             ]
@@ -158,7 +167,7 @@ def _render_views(report: Report) -> list[Markup]:
     return [_render_section(f"views-{place}", head, body) for place, (head, body) in enumerate(found, 1)]
 
 
-def _format_title(groups: Sequence[Group]) -> str:
+def _format_title(groups: Sequence[ModelRuns]) -> str:
     prompts = {" ".join((entry.text("prompt") or "").split()) for group in groups for entry in group.entries}
     prompt = prompts.pop() if len(prompts) == 1 else ""
     if prompt:
@@ -218,7 +227,7 @@ def _render_totals(report: Report) -> Markup:
     return Markup('<dl class="rb-totals">{}</dl>').format(Markup("").join(figures))
 
 
-def _render_group_plan(group: Group, *, is_alone: bool) -> Markup:
+def _render_group_plan(group: ModelRuns, *, is_alone: bool) -> Markup:
     lines = [LINE.format(axis.name, f"{len(axis.values):,}", _render_values(axis)) for axis in group.axes]
     lines += [
         LINE.format(name, "", Markup("<bdi>{}</bdi>").format(shorten(value, 600)))
@@ -250,7 +259,7 @@ def _render_costs(report: Report) -> Markup:
     return Markup('<div class="rb-plots">{}</div>').format(Markup("").join(plots)) if plots else Markup("")
 
 
-def _choose_cost_columns(groups: Sequence[Group]) -> Iterator[str]:
+def _choose_cost_columns(groups: Sequence[ModelRuns]) -> Iterator[str]:
     """The columns to group costs by: the model if there are several, else the axes with the fewest values."""
     if len(groups) > 1:
         yield "model"
@@ -328,7 +337,7 @@ def _render_paper_table(report: Report) -> Markup:
     return table.format(heads, Markup("").join(rows))
 
 
-def _get_axis_values(groups: Sequence[Group]) -> dict[int, list[str]]:
+def _get_axis_values(groups: Sequence[ModelRuns]) -> dict[int, list[str]]:
     """The values of each run on the axes; with several models, its model."""
     if len(groups) > 1:
         return {entry.place: [group.model] for group in groups for entry in group.entries}
@@ -354,3 +363,48 @@ def _format_moment(moment: datetime) -> str:
 def _format_days(first: datetime, last: datetime) -> str:
     ends = [f"{moment.day} {moment:%B %Y}" for moment in (first.astimezone(UTC), last.astimezone(UTC))]
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} – {ends[1]}"
+
+
+# How to make each run again: its input as code and as JSON, and how it was made.
+
+
+def _render_recipes(groups: Sequence[ModelRuns], media: Mapping[Path, PageMedia], made_by: Mapping[str, str]) -> Markup:
+    """A folded section for each run."""
+    folds = [fold for group in groups for fold in _render_folds(group, media, made_by)]
+    note = Markup('<p class="rb-soft rb-only-paper">{}</p>').format(
+        "The page itself has the input of every run, as code and as JSON."
+    )
+    return Markup('{}<div class="rb-folds">{}</div>').format(note, Markup("").join(folds))
+
+
+def _render_folds(group: ModelRuns, media: Mapping[Path, PageMedia], made_by: Mapping[str, str]) -> Iterator[Markup]:
+    for number, entry in enumerate(group.entries):
+        label = join_with_dots(*(shorten(axis.values[axis.codes[number]], 60) for axis in group.axes))
+        facts = Markup("").join(RECIPE_FACT.format(name, value) for name, value in _list_recipe_facts(entry, made_by))
+        links = [
+            Markup('<dt>file</dt><dd><a href="{}">{}</a></dd>').format(address, address.rpartition("/")[2])
+            for file in entry.files
+            if (address := media[file.path].original)
+        ]
+        state = f"{STATE_SIGNS.get(entry.status, '')} {entry.status}".strip()
+        code = f"import reelbook as rb\n\n{entry.code}" if entry.code else ""
+        json_text = entry.json
+        yield FOLD.format(
+            entry.place, entry.name, label, state,
+            FACTS.format(Markup("{}{}").format(facts, Markup("").join(links))),
+            CODE.format(f"input of {entry.name}", code) if code else "",
+            JSON.format(CODE.format(f"input of {entry.name}", json_text)) if json_text else "",
+        )  # fmt: skip
+
+
+def _list_recipe_facts(entry: ReportRun, made_by: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    service = entry.text("service")
+    maker = made_by.get(service, service) if service else next(iter(made_by.values()), "")
+    worked = format_duration(entry.running) if entry.running is not None else ""
+    found = {
+        "model": entry.model, "seed": "" if entry.seed is None else str(entry.seed), "request id": entry.request_id or "",
+        "engine": entry.engine or "", "made by": maker, "error": entry.error,
+        "credits": join_with_dots(format_credits(entry.credits, entry.credits_source), entry.credits_source), "took": worked,
+        "marks": entry.marks,
+    }  # fmt: skip
+    yield from ((name, value) for name, value in found.items() if value)

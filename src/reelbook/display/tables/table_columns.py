@@ -16,7 +16,7 @@ from ...storage.ledger.known_services import describe_maker
 from ...sweeps.results.table_files import find_column
 from ...util.missing_values import is_missing
 from ..formatting import STATE_SIGNS
-from ..report.strip_addresses import OUTPUT, PLAIN, is_address_column, strip_addresses
+from ..report.shared_table import OUTPUT, PLAIN, is_address_column, strip_addresses
 from .table_cells import Cells, format_cell, format_column_name, make_cells
 
 STATUS, CREDITS, SOURCE, MARKED, ERROR, SECONDS = "status", "credits", "credits_source", "marks", "error", "seconds"

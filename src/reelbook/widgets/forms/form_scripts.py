@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from ...display.synced_clips import Clip, render_transport
+from ...display.synced_clips import PlayedClip, render_transport
 from ...display.theme import bundle_scripts, minify_style
 
 PACKAGE = __package__
@@ -32,7 +32,7 @@ SPECIAL: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """The scripts and style sheets that only some forms need."""
 
-NO_CLIP = Clip("", "", 16, 9, 2, Fraction(1), "")
+NO_CLIP = PlayedClip("", "", 16, 9, 2, Fraction(1), "")
 """For the buttons of a clock whose clips come later."""
 
 
