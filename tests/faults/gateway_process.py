@@ -119,16 +119,17 @@ def _main() -> int:
         paid_seconds=2.5,
         backoff_seconds=0.05,
     )
-    from reelbook_service.hosted import upstream_run
+    from reelbook_service.hosted import run as paid_run
 
-    upstream_run.PAUSE_SECONDS = 0.1
+    paid_run.PAUSE_SECONDS = 0.1
     if DIES in os.environ:
         Trap(os.environ[DIES]).set()
     if FORGETS in os.environ:
-        from reelbook_service.hosted import hosted_lane
+        from reelbook.relay import Relay
 
-        # Each process gives a request another number in the ledger, and so does not find what the last one sent.
-        hosted_lane.TAKES_EACH = 16 * (1 + os.getpid() % 10_000)
+        # Each process gives a request another key in the ledger, and so does not find what the last one sent.
+        once = Relay.once
+        Relay.once = lambda relay, key, model: once(relay, f"{key} {os.getpid()}", model)  # type: ignore[method-assign, assignment]
     from reelbook.cli import main
 
     return main(sys.argv[1:])

@@ -148,7 +148,7 @@ class Class:
 class Row:
     """A run of the gateway's ledger."""
 
-    take: int
+    key: str
     state: str
     request_id: str | None
     number: int
@@ -161,8 +161,11 @@ def _query(path: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 def ledger_rows(gateway: GatewayProcess) -> list[Row]:
-    found = _query(gateway.data / "hosted" / "ledger.sqlite", "SELECT take, state, request_id, input, price FROM runs")
-    return [Row(take, state, name, number_of(json.loads(text)), price) for take, state, name, text, price in found]
+    found = _query(
+        gateway.data / "hosted" / "ledger.sqlite",
+        "SELECT name, state, request_id, input, price FROM runs JOIN names ON names.run = runs.id",
+    )
+    return [Row(key, state, name, number_of(json.loads(text)), price) for key, state, name, text, price in found]
 
 
 def write_models(folder: Path, address: str, **settings: Any) -> Path:
@@ -259,7 +262,7 @@ def test_a_class_on_one_key_is_exact_to_the_credit(
     known = {row.request_id for row in rows}
     orphans = Counter(number_of(json.loads(asked[name])) for name in paid if name not in known)
     doubtful = Counter(row.number for row in rows if row.state == "uncertain")
-    assert len({row.take for row in rows}) == len(rows) == sum(len(student.ids) for student in everybody)
+    assert len({row.key for row in rows}) == len(rows) == sum(len(student.ids) for student in everybody)
     assert not orphans - doubtful, "paid twice, or lost"
     assert not paid_twice(gateway, elsewhere)
     if "idempotent" in request.node.name:
@@ -350,10 +353,8 @@ def test_the_gateway_adds_little_time(elsewhere: Served, tmp_path: Path, limit: 
     took = "SELECT id, finished - created FROM requests"
     there = dict(_query(elsewhere.server.service.settings.data / "service.sqlite3", took))
     here = dict(_query(data / "service.sqlite3", took))
-    # A take is the number of a request, times 16.
-    pairs = [(row.take // 16, row.request_id) for row in ledger_rows(gateway)]
-    of_seq = dict(_query(data / "service.sqlite3", "SELECT seq, id FROM requests"))
-    added = sorted(here[of_seq[seq]] - there[request_id] for seq, request_id in pairs if request_id is not None)
+    pairs = [(row.key, row.request_id) for row in ledger_rows(gateway)]
+    added = sorted(here[key] - there[request_id] for key, request_id in pairs if request_id is not None)
     print(
         f"\nadded by the gateway: median {statistics.median(added):.3f} s, p95 {added[int(0.95 * len(added))]:.3f} s, most {added[-1]:.3f} s"
     )

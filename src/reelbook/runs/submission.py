@@ -198,6 +198,8 @@ class Submission:
     spend: Spend | None = None
     price: int | None = None
     """The caller's maximum price of one run; it replaces the catalog's price."""
+    name: str | None = None
+    """The name of the run in the ledger, which no other run has; it stands for the take."""
     stopped: bool = False
     """Set by an interrupt or a stop, after which nothing is sent."""
     budget_turn: asyncio.Event | None = None
@@ -284,7 +286,7 @@ class Submission:
         def choose(db: sqlite3.Connection) -> Verdict:
             verdict = claims.find_or_claim(
                 db, run_request, ledger, key=key, fresh=self.fresh, join=self.join, take=self.take, budget=self.budget,
-                spend=self.spend,
+                spend=self.spend, name=self.name,
             )  # fmt: skip
             if verdict.action == claims.Action.SEND:
                 # In the same transaction, so that no other thread of this process treats the claim as abandoned.
@@ -305,7 +307,7 @@ class Submission:
         reusable = is_reusable(request)
         price, min_price = self.price, self.price
         # The ledger is asked first only where that may save a request.
-        may_be_stored = reusable and not self.fresh and not context.has_estimate(request)
+        may_be_stored = reusable and not (self.fresh or self.name) and not context.has_estimate(request)
         if not (may_be_stored and await self._is_stored(service, name)):
             price, min_price = await self._find_price()
         offers = (await context.calls.service_info()).features

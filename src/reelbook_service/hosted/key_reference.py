@@ -8,8 +8,7 @@ import stat
 from pathlib import Path
 
 from reelbook.errors import ReelbookError
-from reelbook.process_shared import KEYRING
-from reelbook.transport.api_key import Key
+from reelbook.relay import KEYRING, Key
 
 FORMS = '"env:NAME" for a variable, "keyring:NAME" for the system\'s keyring, or "file:PATH"'
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")

@@ -13,7 +13,7 @@ from ..device_lane import DeviceGroup, DeviceLane, group_rows
 from ..lanes import DASK, DEVICES, Lane, LaneTable
 from ..weights.config import BadWeights
 from ..weights.folder import check_usable, weights_identity
-from .hosted_lane import lane_name, make_lane
+from .lane import lane_name, make_lane
 from .models_file import ModelsFile
 
 

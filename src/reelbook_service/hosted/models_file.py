@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from reelbook.errors import ReelbookError
 from reelbook.models.catalog import CATALOG
-from reelbook.transport.api_key import Key
+from reelbook.relay import Key
 
 from ..weights.config import (
     MODELS,

@@ -18,7 +18,8 @@ from reelbook.errors import ReelbookError
 from reelbook.util.background_loop import background
 from reelbook_service import spec_decisions
 from reelbook_service.accounts import NewAccount
-from reelbook_service.hosted import hosted_lane, upstream_run
+from reelbook_service.hosted import lane as hosted_lane
+from reelbook_service.hosted import run as paid_run
 from reelbook_service.hosted.lane_table import make_lane_table
 from reelbook_service.hosted.models_file import read_models_file
 from reelbook_service.server import Server, bind_socket
@@ -38,7 +39,7 @@ Open = Callable[..., Served]
 @pytest.fixture(autouse=True)
 def _teacher(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
     monkeypatch.setenv("TEACHER_KEY", TEACHER)
-    monkeypatch.setattr(upstream_run, "PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(paid_run, "PAUSE_SECONDS", 0.02)
     monkeypatch.setattr(hosted_lane, "PRICE_SECONDS", 0.5)
 
 
@@ -396,7 +397,7 @@ def test_a_cancellation_that_was_not_heard_is_repeated_after_a_restart(
     elsewhere: Callable[..., StandIn], gateway: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The service elsewhere answers cancellations with an error until the gateway was stopped and started again."""
-    monkeypatch.setattr(upstream_run, "CANCEL_ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(paid_run, "CANCEL_ANSWER_SECONDS", 0.2)
     service = elsewhere(Fault(CANCEL, "500 page"), seconds=60.0)
     first = gateway(service.base_url)
     request_id = first.submitted(TEXT, text())

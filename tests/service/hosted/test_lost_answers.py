@@ -11,7 +11,7 @@ import pytest
 import reelbook as rb
 from reelbook.errors import UncertainRun
 from reelbook_service.accounts import NewAccount
-from reelbook_service.hosted import upstream_run
+from reelbook_service.hosted import run as paid_run
 from reelbook_service.hosted.lane_table import make_lane_table
 from reelbook_service.hosted.models_file import read_models_file
 from tests.faults.standin import RESULT, RUN, Fault, StandIn
@@ -27,7 +27,7 @@ Open = Callable[[StandIn], Served]
 @pytest.fixture(autouse=True)
 def _teacher(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
     monkeypatch.setenv("TEACHER_KEY", "the-key-of-the-teacher")
-    monkeypatch.setattr(upstream_run, "PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(paid_run, "PAUSE_SECONDS", 0.02)
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_a_result_that_cannot_be_had_is_not_paid_for_again(
     elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The service elsewhere has taken it, and gives no result for as long as the gateway asks: an hour."""
-    monkeypatch.setattr(upstream_run, "RESULT_SECONDS", 0.0)
+    monkeypatch.setattr(paid_run, "RESULT_SECONDS", 0.0)
     monkeypatch.setattr("reelbook.transport.definite_refusal.RESULT_SECONDS", 0.1)
     monkeypatch.setattr("reelbook.runs.follower.RESULT_SECONDS", 0.1)
     service = elsewhere(Fault(RESULT, "503 page"))

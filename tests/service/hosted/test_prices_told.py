@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from reelbook_service.accounts import NewAccount
-from reelbook_service.hosted import hosted_lane, upstream_run
+from reelbook_service.hosted import lane as hosted_lane
+from reelbook_service.hosted import run as paid_run
 from reelbook_service.hosted.lane_table import make_lane_table
 from reelbook_service.hosted.models_file import read_models_file
 from tests.faults.standin import StandIn
@@ -57,7 +58,7 @@ def _body(value: Any) -> bytes:
 @pytest.fixture(autouse=True)
 def _teacher(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
     monkeypatch.setenv("TEACHER_KEY", "the-key-of-the-teacher")
-    monkeypatch.setattr(upstream_run, "PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(paid_run, "PAUSE_SECONDS", 0.02)
     monkeypatch.setattr(hosted_lane, "PRICE_SECONDS", 2.0)
 
 

@@ -89,14 +89,20 @@ def find_or_claim(
     take: int | None = None,
     budget: Budget | None = None,
     spend: Spend | None = None,
+    name: str | None = None,
 ) -> Verdict:
     """Find or create the row of a run, claim it if it is unpaid, and return the action to take.
 
-    `join`: an unseeded run joins an unfinished one of this process.
+    `join`: an unseeded run joins an unfinished one of this process. `name`: only the row of this name is the run.
     """
-    found = None if fresh else _find_candidate(db, request, process, take, join)
+    if name is not None:
+        found = _find_named(db, request, process, name)
+    else:
+        found = None if fresh else _find_candidate(db, request, process, take, join)
     if found is None:
-        found = _insert_planned(db, request, _get_next_take(db, request) if take is None or fresh else take)
+        found = _insert_planned(db, request, _get_next_take(db, request) if take is None or fresh or name else take)
+        if name is not None:
+            db.execute("INSERT OR REPLACE INTO names VALUES (?, ?)", (name, found.id))
     if budget is not None:
         join_scope(db, budget.scope, request.service, [(request.identity, found.take)])
     if found.state == State.STORED:
@@ -158,6 +164,13 @@ def _find_candidate(
         found = [entry for entry in found if entry.owner is None or (join and entry.owner == process.owner)]
         found = [entry for entry in found if entry.state != State.EXPIRED or entry.take == latest]
     return min(found, key=rank, default=None)
+
+
+def _find_named(db: sqlite3.Connection, request: RunRequest, process: LedgerProcess, name: str) -> Entry | None:
+    """Find the row of this name, unless it was for another service, where it can only have been refused."""
+    query = f"SELECT {COLUMNS} FROM runs WHERE service = ? AND id = (SELECT run FROM names WHERE name = ?)"
+    row = db.execute(query, (request.service, name)).fetchone()
+    return None if row is None else clear_dead_owner(db, Entry(*row), process)
 
 
 def _follow_or_wait(db: sqlite3.Connection, entry: Entry, owner: str) -> Verdict:

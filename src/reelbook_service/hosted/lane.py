@@ -8,7 +8,6 @@ import hashlib
 import logging
 import os
 import shutil
-import sqlite3
 import time
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from reelbook.client import Client
 from reelbook.errors import LibraryError, ReelbookError, Refused
 from reelbook.models import pricing
 from reelbook.models.base import WIRE, Input
@@ -24,9 +22,7 @@ from reelbook.models.catalog import get_endpoint
 from reelbook.models.images import Image, pictures_of, replace_pictures
 from reelbook.models.pricing import Estimate
 from reelbook.models.queue_status import ANSWER_LOST
-from reelbook.storage.ledger.transitions import State
-from reelbook.storage.run_identity import format_canonical, make_identity, make_price_key
-from reelbook.transport.picture_sources import read_sources
+from reelbook.relay import Relay, make_price_key
 from reelbook.util.background_loop import background
 from reelbook.util.data_address import is_data_address
 
@@ -37,8 +33,7 @@ from ..queued_request import Request
 from ..refusals import Refusal
 from ..service_files import sniff_content_type
 from .models_file import HostedService
-from .run_end import WHO_SETTLES, Ended, Progress
-from .upstream_run import Stopped, UpstreamRun
+from .run import WHO_SETTLES, Ended, PaidRun, Progress, Stopped
 
 FOLDER = "hosted"
 """The folder of the gateway's library, in the data folder of the service."""
@@ -51,8 +46,6 @@ CLOSE_PAUSE = (0.25, 0.03)
 """The longest time between two polls of a run, in seconds or as a share of its age: what it adds for each student."""
 MAX_LOG_LINES = 1_000
 """How many lines of the log elsewhere are passed on."""
-TAKES_EACH = 16
-"""How many takes belong to one request: the ledger numbers a lost run that it finds again with the next one."""
 FILE_FACTS = ("url", "content_type", "file_name", "file_size", "file_id")
 
 log = logging.getLogger("reelbook_service")
@@ -66,14 +59,12 @@ class HostedLane:
         self.name = lane_name(hosted.name)
         data = service.settings.data
         library = data / FOLDER
-        self._client = Client(hosted.address, hosted.key, library, service.settings.rates, shelf=str(library / "media"))
-        self._client.context.poller.close_pause = CLOSE_PAUSE
-        self._skip_used_numbers()
+        self._relay = Relay(hosted.address, hosted.key, library, service.settings.rates, close_pause=CLOSE_PAUSE)
         self._folder = data / f"work-{hosted.name}"
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(mode=0o700)
         self._tasks: list[asyncio.Task[None]] = []
-        self._busy: dict[str, UpstreamRun] = {}
+        self._busy: dict[str, PaidRun] = {}
         self._ending: set[str] = set()
         """The requests whose end is being stored."""
         self._no_prices_until = 0.0
@@ -81,12 +72,6 @@ class HostedLane:
         rows = service.store.submit(lambda db: db.execute(query, (self.name,)).fetchall()).result()
         self._dearer: dict[str, int] = {row["kind"]: row["credits"] for row in rows}
         """The least that is reserved for some kinds of runs, which have cost more than was reserved for them."""
-
-    def _skip_used_numbers(self) -> None:
-        """Number new requests after all that the ledger knows: the database may be new, or an old copy."""
-        query = "SELECT coalesce(max(take), 0) FROM runs"
-        last = self._client.ledger.transact_now(lambda db: int(db.execute(query).fetchone()[0])) // TAKES_EACH
-        self._service.store.submit(partial(_skip_to, last=last)).result()
 
     def start(self) -> None:
         """Start to take requests from the queue."""
@@ -98,8 +83,8 @@ class HostedLane:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.wrap_future(self._client.begin_close())
-        self._client.finish_close()
+        await asyncio.wrap_future(self._relay.begin_close())
+        self._relay.finish_close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     async def cancel(self, request: Request) -> bool:
@@ -121,7 +106,7 @@ class HostedLane:
         if time.monotonic() >= self._no_prices_until:
             try:
                 async with asyncio.timeout(PRICE_SECONDS):
-                    found = await asyncio.wrap_future(background.submit(self._client.context.estimate(prepared)))
+                    found = await asyncio.wrap_future(background.submit(self._relay.estimate(prepared)))
             except Refused as error:
                 raise Refusal(
                     "validation_error", f"The service elsewhere refuses this input: {error.message}"
@@ -162,7 +147,7 @@ class HostedLane:
         settings = self._service.settings
         while True:
             try:
-                await asyncio.to_thread(self._client.forget_before, settings.clock() - settings.retention)
+                await asyncio.to_thread(self._relay.forget_before, settings.clock() - settings.retention)
             except (ReelbookError, OSError):
                 log.warning(
                     "Old runs of the gateway's library could not be removed; this is tried again.", exc_info=True
@@ -228,11 +213,10 @@ class HostedLane:
                 loop.call_soon_threadsafe(self._apply, request, progress)
                 loop.call_soon_threadsafe(self._note_cost, request, own_input, progress.cost)
 
-        take = request.seq * TAKES_EACH
-        run = self._busy[request.id] = UpstreamRun(
-            self._client, request.endpoint_id, take, prepared, request.may_be_sent, self._hosted.charges_failures, report,
-            is_cancelled=request.cancelling,
-        )  # fmt: skip
+        once = self._relay.once(request.id, request.endpoint_id)
+        run = self._busy[request.id] = PaidRun(
+            self._relay, once, prepared, self._hosted.charges_failures, report, is_cancelled=request.cancelling
+        )
         ended = await self._perform(request, run)
         self._ending.add(request.id)
         del self._busy[request.id]
@@ -247,23 +231,16 @@ class HostedLane:
         """Whether the answer to an equal run of the same account was lost before this one came, and nobody has settled it."""
         # In the order of time: what waited beside the lost one is another run that somebody wanted, such as a second take.
         query = (
-            "SELECT lost.seq FROM requests AS lost, requests AS own WHERE own.id = ? AND NOT own.resubmits AND lost.account = own.account "
+            "SELECT lost.id FROM requests AS lost, requests AS own WHERE own.id = ? AND NOT own.resubmits AND lost.account = own.account "
             "AND lost.endpoint = own.endpoint AND lost.error_type = ? AND lost.finished <= own.created"
         )
         rows = await self._service.store.run(lambda db: db.execute(query, (request.id, ANSWER_LOST)).fetchall())
         if not rows:
             return False
-        sources = await read_sources(prepared, library=self._client.context.shelf.find)
-        text = format_canonical(prepared, {place: source.sha256 for place, source in sources.items()})
-        identity, takes = make_identity(prepared.endpoint_id, text), [row["seq"] * TAKES_EACH for row in rows]
-        find = f"SELECT 1 FROM runs WHERE identity = ? AND take IN ({', '.join('?' * len(takes))}) AND state NOT IN (?, ?, ?)"
-        settled = (State.FAILED, State.CANCELLED, State.PLANNED)
-        found = await asyncio.to_thread(
-            self._client.ledger.transact_now, lambda db: db.execute(find, (identity, *takes, *settled)).fetchone()
-        )
-        return found is not None
+        keys = [row["id"] for row in rows]
+        return await asyncio.wrap_future(background.submit(self._relay.is_lost(prepared, keys)))
 
-    async def _perform(self, request: Request, run: UpstreamRun) -> Ended:
+    async def _perform(self, request: Request, run: PaidRun) -> Ended:
         """Perform a run; begun again while the gateway's record cannot be written, because that says what was sent."""
         while True:
             working = asyncio.wrap_future(background.submit(run.perform()))
@@ -276,7 +253,6 @@ class HostedLane:
                 words = "The gateway cannot write its record now; the run waits."
                 request.log(self._service.settings.clock(), words, "WARNING", "service")
                 await asyncio.sleep(RECORD_RETRY_SECONDS)
-                run.may_be_sent = True
 
     def _settle(self, request: Request, own_input: Input, ended: Ended) -> int:
         """The credits to charge: the larger of what the service elsewhere reports and the catalog's, at most those reserved."""
@@ -312,7 +288,7 @@ class HostedLane:
         self._dearer[kind] = cost
         save = "INSERT OR REPLACE INTO dearer VALUES (?, ?, ?)"
         self._service.store.submit(lambda db: db.execute(save, (self.name, kind, cost)))
-        background.call(partial(self._client.context.forget_estimate, own_input))
+        self._relay.forget_estimate(own_input)
 
     def _apply(self, request: Request, progress: Progress) -> None:
         """Pass on the state of a run elsewhere."""
@@ -359,13 +335,6 @@ def make_lane(hosted: HostedService) -> Any:
 
 def _make_lane(hosted: HostedService, service: Service) -> HostedLane:
     return HostedLane(service, hosted)
-
-
-def _skip_to(db: sqlite3.Connection, *, last: int) -> None:
-    db.execute(
-        "INSERT INTO sqlite_sequence SELECT 'requests', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'requests')"
-    )
-    db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'requests'", (last,))
 
 
 def _link(source: Path, target: Path) -> None:

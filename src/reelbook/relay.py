@@ -1,0 +1,202 @@
+"""The door for a program that runs requests of others on its own key, such as the gateway of a service.
+
+relay = Relay("https://host/api", key, folder)
+once = relay.once("the id of somebody's request", "svc/text-to-video-13b-distilled")
+run = await once.start(request)     # on the background loop; sent once, and only continued after a restart
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .client import Client
+from .errors import ReelbookError, RunCancelled, RunFailed, UncertainRun
+from .models.base import Input
+from .models.pricing import Estimate, Rates
+from .process_shared import KEYRING
+from .runs.run import Run
+from .runs.submission import Submission
+from .storage.ledger import crash_recovery
+from .storage.ledger.transitions import COLUMNS, PAID, Entry, State
+from .storage.run_identity import format_canonical, make_identity, make_price_key
+from .transport.api_key import Key
+from .transport.picture_sources import read_sources
+from .util.background_loop import background
+
+__all__ = ["KEYRING", "Key", "NothingToSend", "Once", "Relay", "Standing", "make_price_key"]
+
+SETTLED = (State.FAILED, State.CANCELLED, State.PLANNED)
+"""The states of an uncertain run once somebody has decided about it."""
+
+
+class NothingToSend(ReelbookError):
+    """A run without an input, of which nothing was sent that could be continued."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the library says of a run."""
+
+    number: int
+    """Its number in the library."""
+    is_paid: bool
+    """Whether the service has accepted it, and its result is not here yet."""
+    is_expired: bool
+    """Whether the service does not know it any more."""
+    may_have_arrived: bool
+    """Whether it was sent, and nobody knows what became of it."""
+    price: int | None
+    credits: int | None
+    """What it has cost, or may have; None if that is unknown."""
+    credits_without_failure: int | None
+    """The same, where failures of which the service reports no charge cost nothing."""
+
+
+class Once:
+    """One run, by its key: sent once at most, followed, cancelled, and counted."""
+
+    def __init__(self, client: Client, key: str, model: str) -> None:
+        self._client, self.key, self.model = client, key, model
+        self._submission: Submission | None = None
+
+    async def start(self, request: Input | None) -> Run:
+        """The run, sent or continued.
+
+        Raises how it has ended, if it has; `UncertainRun` if nobody knows whether it was made; `NothingToSend` without an
+        input; and what the service refuses. After a refusal it may be started again.
+        """
+        context = self._client.context
+        entry = await self._find()
+        if entry is not None:
+            _raise_end(entry)
+            is_here = entry.service == await context.name()
+            if entry.request_id is not None and entry.state in (*PAID, State.STORED) and is_here:
+                return await self._client.attach_run(entry.request_id, entry.model)
+            if not is_here and (entry.state in (*PAID, State.STORED) or _may_have_arrived(entry)):
+                raise UncertainRun(entry.service, "it was sent to another service than this one", entry.price)
+        if request is None:
+            raise NothingToSend("There is no input to send.")
+        submission = self._submission = Submission(context, request, name=self.key)
+        try:
+            # Shielded: a paid request in flight is never dropped.
+            return await asyncio.shield(context.create_task(self._client.submit_run(submission, watched=True)))
+        finally:
+            self._submission = None
+
+    def stop(self) -> None:
+        """Send nothing more."""
+        if self._submission is not None:
+            self._submission.stopped = True
+
+    async def cancel(self, run: Run) -> bool:
+        """Ask the service to cancel an accepted run; false if it refuses."""
+        agreed = await self._client.context.calls.cancel(run.endpoint_id, run.request_id)
+        self._client.context.poller.poll_soon(run.request_id)
+        return agreed
+
+    async def result(self) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...]]:
+        """The output of a finished run, as the service gave it, and its files, each with its `path`."""
+        entry = await self._find()
+        assert entry is not None
+        paths = [self._client.shelf.find(file["sha256"]) for file in entry.files]
+        files = tuple({**file, "path": path} for file, path in zip(entry.files, paths, strict=True))
+        return json.loads(entry.output or "{}"), files
+
+    async def standing(self) -> Standing | None:
+        """What the library says of it; None if nothing was sent."""
+        entry = await self._find()
+        if entry is None:
+            return None
+        cost = entry.credits
+        if entry.state in (State.PLANNED, State.REJECTED):
+            cost = entry.spent + ((entry.price or 0) if _may_have_arrived(entry) else 0)
+        is_failure = entry.state in (State.FAILED, State.CANCELLED) and entry.error_type != "written_off"
+        without = entry.spent if is_failure and entry.charged is None else cost
+        return Standing(
+            entry.id, entry.state in PAID, entry.state == State.EXPIRED, _may_have_arrived(entry), entry.price, cost, without
+        )  # fmt: skip
+
+    async def _find(self) -> Entry | None:
+        ledger, key = self._client.context.ledger, self.key
+
+        def find(db: sqlite3.Connection) -> Entry | None:
+            query = f"SELECT {COLUMNS} FROM runs WHERE id = (SELECT run FROM names WHERE name = ?)"
+            row = db.execute(query, (key,)).fetchone()
+            return None if row is None else crash_recovery.clear_dead_owner(db, Entry(*row), ledger)
+
+        return await ledger.transact(find)
+
+
+class Relay:
+    """A client that runs requests of others. All that is asynchronous runs on the background loop."""
+
+    def __init__(
+        self, address: str, key: Key, library: Path, rates: Rates | None = None, *, close_pause: tuple[float, float]
+    ) -> None:
+        self._client = Client(address, key, library, rates, shelf=str(library / "media"))
+        self._client.context.poller.close_pause = close_pause
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether nothing more is sent."""
+        return self._client.context.stopping
+
+    def once(self, key: str, model: str) -> Once:
+        """The run of this key."""
+        return Once(self._client, key, model)
+
+    async def estimate(self, request: Input) -> Estimate:
+        """The price that the service quotes, asked for once an hour for all inputs that cost the same."""
+        return await self._client.context.estimate(request)
+
+    def forget_estimate(self, request: Input) -> None:
+        """Ask for the price again, because a run was dearer than it was."""
+        background.call(lambda: self._client.context.forget_estimate(request))
+
+    async def is_lost(self, request: Input, keys: Sequence[str]) -> bool:
+        """Whether one of these runs had this input, and nobody knows or has decided what became of it."""
+        context = self._client.context
+        sources = await read_sources(request, library=context.shelf.find)
+        text = format_canonical(request, {place: source.sha256 for place, source in sources.items()})
+        query = (
+            f"SELECT 1 FROM runs WHERE identity = ? AND state NOT IN ({', '.join('?' * len(SETTLED))}) AND id IN "
+            f"(SELECT run FROM names WHERE name IN ({', '.join('?' * len(keys))}))"
+        )
+        values = (make_identity(request.endpoint_id, text), *SETTLED, *keys)
+        return await context.ledger.transact(lambda db: db.execute(query, values).fetchone() is not None)
+
+    def forget_before(self, moment: float) -> None:
+        """Remove the files and inputs of runs that ended before this moment."""
+        self._client.forget_before(moment)
+
+    def begin_close(self) -> Future[None]:
+        """Stop sending; the returned future is done when the answers to what was sent are recorded."""
+        return self._client.begin_close()
+
+    def finish_close(self) -> None:
+        """Release the library."""
+        self._client.finish_close()
+
+
+def _raise_end(entry: Entry) -> None:
+    """Raise how a run has ended, if it has ended without a result."""
+    if entry.state == State.CANCELLED:
+        raise RunCancelled(entry.request_id or "")
+    if entry.state == State.FAILED:
+        raise RunFailed(entry.request_id or "", entry.error or entry.state, entry.error_type)
+    if entry.state == State.UNCERTAIN:
+        raise UncertainRun(entry.service, entry.error or "its answer was lost", entry.price)
+
+
+def _may_have_arrived(entry: Entry) -> bool:
+    """Whether an unpaid run has been sent, and may have arrived."""
+    if entry.state == State.PLANNED:
+        return entry.attempt_key is not None and entry.body is not None
+    return entry.state in (State.SENDING, State.UNCERTAIN)

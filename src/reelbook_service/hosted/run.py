@@ -1,0 +1,293 @@
+"""One request of the gateway at the paid service: sent once, followed to its end, or continued after a restart.
+
+All of it runs on the background loop, where the client is. The client's library has the last word: what it says was
+sent is never sent again, and what it counts is what the request is charged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from reelbook.errors import (
+    Forbidden,
+    InsufficientCredits,
+    InvalidInput,
+    LibraryError,
+    NotFound,
+    ReelbookError,
+    Refused,
+    RunCancelled,
+    RunFailed,
+    ServiceError,
+    TooManyRequests,
+    Unauthorized,
+    UncertainRun,
+    Unreachable,
+)
+from reelbook.models.base import Input
+from reelbook.models.queue_status import ANSWER_LOST, COMPLETED, IN_QUEUE
+from reelbook.relay import NothingToSend, Once, Relay, Standing
+
+SEND_SECONDS = 900.0
+"""How long a run waits for a service that does not take it: busy, or not there."""
+RESULT_SECONDS = 3600.0
+"""How long the result of a run that is paid for is asked for, after the first failure."""
+PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.5, 15.0
+CANCEL_ANSWER_SECONDS = 8.0
+"""How long the caller of a cancellation waits for the answer from the paid service."""
+MAX_EXPIRED = 3
+"""How often a run is asked for that the service says it does not know."""
+INPUT_ERRORS = frozenset(
+    {"content_policy_violation", "validation_error", "file_download_error", "image_load_error", "lora_load_error"}
+)
+"""Error types about the input; all others become `engine_error`."""
+WHO_SETTLES = "It is not sent again by itself. Whoever runs this service can look into the account there."
+
+log = logging.getLogger("reelbook_service")
+
+
+class Stopped(Exception):
+    """The gateway is stopping; the run is taken up again at its next start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The state of a run at the paid service."""
+
+    is_waiting: bool
+    place: int | None = None
+    """Its place in the queue there, if that is known."""
+    fraction: float = 0.0
+    stage: str = ""
+    lines: tuple[tuple[str, str], ...] = ()
+    """New lines of the log, each with its level."""
+    is_silent: bool = False
+    """Whether the service does not answer, or takes nothing."""
+    cost: int | None = None
+    """What it costs there, as far as that is known by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The end of a run: its output and files, or an error, and its cost."""
+
+    charged: int | None = None
+    """Credits to charge; None for the whole price, where the cost is unknown."""
+    output: Mapping[str, Any] | None = None
+    files: tuple[Mapping[str, Any], ...] = ()
+    """Its files, with the `path` of each."""
+    error_type: str = ""
+    detail: str = ""
+
+
+@dataclass
+class PaidRun:
+    """One request of the gateway, from its first attempt to its files."""
+
+    relay: Relay
+    once: Once
+    request: Input | None
+    """The input; None if its pictures are gone, so that it can only be continued."""
+    charges_failures: bool
+    report: Callable[[Progress], None]
+    is_cancelled: bool = False
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _cancel_answer: asyncio.Event = field(default_factory=asyncio.Event)
+    _is_cancel_refused: bool = False
+    _lines: int = 0
+
+    async def perform(self) -> Ended:
+        """Send or continue the run, and follow it to its end; its ends are those of `_ended`."""
+        began, pause, expired, was_paid = time.monotonic(), PAUSE_SECONDS, 0, False
+        self._cancel_answer.clear()
+        try:
+            while True:
+                error = await self._attempt()
+                if self.relay.is_stopping:
+                    raise Stopped
+                standing = await self.once.standing()
+                if standing is not None and standing.is_paid and not was_paid:
+                    was_paid, began, pause = True, time.monotonic(), PAUSE_SECONDS
+                expired += standing is not None and standing.is_expired
+                is_late = expired >= MAX_EXPIRED or time.monotonic() - began > (
+                    RESULT_SECONDS if was_paid else SEND_SECONDS
+                )
+                ended = await self._completed() if error is None else self._ended(error, standing, is_late=is_late)
+                if ended is not None:
+                    return self._counted(ended, standing)
+                what = "The result cannot be fetched now" if was_paid else "The paid service does not take the run now"
+                self.report(
+                    Progress(True, lines=((f"{what} ({_format_reason(error)}); it waits.", "WARNING"),), is_silent=True)
+                )
+                await self._sleep(pause)
+                pause = min(2 * pause, MAX_PAUSE_SECONDS)
+        finally:
+            self._cancel_answer.set()
+
+    async def cancel(self) -> bool:
+        """Cancel the run; false where the paid service refuses."""
+        self.is_cancelled = True
+        self._wake.set()
+        self.once.stop()
+        try:
+            async with asyncio.timeout(CANCEL_ANSWER_SECONDS):
+                await self._cancel_answer.wait()
+        except TimeoutError:
+            pass  # It is asked for again until it is answered.
+        return not self._is_cancel_refused
+
+    async def _attempt(self) -> ReelbookError | None:
+        """Send or continue the run and follow it; returns why it has no result, None if it has one."""
+        try:
+            standing = await self.once.standing() if self.is_cancelled else None
+            if self.is_cancelled and (standing is None or not (standing.is_paid or standing.may_have_arrived)):
+                return RunCancelled("")
+            run = await self.once.start(self.request)
+            run.on_change(self._on_change)
+            self._on_change(run)
+            await self._wait_finished(run)
+        except ReelbookError as error:
+            return error
+        return run.failure
+
+    # The ends.
+
+    def _ended(self, error: ReelbookError, standing: Standing | None, *, is_late: bool) -> Ended | None:
+        """How the run ends after an attempt that brought no result; None to try again."""
+        number = "" if standing is None else f" It is run {standing.number} of the gateway's library."
+        match error:
+            case RunCancelled():
+                return Ended(error_type="cancelled", detail="The request was cancelled.")
+            case RunFailed():
+                kind = error.error_type if error.error_type in INPUT_ERRORS else "engine_error"
+                return Ended(error_type=kind or "", detail=error.message or "The paid service could not make it.")
+            case UncertainRun(repeatable=False):
+                # It counts with its price: the budgets together are the most that can be charged, and a refund would
+                # break that by one run for each lost answer.
+                log.warning("Run of the gateway's library is uncertain: %s%s", error.reason, number)
+                detail = "It was sent to the paid service and the answer was lost, so nobody knows yet whether it was made and paid for."
+                if "another service" in error.reason:
+                    detail = "It was sent to another service than the one that is set up now, so its result cannot be had here."
+                return Ended(error_type=ANSWER_LOST, detail=f"{detail} {WHO_SETTLES}{number}")
+            case NothingToSend():
+                detail = "A picture of this run is gone by now. Upload it again."
+                return Ended(error_type="file_download_error", detail=detail)
+            case InsufficientCredits() | Unauthorized() | Forbidden() | NotFound() | Refused() | InvalidInput() if (
+                standing is None or not standing.is_paid
+            ):
+                log.warning("The paid service does not take a run of %s: %s", self.once.model, error)
+                kind, detail = _format_refusal(error)
+                return Ended(error_type=kind, detail=detail)
+            case _ if self.is_cancelled and not (standing and (standing.is_paid or standing.may_have_arrived)):
+                return Ended(error_type="cancelled", detail="The request was cancelled.")
+            case _ if is_late and standing is not None and standing.is_paid:
+                log.warning(
+                    "The result of run %s of the gateway's library could not be had: %s", standing.number, error
+                )
+                detail = "The paid service has taken this run, and its result cannot be had."
+                return Ended(error_type=ANSWER_LOST, detail=f"{detail} {WHO_SETTLES}{number}")
+            case _ if is_late:
+                detail = f"The paid service has not taken this run for {SEND_SECONDS / 60:.0f} minutes ({_format_reason(error)})."
+                return Ended(error_type="engine_error", detail=f"{detail} It is not your fault; try again later.")
+        return None
+
+    async def _completed(self) -> Ended:
+        output, files = await self.once.result()
+        return Ended(output=output, files=files)
+
+    def _counted(self, ended: Ended, standing: Standing | None) -> Ended:
+        """The end with its cost, by the library; a run that may have arrived after all is one whose answer was lost."""
+        if standing is None:
+            return Ended(0, ended.output, ended.files, ended.error_type, ended.detail)
+        charged = standing.credits if self.charges_failures else standing.credits_without_failure
+        kind = ANSWER_LOST if standing.may_have_arrived and ended.output is None else ended.error_type
+        return Ended(charged, ended.output, ended.files, kind, ended.detail)
+
+    # Following.
+
+    async def _wait_finished(self, run: Any) -> None:
+        finishing = asyncio.ensure_future(run.wait_finished())
+        try:
+            while not finishing.done():
+                if not self.is_cancelled or self._cancel_answer.is_set():
+                    waking = asyncio.ensure_future(self._wait_for_cancellation())
+                    await asyncio.wait([finishing, waking], return_when=asyncio.FIRST_COMPLETED)
+                    waking.cancel()
+                    continue
+                try:
+                    agreed = await self.once.cancel(run)
+                except ReelbookError:
+                    await asyncio.wait([finishing], timeout=PAUSE_SECONDS)
+                    continue
+                self._is_cancel_refused = not agreed
+                self._cancel_answer.set()
+        finally:
+            finishing.cancel()
+
+    async def _wait_for_cancellation(self) -> None:
+        """Wait until the run is cancelled; for ever once the cancellation is answered."""
+        await (asyncio.Event() if self._cancel_answer.is_set() else self._wake).wait()
+
+    def _on_change(self, run: Any) -> None:
+        fraction, stage = run.progress
+        lines = run.logs
+        new, self._lines = lines[self._lines :], max(self._lines, len(lines))
+        if run.service_status == COMPLETED:
+            stage = "fetching the files"
+        added = tuple((line, "INFO") for line in new)
+        is_waiting = run.service_status == IN_QUEUE
+        self.report(Progress(is_waiting, run.queue_position, fraction, stage, added, cost=run.credits))
+
+    async def _sleep(self, seconds: float) -> None:
+        """Sleep, but return early when the run is cancelled or the gateway stops."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0 and not self.relay.is_stopping:
+            if self.is_cancelled:
+                await asyncio.sleep(min(left, PAUSE_SECONDS))
+                break
+            try:
+                async with asyncio.timeout(min(left, PAUSE_SECONDS)):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+        if self.relay.is_stopping:
+            raise Stopped
+
+
+def _format_refusal(error: ReelbookError) -> tuple[str, str]:
+    """The error type and the sentence for a student whose run the paid service does not take."""
+    match error:
+        case InvalidInput():
+            return "image_load_error", "A picture of this run cannot be read as a picture."
+        case Refused() if not error.foreign:
+            kind = error.error_type if error.error_type in INPUT_ERRORS else None
+            return kind or "validation_error", f"The paid service refuses this input: {error.message}"
+        case InsufficientCredits():
+            why = "the account that pays for the runs of all has not enough credits left there"
+        case Unauthorized() | Forbidden():
+            why = "the key that pays for the runs of all is not accepted there"
+        case NotFound():
+            why = "it does not know this model"
+        case _:
+            why = "a gateway in front of it refuses the call"
+    words = f"The paid service does not take this run: {why}. It is not your fault; tell whoever runs this service."
+    return "engine_error", words
+
+
+def _format_reason(error: ReelbookError | None) -> str:
+    """Why a call to the paid service failed, without its address."""
+    match error:
+        case TooManyRequests():
+            return "it limits how much it takes at a time"
+        case Unreachable() | UncertainRun():
+            return "it does not answer"
+        case LibraryError():
+            return "its record here cannot be written"
+        case ServiceError():
+            return f"it answers {error.status}"
+    return type(error).__name__
