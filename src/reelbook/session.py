@@ -175,7 +175,7 @@ class Session:
 
     def library(self, folder: str | Path | None = None) -> Library:
         """The library of the current client, or the one in this folder."""
-        from .api.stored_runs import open_library
+        from .api.library import open_library
 
         self.register_table_accessor()
         return open_library(self.current, folder)

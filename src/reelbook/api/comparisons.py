@@ -18,7 +18,7 @@ from ..runs.run import Run
 from ..storage.select_runs import find_table
 from ..sweeps.results.table_files import get_row_facts
 from ..util.missing_values import is_missing
-from .which_run import find_run_or_file
+from .tables import find_run_or_file
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -48,7 +48,7 @@ def _initial_value(model: Any) -> Any:
     """The model or input of a form; for a run or a row, its input."""
     if model is None or isinstance(model, (str, type, Input)):
         return model
-    from .which_run import find_input
+    from .tables import find_input
 
     return find_input(model, "rb.form")
 

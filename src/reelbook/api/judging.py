@@ -16,7 +16,7 @@ from ..storage.library import Library
 from ..storage.select_runs import find_table
 from ..sweeps.plan.plan import Plan
 from ..sweeps.results.table_files import find_paths
-from .stored_runs import find_library_of
+from .library import find_library_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

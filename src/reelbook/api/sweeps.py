@@ -33,7 +33,7 @@ class _Sweep(Sweep):
         For a run, or a row of a table of runs such as `table.loc[[7]]`, the input of that run is varied.
         """
         if not isinstance(base, (Input, type)):
-            from .which_run import find_input
+            from .tables import find_input
 
             base = cast("Input", find_input(base, "rb.sweep"))
         return replace(super().__call__(base, *parts, **axes), session=session)

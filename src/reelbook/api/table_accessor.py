@@ -30,7 +30,7 @@ from ..sweeps.results.table_files import (
     get_row_facts,
     get_ticked,
 )
-from .stored_runs import find_library_of
+from .library import find_library_of
 
 if TYPE_CHECKING:
     from datasets import Dataset
