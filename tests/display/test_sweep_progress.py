@@ -224,3 +224,15 @@ def test_a_panel_that_stays_behind_says_when_it_was_so() -> None:
         html,
     )
     assert "nothing is paid twice" in html
+
+
+def test_a_poster_is_captioned_by_what_varies(tmp_path: Path) -> None:
+    """A value that all results have in common says nothing of any; one result alone has them all."""
+    (tmp_path / "a.png").write_bytes(png())
+    results = tuple(Result(number, tmp_path / "a.png", {"seed": number, "resolution": "480p"}) for number in (0, 1))
+
+    both, alone = (re.sub(r"<[^>]*>", "", render_panel(progress(results=shown))) for shown in (results, results[:1]))
+
+    assert "seed 0" in both
+    assert "480p" not in both
+    assert "480p" in alone

@@ -13,6 +13,7 @@ from ..errors import ReelbookError
 from ..models.catalog import find_endpoint
 from ..models.pricing import estimate
 from ..settings import options
+from ..storage.ledger.known_services import describe_maker
 from ..util.data_address import is_data_address
 from ..util.printable import format_count
 from . import run_text
@@ -349,7 +350,7 @@ def _origin(provenance: Provenance) -> Iterator[tuple[str, Any]]:
         ("seed", provenance.seed),
         ("engine", engine or None),
         ("part", provenance.part),
-        ("service", provenance.service),
+        ("service", provenance.service and describe_maker(provenance.service, None)),
         ("request", provenance.request_id),
         ("credits", None if provenance.credits is None else f"{provenance.credits:,}{source}"),
         ("made", None if provenance.made_at is None else f"{provenance.made_at:%Y-%m-%d %H:%M %Z}"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -147,13 +148,16 @@ def _film(progress: Progress) -> Markup:
     """Results as posters: the latest during the run, in reserved space for a stable layout, then all that fit."""
     is_moving = progress.state in ("preparing", "running", "stopping")
     pictures = list[Markup]()
+    # What is the same in all of them says nothing of any.
+    names = dict.fromkeys(name for result in progress.results for name in result.values)
+    varying = [name for name in names if len({repr(result.values.get(name)) for result in progress.results}) > 1]
     # Fewer pixels for each where there are many.
     room, scale = MAX_POSTER_BYTES, 2.0 if len(progress.results) <= FEW else 1.2
     for result in progress.results[: POSTERS if is_moving else None]:
         picture = make_thumbnail(result.path, round(scale * POSTER_WIDTH), round(scale * POSTER_HEIGHT), quality=55)
         room -= len(picture or b"")
         if picture is not None and room >= 0:
-            pictures.append(_poster(result, picture, is_moving))
+            pictures.append(_poster(result, picture, is_moving, varying))
     if not pictures and not is_moving:
         return Markup("")
     film = FILM.format(FILM_HEIGHT, Markup("").join(pictures)) + _render_result_count(
@@ -175,9 +179,10 @@ def _render_result_count(displayed: int, total: int, is_moving: bool) -> Markup:
     return Markup('<div style="{}">{}</div>').format(SOFT, render_dotted(words)) if any(words) else Markup("")
 
 
-def _poster(result: Result, picture: bytes, is_moving: bool) -> Markup:
+def _poster(result: Result, picture: bytes, is_moving: bool, varying: Sequence[str]) -> Markup:
     """The poster of a result, captioned with the values that vary."""
-    values = (format_named_value(name, value) for name, value in result.values.items() if value is not None)
+    shown = {name: value for name, value in result.values.items() if not varying or name in varying}
+    values = (format_named_value(name, value) for name, value in shown.items() if value is not None)
     name = shorten(join_with_dots(*values) or f"run {result.number}", MAX_TEXT_LENGTH)
     return POSTER.format(
         POSTER_WIDTH, name, name, POSTER_HEIGHT, POSTER_HEIGHT, data_uri("image/jpeg", picture),

@@ -68,6 +68,7 @@ export function player(wanted, [width, height], poster) {
  */
 export function setPoster(button, isThere, path, title) {
   button.disabled = !isThere;
+  button.toggleAttribute("data-rb-picture", !isFilm(path));
   button.title = isThere ? title : `${title ? `${title} · ` : ""}${NOT_HERE}`;
   button.setAttribute("aria-label", isThere ? `${isFilm(path) ? "Play" : "Show"} ${title || path}` : button.title);
 }
