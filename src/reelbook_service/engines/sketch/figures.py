@@ -110,11 +110,12 @@ def _inks(tokens: Sequence[str], kit: Kit, palette: Mapping[str, Colour], size: 
     shade = number.get("shade", {"line": 0.08, "arc": 0.08, "box": 0.12}.get(kind, 0.16))
     tint = scaled(_colour(colour, palette), dim)
     alpha = number.get("alpha", 0.7 if kind == "halo" else 1.0)
-    return [
-        Ink(copy, tint, number.get("round", flat), shade, glow, alpha, kind == "halo")
-        for path in paths
-        for copy in _copies(_outlines(kind, path, options, number, size), options, size)
-    ]
+    rounded = number.get("round", flat)
+    copies = [copy for path in paths for copy in _copies(_outlines(kind, path, options, number, size), options, size)]
+    if (glow or rounded == 0) and kind != "halo":
+        # Without shading of their own, all of them are one shape, which is quicker.
+        copies = [[outline for copy in copies for outline in copy]]
+    return [Ink(copy, tint, rounded, shade, glow, alpha, kind == "halo") for copy in copies]
 
 
 def _outlines(

@@ -122,7 +122,7 @@ class Flock:
         if self.look == "star":
             alpha = (0.62 + 0.38 * np.sin(time * self.rate * 2 + self.phase)) * (1 - 0.6 * stage.scene.clouds)
         x, y, canvas = x * stage.width, y * self.deep, np.array(picture)
-        reach = int(self.radius.max() * (2.6 if self.look in ("glow", "star") else 1)) + 2
+        reach = 1 if self.look == "star" else int(self.radius.max() * (2.6 if self.look == "glow" else 1)) + 2
         left, top = np.floor(x).astype(int), np.floor(y).astype(int)
         for dy in range(-reach, reach + 1):
             for dx in range(-reach, reach + 1):
