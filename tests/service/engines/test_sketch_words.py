@@ -181,6 +181,7 @@ def test_weather_words_act_and_negative_words_take_them_back() -> None:
     assert scene_of("a sky", "clouds").clouds == 0
     assert scene_of("a lake with birds", "birds").actors == ()
     assert scene_of("no people, an empty beach").actors == ()
+    assert scene_of("a golden star in a meadow", "star").actors == ()
 
 
 def test_places_combine() -> None:

@@ -265,7 +265,7 @@ def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
     """
     words, avoided = spoken(prompt), spoken(negative_prompt)
     reading = Reading(words)
-    _remove(reading, Reading(avoided, bare=True))
+    _remove(reading, Reading(avoided, bare=True), avoided)
     key = " ".join([*words, "/", *avoided])
     found, weather = reading.mentions, set(reading.mentions["weather"])
     places = _choose_places(reading, key)
@@ -290,9 +290,9 @@ def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
     )  # fmt: skip
 
 
-def _remove(reading: Reading, unwanted: Reading) -> None:
+def _remove(reading: Reading, unwanted: Reading, avoided: Sequence[str]) -> None:
     """Remove what the negative prompt, or a "without" in the prompt, names."""
-    names = {actor.kind for actor in unwanted.actors} | reading.avoided
+    names = {actor.kind for actor in unwanted.actors} | reading.avoided | set(avoided)
     names |= {name for about in ("place", "weather", "time", "grade") for name in unwanted.mentions[about]}
     if {"cloudy", "cloud"} & names:
         # Clouds are weather as well as figures; unwanted ones are removed in both senses.
