@@ -32,7 +32,7 @@ class Page:
 
     def edit(self, name: str, value: Any = ABSENT) -> None:
         """One field gets a value as somebody typed it, or goes back to its default."""
-        self.send(name) if value is ABSENT else self.send(name, typed(value, self.node(name), self.shared))
+        self.send(name) if value is ABSENT else self.send(name, typed(value, self.node(name)))
 
     def send(self, name: str, *value: Any) -> None:
         """One field gets a value as it is; the kernel has heard it when this ends."""
@@ -46,12 +46,8 @@ class Page:
         for name in [name for name in self.form.draft if name not in values]:
             self.edit(name)
         for name, value in values.items():
-            if name not in self.form.draft or self.form.draft[name] != typed(value, self.node(name), self.shared):
+            if name not in self.form.draft or self.form.draft[name] != typed(value, self.node(name)):
                 self.edit(name, value)
-
-    @property
-    def shared(self) -> Mapping[str, Any]:
-        return cast(Mapping[str, Any], self.form.sheet["shared"])
 
     def node(self, name: str) -> dict[str, Any]:
         """What the page draws for a field."""
@@ -59,7 +55,7 @@ class Page:
 
     def offers(self, name: str, value: Any) -> bool:
         """Whether the control of a field can make this value."""
-        return takes(self.node(name), value, self.shared)
+        return takes(self.node(name), value)
 
     @property
     def names(self) -> list[str]:
@@ -79,22 +75,19 @@ class Page:
             return None
 
 
-def typed(value: Any, node: Mapping[str, Any], shared: Mapping[str, Any], *, apart: bool = False) -> Any:
+def typed(value: Any, node: Mapping[str, Any], *, apart: bool = False) -> Any:
     """A value as the control of this node sends it; `apart` inside of what has several forms."""
-    node = shared[node["as"]] if node["kind"] == "again" else node
     match node["kind"]:
         case "json":
             return {"__text__": json.dumps(value)}
         case "either" if value is not None:
-            form = next((form for form in node["forms"] if takes(form, value, shared)), {"kind": "text"})
-            return typed(value, form, shared, apart=True)
+            form = next((form for form in node["forms"] if takes(form, value)), {"kind": "text"})
+            return typed(value, form, apart=True)
         case "list" if isinstance(value, list):
-            return [typed(item, node["item"], shared, apart=apart) for item in value]
+            return [typed(item, node["item"], apart=apart) for item in value]
         case "object" if isinstance(value, dict):
             known = {field["name"]: field for field in node["fields"]}
-            others = node.get("open")
-            free = others if isinstance(others, Mapping) else {"kind": "json" if others else "text"}
-            return {name: typed(item, known.get(name, free), shared, apart=apart) for name, item in value.items()}
+            return {name: typed(item, known.get(name, {"kind": "text"}), apart=apart) for name, item in value.items()}
         case "whole" | "real" if isinstance(value, (int, float)) and not isinstance(value, bool):
             told = _number(value)
             return {"__text__": told} if apart and isinstance(told, str) else told
@@ -109,11 +102,10 @@ def fixed(node: Mapping[str, Any]) -> list[Any]:
     return [node["value"]] if node["kind"] == "constant" else [choice["value"] for choice in node["choices"]]
 
 
-def takes(node: Mapping[str, Any], value: Any, shared: Mapping[str, Any]) -> bool:
+def takes(node: Mapping[str, Any], value: Any) -> bool:
     """Whether somebody would choose this node to type the value."""
     if value is None and node.get("nullable"):
         return True
-    node = shared[node["as"]] if node["kind"] == "again" else node
     match node["kind"]:
         case "text" | "image":
             return isinstance(value, str)
@@ -126,21 +118,21 @@ def takes(node: Mapping[str, Any], value: Any, shared: Mapping[str, Any]) -> boo
         case "constant" | "choice":
             return any(_same(_read(one), value) for one in fixed(node))
         case "list":
-            return isinstance(value, list) and all(takes(node["item"], item, shared) for item in value)
+            return isinstance(value, list) and all(takes(node["item"], item) for item in value)
         case "object":
-            return isinstance(value, dict) and _fits(node, value, shared)
+            return isinstance(value, dict) and _fits(node, value)
         case "either":
-            return any(takes(form, value, shared) for form in node["forms"])
+            return any(takes(form, value) for form in node["forms"])
         case _:
             return True
 
 
-def _fits(node: Mapping[str, Any], value: Mapping[str, Any], shared: Mapping[str, Any]) -> bool:
+def _fits(node: Mapping[str, Any], value: Mapping[str, Any]) -> bool:
     known = {field["name"]: field for field in node["fields"]}
     needed = {name for name, field in known.items() if field.get("required")}
-    if needed - value.keys() or (value.keys() - known.keys() and not node.get("open")):
+    if needed - value.keys() or value.keys() - known.keys():
         return False
-    return all(takes(known[name], item, shared) for name, item in value.items() if name in known)
+    return all(takes(known[name], item) for name, item in value.items() if name in known)
 
 
 def _same(one: Any, other: Any) -> bool:

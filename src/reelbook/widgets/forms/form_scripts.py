@@ -38,7 +38,7 @@ NO_CLIP = PlayedClip("", "", 16, 9, 2, Fraction(1), "")
 
 def pack_form_script(sheet: Mapping[str, Any]) -> tuple[str, bytes]:
     """The name and the compressed source of the module that draws this form."""
-    return _pack(frozenset(_find_needs(sheet["fields"])) | frozenset(_find_needs(sheet["shared"].values())))
+    return _pack(frozenset(_find_needs(sheet["fields"])))
 
 
 def _find_needs(nodes: Iterable[Any]) -> set[str]:
@@ -54,7 +54,7 @@ def _find_needs(nodes: Iterable[Any]) -> set[str]:
         # A special control may fall back to the one of its kind.
         if node.get("kind") in NESTED and special not in ("sizes", "timeline"):
             found.add("nested")
-        found |= _find_needs([node.get("item"), node.get("open"), *node.get("fields", ()), *node.get("forms", ())])
+        found |= _find_needs([node.get("item"), *node.get("fields", ()), *node.get("forms", ())])
     return found
 
 

@@ -13,7 +13,7 @@ export const CONTROLS = {};
 
 // These show what is wrong with an entry beside the entry.
 const FIELD_MARKS_ENTRIES = ["sizes", "loras"];
-const FIELD_WIDE = ["text-long", "image", "list", "object", "json", "either", "again"];
+const FIELD_WIDE = ["text-long", "image", "list", "object", "json", "either"];
 
 /** @param {Place} place */
 export function makeField(place) {

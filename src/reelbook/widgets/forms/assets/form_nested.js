@@ -1,16 +1,13 @@
 // @ts-check
-/** Controls for values inside values: lists, objects, one of several kinds, and kinds that hold themselves. */
+/** Controls for values inside values: lists, objects of plain values, and one of several kinds. */
 import { made } from "../../../display/assets/table_element.js";
 import { CONTROLS, makeField } from "./form_fields.js";
-import { nestedFits, nestedFormName, nestedHollow, nestedIsObject, nestedNode, nestedStart, nestedWhole } from "./form_nested_kinds.js";
+import { nestedFits, nestedFormName, nestedHollow, nestedIsObject, nestedStart, nestedWhole } from "./form_nested_kinds.js";
 import { plainSame, plainText } from "./form_plain.js";
 import { quietButton } from "./form_quiet.js";
 
 /** @typedef {import("./form_fields.js").Place} Place */
 /** @typedef {import("./form_fields.js").Control} Control */
-
-// Objects further inside than this start folded, and are drawn when they are unfolded.
-const NESTED_OPEN = 2;
 
 /** The place of a value inside another one. @param {Place} place @param {any} node @param {string | number} key @param {string} name @param {(value: any) => void} change */
 function nestedPlace(place, node, key, name, change) {
@@ -42,7 +39,7 @@ function makeNestedList(place) {
   /** @type {{el: HTMLElement, field: any, tools: Record<string, HTMLElement>}[]} */
   const rows = [];
   const list = made("ol", { class: "rbf-items", role: "list" });
-  const add = nestedButton("Add", `Add to ${node.label}`, () => insert(values.length, nestedStart(link, node.item)));
+  const add = nestedButton("Add", `Add to ${node.label}`, () => insert(values.length, nestedStart(node.item)));
   const amount = made("span", { class: "rbf-caption", text: nestedAmount(least, most) });
   const odd = made("p", { class: "rbf-caption rbf-nested-odd" });
 
@@ -78,7 +75,7 @@ function makeNestedList(place) {
     const label = `${at + 1}.`;
     const item = { ...node.item, name: String(at), label, required: false, entry: true, default: undefined };
     const inner = nestedPlace(place, item, at, String(at), (value) => {
-      values = values.map((old, index) => (index === at ? value ?? nestedHollow(link, node.item) : old));
+      values = values.map((old, index) => (index === at ? value ?? nestedHollow(node.item) : old));
       place.change([...values]);
     });
     const field = makeField(inner);
@@ -134,45 +131,11 @@ function makeNestedList(place) {
 
 /** @param {Place} place @returns {Control} */
 function makeNestedObject(place) {
-  return place.path.length > NESTED_OPEN ? makeNestedFolded(place) : makeNestedFields(place);
-}
-
-/** An object that is drawn only when it is unfolded: one that holds itself would never end. @param {Place} place @returns {Control} */
-function makeNestedFolded(place) {
-  /** @type {any} */
-  let inner;
-  /** @type {any} */
-  let value;
-  const summary = made("summary", {});
-  const el = /** @type {HTMLDetailsElement} */ (made("details", { class: "rbf-nested-fold" }, summary));
-  const summarise = () => {
-    const current = value === undefined ? place.node.default : value;
-    const text = nestedIsObject(current) ? Object.entries(current).map(([name, member]) => `${name} ${plainText(member)}`).join(", ") : plainText(current);
-    summary.textContent = text.length > 60 ? `${text.slice(0, 59)}…` : text || "Nothing set";
-  };
-  const draw = () => {
-    if (inner) return;
-    inner = makeNestedFields({ ...place, change: (next) => { value = next; summarise(); place.change(next); } });
-    el.append(inner.el);
-    inner.show(value);
-  };
-  summary.addEventListener("click", () => { if (!el.open) draw(); });
-  el.addEventListener("toggle", () => { if (el.open) draw(); });
-  const show = (/** @type {any} */ next) => {
-    value = next;
-    inner?.show(value);
-    summarise();
-  };
-  return { el, show, dispose: () => inner?.dispose(), group: true };
-}
-
-/** @param {Place} place @returns {Control} */
-function makeNestedFields(place) {
   const { node } = place;
   const names = new Set(node.fields.map((/** @type {any} */ field) => field.name));
   /** @type {Record<string, any>} */
   let values = {};
-  const send = () => place.change(nestedWhole(node, { ...values, ...extras?.read() }));
+  const send = () => place.change(nestedWhole(node, values));
   const fields = node.fields.map((/** @type {any} */ field) => {
     // Nobody need fill in what cannot be changed.
     const child = field.kind === "constant" ? { ...field, required: undefined } : field;
@@ -182,133 +145,21 @@ function makeNestedFields(place) {
     });
     return { name: field.name, control: makeField(inner) };
   });
-  const extras = node.open ? new NestedExtras(place, names, send) : null;
   const show = (/** @type {any} */ value) => {
     const current = value === undefined ? node.default : value;
     const whole = nestedIsObject(current) ? current : {};
     values = Object.fromEntries(Object.entries(whole).filter(([name]) => names.has(name)));
     for (const { name, control } of fields) control.show(values[name]);
-    extras?.show(Object.fromEntries(Object.entries(whole).filter(([name]) => !names.has(name))));
   };
-  const dispose = () => {
-    for (const { control } of fields) control.dispose();
-    extras?.dispose();
-  };
-  const children = [...fields.map((/** @type {any} */ field) => field.control.el), ...(extras ? [extras.el] : [])];
-  return { el: made("div", { class: "rbf-nested", role: "group", "aria-labelledby": place.labelledBy }, ...children), show, dispose, group: true };
-}
-
-/** Members under names that one types: rows of a name and its value. */
-class NestedExtras {
-  /** @param {Place} place @param {Set<string>} taken @param {() => void} send */
-  constructor(place, taken, send) {
-    this._place = place;
-    this._taken = taken;
-    this._send = send;
-    this._made = 0;
-    /** @type {any[]} */
-    this._rows = [];
-    this._list = made("div", { class: "rbf-extras" });
-    const add = nestedButton("Add a value", `Add a named value to ${place.node.label}`, () => this._add("", undefined).input.focus());
-    this.el = made("div", { class: "rbf-nested-open" }, this._list, made("div", { class: "rbf-row" }, add));
-    this._home = add;
-  }
-
-  /** The members that have a name of their own and a value. */
-  read() {
-    const named = this._rows.filter((row) => !this._fault(row) && row.value !== undefined);
-    return Object.fromEntries(named.map((row) => [row.name, row.value]));
-  }
-
-  /** @param {Record<string, any>} members */
-  show(members) {
-    const isOurs = plainSame(members, this.read());
-    for (const row of [...this._rows]) {
-      // An incomplete row is not discarded, unless the other members changed elsewhere.
-      if (!(row.name in members) && !isOurs) this._drop(row);
-    }
-    for (const [name, value] of Object.entries(members)) {
-      const row = this._rows.find((one) => one.name === name);
-      if (!row) this._add(name, value);
-      else if (row.value !== value) row.field.show((row.value = value));
-    }
-  }
-
-  dispose() {
-    for (const row of this._rows) row.field.dispose();
-  }
-
-  /** @param {any} row */
-  _fault(row) {
-    if (row.name === "") return "Not sent until it has a name.";
-    const isTwice = this._taken.has(row.name) || this._rows.find((one) => one.name === row.name) !== row;
-    return isTwice ? "Not sent: this name is there already." : "";
-  }
-
-  /** @param {string} name @param {any} value */
-  _add(name, value) {
-    const { open } = this._place.node;
-    this._made += 1;
-    const id = `more-${this._made}`;
-    const input = /** @type {HTMLInputElement} */ (made("input", { type: "text", class: "rbf-text", "aria-label": "Name", placeholder: "name", autocomplete: "off", spellcheck: "false" }));
-    const said = made("p", { class: "rbf-caption" });
-    const node = open === true ? { kind: "json" } : open;
-    /** @type {any} */
-    const row = { name, value: value ?? (name ? value : nestedFirst(this._place.link, node)), input, said };
-    const make = () => {
-      const label = row.name || "Value";
-      const inner = nestedPlace(this._place, { ...node, name: row.name, label, required: false, entry: true, default: undefined }, row.name, id, (next) => {
-        row.value = next;
-        this._send();
-      });
-      const field = makeField(inner);
-      row.field?.dispose();
-      row.field?.el.replaceWith(field.el);
-      row.field = field;
-      field.show(row.value);
-    };
-    input.value = name;
-    input.addEventListener("change", () => {
-      row.name = input.value.trim();
-      make();
-      this._updateFaults();
-      this._send();
-    });
-    make();
-    const gone = nestedButton("Remove", "Remove this value", () => {
-      this._drop(row);
-      this._home.focus();
-      this._send();
-    });
-    row.el = made("div", { class: "rbf-extra" }, made("div", { class: "rbf-extra-name" }, input, gone, said), row.field.el);
-    this._rows.push(row);
-    this._list.append(row.el);
-    this._updateFaults();
-    return row;
-  }
-
-  /** @param {any} row */
-  _drop(row) {
-    this._rows.splice(this._rows.indexOf(row), 1);
-    row.field.dispose();
-    row.el.remove();
-    this._updateFaults();
-  }
-
-  _updateFaults() {
-    for (const row of this._rows) row.said.textContent = this._fault(row);
-  }
-}
-
-/** What a new named value begins with; JSON begins empty. @param {Place["link"]} link @param {any} node */
-function nestedFirst(link, node) {
-  return nestedNode(link, node).kind === "json" ? undefined : nestedStart(link, node);
+  const dispose = () => { for (const { control } of fields) control.dispose(); };
+  const el = made("div", { class: "rbf-nested", role: "group", "aria-labelledby": place.labelledBy }, ...fields.map((/** @type {any} */ field) => field.control.el));
+  return { el, show, dispose, group: true };
 }
 
 /** @param {Place} place @returns {Control} */
 function makeNestedEither(place) {
-  const { node, link } = place;
-  const options = node.forms.map((/** @type {any} */ form, /** @type {number} */ index) => made("option", { value: String(index), text: nestedFormName(link, form, node) }));
+  const { node } = place;
+  const options = node.forms.map((/** @type {any} */ form, /** @type {number} */ index) => made("option", { value: String(index), text: nestedFormName(form, node) }));
   const select = /** @type {HTMLSelectElement} */ (made("select", { class: "rbf-either-kind", "aria-label": `Kind of ${node.label}` }, ...options));
   const slot = made("div", { class: "rbf-either-slot" });
   const lead = made("span", { class: "rbf-either-lead" });
@@ -322,8 +173,8 @@ function makeNestedEither(place) {
     chosen = index;
     select.value = String(index);
     inner?.dispose?.();
-    const form = nestedNode(link, node.forms[index]);
-    const isDefault = node.default !== undefined && nestedFits(link, form, node.default);
+    const form = node.forms[index];
+    const isDefault = node.default !== undefined && nestedFits(form, node.default);
     const whole = { ...form, name: node.name, label: node.label, required: node.required, entry: node.entry, default: isDefault ? node.default : form.default };
     inner = nestedControl({ ...place, node: whole, apart: true, change: (next) => { value = next; place.change(next); } });
     inner.el.querySelector("textarea, input:not([type=range], [type=radio])")?.setAttribute("aria-labelledby", place.labelledBy);
@@ -333,7 +184,7 @@ function makeNestedEither(place) {
   select.addEventListener("change", () => {
     choose(Number(select.value));
     const form = node.forms[chosen];
-    if (value === undefined || !nestedFits(link, form, value)) value = nestedStart(link, form);
+    if (value === undefined || !nestedFits(form, value)) value = nestedStart(form);
     inner.show(value);
     place.change(value);
   });
@@ -342,8 +193,8 @@ function makeNestedEither(place) {
     const isOurs = chosen >= 0 && plainSame(next, value);
     value = next;
     const current = value === undefined ? node.default : value;
-    const isUnchanged = isOurs || (chosen >= 0 && (current === undefined || nestedFits(link, node.forms[chosen], current)));
-    const found = node.forms.findIndex((/** @type {any} */ form) => current !== undefined && nestedFits(link, form, current));
+    const isUnchanged = isOurs || (chosen >= 0 && (current === undefined || nestedFits(node.forms[chosen], current)));
+    const found = node.forms.findIndex((/** @type {any} */ form) => current !== undefined && nestedFits(form, current));
     if (!isUnchanged) choose(Math.max(found, 0));
     inner.show(value);
   };
@@ -356,14 +207,6 @@ function nestedControl(place) {
   return (CONTROLS[place.node.special] ?? CONTROLS[place.node.kind] ?? CONTROLS.json)(place);
 }
 
-/** @param {Place} place @returns {Control} */
-function makeNestedAgain(place) {
-  const { name, label, required, entry, default: fallback } = place.node;
-  const found = nestedNode(place.link, place.node);
-  return nestedControl({ ...place, node: { ...found, name, label, required, entry, default: fallback === undefined ? found.default : fallback } });
-}
-
 CONTROLS.list = makeNestedList;
 CONTROLS.object = makeNestedObject;
 CONTROLS.either = makeNestedEither;
-CONTROLS.again = makeNestedAgain;

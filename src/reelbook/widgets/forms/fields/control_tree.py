@@ -15,7 +15,7 @@ from ....models.described.input_class import Described
 from ....models.described.picture_fields import takes_picture
 from ....models.described.schema_judge import accepts
 from ....models.described.schema_view import ANNOTATIONS
-from ..json_values import MAX_LEVELS, decode, distinct_json, exact_json, to_page_json
+from ..json_values import decode, distinct_json, exact_json, to_page_json
 from .field_order import find_arrangement, find_special
 from .merge_rules import Schema, merge_rules
 from .special_control_data import get_control_data
@@ -26,7 +26,9 @@ LONG_WORDS = ("prompt", "text", "description", "lyrics", "caption", "script", "i
 """Parts of the names of fields with more than one line."""
 MAX_LABEL, MAX_HELP, MAX_CHOICE = 80, 600, 200
 MAX_NODES = 3000
-"""Further values are drawn as JSON: rules that share parts can double at every level."""
+"""Further values are drawn as JSON: a description may have any number."""
+MAX_DEPTH = 3
+"""A list of objects is drawn; what nests deeper, and one of several kinds in such an object, is typed as JSON."""
 ACRONYMS = {
     "url": "address",
     "urls": "addresses",
@@ -76,7 +78,6 @@ def _make_sheet(kind: type[Input]) -> dict[str, Any]:
         "title": get_title(kind),
         "purpose": row.purpose if row else _shorten(str(schema.get("description") or ""), MAX_HELP),
         "fields": nodes,
-        "shared": reader.shared,
     }
 
 
@@ -94,20 +95,18 @@ def get_title(kind: type[Input]) -> str:
 
 
 class _Reader:
-    """Converts one schema; rules that refer to themselves are shared, under their names."""
+    """Converts one schema."""
 
     def __init__(self, defs: Mapping[str, Any], *, is_described: bool) -> None:
         self._defs, self._is_described = defs, is_described
-        self._open: list[str] = []
         self._drawn = self._level = 0
-        self.shared: dict[str, Node] = {}
 
     def node(self, name: str, rule: Any) -> Node:
         """The node of one value."""
         rule = rule if isinstance(rule, Mapping) else {}
         original = rule
-        rule, nullable, ref = self._resolve(rule)
-        drawn = self._read_once(name, rule, ref)
+        rule, nullable = self._resolve(rule)
+        drawn = self._read_once(name, rule)
         if drawn["kind"] == "text" and self._is_described and takes_picture(original, name, self._defs):
             # By its name or format, as the class reads it.
             drawn = _image()
@@ -126,29 +125,14 @@ class _Reader:
         value, unknown = coerce(freeze(default)[0], rule, self._defs, exact=True)
         return not unknown and accepts(value, rule, self._defs)
 
-    def _read_once(self, name: str, rule: Schema, ref: str | None) -> Node:
-        """The node of a rule, without name and label; a rule that contains itself becomes a reference."""
+    def _read_once(self, name: str, rule: Schema) -> Node:
+        """The node of a rule, without name and label."""
         self._drawn += 1
         self._level += 1
         try:
-            return self._guarded(name, rule, ref)
+            return self._read_kind(name, rule) if self._drawn <= MAX_NODES else {"kind": "json"}
         finally:
             self._level -= 1
-
-    def _guarded(self, name: str, rule: Schema, ref: str | None) -> Node:
-        if ref is not None and ref in self._open:
-            self.shared.setdefault(ref, {})
-            return {"kind": "again", "as": ref}
-        if self._drawn > MAX_NODES or self._level > MAX_LEVELS:
-            return {"kind": "json"}
-        if ref is None:
-            return self._read_kind(name, rule)
-        self._open.append(ref)
-        found = self._read_kind(name, rule)
-        self._open.pop()
-        if ref in self.shared:
-            self.shared[ref] = {"name": ref, "label": _label(ref, rule), **found}
-        return found
 
     def fields(self, rule: Schema) -> list[Node]:
         """The nodes of an object's fields."""
@@ -161,13 +145,12 @@ class _Reader:
             nodes.append(node)
         return nodes
 
-    def _resolve(self, rule: Schema) -> tuple[Schema, bool, str | None]:
-        """The rule with references resolved and null removed; whether it allowed null; and its name in the schema."""
-        nullable, ref = rule.get("nullable") is True and _allows_null(rule), None
+    def _resolve(self, rule: Schema) -> tuple[Schema, bool]:
+        """The rule with references resolved and null removed, and whether it allowed null."""
+        nullable = rule.get("nullable") is True and _allows_null(rule)
         for _ in range(64):
             if "$ref" in rule and isinstance(rule["$ref"], str):
-                ref = rule["$ref"].removeprefix("#/$defs/")
-                target = self._defs.get(ref)
+                target = self._defs.get(rule["$ref"].removeprefix("#/$defs/"))
                 rest = {word: value for word, value in rule.items() if word != "$ref"}
                 rule = {**(target if isinstance(target, Mapping) else {}), **rest}
                 continue
@@ -183,9 +166,9 @@ class _Reader:
                     rule = {**others, "allOf": [*others.get("allOf", ()), left[0]]}
                     continue
             if isinstance(rule.get("allOf"), list):
-                merged, refs = self._merge_all_of(rule)
+                merged = self._merge_all_of(rule)
                 if merged is not None:
-                    rule, ref = merged, " + ".join(refs) or ref
+                    rule = merged
                     continue
             types = rule.get("type")
             if isinstance(types, list) and "null" in types:
@@ -193,24 +176,20 @@ class _Reader:
                 left_types = [one for one in types if one != "null"]
                 rule = {**rule, "type": left_types[0] if len(left_types) == 1 else left_types}
             break
-        return rule, nullable, ref
+        return rule, nullable
 
-    def _merge_all_of(self, rule: Schema) -> tuple[Schema | None, list[str]]:
-        """The merged parts of a rule, and their names; None if they cannot be drawn as one."""
+    def _merge_all_of(self, rule: Schema) -> Schema | None:
+        """The merged parts of a rule; None if they cannot be drawn as one."""
         merged: Schema | None = {word: value for word, value in rule.items() if word != "allOf"}
-        refs = []
         for part in rule["allOf"]:
             for _ in range(64):
                 if not (isinstance(part, Mapping) and isinstance(part.get("$ref"), str)):
                     break
-                refs.append(part["$ref"].removeprefix("#/$defs/"))
-                target, rest = (
-                    self._defs.get(refs[-1], {}),
-                    {word: value for word, value in part.items() if word != "$ref"},
-                )
+                target = self._defs.get(part["$ref"].removeprefix("#/$defs/"), {})
+                rest = {word: value for word, value in part.items() if word != "$ref"}
                 part = merge_rules(rest, target) if isinstance(target, Mapping) else None
             merged = merge_rules(merged, part) if merged is not None and isinstance(part, Mapping) else None
-        return merged, refs
+        return merged
 
     def _read_kind(self, name: str, rule: Schema) -> Node:
         if "const" in rule:
@@ -234,9 +213,9 @@ class _Reader:
                 return {"kind": "real", **_bounds(rule)}
             case "boolean":
                 return {"kind": "check"}
-            case "array":
+            case "array" if self._level <= MAX_DEPTH:
                 return self._list(name, rule)
-            case "object":
+            case "object" if self._level <= MAX_DEPTH:
                 return self._object(rule)
         return {"kind": "json"}
 
@@ -245,7 +224,7 @@ class _Reader:
         constants = [node for node in read if node["kind"] in ("constant", "choice")]
         if len(constants) == len(read):
             return _choices([decode(value) for node in read for value in get_fixed_values(node)])
-        return {"kind": "either", "forms": read} if 1 < len(read) <= 8 else {"kind": "json"}
+        return {"kind": "either", "forms": read} if self._level < MAX_DEPTH and 1 < len(read) <= 8 else {"kind": "json"}
 
     def _list(self, name: str, rule: Schema) -> Node:
         if "prefixItems" in rule or not isinstance(rule.get("items"), Mapping):
@@ -259,16 +238,10 @@ class _Reader:
 
     def _object(self, rule: Schema) -> Node:
         listed, more = rule.get("properties"), rule.get("additionalProperties", False)
-        if not isinstance(listed, Mapping) or not listed:
-            return (
-                {"kind": "object", "fields": [], "open": self.node("value", more)}
-                if _has_rules(more)
-                else {"kind": "json"}
-            )
-        found: Node = {"kind": "object", "fields": self.fields(rule)}
-        if more is not False:
-            found["open"] = self.node("value", more) if _has_rules(more) else True
-        return found
+        # Values under names of one's own are typed as JSON.
+        if not isinstance(listed, Mapping) or not listed or more is not False:
+            return {"kind": "json"}
+        return {"kind": "object", "fields": self.fields(rule)}
 
 
 def get_fixed_values(node: Node) -> list[Any]:
@@ -338,10 +311,6 @@ def _is_null(form: Any) -> bool:
 def _allows_null(rule: Schema) -> bool:
     """Whether a rule allows null by its enum or constant."""
     return None in rule["enum"] if isinstance(rule.get("enum"), list) else "const" not in rule
-
-
-def _has_rules(more: Any) -> bool:
-    return isinstance(more, Mapping) and bool(more)
 
 
 def _label(name: str, rule: Schema, kind: str = "") -> str:

@@ -55,7 +55,6 @@ class Draft:
     def __init__(self, kind: type[Input], sheet: Mapping[str, Any], pictures: Pictures) -> None:
         self._kind, self._pictures = kind, pictures
         self._nodes: dict[str, Node] = {node["name"]: node for node in sheet["fields"]}
-        self._shared: Mapping[str, Node] = sheet["shared"]
         self._data_addresses: dict[str, str] = {}
         """Data URLs by the short text that represents them on the page."""
         self.values: dict[str, Any] = {}
@@ -113,14 +112,10 @@ class Draft:
     def _node(self, name: str) -> Node:
         return self._nodes.get(name, ANY_JSON)
 
-    def _resolved(self, node: Node) -> Node:
-        return self._shared.get(node["as"], ANY_JSON) if node["kind"] == "again" else node
-
     def _read(
         self, node: Node, value: Any, loc: tuple[str | int, ...], unread: list[Problem], *, is_mixed: bool = False
     ) -> Any:
         """A value as passed to the class; with `is_mixed`, texts are valid, too, and are not parsed as numbers."""
-        node = self._resolved(node)
         kind = node["kind"]
         if kind == "json" or (kind in ("whole", "real") and is_json_text(value)):
             return self._parse_json_text(value, loc, unread)
@@ -138,7 +133,7 @@ class Draft:
         if kind == "object" and isinstance(value, dict):
             known = {field["name"]: field for field in node["fields"]}
             return {
-                name: self._read(known.get(name, self._extra_node(node)), item, (*loc, name), unread, is_mixed=is_mixed)
+                name: self._read(known.get(name, ANY_JSON), item, (*loc, name), unread, is_mixed=is_mixed)
                 for name, item in value.items()
             }
         return value
@@ -147,7 +142,7 @@ class Draft:
         """The alternative that a value was typed in; with `is_right`, JSON if no other fits."""
         if is_json_text(value):
             return ANY_JSON
-        forms = [self._resolved(form) for form in node["forms"]]
+        forms: list[Node] = node["forms"]
         known: dict[tuple[int, int], bool] = {}
         # One that the value fits; else one of its kind, which reports what is wrong with it.
         fitting = [form for form in forms if form["kind"] != "json" and self._fits(form, value, known)]
@@ -158,7 +153,6 @@ class Draft:
 
     def _fits(self, node: Node, value: Any, known: dict[tuple[int, int], bool]) -> bool:
         """Whether a value can have been typed in this alternative; `known` caches the answers for its parts."""
-        node = self._resolved(node)
         key = id(node), id(value)
         if key not in known:
             known[key] = True
@@ -190,15 +184,10 @@ class Draft:
         if not isinstance(value, Mapping) or is_json_text(value) or not _has_all_fields(node, value):
             return False
         fields = {field["name"]: field for field in node["fields"]}
-        return all(self._fits(fields.get(name, self._extra_node(node)), item, known) for name, item in value.items())
-
-    @staticmethod
-    def _extra_node(node: Node) -> Node:
-        further = node.get("open")
-        return further if isinstance(further, dict) else ANY_JSON
+        return all(self._fits(fields.get(name, ANY_JSON), item, known) for name, item in value.items())
 
     def _picture_or_text(self, node: Node, value: str) -> Any:
-        forms = [node] if node["kind"] == "image" else [self._resolved(form) for form in node["forms"]]
+        forms = [node] if node["kind"] == "image" else node["forms"]
         kinds = {form["kind"] for form in forms}
         if "image" in kinds:
             found = self._data_addresses.get(value) or self._pictures.find(value)
@@ -208,7 +197,7 @@ class Draft:
         return value if any(_is_choice(form, value) for form in forms) else _parse_number(value)
 
     def _takes_text(self, node: Node) -> bool:
-        return any(self._resolved(form)["kind"] in _TAKES_TEXT for form in node["forms"])
+        return any(form["kind"] in _TAKES_TEXT for form in node["forms"])
 
     def _parse_json_text(self, value: Any, loc: tuple[str | int, ...], unread: list[Problem]) -> Any:
         if not (isinstance(value, dict) and set(value) == {JSON_TEXT} and isinstance(value[JSON_TEXT], str)):
@@ -231,7 +220,6 @@ class Draft:
 
     def _to_page(self, node: Node, value: Any, encode_number: Callable[[Any], Any] = to_page_json) -> Any:
         """A value as the page represents it; `encode_number` encodes numbers of any length."""
-        node = self._resolved(node)
         kind = node["kind"]
         if value is None:
             return None
@@ -256,8 +244,7 @@ class Draft:
             value = self._plain(value)
         if kind == "object" and isinstance(value, Mapping):
             known = {field["name"]: field for field in node["fields"]}
-            further = self._extra_node(node)
-            return {name: self._to_page(known.get(name, further), item, encode_number) for name, item in value.items()}
+            return {name: self._to_page(known.get(name, ANY_JSON), item, encode_number) for name, item in value.items()}
         if kind == "list" and isinstance(value, (list, tuple)):
             return [self._to_page(node["item"], item, encode_number) for item in value]
         # Only in number fields is a text of digits a number.
@@ -342,7 +329,7 @@ def _has_all_fields(form: Node, value: Mapping[str, Any]) -> bool:
     """Whether an object has all required fields of this alternative, and no unknown ones."""
     needed = {field["name"] for field in form["fields"] if field.get("required")}
     known = {field["name"] for field in form["fields"]}
-    return needed <= value.keys() and bool(form.get("open") or value.keys() <= known)
+    return needed <= value.keys() <= known
 
 
 def _fits_constants(form: Node, value: Any) -> bool:
