@@ -571,6 +571,23 @@ def test_logs_progress_and_place_pass_through(serve: Serve, gateway: Open) -> No
     assert any("sketch engine" in line["message"] for line in seen[-1]["logs"]["entries"])
 
 
+def test_a_run_that_waits_elsewhere_has_a_place_though_none_is_told(
+    elsewhere: Callable[..., StandIn], gateway: Open
+) -> None:
+    """Other clients of this API, such as fal-client, read `queue_position` of every queued run."""
+    service = elsewhere(seconds=0.6)
+    served = gateway(service.base_url)
+    request_id = served.submitted(TEXT, text())
+    until_accepted(service)
+    seen: list[dict[str, Any]] = []
+
+    served.status_once(lambda status: seen.append(status) or status["status"] == "COMPLETED", TEXT, request_id)  # type: ignore[func-returns-value]
+
+    queued = [status for status in seen if status["status"] == "IN_QUEUE"]
+    assert queued
+    assert all(status["queue_position"] == 0 for status in queued)
+
+
 def test_a_notebook_has_the_same_file(elsewhere: Callable[..., StandIn], tmp_path: Path) -> None:
     """`rb.connect(models=…)`: the embedded service runs it elsewhere; a sweep asks for a budget, because it costs."""
     service = elsewhere()
