@@ -29,17 +29,13 @@ from .fetch_pictures import Fetcher, SourceError, decode_data_uri
 from .prompt_check import ContentRefused, check_prompt
 
 if TYPE_CHECKING:
-    from .engines.protocol import Engine, LoadingEngine, Work
+    from .engines.protocol import Engine, LoadingEngine, Report
 
 WEIGHTS_ENGINE = "reelbook_service.weights.pipelines.engine"
 
 PROGRESS_INTERVAL_SECONDS = 0.1
 
 Emit = Callable[[dict[str, Any]], None]
-
-
-class Cancelled(Exception):
-    """The service cancelled the run."""
 
 
 def main() -> None:
@@ -83,13 +79,12 @@ class Engines:
         """Whether real weights run this model."""
         return any(row["endpoint_id"] == endpoint_id for row in self._message["weights"])
 
-    def load(self, endpoint_id: str) -> Work:
+    def load(self, endpoint_id: str, report: Report) -> None:
         """Load the weights of a model where they are not loaded."""
-        from .engines.protocol import Progress
         from .weights.config import weights_from_json
 
         if self._of_weights is None:
-            yield Progress("importing libraries", 0.0)
+            report.progress("importing libraries", 0.0)
             # A worker on the CPU must never import it: torch takes seconds and hundreds of megabytes.
             module = importlib.import_module(self._message.get("module", WEIGHTS_ENGINE))
             rows = [weights_from_json(row) for row in self._message["weights"]]
@@ -98,7 +93,7 @@ class Engines:
                 {row.endpoint_id: row for row in rows}, message["device"], message["max_loaded"]
             )
             self._of_weights = engine
-        return (yield from self._of_weights.load(endpoint_id))
+        self._of_weights.load(endpoint_id, report)
 
     def engine_for(self, request: Input) -> Engine:
         """The engine of a model; one with weights has been loaded before."""
@@ -117,11 +112,11 @@ class Engines:
 
 def load_ahead(endpoint_id: str, engines: Engines) -> dict[str, Any]:
     """Load the weights of a model, and return a message with the outcome; raises nothing."""
+    from .engines.protocol import Report
     from .weights.config import BadWeights
 
     try:
-        for _ in engines.load(endpoint_id):
-            pass
+        engines.load(endpoint_id, Report())
     except (BadWeights, MemoryError) as error:
         return {"load_failed": str(error) or "There is not enough memory for the weights."}
     except Exception as error:
@@ -136,7 +131,7 @@ def run_order(
 ) -> dict[str, Any]:
     """Execute one run, and return a message with its outcome; raises nothing."""
     # Imported here, so that Pillow is loaded only for a run.
-    from .engines.protocol import PictureError
+    from .engines.protocol import Cancelled, PictureError
     from .weights.config import BadWeights, LoRAError
 
     try:
@@ -170,51 +165,44 @@ def run_order(
 
 def perform(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], bool], engines: Engines) -> dict[str, Any]:
     """Execute one run, and return its output."""
-    from .engines.protocol import EngineTask
+    from .engines.protocol import EngineTask, Report
 
+    emit = _without_haste(emit)
+    report = Report(emit, is_cancelled)
     request = get_endpoint(order["endpoint"]).input.model_validate(order["input"], context=WIRE)
     check_prompt(request, may_be_unchecked=order["may_be_unchecked"])
     if engines.has_weights(request.endpoint_id):
         # None of it counts as progress of the run.
-        _drive(engines.load(request.endpoint_id), emit, is_cancelled, share=0.0)
+        engines.load(request.endpoint_id, Report(lambda message: emit({**message, "fraction": 0.0}), is_cancelled))
         emit({"loaded": request.endpoint_id})
     engine = engines.engine_for(request)
     emit({"engine": engines.name_of(engine, request)})
     folder = Path(order["folder"])
     folder.mkdir(parents=True, exist_ok=True)
-    sources = dict(_fetch_sources(request, order["local"], emit, is_cancelled))
-    work = engine(EngineTask(request, order["seed"], folder, sources, order["may_be_unchecked"]))
-    return dict(_to_json(_drive(work, emit, is_cancelled)))
+    sources = dict(_fetch_sources(request, order["local"], report))
+    task = EngineTask(request, order["seed"], folder, sources, order["may_be_unchecked"])
+    return dict(_to_json(engine(task, report)))
 
 
-def _drive(work: Work, emit: Emit, is_cancelled: Callable[[], bool], share: float = 1.0) -> Mapping[str, Any]:
-    """Take the steps of an engine, pass on its reports, and return what it returns; `share`: of its progress."""
-    from .engines.protocol import Log, Progress
-
+def _without_haste(emit: Emit) -> Emit:
+    """Emit everything but a report of progress that comes soon after another one."""
     reported_at = 0.0
-    while True:
-        if is_cancelled():
-            work.close()
-            raise Cancelled
-        try:
-            update = next(work)
-        except StopIteration as stop:
-            return dict(stop.value or {})
-        if isinstance(update, Log):
-            emit({"log": update.message, "level": update.level})
-        elif isinstance(update, Progress) and time.monotonic() - reported_at >= PROGRESS_INTERVAL_SECONDS:
+
+    def emit_some(message: dict[str, Any]) -> None:
+        nonlocal reported_at
+        if "stage" in message:
+            if time.monotonic() - reported_at < PROGRESS_INTERVAL_SECONDS:
+                return
             reported_at = time.monotonic()
-            emit({"stage": update.stage, "fraction": share * update.fraction})
+        emit(message)
+
+    return emit_some
 
 
-def _fetch_sources(
-    request: Input, local: Mapping[str, str], emit: Emit, is_cancelled: Callable[[], bool]
-) -> Iterator[tuple[str, bytes]]:
+def _fetch_sources(request: Input, local: Mapping[str, str], report: Report) -> Iterator[tuple[str, bytes]]:
     addresses = list(dict.fromkeys(address for _, address in pictures_of(request)))
     for number, address in enumerate(addresses, 1):
-        if is_cancelled():
-            raise Cancelled
-        emit({"stage": f"fetching picture {number} of {len(addresses)}", "fraction": 0.0})
+        report.progress(f"fetching picture {number} of {len(addresses)}", 0.0)
         if address in local:
             yield address, Path(local[address]).read_bytes()
         elif is_data_address(address):

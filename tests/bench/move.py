@@ -23,8 +23,9 @@ from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook_service.engines.move import Move
-from reelbook_service.engines.protocol import EngineTask, Progress
+from reelbook_service.engines.protocol import EngineTask
 from tests.bench.results import record
+from tests.heard import Heard, Log, Progress
 
 ROWS = (
     ("photo.jpg", "slow zoom in, the camera pans right"),
@@ -64,10 +65,14 @@ def one(source: Path, prompt: str) -> dict[str, float]:
         job = EngineTask(ImageToVideo(prompt=prompt, image_url="u"), 0, Path(folder), {"u": source.read_bytes()})
         begin, last, silence, frames = time.perf_counter(), time.perf_counter(), 0.0, 0
         cpu = time.process_time()
-        for item in Move()(job):
+
+        def heard(item: Progress | Log) -> None:
+            nonlocal silence, last, frames
             now = time.perf_counter()
             silence, last = max(silence, now - last), now
             frames += isinstance(item, Progress) and item.stage.startswith("moving")
+
+        Move()(job, Heard(heard))
         wall = time.perf_counter() - begin
         return {
             "frames/s": frames / wall,

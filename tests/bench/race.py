@@ -32,7 +32,7 @@ import numpy as np
 from reelbook.decide.posterior import Belief, FloatArray, choose, learn_pairs, learn_values
 from reelbook.media.measuring.measures import measure_file
 from reelbook.models.text_to_video import TextToVideo
-from reelbook_service.engines.protocol import EngineTask
+from reelbook_service.engines.protocol import EngineTask, Report
 from reelbook_service.engines.sketch import sketch
 from tests.bench.results import failed, record
 
@@ -209,8 +209,7 @@ def measured(place: tuple[int, int]) -> list[float]:
     values = {name: values[level] for (name, values), level in zip(AXES.items(), LEVELS[setting], strict=True)}
     request = TextToVideo(prompt=PROMPTS[prompt], num_frames=9, resolution="480p", aspect_ratio="1:1", **values)
     with tempfile.TemporaryDirectory() as folder:
-        for _ in sketch(EngineTask(request, 1000 * prompt + setting, Path(folder))):
-            pass
+        sketch(EngineTask(request, 1000 * prompt + setting, Path(folder)), Report())
         figures = measure_file(Path(folder) / "clip.mp4", MEASURES)
     return [float(figures[name]) for name in MEASURES]  # type: ignore[arg-type]  # All are numbers.
 

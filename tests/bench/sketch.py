@@ -29,7 +29,7 @@ _ONE_CLIP = """
 import json, resource, sys, time
 from pathlib import Path
 from reelbook.models.text_to_video import TextToVideo
-from reelbook_service.engines.protocol import EngineTask
+from reelbook_service.engines.protocol import EngineTask, Report
 from reelbook_service.engines.sketch import sketch
 
 def spent():
@@ -39,9 +39,13 @@ def spent():
 asked = TextToVideo(prompt=sys.argv[2], num_frames=int(sys.argv[3]))
 cpu, clock = spent(), time.perf_counter()
 last, longest = clock, 0.0
-for _ in sketch(EngineTask(asked, 7, Path(sys.argv[1]))):
+
+def heard(message):
+    global longest, last
     now = time.perf_counter()
     longest, last = max(longest, now - last), now
+
+sketch(EngineTask(asked, 7, Path(sys.argv[1])), Report(heard))
 clock, cpu = time.perf_counter() - clock, spent() - cpu
 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 ** (1 + (sys.platform == "darwin")))
 size = (Path(sys.argv[1]) / "clip.mp4").stat().st_size

@@ -22,7 +22,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook_service.engines.protocol import EngineTask
+from reelbook_service.engines.protocol import EngineTask, Report
 from reelbook_service.engines.stitch import stitch
 from tests.bench.results import of_peer, record
 
@@ -63,13 +63,8 @@ def ours(folder: Path, kind: str) -> Path:
     """The video as our engine makes it, reading the files included."""
     sources = {f"https://example.org/{path.name}": path.read_bytes() for path in sorted(folder.glob(f"*.{kind}"))}
     asked = ImagesToVideo(images=[Frame(url=url, frames=HOLD) for url in sources], fps=FPS)
-    work = stitch(EngineTask(asked, 0, folder, sources))
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            path: Path = end.value["video"].path
-            return path
+    path: Path = stitch(EngineTask(asked, 0, folder, sources), Report())["video"].path
+    return path
 
 
 def theirs(folder: Path, kind: str) -> Path:

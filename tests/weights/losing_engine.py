@@ -6,8 +6,7 @@ from typing import Any
 
 import torch
 
-from reelbook_service.engines.long_step import StepReport
-from reelbook_service.engines.protocol import EngineTask
+from reelbook_service.engines.protocol import EngineTask, Report
 from reelbook_service.weights.pipelines import engine
 
 LOSES = "the device is lost"
@@ -17,7 +16,7 @@ LOSES = "the device is lost"
 class WeightsEngine(engine.WeightsEngine):
     """Runs every other prompt as the real one does."""
 
-    def _run(self, job: EngineTask[Any], report: StepReport) -> dict[str, Any]:
+    def _run(self, job: EngineTask[Any], report: Report) -> dict[str, Any]:
         if LOSES in job.input.prompt:
             raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
         return super()._run(job, report)

@@ -12,13 +12,15 @@ from typing import Any
 
 import av
 import numpy as np
+import pytest
 from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.text_to_video import TextToVideo
-from reelbook_service.engines.protocol import EngineTask, Log, Progress, Work
+from reelbook_service.engines.protocol import Cancelled, EngineTask
 from reelbook_service.weights.config import LoRAFolders, LtxWeights
 from reelbook_service.weights.pipelines.engine import WeightsEngine
+from tests.heard import Heard, Log, Progress
 from tests.weights.tiny import LORAS, LTX, UPSAMPLER
 
 TEXT, IMAGE = TextToVideo.endpoint_id, ImageToVideo.endpoint_id
@@ -71,7 +73,6 @@ class Finished:
     output: dict[str, Any]
     data: bytes
     news: list[Progress | Log]
-    longest_pause: float
 
     @property
     def log(self) -> str:
@@ -97,35 +98,24 @@ def task(request: Any, folder: Path, seed: int = 7) -> EngineTask[Any]:
 def run(engine: WeightsEngine, request: Any, seed: int = 7) -> Finished:
     """Run to the end."""
     with TemporaryDirectory() as folder:
-        work, news, before, longest = engine(task(request, Path(folder), seed)), [], time.monotonic(), 0.0
-        while True:
-            try:
-                news.append(next(work))
-            except StopIteration as stop:
-                return Finished(stop.value, (Path(folder) / "clip.mp4").read_bytes(), news, longest)
-            finally:
-                longest, before = max(longest, time.monotonic() - before), time.monotonic()
-
-
-def drain(work: Work) -> dict[str, Any]:
-    """The result of work whose news does not matter."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as stop:
-            return dict(stop.value)
+        heard = Heard()
+        output = engine(task(request, Path(folder), seed), heard)
+        return Finished(output, (Path(folder) / "clip.mp4").read_bytes(), heard.news)
 
 
 def cancel_at(engine: WeightsEngine, request: Any, is_there: Callable[[Progress], bool]) -> float:
     """Cancel at the first report of which this is true, and return the seconds until the engine has stopped."""
     with TemporaryDirectory() as folder:
-        work = engine(task(request, Path(folder)))
-        for item in work:
-            if isinstance(item, Progress) and is_there(item):
-                began = time.monotonic()
-                work.close()
-                return time.monotonic() - began
-    raise AssertionError("The run ended before it could be cancelled.")
+        began: list[float] = []
+
+        def starts_the_clock(item: Progress | Log) -> bool:
+            if not began and isinstance(item, Progress) and is_there(item):
+                began.append(time.monotonic())
+            return bool(began)
+
+        with pytest.raises(Cancelled):
+            engine(task(request, Path(folder)), Heard(starts_the_clock))
+        return time.monotonic() - began[0]
 
 
 def model_of(engine: WeightsEngine) -> Any:

@@ -18,14 +18,15 @@ from diffusers import AutoencoderKLLTXVideo, LTXVideoTransformer3DModel
 from safetensors.torch import load_file, save_file
 from transformers import T5EncoderModel
 
-from reelbook_service.engines.long_step import StepCancelled
+from reelbook_service.engines.protocol import Cancelled, Report
 from reelbook_service.prompt_check import ContentRefused
 from reelbook_service.weights.config import BadWeights, SafetyCheck
 from reelbook_service.weights.pipelines import engine as engine_module
 from reelbook_service.weights.pipelines import ltx, parts
 from reelbook_service.weights.pipelines.engine import DeviceFacts, WeightsEngine
 from reelbook_service.worker_rules import LOST_DEVICE
-from tests.weights.ltx_runs import IMAGE, TEXT, Finished, cancel_at, drain, ltx_row, model_of, run, small, task
+from tests.heard import Heard
+from tests.weights.ltx_runs import IMAGE, TEXT, Finished, cancel_at, ltx_row, model_of, run, small, task
 from tests.weights.tiny import CHECK, LTX
 
 
@@ -52,19 +53,19 @@ def test_a_run_is_cancelled_at_once(usual: Finished, engine: WeightsEngine, stag
 
 def test_a_run_is_cancelled_within_a_step(usual: Finished, engine: WeightsEngine) -> None:
     """A step of a large clip takes seconds, so it ends at one of six places in it: here before its second block."""
-    model, blocks = model_of(engine), []
+    model, blocks, heard = model_of(engine), [], Heard()
 
     def cancelled_after_the_first(module: Any, inputs: Any, output: Any) -> None:
         blocks.append("first")
-        model._report.cancel()
+        heard.is_cancelled = True
 
     first, second = model.transformer.transformer_blocks
     hooks = [
         first.register_forward_hook(cancelled_after_the_first),
         second.register_forward_hook(lambda module, inputs, output: blocks.append("second")),
     ]
-    with pytest.raises(StepCancelled):
-        drain(engine(task(small(), Path("unused"))))
+    with pytest.raises(Cancelled):
+        engine(task(small(), Path("unused")), heard)
     for hook in hooks:
         hook.remove()
 
@@ -104,10 +105,10 @@ def test_out_of_memory_while_loading_says_what_would_fit(weights: Path, monkeypa
     with pytest.raises(
         BadWeights, match=r"They take 0\.0 GiB\. `storage`, .* the guide to your own GPU has a table of cards"
     ):
-        drain(WeightsEngine({TEXT: row}, "cpu").load(TEXT))
+        WeightsEngine({TEXT: row}, "cpu").load(TEXT, Report())
     monkeypatch.setattr(engine_module, "read_device", lambda device: DeviceFacts("Small", 3.5, 6.5))
     with pytest.raises(BadWeights, match=r"without them 3\.5 GiB are free"):
-        drain(WeightsEngine({TEXT: row}, "cpu").load(TEXT))
+        WeightsEngine({TEXT: row}, "cpu").load(TEXT, Report())
 
 
 def test_refused_pictures_end_the_run_and_are_removed(weights: Path, tmp_path: Path) -> None:
@@ -116,9 +117,9 @@ def test_refused_pictures_end_the_run_and_are_removed(weights: Path, tmp_path: P
     unchecked = small(num_frames=9, enable_safety_checker=False)
 
     with pytest.raises(ContentRefused, match="pictures"):
-        drain(engine(task(unchecked, tmp_path)))
+        engine(task(unchecked, tmp_path), Report())
     left = list(tmp_path.iterdir())
-    drain(engine(replace(task(unchecked, tmp_path), may_be_unchecked=True)))
+    engine(replace(task(unchecked, tmp_path), may_be_unchecked=True), Report())
 
     assert left == []
     assert [path.name for path in tmp_path.iterdir()] == ["clip.mp4"]
@@ -126,7 +127,7 @@ def test_refused_pictures_end_the_run_and_are_removed(weights: Path, tmp_path: P
 
 def test_models_on_one_folder_share_what_is_loaded(usual: Finished, engine: WeightsEngine, weights: Path) -> None:
     """And loading ahead does nothing where it is loaded."""
-    assert drain(engine.load(IMAGE)) == {}
+    engine.load(IMAGE, Report())
 
     assert engine.loaded == (str((weights / LTX).resolve()),)
 
@@ -138,7 +139,7 @@ def test_the_least_recently_used_model_is_unloaded(usual: Finished, weights: Pat
     engine = WeightsEngine({TEXT: ltx_row(weights), IMAGE: other}, "cpu", max_loaded=1)
     run(engine, small())
 
-    drain(engine.load(IMAGE))
+    engine.load(IMAGE, Report())
     loaded = engine.loaded
     again = run(engine, small())
 
@@ -152,7 +153,7 @@ def test_a_run_names_the_weights_that_are_loaded(weights: Path, tmp_path: Path) 
     shutil.copytree(weights / LTX, tmp_path / "ltx")
     engine = WeightsEngine({TEXT: ltx_row(weights, folder=tmp_path / "ltx")}, "cpu")
     before = engine.described(TEXT)
-    drain(engine.load(TEXT))
+    engine.load(TEXT, Report())
 
     (tmp_path / "ltx" / "vae" / "config.json").write_text("{}")
     replaced = WeightsEngine({TEXT: ltx_row(weights, folder=tmp_path / "ltx")}, "cpu")
@@ -203,7 +204,7 @@ def test_a_missing_tensor_is_refused(weights: Path, tmp_path: Path, part: str, m
     engine = WeightsEngine({TEXT: ltx_row(weights, folder=folder)}, "cpu")
 
     with pytest.raises(BadWeights, match="lacks 1 tensors") as caught:
-        drain(engine.load(TEXT))
+        engine.load(TEXT, Report())
     monkeypatch.setattr(parts, "complete", lambda model, folder, missing=(): model)
     load = parts.load_transformers_model if part == "text_encoder" else parts.load_model
 

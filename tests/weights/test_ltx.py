@@ -11,10 +11,10 @@ import torch
 from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.long_step import StepReport
 from reelbook_service.weights.clip_plan import ClipPlan, sub_seed
 from reelbook_service.weights.pipelines.engine import WeightsEngine
 from reelbook_service.weights.pipelines.ltx_passes import Guide, fitted, placed
+from tests.heard import Heard
 from tests.weights.ltx_runs import IMAGE, PICTURE, TEXT, Finished, ltx_row, model_of, run, small
 from tests.weights.tiny import LORAS
 
@@ -275,11 +275,11 @@ def test_the_place_of_the_text_encoder_changes_nothing(usual: Finished, weights:
 
 def test_a_long_prompt_is_cut_off_and_the_log_says_so(engine: WeightsEngine, usual: Finished) -> None:
     """The model reads 256 tokens; the last 64 prompts stay encoded."""
-    report = StepReport()
+    report = Heard()
 
     model_of(engine)._encoded("boat " * 400, report)
     for number in range(70):
         model_of(engine).prompts.encode(f"boat {number}")
 
-    assert any("256 tokens" in getattr(item, "message", "") for item in report.remaining_news())
+    assert any("256 tokens" in line for line in report.lines)
     assert len(model_of(engine).prompts._cached) == 64

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.long_step import StepCancelled, StepReport
-from reelbook_service.engines.protocol import EngineTask, Log, OutputFile, Progress
+from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile, Report
 from reelbook_service.weights.config import WanWeights
 from reelbook_service.weights.pipelines.wan import WanModel
+from tests.heard import Heard, Log, Progress
 from tests.weights.ltx_runs import CLOSE_DB, psnr
 from tests.weights.tiny import WAN
 
@@ -34,33 +34,23 @@ def picture(width: int = SIZE[0], height: int = SIZE[1]) -> bytes:
     return buffer.getvalue()
 
 
-class Report(StepReport):
-    """Collects the news, and may cancel at a stage or at the n-th check."""
+class Watching(Heard):
+    """May cancel at a stage or at the n-th check."""
 
     def __init__(self, stop_at: str = "") -> None:
-        super().__init__()
-        self.stop_at, self.checks_left, self.news = stop_at, -1, list[Progress | Log]()
-
-    def progress(self, stage: str, fraction: float) -> None:
-        if self.stop_at and stage.startswith(self.stop_at):
-            self.cancel()
-        super().progress(stage, fraction)
-        self.news.append(Progress(stage, fraction))
-
-    def log(self, message: str, level: str = "INFO") -> None:
-        self.news.append(Log(message, level))
+        super().__init__(lambda item: stop_at and isinstance(item, Progress) and item.stage.startswith(stop_at))
+        self.checks_left = -1
 
     def check(self) -> None:
         self.checks_left -= 1
-        if self.checks_left == 0:
-            self.cancel()
+        self.is_cancelled = self.is_cancelled or self.checks_left == 0
         super().check()
 
 
 class WatchedModel(WanModel):
     """Remembers the picture that each part starts from."""
 
-    def __init__(self, row: WanWeights, report: StepReport) -> None:
+    def __init__(self, row: WanWeights, report: Report) -> None:
         super().__init__(row, report)
         self.starts: list[NDArray[np.uint8]] = []
 
@@ -74,9 +64,9 @@ class Runs:
 
     def __init__(self, row: WanWeights, folder: Path) -> None:
         self._folder, self._count = folder, 0
-        self.model = WatchedModel(row, Report())
+        self.model = WatchedModel(row, Watching())
 
-    def run(self, *, report: Report | None = None, seed: int = 7, data: bytes | None = None, **fields: Any) -> bytes:
+    def run(self, *, report: Watching | None = None, seed: int = 7, data: bytes | None = None, **fields: Any) -> bytes:
         """The bytes of the clip."""
         self._count += 1
         folder = self._folder / str(self._count)
@@ -84,7 +74,7 @@ class Runs:
         request = ImageToVideo.model_construct(**{"prompt": "slowly closer", "image_url": "data:x", **fields})
         task = EngineTask(request, seed, folder, {"data:x": data or picture()})
         try:
-            video: OutputFile = self.model.image_to_video(task, report or Report())["video"]
+            video: OutputFile = self.model.image_to_video(task, report or Watching())["video"]
         finally:
             self.model.end_run()
         self.facts = video.facts
@@ -118,7 +108,7 @@ def pixels_of(data: bytes) -> str:
 
 def test_five_seconds_are_120_frames_of_the_pictures_size(runs: Runs) -> None:
     """In one part, with progress that never falls; the seed is logged, for the input has none."""
-    report = Report()
+    report = Watching()
     frames = frames_of(runs.run(report=report))
     fractions = [item.fraction for item in report.news if isinstance(item, Progress)]
     logs = [item.message for item in report.news if isinstance(item, Log)]
@@ -159,7 +149,7 @@ def test_the_same_seed_gives_the_same_bytes_and_each_field_acts(runs: Runs, clip
 
 def test_without_guidance_the_negative_prompt_is_not_read(runs: Runs) -> None:
     """`cfg_scale` 0 is guidance 1 here, and the log says what has no effect."""
-    report, encoded = Report(), runs.model.prompts.encoded
+    report, encoded = Watching(), runs.model.prompts.encoded
     plain = runs.run(cfg_scale=0.0, report=report)
     log = " ".join(item.message for item in report.news if isinstance(item, Log))
 
@@ -178,7 +168,7 @@ def test_the_transformer_reads_prompts_as_the_library_encodes_them(runs: Runs, m
     with torch.no_grad():
         expected = library(pipe, text, device="cpu", dtype=torch.float32)
 
-    assert torch.equal(runs.model._words(text, Report()), expected)
+    assert torch.equal(runs.model._words(text, Watching()), expected)
 
 
 def test_ten_seconds_are_two_parts_that_share_a_frame(runs: Runs, clip: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,15 +199,15 @@ def test_ten_seconds_are_two_parts_that_share_a_frame(runs: Runs, clip: bytes, m
 @pytest.mark.parametrize("stage", ["part 1 of 1, step 1", "decoding part 1 of 1, 3"])
 def test_a_cancelled_run_ends_and_the_next_is_unharmed(runs: Runs, clip: bytes, stage: str) -> None:
     """Between steps, and while decoding."""
-    with pytest.raises(StepCancelled):
-        runs.run(report=Report(stage))
+    with pytest.raises(Cancelled):
+        runs.run(report=Watching(stage))
 
     assert runs.run() == clip
 
 
 def test_a_step_ends_inside_itself(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the next of its blocks: a step of a large clip takes seconds."""
-    report, calls = Report(), list[int]()
+    report, calls = Watching(), list[int]()
     hooks = [block.register_forward_hook(lambda *_: calls.append(1)) for block in runs.model.transformer.blocks]
     before = runs.model._encoded
 
@@ -227,7 +217,7 @@ def test_a_step_ends_inside_itself(runs: Runs, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(runs.model, "_encoded", then_cancel)
     try:
-        with pytest.raises(StepCancelled):
+        with pytest.raises(Cancelled):
             runs.run(report=report)
     finally:
         for hook in hooks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -12,22 +12,46 @@ from reelbook.models.base import Input
 I_co = TypeVar("I_co", bound=Input, covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """A progress report."""
-
-    stage: str
-    """The current step as text: `painting 40 of 121`."""
-    fraction: float
-    """Completed share of the run, 0 to 1, never decreasing."""
+class Cancelled(BaseException):
+    """The run was cancelled; no ordinary error, so that it passes through the handlers of libraries."""
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
-    """A line for the run's log."""
+class Report:
+    """What an engine says while it works. Each call raises `Cancelled` once the run is cancelled.
 
-    message: str
-    level: str = "INFO"
+    An engine calls it at least every quarter of a second; one that does not is killed with its process when the run is
+    cancelled.
+
+    >>> said = []
+    >>> report = Report(said.append)
+    >>> report.progress("painting", 0.5), report.progress("encoding", 0.4)
+    (None, None)
+    >>> said[-1]
+    {'stage': 'encoding', 'fraction': 0.5}
+    """
+
+    def __init__(
+        self,
+        emit: Callable[[dict[str, Any]], object] = lambda message: None,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._emit, self._is_cancelled, self._fraction = emit, is_cancelled, 0.0
+
+    def progress(self, stage: str, fraction: float) -> None:
+        """Report the current step as text, such as `painting 40 of 121`, and the completed share, which never decreases."""
+        self.check()
+        self._fraction = max(fraction, self._fraction)
+        self._emit({"stage": stage, "fraction": self._fraction})
+
+    def log(self, message: str, level: str = "INFO") -> None:
+        """Add a line to the run's log."""
+        self.check()
+        self._emit({"log": message, "level": level})
+
+    def check(self) -> None:
+        """Raise `Cancelled` if the run was cancelled."""
+        if self._is_cancelled():
+            raise Cancelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +62,6 @@ class OutputFile:
     content_type: str
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the File object, such as width and height."""
-
-
-Work = Generator[Progress | Log, None, dict[str, Any]]
-"""The steps of an engine.
-
-It yields at least every quarter of a second: between two yields the run can be cancelled, which closes
-the generator. Its return value is the run's output, with an `OutputFile` wherever the output has a File.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +80,10 @@ class EngineTask(Generic[I_co]):
 
 
 class Engine(Protocol):
-    """Generates media. Deterministic: the same input and seed give the same bytes."""
+    """Generates media. Deterministic: the same input and seed give the same bytes.
+
+    It returns the run's output, with an `OutputFile` wherever the output has a File.
+    """
 
     @property
     def name(self) -> str: ...
@@ -72,13 +91,13 @@ class Engine(Protocol):
     @property
     def version(self) -> str: ...
 
-    def __call__(self, job: EngineTask[Any]) -> Work: ...
+    def __call__(self, job: EngineTask[Any], report: Report) -> dict[str, Any]: ...
 
 
 class LoadingEngine(Engine, Protocol):
     """An engine whose models have to be loaded before their first run."""
 
-    def load(self, endpoint_id: str) -> Work: ...
+    def load(self, endpoint_id: str, report: Report) -> None: ...
 
     def described(self, endpoint_id: str) -> str: ...
 

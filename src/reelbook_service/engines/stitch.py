@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 from reelbook.models.images_to_video import Frame, ImagesToVideo
 
 from .canvas import Size, canvas_for
-from .long_step import wait_with_progress
 from .open_pictures import stored_size, upright_size
-from .protocol import EngineTask, Log, OutputFile, Progress, Work
+from .protocol import EngineTask, OutputFile, Report
 from .slides import DRAWING, PHOTO, EveryFrame, Slides, slides
 from .source_frames import Framer, Still
 from .video_writer import exact_rate
@@ -41,26 +40,26 @@ class Stitch:
     def __init__(self, *, threads: int = 2) -> None:
         self._threads = threads
 
-    def __call__(self, job: EngineTask[ImagesToVideo]) -> Work:
+    def __call__(self, job: EngineTask[ImagesToVideo], report: Report) -> dict[str, Any]:
         """Generate the video."""
         request, path, rate = job.input, job.folder / "video.mp4", exact_rate(job.input.fps)
-        yield Log(
+        report.log(
             f"This is the stitch engine {self.version}: it puts pictures together on this machine. Pictures: "
             f"{len(request.images):,}, frames: {request.total_frames:,}, {request.fps:g} a second."
         )
-        largest = yield from _largest(job)
+        largest = _largest(job, report)
         threads = 1 if largest > LARGE_PIXELS else self._threads
         provenance = Provenance(request.endpoint_id, request.wire(), None, self.name, self.version)
         with ThreadPoolExecutor(threads, thread_name_prefix="stitch") as pool:
-            size = yield from _size(job, pool)
+            size = _size(job, report)
             with slides(path, size, rate, provenance) as video:
                 if isinstance(video, EveryFrame):
-                    yield Log(f"x264 cannot be used here; every frame is encoded with {video.encoder}.", "WARNING")
+                    report.log(f"x264 cannot be used here; every frame is encoded with {video.encoder}.", "WARNING")
                 steps = plan_steps(request.images, keep=max(1, MAX_CACHED_PIXELS // (size[0] * size[1])))
                 new = (step.url for step in steps if step.is_new)
                 with closing(_map_ahead(pool, Framer(job.sources, size), new, threads + 1)) as stills:
-                    yield from _write_frames(video, steps, stills)
-                yield from wait_with_progress(pool.submit(video.close), Progress("writing the index", FRAMES_SHARE))
+                    _write_frames(video, steps, stills, report)
+                report.progress("writing the index", FRAMES_SHARE)
         facts = {"width": size[0], "height": size[1], "frames": request.total_frames, "fps": request.fps}
         return {"video": OutputFile(path, "video/mp4", {**facts, "duration": float(request.total_frames / rate)})}
 
@@ -104,45 +103,42 @@ def plan_steps(images: Iterable[Frame], *, keep: int) -> list[Step]:
     return steps
 
 
-def _largest(job: EngineTask[ImagesToVideo]) -> Generator[Progress, None, int]:
+def _largest(job: EngineTask[ImagesToVideo], report: Report) -> int:
     """Pixels of the largest picture; raises for a file that is not a picture, before any work is done."""
     urls = dict.fromkeys(image.url for image in job.input.images)
     largest = 0
     for number, url in enumerate(urls, 1):
-        yield Progress(f"looking at picture {number} of {len(urls)}", 0.0)
+        report.progress(f"looking at picture {number} of {len(urls)}", 0.0)
         width, height = stored_size(url, job.sources[url])
         largest = max(largest, width * height)
     return largest
 
 
-def _size(job: EngineTask[ImagesToVideo], pool: ThreadPoolExecutor) -> Generator[Progress | Log, None, Size]:
+def _size(job: EngineTask[ImagesToVideo], report: Report) -> Size:
     """The size of the video: the first picture's."""
     url = job.input.images[0].url
-    measuring = pool.submit(upright_size, url, job.sources[url])
-    seen = yield from wait_with_progress(measuring, Progress("looking at the first picture", 0.0))
+    report.progress("looking at the first picture", 0.0)
+    seen = upright_size(url, job.sources[url])
     size = canvas_for(seen)
     if size[0] < seen[0]:
-        yield Log(
+        report.log(
             f"The first picture has {seen[0]} × {seen[1]} pixels, more than players take; the video has "
             f"{size[0]} × {size[1]}."
         )
     return size
 
 
-def _write_frames(
-    video: Slides[Any], steps: list[Step], stills: Iterator[Future[Still]]
-) -> Generator[Progress, None, None]:
+def _write_frames(video: Slides[Any], steps: list[Step], stills: Iterator[Future[Still]], report: Report) -> None:
     """Write every frame, picture by picture."""
     by_url: dict[str, Any] = {}
     for number, step in enumerate(steps, 1):
         stage = f"picture {number:,} of {len(steps):,}"
         if step.is_new:
-            still = yield from wait_with_progress(
-                next(stills), Progress(stage, FRAMES_SHARE * (number - 1) / len(steps))
-            )
+            report.progress(stage, FRAMES_SHARE * (number - 1) / len(steps))
+            still = next(stills).result()
             by_url[step.url] = video.prepared(still.frame, DRAWING if still.is_drawn else PHOTO)
         for done in video.show(by_url[step.url], step.frames):
-            yield Progress(stage, FRAMES_SHARE * (number - 1 + done / step.frames) / len(steps))
+            report.progress(stage, FRAMES_SHARE * (number - 1 + done / step.frames) / len(steps))
         for url in step.leaving:
             del by_url[url]
 

@@ -19,7 +19,8 @@ from reelbook_service.engines.move import Move, move
 from reelbook_service.engines.move.shot import Shot
 from reelbook_service.engines.move.shot_plan import make_plan
 from reelbook_service.engines.move.warp import frame_of
-from reelbook_service.engines.protocol import EngineTask, OutputFile, Progress
+from reelbook_service.engines.protocol import EngineTask, OutputFile
+from tests.heard import Heard, Progress
 
 ADDRESS = "https://example.org/boat.png"
 
@@ -71,18 +72,9 @@ class Clip:
 
 def clip(folder: Path, data: bytes, prompt: str, *, by: Move = move, **fields: Any) -> Clip:
     """Run a job to its end."""
-    work = by(a_job(folder, data, prompt, **fields))
-    news: list[Progress] = []
-    logs: list[str] = []
-    while True:
-        try:
-            item = next(work)
-        except StopIteration as end:
-            return Clip(end.value["video"], news, logs)
-        if isinstance(item, Progress):
-            news.append(item)
-        else:
-            logs.append(item.message)
+    heard = Heard()
+    output = by(a_job(folder, data, prompt, **fields), heard)
+    return Clip(output["video"], heard.progress_news, heard.lines)
 
 
 def shot(data: bytes, prompt: str, *, number: int = 119, **fields: Any) -> Image.Image:

@@ -14,7 +14,7 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.text_to_video import TextToVideo
 from reelbook_service.engines.engine_table import engine_for
-from reelbook_service.engines.protocol import EngineTask, OutputFile
+from reelbook_service.engines.protocol import EngineTask, OutputFile, Report
 from reelbook_service.engines.sketch import stage
 from tests.service.engines.playing import played, second_opinion
 from tests.support import png
@@ -24,14 +24,9 @@ SQUARE = {"resolution": "480p", "aspect_ratio": "1:1"}
 
 def clip(folder: Path, request: Input) -> Path:
     """The clip that a model's engine makes."""
-    work = engine_for(request)(EngineTask(request, 7, folder, {"a": png(32, 16)}))
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            video = end.value["video"]
-            assert isinstance(video, OutputFile)
-            return video.path
+    video = engine_for(request)(EngineTask(request, 7, folder, {"a": png(32, 16)}), Report())["video"]
+    assert isinstance(video, OutputFile)
+    return video.path
 
 
 CLIPS: dict[str, tuple[Callable[..., Input], dict[str, Any], int, Fraction]] = {

@@ -14,8 +14,9 @@ import pytest
 from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.move import Move, engine, move
-from reelbook_service.engines.protocol import Log, OutputFile, PictureError, Progress
+from reelbook_service.engines.move import Move, move
+from reelbook_service.engines.protocol import Cancelled, OutputFile
+from tests.heard import Heard, Log, Progress
 from tests.service.engines.moving import ADDRESS, Clip, a_job, clip, encoded, motion, picture_of, psnr, scenery, shot
 from tests.support import deep
 
@@ -189,11 +190,10 @@ import sys
 from pathlib import Path
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook_service.engines.move import Move
-from reelbook_service.engines.protocol import EngineTask
+from reelbook_service.engines.protocol import EngineTask, Report
 source, folder, address, prompt = sys.argv[1:]
 task = EngineTask(ImageToVideo(prompt=prompt, image_url=address), 7, Path(folder), {address: Path(source).read_bytes()})
-for _ in Move(threads=2)(task):
-    pass
+Move(threads=2)(task, Report())
 """
 
 
@@ -221,35 +221,16 @@ def test_progress_never_falls(small: Clip) -> None:
     assert all(0 <= earlier.fraction <= later.fraction <= 1 for earlier, later in pairwise(news))
 
 
-def test_a_slow_picture_is_no_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a large picture is opened, the engine keeps saying so, so that it can be cancelled."""
-    opened = threading.Event()
-
-    class Slow:
-        def __init__(self, *details: object) -> None:
-            opened.wait(20)
-            raise PictureError(ADDRESS, "it never came")
-
-    monkeypatch.setattr(engine, "Shot", Slow)
-    work = move(a_job(tmp_path, b"", "zoom in"))
-    items = [next(work) for _ in range(5)]
-    opened.set()
-
-    assert items[2:] == [Progress("looking", 0.01)] * 3
-    with pytest.raises(PictureError):
-        list(work)
-
-
 def test_a_cancelled_clip_leaves_no_thread(tmp_path: Path, source: bytes) -> None:
-    """Closing the generator in the middle ends its threads, those of the encoder too."""
-    work = move(a_job(tmp_path, source, "zoom in"))
-    before = _threads()
-    while not (isinstance(item := next(work), Progress) and item.stage == "moving 10 of 120"):
-        assert isinstance(item, (Log, Progress))
-    during = _threads() - before
+    """A run that is cancelled in the middle ends its threads, those of the encoder too."""
+    before, during = _threads(), set[str]()
 
-    work.close()
-    del work
+    def is_far(item: Progress | Log) -> bool:
+        during.update(_threads() - before)
+        return isinstance(item, Progress) and item.stage == "moving 10 of 120"
+
+    with pytest.raises(Cancelled):
+        move(a_job(tmp_path, source, "zoom in"), Heard(is_far))
 
     assert during
     assert _left(during) == set()

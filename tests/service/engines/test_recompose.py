@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ import pytest
 from PIL import Image
 
 from reelbook.models.smart_resize import Size, SmartResize, preset_for
-from reelbook_service.engines.protocol import EngineTask, Log, OutputFile, PictureError, Progress
+from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile, PictureError
 from reelbook_service.engines.recompose import recompose
+from tests.heard import Heard, Log, Progress
 from tests.support import deep
 from tests.tools.scenes import scene
 
@@ -41,13 +43,8 @@ def job(
 
 def run(todo: EngineTask[Any]) -> tuple[dict[str, Any], list[Progress | Log]]:
     """The output of a job, and all it told on the way."""
-    told: list[Progress | Log] = []
-    work = recompose(todo)
-    while True:
-        try:
-            told.append(next(work))
-        except StopIteration as end:
-            return end.value, told
+    heard = Heard()
+    return recompose(todo, heard), heard.news
 
 
 def made(todo: EngineTask[Any]) -> list[Path]:
@@ -291,20 +288,18 @@ def test_the_log_says_what_engine_this_is_and_progress_never_falls(tmp_path: Pat
 
 
 def test_a_run_can_be_cancelled_at_every_step(tmp_path: Path, boat: Image.Image) -> None:
-    """Closed after any of its reports, the engine stops without a sound and writes nothing more."""
+    """Cancelled after any of its reports, the engine stops and writes nothing more."""
     small, sizes = encoded(boat.resize((80, 45))), ["32x32", "45x30"]
     todo = job(tmp_path / "whole", small, sizes)
     steps = len(run(todo)[1])
 
     for reports in range(1, steps):
         folder = tmp_path / str(reports)
-        work = recompose(job(folder, small, sizes))
-        for _ in range(reports):
-            next(work)
-        work.close()
-        written = len(list(folder.iterdir()))
-        assert next(work, None) is None
-        assert len(list(folder.iterdir())) == written
+        heard = Heard(partial(lambda left, item: next(left) == 0, iter(range(reports - 1, -1, -1))))
+        with pytest.raises(Cancelled):
+            recompose(job(folder, small, sizes), heard)
+        assert len(heard.news) == reports
+        assert len(list(folder.iterdir())) <= reports // 3
 
 
 @pytest.mark.parametrize("output_format", ["png", "jpeg", "webp"])

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from reelbook_service.engines.long_step import reporting
-from reelbook_service.engines.protocol import Progress
 from reelbook_service.engines.recompose.deform import Strips, bent
 from reelbook_service.engines.recompose.extend import extended
 from reelbook_service.engines.recompose.leeway import Leeway, strip_sizes
@@ -128,37 +124,3 @@ def test_shapes_are_no_texture() -> None:
 
     assert not texture(letters, 20, 200, np.random.default_rng(1)).any()
     assert not texture(wall, 20, 200, np.random.default_rng(1)).any()
-
-
-def test_a_long_step_keeps_reporting() -> None:
-    """While the step waits for its third report, the same news comes again and again; then its result."""
-    reports = threading.Semaphore(0)
-
-    def step() -> str:
-        for _ in range(3):
-            assert reports.acquire(timeout=30)
-        return "done"
-
-    work = reporting(Progress("waiting", 0.5), step)
-    news = []
-    result = None
-    while result is None:
-        try:
-            news.append(next(work))
-            reports.release()
-        except StopIteration as end:
-            result = end.value
-
-    assert result == "done"
-    assert len(news) >= 3
-    assert set(news) == {Progress("waiting", 0.5)}
-
-
-def test_an_error_in_a_step_is_the_callers() -> None:
-    """What goes wrong on the other thread is raised where the result was wanted."""
-
-    def step() -> None:
-        raise MemoryError
-
-    with pytest.raises(MemoryError):
-        list(reporting(Progress("failing", 0.0), step))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ import pytest
 from numpy.typing import NDArray
 
 from reelbook.models.text_to_video import TextToVideo
-from reelbook_service.engines.protocol import EngineTask, Log, OutputFile, Progress
+from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile
 from reelbook_service.engines.sketch import Sketch, engine, sketch, stage
+from tests.heard import Heard, Log, Progress
 from tests.support import deep
 
 SMALL: dict[str, Any] = {"resolution": "480p", "aspect_ratio": "1:1", "num_frames": 9}
@@ -38,12 +40,8 @@ def a_job(folder: Path, prompt: str = "a red boat on a lake", seed: int = 7, **f
 
 def finished(job: EngineTask[TextToVideo]) -> tuple[dict[str, Any], list[Progress | Log]]:
     """What the engine returned, and what it said on the way."""
-    work, news = sketch(job), []
-    while True:
-        try:
-            news.append(next(work))
-        except StopIteration as end:
-            return end.value, news
+    heard = Heard()
+    return sketch(job, heard), heard.news
 
 
 def decoded(path: Path) -> NDArray[np.float32]:
@@ -91,7 +89,7 @@ def test_size_count_and_rate_are_exact(
 
 def test_the_first_line_of_the_log_says_what_this_is(tmp_path: Path) -> None:
     """Nobody shall take a sketch for the hosted model's work."""
-    first = next(sketch(a_job(tmp_path)))
+    first = finished(a_job(tmp_path))[1][0]
 
     assert isinstance(first, Log)
     assert "sketch engine" in first.message
@@ -105,7 +103,6 @@ def test_progress_never_falls_and_names_every_stage(tmp_path: Path) -> None:
 
     progress = [item for item in news if isinstance(item, Progress)]
     fractions = [item.fraction for item in progress]
-    # On a busy machine a stage is reported again while the next frame is awaited.
     stages = list(dict.fromkeys(item.stage for item in progress))
     assert fractions == sorted(fractions)
     assert 0 <= fractions[0] < fractions[-1] <= 1
@@ -116,27 +113,25 @@ def test_progress_never_falls_and_names_every_stage(tmp_path: Path) -> None:
 
 def test_it_reports_often_enough_to_be_cancelled(tmp_path: Path) -> None:
     """No step between two reports takes a quarter of a second of this process's own time."""
-    work, longest = sketch(a_job(tmp_path, "a village by a forest lake with mountains in the fog")), 0.0
+    times = [time.thread_time()]
+    job = a_job(tmp_path, "a village by a forest lake with mountains in the fog")
 
-    before = time.thread_time()
-    for _ in work:
-        longest = max(longest, time.thread_time() - before)
-        before = time.thread_time()
+    sketch(job, Heard(lambda item: times.append(time.thread_time())))
 
-    assert longest < 0.25
+    assert max(after - before for before, after in pairwise(times)) < 0.25
 
 
 @pytest.mark.usefixtures("coarse")
 def test_a_cancelled_run_leaves_no_thread_behind(tmp_path: Path) -> None:
-    """Closing the generator in the middle of the painting ends the painters too."""
-    before = set(threading.enumerate())
-    work = sketch(a_job(tmp_path, num_frames=200))
-    for news in work:
-        if isinstance(news, Progress) and news.stage == "painting 5 of 200":
-            break
-    painters = set(threading.enumerate()) - before
+    """A run that is cancelled in the middle of the painting ends the painters too."""
+    before, painters = set(threading.enumerate()), set[threading.Thread]()
 
-    work.close()
+    def is_far(item: Progress | Log) -> bool:
+        painters.update(set(threading.enumerate()) - before)
+        return isinstance(item, Progress) and item.stage == "painting 5 of 200"
+
+    with pytest.raises(Cancelled):
+        sketch(a_job(tmp_path, num_frames=200), Heard(is_far))
 
     assert painters
     # Those of other tests may have ended meanwhile.
@@ -145,15 +140,15 @@ def test_a_cancelled_run_leaves_no_thread_behind(tmp_path: Path) -> None:
 
 _DIGEST = """
 import hashlib, os, sys
+from itertools import pairwise
 from pathlib import Path
 from reelbook.models.text_to_video import TextToVideo
-from reelbook_service.engines.protocol import EngineTask
+from reelbook_service.engines.protocol import EngineTask, Report
 from reelbook_service.engines.sketch import sketch
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, set(list(os.sched_getaffinity(0))[: int(sys.argv[3])]))
 task = EngineTask(TextToVideo.model_validate_json(sys.argv[2]), 7, Path(sys.argv[1]))
-for _ in sketch(task):
-    pass
+sketch(task, Report())
 print(hashlib.sha256((task.folder / "clip.mp4").read_bytes()).hexdigest())
 """
 

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reelbook.models.text_to_video import LoRA, TextToVideo
-from reelbook_service.engines.protocol import EngineTask
+from reelbook_service.engines.protocol import EngineTask, Report
 from reelbook_service.engines.sketch import sketch, stage
 from reelbook_service.engines.sketch.engine import finished_painter, frames_of
 
@@ -62,8 +62,7 @@ def rendered(request: TextToVideo, seed: int, folder: Path) -> Clip:
     """All frames as a player shows them."""
     with pytest.MonkeyPatch.context() as coarse:
         coarse.setattr(stage, "PAINTED", COARSE)
-        for _ in sketch(EngineTask(request, seed, folder)):
-            pass
+        sketch(EngineTask(request, seed, folder), Report())
     with av.open(str(folder / "clip.mp4")) as file:
         return np.stack([frame.to_ndarray(format="rgb24") for frame in file.decode(video=0)]).astype(np.float32)
 
@@ -222,12 +221,7 @@ def test_an_expanded_prompt_is_longer_and_the_picture_follows_it(
 ) -> None:
     """The output tells the prompt that was painted: asking for it outright gives the same picture."""
     monkeypatch.setattr(stage, "PAINTED", 64 * 64)  # Only the words of this one count.
-    work = sketch(EngineTask(asked("a boat", expand_prompt=True), 7, tmp_path))
-    try:
-        while True:
-            next(work)
-    except StopIteration as end:
-        told = end.value["prompt"]
+    told = sketch(EngineTask(asked("a boat", expand_prompt=True), 7, tmp_path), Report())["prompt"]
 
     assert told.startswith("a boat, ")
     assert len(told) > 40

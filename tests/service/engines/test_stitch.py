@@ -8,9 +8,7 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -26,9 +24,10 @@ from playwright.sync_api import Browser, sync_playwright
 from reelbook.models.images_to_video import Frame, ImagesToVideo
 from reelbook_service.engines import canvas, png_decoder, slides, source_frames, video_writer
 from reelbook_service.engines.h264 import IDR_SLICE, Holder, kind
-from reelbook_service.engines.protocol import EngineTask, Log, OutputFile, PictureError, Progress
+from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile, PictureError
 from reelbook_service.engines.stitch import Stitch, plan_steps, stitch
 from tests.browser.conftest import FLAGS, chromium_path
+from tests.heard import Heard, Log, Progress
 from tests.service.engines.playing import Playback, played, second_opinion, watched
 from tests.support import deep
 
@@ -61,14 +60,9 @@ def a_job(
 
 
 def news_and_video(engine: Stitch, job: EngineTask[ImagesToVideo]) -> tuple[list[Progress | Log], OutputFile]:
-    news = []
-    work = engine(job)
-    while True:
-        try:
-            news.append(next(work))
-        except StopIteration as end:
-            made: OutputFile = end.value["video"]
-            return news, made
+    heard = Heard()
+    made: OutputFile = engine(job, heard)["video"]
+    return heard.news, made
 
 
 def video(folder: Path, show: Sequence[tuple[str, int]], fps: float = 24, **options: Any) -> OutputFile:
@@ -417,73 +411,41 @@ def test_news_of_the_work_never_goes_back(tmp_path: Path) -> None:
     assert {"picture 1 of 3", "picture 2 of 3", "picture 3 of 3"} < {item.stage for item in progress}
 
 
-def test_a_picture_that_takes_long_does_not_silence_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a picture is being decoded, news keeps coming often enough to be cancelled in between."""
-    done: Future[None] = Future()
-    decode = png_decoder.plain
-
-    def waits(*arguments: Any) -> Any:
-        done.result(timeout=30)
-        return decode(*arguments)
-
-    monkeypatch.setattr(source_frames, "plain", waits)
-    work = stitch(a_job(tmp_path, [("red", 1)]))
-
-    waited: list[float] = []
-    while len(waited) < 3:
-        began = time.perf_counter()
-        news = next(work)
-        if isinstance(news, Progress) and news.stage == "picture 1 of 1":
-            waited.append(time.perf_counter() - began)
-    done.set_result(None)
-
-    # The engine waits 0.2 s at most; the rest is for a busy machine.
-    assert max(waited) < 0.5
-    assert [item.stage for item in work if isinstance(item, Progress)][-1] == "writing the index"
-
-
 def stitching_threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("stitch")]
 
 
 @pytest.mark.parametrize("steps", [1, 6, 14, *deep((2,), (9,), (30,))])
 def test_it_can_be_cancelled_at_every_step(tmp_path: Path, steps: int) -> None:
-    """Closing the work at any point ends its threads."""
-    work = stitch(a_job(tmp_path, [(str(number), 300) for number in range(8)], sources=some_landscapes(8)))
-    for _ in range(steps):
-        next(work)
+    """A run that is cancelled at any point ends its threads."""
+    heard = Heard(lambda item: len(heard.news) == steps)
 
-    work.close()
+    with pytest.raises(Cancelled):
+        stitch(a_job(tmp_path, [(str(number), 300) for number in range(8)], sources=some_landscapes(8)), heard)
 
     assert stitching_threads() == []
-    with pytest.raises(StopIteration):
-        next(work)
+    assert len(heard.news) == steps
 
 
 def test_cancelled_pictures_are_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closing the work waits for the pictures that are being decoded, and for no other."""
-    released: Future[None] = Future()
-    begun = []
-    decode, leave = png_decoder.plain, video_writer.Movie.__exit__
+    """A cancelled run waits for the pictures that are being decoded, and for no other."""
+    begun: list[object] = []
+    decode = png_decoder.plain
 
-    def waits(*arguments: Any) -> Any:
+    def counted(*arguments: Any) -> Any:
         begun.append(arguments)
-        released.result(timeout=30)
         return decode(*arguments)
 
-    def leaves(*arguments: Any) -> None:
-        released.set_result(None)
-        leave(*arguments)
+    monkeypatch.setattr(source_frames, "plain", counted)
+    many = [(str(number), 1) for number in range(30)]
 
-    monkeypatch.setattr(source_frames, "plain", waits)
-    monkeypatch.setattr(video_writer.Movie, "__exit__", leaves)
-    work = stitch(a_job(tmp_path, [(colour, 1) for colour in COLOURS]))
-    while not (isinstance(news := next(work), Progress) and news.stage == "picture 1 of 4"):
-        pass
+    with pytest.raises(Cancelled):
+        stitch(
+            a_job(tmp_path, many, sources=some_landscapes(30)),
+            Heard(lambda item: isinstance(item, Progress) and item.stage.startswith("picture 1 of")),
+        )
 
-    work.close()
-
-    assert len(begun) <= 2
+    assert len(begun) < 30
     assert stitching_threads() == []
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from reelbook_service.engines.protocol import EngineTask, Log, OutputFile, Progress, Work
+from reelbook_service.engines.protocol import EngineTask, OutputFile, Report
 from reelbook_service.weights.config import BadWeights, LoRAError, LtxWeights
 
 
@@ -29,22 +29,21 @@ class WeightsEngine:
         """The name of the folder."""
         return f"stand-in {self._rows[endpoint_id].folder.name}"
 
-    def load(self, endpoint_id: str) -> Work:
+    def load(self, endpoint_id: str, report: Report) -> None:
         """Take a moment for a folder that is not loaded, or as long as the file `hold` is in it."""
         folder = self._rows[endpoint_id].folder
         if str(folder) not in self.loaded:
-            yield Progress("loading the transformer", 0.5)
+            report.progress("loading the transformer", 0.5)
             while (folder / "hold").exists():
-                yield Progress("loading the transformer", 0.9)
+                report.progress("loading the transformer", 0.9)
                 time.sleep(0.01)
             if "broken" in folder.name:
                 (folder / "pid").write_text(str(os.getpid()))
                 raise BadWeights("vae lacks a tensor.")
             self.loaded = (str(folder),)
-            yield Log(f"Loaded {folder.name}")
-        return {}
+            report.log(f"Loaded {folder.name}")
 
-    def __call__(self, job: EngineTask[Any]) -> Work:
+    def __call__(self, job: EngineTask[Any], report: Report) -> dict[str, Any]:
         """Write a file that depends on input and seed alone."""
         prompt = job.input.prompt
         facts = {
@@ -52,20 +51,20 @@ class WeightsEngine:
             "nice": os.nice(0),
             "environment": dict(os.environ),
         }
-        yield Log(json.dumps(facts))
+        report.log(json.dumps(facts))
         if getattr(job.input, "loras", ()):
             raise LoRAError("There is no LoRA of that name.")
         if "too large" in prompt:
             raise MemoryError("1280x720 with 121 frames needs more memory than the device has.")
         for step in range(2_000 if "slow" in prompt else 2):
-            yield Progress("drawing", step / 2_000)
+            report.progress("drawing", step / 2_000)
             time.sleep(0.01)
             if "lost" in prompt:
                 os._exit(70)
             if "crash" in prompt:
                 os._exit(1)
         while "held" in prompt and (self._rows[job.input.endpoint_id].folder / "hold-run").exists():
-            yield Progress("drawing", 0.5)
+            report.progress("drawing", 0.5)
             time.sleep(0.01)
         path = job.folder / "clip.mp4"
         path.write_bytes(hashlib.sha256(f"{prompt}/{job.seed}".encode()).digest())

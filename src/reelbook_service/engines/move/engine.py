@@ -6,12 +6,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from reelbook.models.image_to_video import ImageToVideo
 
-from ..long_step import wait_with_progress
-from ..protocol import EngineTask, Log, OutputFile, Progress, Work
+from ..protocol import EngineTask, OutputFile, Report
 from ..video_writer import Movie
 from ..write_provenance import Provenance
 from .plan_text import format_plan
@@ -42,23 +41,23 @@ class Move:
     def __init__(self, *, threads: int = 2) -> None:
         self._threads = threads
 
-    def __call__(self, job: EngineTask[ImageToVideo]) -> Work:
+    def __call__(self, job: EngineTask[ImageToVideo], report: Report) -> dict[str, Any]:
         request = job.input
-        yield Log(NOTICE)
+        report.log(NOTICE)
         wanted = make_plan(request)
-        yield Log(format_plan(wanted))
+        report.log(format_plan(wanted))
         seconds = int(request.duration)
         count = RATE * seconds
+        report.progress("looking", 0.01)
+        shot = Shot(request.image_url, job.sources[request.image_url], wanted, seconds)
         with ThreadPoolExecutor(self._threads, thread_name_prefix="move") as pool:
-            preparing = pool.submit(Shot, request.image_url, job.sources[request.image_url], wanted, seconds)
-            shot = yield from wait_with_progress(preparing, Progress("looking", 0.01))
             path, (width, height) = job.folder / "clip.mp4", shot.size
             provenance = Provenance(request.endpoint_id, request.wire(), None, self.name, self.version)
             with Movie(path, shot.size, Fraction(RATE), provenance) as movie:
                 for done, planes in enumerate(_map_in_order(pool, lambda number: shot.frame(number, count), count), 1):
                     movie.add(frame_of(planes))
-                    yield Progress(f"moving {done} of {count}", 0.05 + 0.92 * done / count)
-                yield Progress("encoding", 0.98)
+                    report.progress(f"moving {done} of {count}", 0.05 + 0.92 * done / count)
+                report.progress("encoding", 0.98)
         facts = {"width": width, "height": height, "frames": count, "frame_rate": RATE}
         return {"video": OutputFile(path, "video/mp4", facts)}
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,8 @@ from PIL import Image
 
 from reelbook.models.smart_resize import Size, SmartResize, preset_for
 
-from ..long_step import reporting
 from ..open_pictures import flattened, open_picture, upright_size
-from ..protocol import EngineTask, Log, OutputFile, Progress, Work
+from ..protocol import EngineTask, OutputFile, Report
 from ..write_provenance import Provenance
 from .analysed_picture import AnalysedPicture, View
 from .wishes import Wish, parse_prompt
@@ -35,18 +33,18 @@ class Recompose:
     name: str = "recompose"
     version: str = "1"
 
-    def __call__(self, job: EngineTask[SmartResize]) -> Work:
-        yield Log(
+    def __call__(self, job: EngineTask[SmartResize], report: Report) -> dict[str, Any]:
+        report.log(
             f"Engine {self.name} {self.version}: it finds the subject, then moves, crops, bends and extends the picture "
             "by geometry. No language model and no image-editing model is at work."
         )
         wish = parse_prompt(job.input.prompt)
-        views = yield from _planned(job, wish)
+        views = _planned(job, wish, report)
         provenance = Provenance(SmartResize.endpoint_id, job.input.wire(), job.seed, self.name, self.version)
         writer = _ResultWriter(job, provenance.save_options(job.input.output_format))
         while views:
             # Removed from the queue, so that the last view frees the memory of the source picture.
-            yield from writer.write_view(*views.popleft())
+            writer.write_view(*views.popleft(), report)
         return {"images": writer.images, "results": writer.results, "description": self._described(writer, wish)}
 
     def _described(self, writer: _ResultWriter, wish: Wish) -> str:
@@ -59,13 +57,14 @@ class Recompose:
 recompose = Recompose()
 
 
-def _planned(job: EngineTask[SmartResize], wish: Wish) -> Generator[Progress | Log, None, deque[tuple[Size, View]]]:
+def _planned(job: EngineTask[SmartResize], wish: Wish, report: Report) -> deque[tuple[Size, View]]:
     """Plan all pictures, in order, without rendering them."""
-    analysed = yield from reporting(Progress("looking", 0.0), lambda: _analysed_picture(job, wish))
-    yield Log(" ".join(filter(None, [analysed.seen(), wish.described()])))
+    report.progress("looking", 0.0)
+    analysed = _analysed_picture(job, wish)
+    report.log(" ".join(filter(None, [analysed.seen(), wish.described()])))
     views: deque[tuple[Size, View]] = deque()
     for size in job.input.target_sizes:
-        yield Progress("looking", ANALYSIS_SHARE)
+        report.progress("looking", ANALYSIS_SHARE)
         views.extend((size, view) for view in analysed.views((size.width, size.height), job.input.num_images_per_size))
     return views
 
@@ -99,22 +98,23 @@ class _ResultWriter:
         self._total = len(job.input.target_sizes) * job.input.num_images_per_size
         self._numbers: Counter[Size] = Counter()
 
-    def write_view(self, size: Size, view: View) -> Generator[Progress | Log, None, None]:
+    def write_view(self, size: Size, view: View, report: Report) -> None:
         """Render one picture, write it, and add it to the results."""
         stage = f"composing {size}, {len(self.images) + 1} of {self._total}"
         exact, scale, words = view.untouched, view.scale, view.described()
-        picture = yield from reporting(self._progress(stage, 0.0), view.drawn)
+        report.progress(stage, self._share(0.0))
+        picture = view.drawn()
         del view  # This frees the source picture after the last view.
         path = self._path(size)
-        save = partial(write, picture, path, self._request.output_format, provenance=self._provenance, exact=exact)
-        yield from reporting(self._progress(f"writing {path.name}", 0.5), save)
-        yield Log(f"{path.name}: {words}")
+        report.progress(f"writing {path.name}", self._share(0.5))
+        write(picture, path, self._request.output_format, provenance=self._provenance, exact=exact)
+        report.log(f"{path.name}: {words}")
         facts = {"width": picture.width, "height": picture.height}
         self._enter(size, OutputFile(path, f"image/{self._request.output_format}", facts), scale, words)
 
-    def _progress(self, stage: str, part: float) -> Progress:
-        """The progress of the run when this part of the current picture is done."""
-        return Progress(stage, ANALYSIS_SHARE + (1 - ANALYSIS_SHARE) * (len(self.images) + part) / self._total)
+    def _share(self, part: float) -> float:
+        """The completed share of the run when this part of the current picture is done."""
+        return ANALYSIS_SHARE + (1 - ANALYSIS_SHARE) * (len(self.images) + part) / self._total
 
     def _path(self, size: Size) -> Path:
         # Counted per size: a size may be requested twice.

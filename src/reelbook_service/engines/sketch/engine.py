@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Generator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from fractions import Fraction
 from threading import local
+from typing import Any
 
 import av
 import numpy as np
@@ -15,7 +16,7 @@ from av.video.reformatter import Colorspace, Interpolation, VideoReformatter
 
 from reelbook.models.text_to_video import TextToVideo
 
-from ..protocol import EngineTask, Log, OutputFile, Progress, Work
+from ..protocol import EngineTask, OutputFile, Report
 from ..video_writer import Movie
 from ..write_provenance import Provenance
 from .painter import Painter
@@ -23,9 +24,6 @@ from .words import Scene, expanded, scene_of
 
 PAINTERS = 2
 """Threads that paint frames; the bytes of the clip do not depend on their number."""
-
-_PROGRESS_INTERVAL_SECONDS = 0.2
-"""Interval between progress messages while waiting for a frame."""
 
 _PREPARED, _PAINTED = 0.06, 0.98
 
@@ -36,32 +34,32 @@ class Sketch:
     name = "sketch"
     version = "2"
 
-    def __call__(self, job: EngineTask[TextToVideo]) -> Work:
-        """Render the clip; yields log lines and progress."""
-        yield Log(
+    def __call__(self, job: EngineTask[TextToVideo], report: Report) -> dict[str, Any]:
+        """Render the clip."""
+        report.log(
             "This is the sketch engine: it paints scenes from the words it knows, on this machine. "
             "It is not the hosted model, and its pictures are not that model's."
         )
         request = job.input
         prompt = expanded(request.prompt) if request.expand_prompt else request.prompt
         scene = scene_of(prompt, request.negative_prompt)
-        yield Log(described(scene))
+        report.log(described(scene))
         painter = Painter(request, scene, job.seed)
         for ready, thing in enumerate(painter.prepare(), 1):
-            yield Progress(f"preparing {thing}", _PREPARED * ready / (ready + 4))
+            report.progress(f"preparing {thing}", _PREPARED * ready / (ready + 4))
         path, (width, height) = job.folder / "clip.mp4", request.frame_size
         provenance = Provenance(request.endpoint_id, request.wire(), job.seed, self.name, self.version)
         with (
             Movie(path, (width, height), Fraction(request.frame_rate), provenance) as movie,
             closing(frames_of(painter, request)) as frames,
         ):
-            for frame in frames:
-                if frame is not None:
-                    movie.add(frame)
-                share = movie.frames / request.num_frames
-                stage = f"painting {max(1, movie.frames)} of {request.num_frames}"
-                yield Progress(stage, _PREPARED + (_PAINTED - _PREPARED) * share)
-            yield Progress("encoding", _PAINTED)
+            for number, frame in enumerate(frames, 1):
+                movie.add(frame)
+                share = number / request.num_frames
+                report.progress(
+                    f"painting {number} of {request.num_frames}", _PREPARED + (_PAINTED - _PREPARED) * share
+                )
+            report.progress("encoding", _PAINTED)
         facts = {"width": width, "height": height, "frames": request.num_frames, "frame_rate": request.frame_rate}
         return {"video": OutputFile(path, "video/mp4", facts), "seed": job.seed, "prompt": prompt}
 
@@ -96,11 +94,8 @@ def finished_painter(job: EngineTask[TextToVideo]) -> Painter:
     return painter
 
 
-def frames_of(painter: Painter, request: TextToVideo) -> Generator[av.VideoFrame | None, None, None]:
-    """All frames in the order of the clip, painted in threads; at most `PAINTERS` + 1 are in memory.
-
-    Yields None while the next frame takes long on a busy machine, so that the run stays cancellable.
-    """
+def frames_of(painter: Painter, request: TextToVideo) -> Generator[av.VideoFrame, None, None]:
+    """All frames in the order of the clip, painted in threads; at most `PAINTERS` + 1 are in memory."""
     width, height = request.frame_size
     own = local()
 
@@ -121,15 +116,9 @@ def frames_of(painter: Painter, request: TextToVideo) -> Generator[av.VideoFrame
         for number in numbers[::-1] if request.reverse_video else numbers:
             waiting.append(pool.submit(painted, number))
             if len(waiting) > PAINTERS:
-                yield from _awaited(waiting.popleft())
+                yield waiting.popleft().result()
         while waiting:
-            yield from _awaited(waiting.popleft())
+            yield waiting.popleft().result()
     finally:
         # Also when the run is cancelled: at most the frames in progress are finished, and no thread is left running.
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _awaited(frame: Future[av.VideoFrame]) -> Iterator[av.VideoFrame | None]:
-    while not wait([frame], timeout=_PROGRESS_INTERVAL_SECONDS).done:
-        yield None
-    yield frame.result()

@@ -14,10 +14,9 @@ from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
 
-from ...engines.long_step import StepReport
 from ...engines.move.size import frame_size
 from ...engines.open_pictures import flattened, open_picture, upright_size
-from ...engines.protocol import EngineTask, OutputFile
+from ...engines.protocol import EngineTask, OutputFile, Report
 from ...engines.video_writer import Movie
 from ...engines.write_provenance import Provenance
 from ..clip_plan import Size, StageShare
@@ -40,7 +39,7 @@ _LUMA = (_RED, 1 - _RED - _BLUE, _BLUE)
 class Steps:
     """Called after each step of a stage, by the library's pipelines too; reports the progress."""
 
-    def __init__(self, report: StepReport, share: StageShare) -> None:
+    def __init__(self, report: Report, share: StageShare) -> None:
         self._report, self._share, self._done = report, share, 0
 
     def __call__(self, *_: Any) -> dict[str, Any]:
@@ -59,7 +58,7 @@ class Model(Generic[Row]):
         self.row: Row = row
         self.version = f"{row.folder.name}@{weights_identity(row)}"
         self._device = row.devices[0]
-        self._report: StepReport | None = None
+        self._report: Report | None = None
 
     def close(self) -> None:
         """Free what does not go with the last reference."""
@@ -68,7 +67,7 @@ class Model(Generic[Row]):
         """Forget the run that is reported to."""
         self._report = None
 
-    def _begin_image(self, job: EngineTask[ImageToVideo], report: StepReport) -> tuple[float, Image.Image]:
+    def _begin_image(self, job: EngineTask[ImageToVideo], report: Report) -> tuple[float, Image.Image]:
         """The guidance of a run and its start picture at the size of the clip."""
         self._report = report
         report.log(f"The seed is {job.seed}, chosen by the service.")
@@ -78,7 +77,7 @@ class Model(Generic[Row]):
         picture = flattened(open_picture(source, job.sources[source], at_least=size))
         return low + (high - low) * job.input.cfg_scale, picture.resize(size, Image.Resampling.LANCZOS)
 
-    def _encoded(self, prompt: str, report: StepReport) -> EncodedPrompt:
+    def _encoded(self, prompt: str, report: Report) -> EncodedPrompt:
         report.progress("reading the prompt", 0.01)
         encoded = self.prompts.encode(prompt)
         if encoded.is_full:
@@ -102,7 +101,7 @@ class Model(Generic[Row]):
         self._report.check()
 
     def _write(
-        self, job: EngineTask[Any], size: Size, count: int, rate: int, pieces: Iterable[Any], report: StepReport
+        self, job: EngineTask[Any], size: Size, count: int, rate: int, pieces: Iterable[Any], report: Report
     ) -> OutputFile:
         """Write the frames of the pieces in their order; a cancelled run ends between two of them."""
         path = job.folder / "clip.mp4"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from PIL import Image
@@ -22,16 +22,17 @@ from PIL import Image
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.text_to_video import TextToVideo
 
-from ...engines.long_step import StepReport, report_from_thread
 from ...engines.move.size import frame_size
 from ...engines.open_pictures import upright_size
-from ...engines.protocol import EngineTask, Progress, Work
+from ...engines.protocol import EngineTask, Report
 from ...prompt_check import ContentRefused
 from ...worker_rules import LOST_DEVICE
 from ..config import BadWeights, LtxWeights, SafetyCheck, WanWeights
 from ..folder import weights_gib, weights_identity
 from .clip import sampled_frames
 from .parts import PictureCheck
+
+T = TypeVar("T")
 
 _FAMILIES = {"ltx": (".ltx", "LtxModel"), "wan": (".wan", "WanModel")}
 _CPU_OUT_OF_MEMORY = "can't allocate memory"
@@ -68,23 +69,17 @@ class WeightsEngine:
         version = f"{row.folder.name}@{weights_identity(row)}" if model is None else model.version
         return f"{row.family} {version}"
 
-    def __call__(self, job: EngineTask[Any]) -> Work:
-        """Make a clip; yields progress and log lines."""
+    def __call__(self, job: EngineTask[Any], report: Report) -> dict[str, Any]:
+        """Make a clip."""
         row = self._rows[job.input.endpoint_id]
-        return report_from_thread(self._thread, lambda report: self._guarded(lambda: self._run(job, report), row, job))
+        return self._thread.submit(self._guarded, lambda: self._run(job, report), row, job).result()
 
-    def load(self, endpoint_id: str) -> Work:
+    def load(self, endpoint_id: str, report: Report) -> None:
         """Load a model ahead of its first run."""
-
         row = self._rows[endpoint_id]
+        self._thread.submit(self._guarded, lambda: self._model(endpoint_id, report), row).result()
 
-        def load(report: StepReport) -> dict[str, Any]:
-            self._model(endpoint_id, report)
-            return {}
-
-        return report_from_thread(self._thread, lambda report: self._guarded(lambda: load(report), row))
-
-    def _run(self, job: EngineTask[Any], report: StepReport) -> dict[str, Any]:
+    def _run(self, job: EngineTask[Any], report: Report) -> dict[str, Any]:
         row = self._rows[job.input.endpoint_id]
         report.log(
             f"These are the weights {self.described(row.endpoint_id)} in {row.dtype} on {self._kind}, run on this "
@@ -100,7 +95,7 @@ class WeightsEngine:
             model.end_run()
         return output
 
-    def _check_pictures(self, row: LtxWeights | WanWeights, job: EngineTask[Any], report: StepReport) -> None:
+    def _check_pictures(self, row: LtxWeights | WanWeights, job: EngineTask[Any], report: Report) -> None:
         if job.may_be_unchecked and not getattr(job.input, "enable_safety_checker", True):
             return
         if row.safety.folder is None:
@@ -119,7 +114,7 @@ class WeightsEngine:
             self._checks[row.safety] = PictureCheck(row.safety, folder, self._device)
         return self._checks[row.safety]
 
-    def _model(self, endpoint_id: str, report: StepReport) -> Any:
+    def _model(self, endpoint_id: str, report: Report) -> Any:
         row = self._rows[endpoint_id]
         key = _key(row)
         if key not in self._models:
@@ -136,14 +131,12 @@ class WeightsEngine:
         self._models.move_to_end(key)
         return self._models[key]
 
-    def _evict(self, key: tuple[Any, ...], report: StepReport) -> None:
+    def _evict(self, key: tuple[Any, ...], report: Report) -> None:
         report.log(f"Unloaded {key[0].name}, to make place for another model.")
         self._models.pop(key).close()
         _free_memory()
 
-    def _guarded(
-        self, work: Callable[[], dict[str, Any]], row: LtxWeights | WanWeights, job: EngineTask[Any] | None = None
-    ) -> dict[str, Any]:
+    def _guarded(self, work: Callable[[], T], row: LtxWeights | WanWeights, job: EngineTask[Any] | None = None) -> T:
         """The result of the work, with errors of the device as the errors of the protocol."""
         try:
             return work()
@@ -227,16 +220,13 @@ def make_trial_clip(row: LtxWeights | WanWeights, device: str, folder: Path) -> 
     """Load the weights, make nine frames at 480p (or the shortest clip of a picture), and measure both."""
     engine = WeightsEngine({row.endpoint_id: row}, device)
     began = time.perf_counter()
-    for _ in engine.load(row.endpoint_id):
-        pass
+    engine.load(row.endpoint_id, Report())
     loaded = time.perf_counter()
     if device != "cpu":
         torch.cuda.reset_peak_memory_stats(device)
-    steps = {
-        update.stage
-        for update in engine(_trial_task(row, folder))
-        if isinstance(update, Progress) and re.search(r"\b\d+ of \d+\b", update.stage)
-    }
+    stages: set[str] = set()
+    engine(_trial_task(row, folder), Report(lambda message: stages.add(message.get("stage", ""))))
+    steps = [stage for stage in stages if re.search(r"\b\d+ of \d+\b", stage)]
     seconds = time.perf_counter() - loaded
     peak = torch.cuda.max_memory_allocated(device) / 2**30 if device != "cpu" else 0.0
     return TrialClip(loaded - began, seconds, seconds / max(1, len(steps)), peak)

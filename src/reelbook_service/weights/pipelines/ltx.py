@@ -10,8 +10,7 @@ from diffusers.pipelines.ltx.modeling_latent_upsampler import LTXLatentUpsampler
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.text_to_video import TextToVideo
 
-from ...engines.long_step import StepReport
-from ...engines.protocol import EngineTask
+from ...engines.protocol import EngineTask, Report
 from ...engines.sketch.words import expanded
 from ..clip_plan import ClipPlan, StageShare, stage_shares, sub_seed
 from ..config import BadWeights, LoRAError, LtxWeights
@@ -32,7 +31,7 @@ class LtxModel(Model[LtxWeights]):
 
     name = "ltx"
 
-    def __init__(self, row: LtxWeights, report: StepReport) -> None:
+    def __init__(self, row: LtxWeights, report: Report) -> None:
         super().__init__(row)
         dtype = torch_dtype(row.dtype)
         if row.upsampler is None:
@@ -57,7 +56,7 @@ class LtxModel(Model[LtxWeights]):
         """Free the adapters; the rest goes with the last reference."""
         self.adapters.clear()
 
-    def text_to_video(self, job: EngineTask[TextToVideo], report: StepReport) -> dict[str, Any]:
+    def text_to_video(self, job: EngineTask[TextToVideo], report: Report) -> dict[str, Any]:
         """Make a clip from a prompt."""
         request, self._report = job.input, report
         prompt = self._expanded(request.prompt, report) if request.expand_prompt else request.prompt
@@ -97,7 +96,7 @@ class LtxModel(Model[LtxWeights]):
         video = self._write(job, plan.size, plan.frames, request.frame_rate, frames, report)
         return {"video": video, "seed": job.seed, "prompt": prompt}
 
-    def image_to_video(self, job: EngineTask[ImageToVideo], report: StepReport) -> dict[str, Any]:
+    def image_to_video(self, job: EngineTask[ImageToVideo], report: Report) -> dict[str, Any]:
         """Make a clip that starts with a picture."""
         request, (guidance, picture) = job.input, self._begin_image(job, report)
         if guidance <= 1:
@@ -125,7 +124,7 @@ class LtxModel(Model[LtxWeights]):
     def _detail_steps(self, steps: int) -> int:
         return min(DETAIL_STEPS, steps - 1) if self.row.detailer is None else steps
 
-    def _expanded(self, prompt: str, report: StepReport) -> str:
+    def _expanded(self, prompt: str, report: Report) -> str:
         if self.row.expand.folder is None:
             report.log("The prompt was expanded by a rule, because no language model is configured.")
             return expanded(prompt)
@@ -134,11 +133,11 @@ class LtxModel(Model[LtxWeights]):
             self._expander = PromptExpander(self.row.expand.folder)
         return self._expander.expand(prompt)
 
-    def _guide(self, prompt: str, negative: str, rate: int, guidance: float, report: StepReport) -> Guide:
+    def _guide(self, prompt: str, negative: str, rate: int, guidance: float, report: Report) -> Guide:
         encoded = self._encoded(prompt, report)
         return Guide(encoded, rate, guidance, self._encoded(negative, report) if guidance > 1 else None)
 
-    def _log_effects(self, plan: ClipPlan, guidance: float, report: StepReport) -> None:
+    def _log_effects(self, plan: ClipPlan, guidance: float, report: Report) -> None:
         without = []
         if guidance <= 1:
             without.append("negative_prompt, because these weights run without guidance")

@@ -13,8 +13,7 @@ from transformers import UMT5EncoderModel
 
 from reelbook.models.image_to_video import ImageToVideo
 
-from ...engines.long_step import StepReport
-from ...engines.protocol import EngineTask
+from ...engines.protocol import EngineTask, Report
 from ..clip_plan import StageShare, ceil_to, stage_shares, sub_seed
 from ..config import WanWeights
 from .clip import IMAGE_RATE, Model, Steps, with_edges
@@ -37,7 +36,7 @@ class WanModel(Model[WanWeights]):
 
     name = "wan"
 
-    def __init__(self, row: WanWeights, report: StepReport) -> None:
+    def __init__(self, row: WanWeights, report: Report) -> None:
         super().__init__(row)
         self._decoding: Steps | None = None
         report.progress("loading the text encoder", 0.0)
@@ -65,7 +64,7 @@ class WanModel(Model[WanWeights]):
         self._decoding = None
         self.vae.clear_cache()
 
-    def image_to_video(self, job: EngineTask[ImageToVideo], report: StepReport) -> dict[str, Any]:
+    def image_to_video(self, job: EngineTask[ImageToVideo], report: Report) -> dict[str, Any]:
         """Make a clip that starts with a picture."""
         request, (guidance, picture) = job.input, self._begin_image(job, report)
         if guidance <= 1:
@@ -79,7 +78,7 @@ class WanModel(Model[WanWeights]):
         return {"video": self._write(job, picture.size, count, IMAGE_RATE, frames, report)}
 
     def _frames(
-        self, picture: Image.Image, count: int, prompt: Any, negative: Any, guidance: float, seed: int, report: StepReport
+        self, picture: Image.Image, count: int, prompt: Any, negative: Any, guidance: float, seed: int, report: Report
     ) -> Iterator[Any]:  # fmt: skip
         """The frames of each part, cut to the clip's size; a part starts with the last frame of the one before."""
         own = PART_FRAMES - 1
@@ -118,7 +117,7 @@ class WanModel(Model[WanWeights]):
             self._decoding = None
         return decoded[0].transpose(0, 1)
 
-    def _words(self, prompt: str, report: StepReport) -> Any:
+    def _words(self, prompt: str, report: Report) -> Any:
         encoded = self._encoded(prompt, report)
         # The transformer has no mask: what the encoder makes of the padding must not reach it.
         return encoded.embeds * encoded.mask.unsqueeze(-1).to(encoded.embeds.dtype)
