@@ -8,12 +8,9 @@ import io
 import os
 import pickle
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +21,7 @@ from PIL import Image
 import reelbook as rb
 from reelbook.display.sheets import animated_sheet as moving_module
 from reelbook.display.sheets import draw_sheet, draw_strip, write_animation
-from reelbook.display.sheets.animation_encoding import encode_animation
+from reelbook.display.sheets.animated_sheet import encode_animation
 from reelbook.display.sheets.sheet_colours import get_colours
 from reelbook.display.sheets.sheet_drawing import Brush, wrap_label
 from reelbook.display.sheets.sheet_image import encode_jpeg
@@ -278,15 +275,13 @@ class TestGif:
         assert set(shown[4:]) <= {4, 5, 6}
         assert len(set(shown[4:])) == 1
 
-    def test_it_goes_on_without_end_and_tells_what_it_is(self, tmp_path: Path) -> None:
-        """Its comment has runs, pace and width."""
+    def test_it_goes_on_without_end(self, tmp_path: Path) -> None:
+        """As a moving picture does."""
         with Image.open(
             write_animation(table_of(film(tmp_path / "clip.mp4").path), tmp_path / "out.gif", width=320)
         ) as animated:
             assert animated.info["loop"] == 0
-            assert animated.info["comment"] == b"1 run, 11 steps/s, 320 px"
 
-    @pytest.mark.deep
     def test_a_large_one_gets_fewer_steps_then_fewer_pixels(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -305,49 +300,12 @@ class TestGif:
         assert fewer.stat().st_size <= whole * 0.62
         assert smaller.stat().st_size <= whole * 0.4
 
-    @pytest.mark.parametrize(
-        ("allowed", "step", "width"), [(1.0, 9, 400), (0.9, 9, 360), (0.62, 18, 400), (0.4, 18, 339)]
-    )
-    def test_what_is_foretold_as_too_large_gets_fewer_steps_then_fewer_pixels(
-        self, monkeypatch: pytest.MonkeyPatch, allowed: float, step: int, width: int
-    ) -> None:
-        """A little too large it loses pixels, much too large half of its steps, and then pixels too."""
-        foretold = cast(Any, SimpleNamespace(estimate_size=lambda pace, width: pace.steps * width**2))
-        monkeypatch.setattr(moving_module, "MAX_BYTES", int(allowed * 12 * 400**2))
-
-        pace, pixels = moving_module._choose_pace_and_width(foretold, moving_module.Pace(9, 12, 1), 400)
-
-        assert (pace.step, pixels) == (step, width)
-
-    def test_the_size_of_a_large_one_is_foretold(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """It is never drawn with all 12 steps, and at most corrected once; those who wait are told of clips and of steps."""
-        clip = film(tmp_path / "clip.mp4", size=(120, 68), noise=12, coloured=False).path
-        whole, told = [], []
-
-        def counted(steps: list[Image.Image], *others: Any, **options: Any) -> bytes:
-            whole.extend([len(steps)] if options.get("on_step") else [])
-            return encode_animation(steps, *others, **options)
-
-        @contextmanager
-        def listening(done: Callable[[], int], of: int, words: str) -> Iterator[None]:
-            yield
-            told.append((done(), of, words.split()[0]))
-
-        monkeypatch.setattr(moving_module, "MAX_BYTES", 130_000)
-        monkeypatch.setattr("reelbook.display.sheets.animation_encoding.encode_animation", counted)
-        monkeypatch.setattr(moving_module, "show_progress", listening)
-        path = write_animation(table_of(clip), tmp_path / "out.gif", width=400)
-
-        assert 65_000 <= path.stat().st_size <= 130_000
-        assert whole in ([6], [6, 6])
-        assert told == [(1, 1, "clips"), *[(6, 6, "steps")] * len(whole)]
-
     def test_what_does_not_change_is_not_drawn_again(self) -> None:
         """Ten equal steps take hardly more than one."""
         noise = np.random.default_rng(7).integers(0, 256, (200, 200, 3), np.uint8)
         still = Image.fromarray(noise)
 
-        one, ten = len(encode_animation([still], 9, ".gif", "")), len(encode_animation([still] * 10, 9, ".gif", ""))
+        one, ten = len(encode_animation([still], 9, ".gif")), len(encode_animation([still] * 10, 9, ".gif"))
 
         assert ten < one * 1.1
 

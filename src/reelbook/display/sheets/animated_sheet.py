@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from av import VideoFrame
 from PIL import Image
 
 from ...errors import ReelbookError
 from ...media import stills
+from ...media.frame_range import write_gif
 from ...util.replace_file import replace_file
 from ..live import show_progress
-from . import animation_encoding
 from .picture_grid import PictureGrid, choose_grid, draw_labels, fit_into_place
 from .sheet_colours import get_colours
 from .sheet_drawing import FULL_WIDTH, UNIT, Brush, get_letterings, wrap_label
@@ -32,8 +35,8 @@ MIN_STEP, MAX_STEP = 9, 15
 """Hundredths of a second: the shortest duration of a step, and the one from which it is no longer doubled."""
 FEWER_STEPS_RATIO = 1.5
 """A file larger than `MAX_BYTES` by this factor gets fewer steps, any other only fewer pixels."""
-SAMPLES = 3
-"""Pairs of steps from which the size of the file is estimated."""
+QUALITY = 72
+KINDS = (".gif", ".webp")
 PICTURE_SECONDS = 0.8
 MAX_BYTES = 5_000_000
 
@@ -60,7 +63,7 @@ def write_animation(
     """Write the clips of a table side by side as a .gif or an animated .webp; returns its path.
 
     All play at the same time, and a shorter one stays on its last frame. To stay near 5 MB, a large one has fewer
-    steps in a second, or fewer pixels than `width`; its comment says how many. Pictures are displayed in turn.
+    steps in a second, or fewer pixels than `width`. Pictures are displayed in turn.
     """
     target = _check_target(path)
     if isinstance(width, bool) or not isinstance(width, int) or not MIN_WIDTH <= width <= MAX_WIDTH:
@@ -87,10 +90,15 @@ def _encode_clips(entries: Sequence[Entry], width: int, kind: str) -> bytes:
     pace = _choose_pace(seconds)
     place = choose_grid(sizes, entries, width, _choose_scale(width))
     clips = _Clips(entries, _decode(entries, pace, place.card), sizes, place.across, kind)
-    pace, width = _choose_pace_and_width(clips, pace, width)
     content = clips.encode(pace, width)
-    while len(content) > MAX_BYTES and width > MIN_WIDTH * 2:
-        width = _narrow_width(width, len(content))
+    while len(content) > MAX_BYTES:
+        if len(content) > MAX_BYTES * FEWER_STEPS_RATIO and pace.step < MAX_STEP:
+            pace = Pace(2 * pace.step, math.ceil(pace.steps / 2), 2)
+        elif width > MIN_WIDTH * 2:
+            smaller = int(width * max(0.5, 0.95 * math.sqrt(MAX_BYTES / len(content))))
+            width = max(MIN_WIDTH * 2, smaller)
+        else:
+            break
         content = clips.encode(pace, width)
     return content
 
@@ -108,21 +116,6 @@ def _decode(entries: Sequence[Entry], pace: Pace, card: stills.Size) -> list[Run
         return read_all(entries, read)
 
 
-def _choose_pace_and_width(clips: _Clips, pace: Pace, width: int) -> tuple[Pace, int]:
-    """Pace and width for a file within `MAX_BYTES`, estimated from some steps, because encoding all is slow."""
-    size = clips.estimate_size(pace, width)
-    if size > MAX_BYTES * FEWER_STEPS_RATIO and pace.step < MAX_STEP:
-        pace = Pace(2 * pace.step, math.ceil(pace.steps / 2), 2)
-        size = clips.estimate_size(pace, width)
-    can_shrink = width > MIN_WIDTH * 2
-    return pace, _narrow_width(width, size) if size > MAX_BYTES and can_shrink else width
-
-
-def _narrow_width(width: int, size: int) -> int:
-    """The width for a file within `MAX_BYTES`, from the size at a larger width."""
-    return max(MIN_WIDTH * 2, int(width * max(0.5, 0.95 * math.sqrt(MAX_BYTES / size))))
-
-
 @dataclass(frozen=True, slots=True)
 class _Clips:
     """Decoded clips, which can be encoded at any pace and width."""
@@ -135,40 +128,35 @@ class _Clips:
 
     def encode(self, pace: Pace, width: int) -> bytes:
         """The content of the file."""
-        runs = f"{len(self.entries)} run{'' if len(self.entries) == 1 else 's'}"
-        comment = f"{runs}, {100 / pace.step:.0f} steps/s, {width} px"
-        done: list[int] = []
-        steps = self._steps(pace, width, range(pace.steps))
-        with show_progress(lambda: len(done), pace.steps, "steps of the animated picture drawn"):
-            return animation_encoding.encode_animation(steps, pace.step, self.kind, comment, on_step=done.append)
-
-    def estimate_size(self, pace: Pace, width: int) -> int:
-        """The estimated size of the file: the first step is stored in full, the others by their changes."""
-        places = sorted({round((part + 0.5) / SAMPLES * max(pace.steps - 2, 0)) for part in range(SAMPLES)})
-        pairs = [self._steps(pace, width, [place, min(place + 1, pace.steps - 1)]) for place in places]
-        # In the colours of the final file, which are chosen from this many of its steps.
-        spread = [
-            round(part * (pace.steps - 1) / (animation_encoding.SAMPLES - 1))
-            for part in range(animation_encoding.SAMPLES)
-        ]
-        colour_steps = self._steps(pace, width, spread)
-        one, two = (
-            sum(
-                len(
-                    animation_encoding.encode_animation(
-                        pair[:count], pace.step, self.kind, "", colour_steps=colour_steps
-                    )
-                )
-                for pair in pairs
-            )
-            for count in (1, 2)
-        )
-        return (one + (two - one) * (pace.steps - 1)) // len(pairs)
-
-    def _steps(self, pace: Pace, width: int, numbers: Sequence[int]) -> list[Image.Image]:
         place = choose_grid(self.sizes, self.entries, width, _choose_scale(width), across=self.across)
         labels = draw_labels(self.entries, self.media, place, get_colours()).picture
-        return [_draw_step(labels, self.media, place, number * pace.stride) for number in numbers]
+        done: list[int] = []
+        with show_progress(lambda: len(done), pace.steps, "steps of the animated picture drawn"):
+            steps = []
+            for number in range(pace.steps):
+                steps.append(_draw_step(labels, self.media, place, number * pace.stride))
+                done.append(number)
+            # In a film the dots of dithering would flicker.
+            return encode_animation(steps, pace.step, self.kind, dither="none")
+
+
+def encode_animation(steps: Sequence[Image.Image], hundredths: int, kind: str, dither: str = "sierra2_4a") -> bytes:
+    """The content of a file with these steps, each displayed for so many hundredths of a second, in an endless loop."""
+    out = io.BytesIO()
+    if kind == ".webp":
+        steps[0].save(
+            out, "WEBP", save_all=True, append_images=steps[1:], duration=hundredths * 10, loop=0, quality=QUALITY,
+            method=2,
+        )  # fmt: skip
+        return out.getvalue()
+
+    def frames() -> Iterator[tuple[VideoFrame, float]]:
+        for number, step in enumerate(steps):
+            frame = VideoFrame.from_ndarray(np.asarray(step), format="rgb24")
+            yield frame.reformat(format="rgb32"), number * hundredths / 100
+
+    write_gif(out, frames, hundredths, dither)
+    return out.getvalue()
 
 
 def _draw_step(labels: Image.Image, media: Sequence[RunPictures], place: PictureGrid, number: int) -> Image.Image:
@@ -195,9 +183,7 @@ def _encode_pictures(entries: Sequence[Entry], width: int, kind: str) -> bytes:
         [size for _, one in readable for size in one.sizes], [Entry("", ("",), ())] * count, width, _choose_scale(width)
     )
     steps = [_draw_page(entry, one, place) for entry, one in readable]
-    return animation_encoding.encode_animation(
-        steps, round(100 * PICTURE_SECONDS), kind, f"{len(steps)} runs, {width} px", dithered=True
-    )
+    return encode_animation(steps, round(100 * PICTURE_SECONDS), kind)
 
 
 def _read_pictures(entry: Entry, box: stills.Size) -> RunPictures:
@@ -249,7 +235,7 @@ def _choose_scale(width: int) -> float:
 
 def _check_target(path: str | Path) -> Path:
     target = Path(path).expanduser()
-    if target.suffix.lower() not in animation_encoding.KINDS:
+    if target.suffix.lower() not in KINDS:
         raise ReelbookError(
             f"An animated picture is a .gif or a .webp, and {target.name!r} is neither. Give such a name."
         )
