@@ -25,7 +25,7 @@ from reelbook.display.sheets.animated_sheet import encode_animation
 from reelbook.display.sheets.sheet_colours import get_colours
 from reelbook.display.sheets.sheet_drawing import Brush, wrap_label
 from reelbook.display.sheets.sheet_image import encode_jpeg
-from reelbook.media.lettering.labels import Lettering
+from reelbook.media.lettering import Lettering
 from tests.clips import DARKEST, STEP, at, film
 from tests.display.stand_in import run_of
 

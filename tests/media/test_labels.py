@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PIL import Image, ImageDraw, features
 
-from reelbook.media.lettering import font_files, labels
-from reelbook.media.lettering.font_coverage import read_coverage
-from reelbook.media.lettering.font_files import FontFile
-from reelbook.media.lettering.labels import Lettering, flatten, split_by_font
+from reelbook.media import lettering as labels
+from reelbook.media.lettering import Lettering, flatten, split_by_font
 from tests.media.fonts import font
 
 ARABIC, CHINESE = "قارب ورقي", "纸船"
@@ -21,11 +18,11 @@ ARABIC, CHINESE = "قارب ورقي", "纸船"
 @pytest.fixture
 def only(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """A machine whose fonts the test chooses; at first it has none."""
-    for known in (labels.split_by_font, labels._font_for, labels._usual, labels._opens):
+    for known in (labels.split_by_font, labels._font_for, labels._usual, labels._has):
         known.cache_clear()
     monkeypatch.setattr(labels, "find_font_files", lambda: ())
     yield monkeypatch
-    for known in (labels.split_by_font, labels._font_for, labels._usual, labels._opens):
+    for known in (labels.split_by_font, labels._font_for, labels._usual, labels._has):
         known.cache_clear()
 
 
@@ -39,37 +36,24 @@ def drawn(text: str, room: float | None = None) -> Image.Image:
 class TestCoverage:
     @pytest.mark.parametrize("characters", ["abc", "a\u4e2d\u4e2e\u4e2f", "x\U0001f680\U0001f681", "\uffee"])
     def test_it_has_what_the_font_has_and_nothing_else(self, tmp_path: Path, characters: str) -> None:
-        """Characters of the first plane and beyond it, which a font tells in two different tables."""
-        known = read_coverage(font(tmp_path / "some.ttf", characters))
+        """Characters of the first plane and beyond it, which a font lists in two different tables."""
+        file = str(font(tmp_path / "some.ttf", characters))
 
-        assert all(character in known for character in characters)
-        assert not any(character in known for character in "bdyz\u4e2c\u4e30\U0001f682" if character not in characters)
+        assert labels._has_all(file, characters)
+        assert not any(labels._has(file, one) for one in "bdyz\u4e2c\u4e30\U0001f682" if one not in characters)
 
-    @pytest.mark.parametrize(
-        "content", [b"", b"no font", b"\0\1\0\0\0\1" + b"\0" * 6 + b"cmap" + b"\xff" * 12, b"ttcf" + b"\xff" * 40]
-    )
-    def test_what_is_no_font_has_nothing(self, content: bytes) -> None:
+    @pytest.mark.parametrize("content", [b"", b"no font", b"ttcf" + b"\xff" * 40])
+    def test_what_is_no_font_has_nothing(self, tmp_path: Path, content: bytes) -> None:
         """Broken fonts lie about; they are passed over."""
-        assert "a" not in read_coverage(content)
+        (tmp_path / "broken.ttf").write_bytes(content)
 
-    def test_a_segment_with_its_own_list_of_glyphs_may_have_holes(self) -> None:
-        """A glyph 0 in the list, and one that the delta turns into 0, are not there."""
-        ends, starts, deltas, offsets = (67, 90, 0xFFFF), (65, 88, 0xFFFF), (0, -89 & 0xFFFF, 1), (6, 0, 0)
-        columns = (*ends, 0, *starts, *deltas, *offsets)
-        body = struct.pack(f">{len(columns)}H", *columns)
-        part = struct.pack(">7H", 4, 0, 0, 6, 0, 0, 0) + body + struct.pack(">3H", 5, 0, 6)
-        table = struct.pack(">HHHHI", 0, 1, 3, 1, 12) + part
-        head = struct.pack(">IHHHH4sIII", 0x10000, 1, 0, 0, 0, b"cmap", 0, 28, len(table))
-
-        known = read_coverage(head + table)
-
-        assert [character for character in "ABCWXYZ" if character in known] == ["A", "C", "X", "Z"]
+        assert not labels._has(str(tmp_path / "broken.ttf"), "a")
 
 
 class TestFonts:
     def test_each_character_is_from_a_font_that_has_it(self, tmp_path: Path, only: pytest.MonkeyPatch) -> None:
         """What the usual font lacks comes from another one, and is drawn rather than named."""
-        other = FontFile(str(font(tmp_path / "other.ttf", CHINESE)))
+        other = str(font(tmp_path / "other.ttf", CHINESE))
         only.setattr(labels, "find_font_files", lambda: (other,))
 
         found = split_by_font(f"boat {CHINESE} 7")
@@ -94,47 +78,31 @@ class TestFonts:
         whole = font(tmp_path / "whole.ttf", CHINESE)
         torn = tmp_path / "torn.ttf"
         torn.write_bytes(whole.read_bytes()[:-600])
-        fonts = (FontFile(str(tmp_path / "gone.ttf")), FontFile(str(torn)), FontFile(str(whole)))
+        fonts = ((str(tmp_path / "gone.ttf")), (str(torn)), (str(whole)))
         only.setattr(labels, "find_font_files", lambda: fonts)
-        assert "船" in read_coverage(whole)
 
         assert [run.font for run in split_by_font(CHINESE)] == [fonts[2]]
 
-    def test_the_fonts_of_this_machine_are_files(self) -> None:
-        """Whatever it has; upright ones come before bold ones."""
-        found = font_files.find_font_files()
-
-        assert all(Path(one.path).suffix.lower() in font_files.ENDINGS for one in found)
-        ranks = [font_files._rank(one) for one in found]
-        assert ranks == sorted(ranks)
-
-    def test_folders_are_searched_where_nobody_lists_fonts(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Without fontconfig, and with one that fails."""
-        font(tmp_path / "mine.ttf", "a")
+    def test_the_fonts_of_this_machine_are_files(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """In the folders of the system and of the user; upright ones come before bold ones."""
+        (tmp_path / "more").mkdir()
+        mine = font(tmp_path / "more" / "mine-bold.ttf", "a"), font(tmp_path / "mine.ttf", "a")
         (tmp_path / "note.txt").touch()
-        monkeypatch.setattr(font_files, "_folders", lambda: [tmp_path, tmp_path / "not there"])
-        monkeypatch.setattr("shutil.which", lambda name: None)
-        without = font_files.find_font_files.__wrapped__()
-        monkeypatch.setattr("shutil.which", lambda name: str(tmp_path / "no program"))
-        failing = font_files.find_font_files.__wrapped__()
+        monkeypatch.setattr(labels, "_font_folders", lambda: [tmp_path, tmp_path / "not there"])
 
-        assert without == failing == (FontFile(str(tmp_path / "mine.ttf")),)
+        assert labels.find_font_files.__wrapped__() == tuple(str(path) for path in mine[::-1])
 
 
 class TestRightToLeft:
     def test_facts_after_a_prompt_stay_where_they_are(self, tmp_path: Path, only: pytest.MonkeyPatch) -> None:
         """What follows a prompt that is written from the right does not move before it."""
-        only.setattr(labels, "find_font_files", lambda: (FontFile(str(font(tmp_path / "other.ttf", ARABIC))),))
+        only.setattr(labels, "find_font_files", lambda: ((str(font(tmp_path / "other.ttf", ARABIC))),))
 
         assert [run.text for run in split_by_font(f"{ARABIC} · seed 7")] == [ARABIC, " · ", "seed 7"]
 
     def test_words_of_two_fonts_stand_in_the_order_of_reading(self, tmp_path: Path, only: pytest.MonkeyPatch) -> None:
         """A sentence that begins at the right goes on to the left, where Pillow can turn letters around."""
-        only.setattr(
-            labels, "find_font_files", lambda: (FontFile(str(font(tmp_path / "other.ttf", ARABIC.replace(" ", "")))),)
-        )
+        only.setattr(labels, "find_font_files", lambda: ((str(font(tmp_path / "other.ttf", ARABIC.replace(" ", "")))),))
 
         found = [run.text.strip() for run in split_by_font(f"{ARABIC} boat")]
 

@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 
 from ..errors import ReelbookError
 from ..media import stills
-from ..media.lettering.labels import Lettering
+from ..media.lettering import Lettering
 from . import run_text
 from .embedding import data_uri
 from .fact_table import render_card, render_small_print

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from PIL import Image
 
 from ...errors import ReelbookError
-from ...media.lettering.labels import Lettering
+from ...media.lettering import Lettering
 from ..formatting import join_with_dots
 from .picture_grid import PictureGrid, choose_grid, draw_labels, fit_into_place
 from .sheet_colours import Colours

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from PIL import Image, ImageChops, ImageDraw
 
-from ...media.lettering.labels import Lettering
+from ...media.lettering import Lettering
 from ..formatting import STATE_SIGNS, join_with_dots
 from .sheet_colours import Colours
 

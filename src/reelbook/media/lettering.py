@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from pathlib import Path
 
 from PIL import ImageFont, features
 from PIL.ImageDraw import ImageDraw
 from PIL.ImageFont import FreeTypeFont
 
-from .font_coverage import Coverage, read_coverage
-from .font_files import FontFile, find_font_files
-
 ELLIPSIS, DOT = "…", " · "
 LONGEST = 400
 """Maximum characters of a label; the rest of a text is ignored."""
 _RIGHT_TO_LEFT = ("R", "AL")
-_PILLOWS = FontFile("")
+_PILLOWS = ""
 """Pillow's built-in font, for machines without any: it covers little more than ASCII."""
 _WANTED = "AZaz09·…×≈–àčßж"
 """Characters that the default font must cover, so that most labels need a single font."""
@@ -28,6 +28,15 @@ _INSTEAD = str.maketrans(
 )
 """ASCII substitutes, for machines without fonts."""
 _JOINERS = "\u200c\u200d"
+MAX_FILES, ENDINGS = 3000, (".ttf", ".otf", ".ttc", ".otc")
+_UPRIGHT_SANS = ("dejavusans.", "notosans", "arial", "segoeui", "sfns", "helvetica", "liberationsans", "roboto", "pingfang", "msyh", "yugoth", "malgun")  # fmt: skip
+_ODD = re.compile(
+    r"bold|italic|oblique|light|thin|black|heavy|medium|condensed|cond\b|mono|serif|slanted|display|math|bd\.|-bi|ultra|extra|lastresort",
+    re.IGNORECASE,
+)
+"""Words in the names of fonts unsuitable for plain text."""
+_MISSING = "\U0010ffff"
+"""A character that no font has, for which each draws its box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +44,8 @@ class TextRun:
     """Consecutive characters drawn with one font."""
 
     text: str
-    font: FontFile
+    font: str
+    """Its file; empty for Pillow's own."""
 
 
 class Lettering:
@@ -194,42 +204,69 @@ def _width(run: TextRun, size: int) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _font_for(text: str) -> FontFile | None:
+def _font_for(text: str) -> str | None:
     """The first font that covers all of these characters; None if none does."""
     characters = set(text)
-    return next((font for font in (_usual(), *find_font_files()) if _has_all(font, characters) and _opens(font)), None)
+    return next((font for font in (_usual(), *find_font_files()) if _has_all(font, characters)), None)
 
 
 @cache
-def _usual() -> FontFile:
+def _usual() -> str:
     """The default font: the first installed that covers `_WANTED`."""
-    wanted = set(_WANTED)
-    return next((font for font in find_font_files() if _has_all(font, wanted) and _opens(font)), _PILLOWS)
+    return next((font for font in find_font_files() if _has_all(font, _WANTED)), _PILLOWS)
 
 
-def _has_all(font: FontFile, characters: Iterable[str]) -> bool:
-    known = _coverage(font)
-    return all(character in known for character in characters)
+def _has_all(font: str, characters: Iterable[str]) -> bool:
+    return all(character.isspace() or _has(font, character) for character in characters)
 
 
-@cache
-def _coverage(font: FontFile) -> Coverage:
-    return read_coverage(_font(font, 16).font_bytes if font == _PILLOWS else font.path, font.face)
-
-
-@cache
-def _opens(font: FontFile) -> bool:
-    """Whether Pillow can render the font at any size; bitmap fonts have one size only."""
+@lru_cache(maxsize=20_000)
+def _has(font: str, character: str) -> bool:
+    """Whether a font draws this character, and not the box for missing ones. One of bitmaps alone draws none."""
     try:
-        return _font(font, 26).getlength("n") >= 0
+        return _drawn(font, character) != _drawn(font, _MISSING)
     except (OSError, ValueError):
         return False
 
 
+def _drawn(font: str, character: str) -> tuple[tuple[int, int], bytes]:
+    mask = _font(font, 26).getmask(character)
+    return mask.size, bytes(mask)
+
+
 @lru_cache(maxsize=256)
-def _font(font: FontFile, size: int) -> FreeTypeFont:
+def _font(font: str, size: int) -> FreeTypeFont:
     if font != _PILLOWS:
-        return ImageFont.truetype(font.path, size, font.face)
+        return ImageFont.truetype(font, size)
     found = ImageFont.load_default(size)
     assert isinstance(found, FreeTypeFont)
     return found
+
+
+@cache
+def find_font_files() -> tuple[str, ...]:
+    """The font files installed on this machine, upright sans-serif ones first."""
+    found = [
+        str(Path(place, name))
+        for folder in _font_folders()
+        for place, _, names in os.walk(folder)
+        for name in names
+        if name.lower().endswith(ENDINGS)
+    ]
+    return tuple(sorted(found, key=_rank)[:MAX_FILES])
+
+
+def _rank(font: str) -> tuple[bool, bool, int, str]:
+    name = Path(font).name.lower()
+    is_known = any(name.replace("-", "").startswith(known) for known in _UPRIGHT_SANS)
+    return bool(_ODD.search(name)), not is_known, len(name), font
+
+
+def _font_folders() -> list[Path]:
+    home = Path.home()
+    if sys.platform == "darwin":
+        return [Path("/System/Library/Fonts"), Path("/Library/Fonts"), home / "Library" / "Fonts"]
+    if sys.platform == "win32":
+        own = os.environ.get("LOCALAPPDATA", str(home))
+        return [Path(os.environ.get("WINDIR", "C:/Windows"), "Fonts"), Path(own, "Microsoft", "Windows", "Fonts")]
+    return [Path("/usr/share/fonts"), Path("/usr/local/share/fonts"), home / ".fonts", home / ".local/share/fonts"]

@@ -1,1 +1,0 @@
-"""Text drawn on pictures, in any script, with the fonts installed."""
