@@ -101,8 +101,9 @@ class Panel(anywidget.AnyWidget):
     def static_bundle(self) -> dict[str, Any]:
         """The MIME bundle of the picture above the buttons, which stays in the notebook."""
         picture = self._static_picture(self._job)
+        kept = picture.pop("kept")
         self.name = find_variable_name(self._job) or ""
-        return {**picture, "text/html": TWIN.format(self.twin, picture.pop("kept"), Markup(picture["text/html"]))}
+        return {**picture, "text/html": TWIN.format(self.twin, kept, Markup(picture["text/html"]))}
 
     def __repr__(self) -> str:
         return format_panel(self._job.progress)
