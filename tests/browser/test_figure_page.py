@@ -11,18 +11,12 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 
-from reelbook.display.cards import input_card, models_table
 from reelbook.display.figure import file_figure
-from reelbook.display.run_card import failed_card, run_figure
-from reelbook.display.run_progress import interrupted_bundle, progress_bundle
-from reelbook.errors import RunFailed
 from reelbook.media.local_file import LocalFile
-from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.text_to_video import TextToVideo
-from tests.browser.looks import contrast, overflow, playback, shot
+from tests.browser.looks import playback
 from tests.clips import at, film
-from tests.display.stand_in import StandIn, run_of
-from tests.support import deep, png
+from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
@@ -243,66 +237,3 @@ def test_each_kind_of_clip_plays(chromium: Browser, tmp_path: Path, name: str) -
 
     assert played["error"] is None
     assert played["advanced"] > 0
-
-
-def everything(clips: list[LocalFile], folder: Path) -> str:
-    """One of each display."""
-    (folder / "a.png").write_bytes(png(600, 300))
-    (folder / "b.png").write_bytes(png(300, 600))
-    working = run_of(status="IN_PROGRESS", progress=(0.4, "painting"), logs=["Scene: one boat."])
-    sail = ImageToVideo(prompt="the boat sails", image_url="https://example.org/boat.png")
-    reason = RunFailed("request-1", "The source could not be fetched.", "file_download_error")
-    failed: Any = StandIn(sail, status="failed", failure=reason, credits=0)
-    gone = replace(clips[0], path=Path("/nowhere/media/" + "0" * 64 + ".mp4"))
-    shown = [
-        file_figure(clips[0]),
-        run_figure(run_of(at(folder / "a.png"), at(folder / "b.png"), prompt="a paper boat")),
-        file_figure(gone),
-        str(progress_bundle(working)["text/html"]),
-        str(interrupted_bundle(working)["text/html"]),
-        failed_card(failed),
-        input_card(BOAT),
-        models_table([{"id": BOAT.endpoint_id, "minimumCredits": 53}, {"id": "svc/smart-resize"}]),
-    ]
-    return "".join(shown)
-
-
-@pytest.mark.parametrize(("scheme", "width"), [("dark", 800), ("light", 320), *deep(("light", 800))])
-def test_it_can_be_read_everywhere(
-    chromium: Browser, clips: list[LocalFile], tmp_path: Path, scheme: Scheme, width: int
-) -> None:
-    """In both schemes and in a narrow column nothing is wider than the page, and all text stands out by 4.5 to 1."""
-    kinds = [
-        "figcaption",
-        "figcaption span",
-        "summary",
-        ".rb-actions a",
-        "caption",
-        "th",
-        "td",
-        "code",
-        "button",
-        ".rb b",
-    ]
-
-    with opened(chromium, everything(clips, tmp_path), scheme=scheme, width=width) as page:
-        page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true; })")
-        wide = overflow(page)
-        faint = {kind: value for kind in kinds if (value := contrast(page.locator(kind).first)) < 4.5}
-        shot(page, f"displays-{scheme}-{width}", whole=True)
-
-    assert wide == 0
-    assert faint == {}
-
-
-def test_axe_finds_nothing_serious(chromium: Browser, clips: list[LocalFile], tmp_path: Path) -> None:
-    """Names, roles, contrast and order, as people need them who do not see the page."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    with opened(chromium, everything(clips, tmp_path)) as page:
-        page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true; })")
-        found = Axe().run(page).response["violations"]
-
-    assert [
-        (one["id"], one["nodes"][0]["html"][:200]) for one in found if one["impact"] in ("serious", "critical")
-    ] == []

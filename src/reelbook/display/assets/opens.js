@@ -1,7 +1,7 @@
 // @ts-check
 /** Posters that open: a click plays the clip in the place of its poster, or below a row of small posters. */
 
-import { detail, LARGE, player, setPoster } from "./player.js";
+import { detail, LARGE, player, sayAbsence, setPoster } from "./player.js";
 import { watchKernel } from "./kernel_files.js";
 import { made } from "./table_element.js";
 
@@ -11,7 +11,10 @@ function opens(poster) {
   const path = poster.dataset.rbPath ?? "", label = poster.alt;
   const button = /** @type {HTMLButtonElement} */ (made("button", { type: "button", class: "rb-opens", "aria-expanded": "false" }));
   setPoster(button, false, path, label);
-  watchKernel(key, (isThere) => setPoster(button, isThere, path, label));
+  watchKernel(key, (isThere) => {
+    setPoster(button, isThere, path, label);
+    sayAbsence(small ?? button.parentElement ?? button, isThere);
+  });
   poster.replaceWith(button);
   button.append(poster);
   const small = button.closest("[data-rb-posters]");

@@ -73,6 +73,19 @@ export function setPoster(button, isThere, path, title) {
   button.setAttribute("aria-label", isThere ? `${isFilm(path) ? "Play" : "Show"} ${title || path}` : button.title);
 }
 
+/** What is said below posters of which the page has no more. @type {WeakMap<Element, {note: HTMLElement, timer: number}>} */
+const absences = new WeakMap();
+const PATIENCE = 1500; // Milliseconds within which a kernel announces itself.
+
+/** Say below posters whether their files are not in the page. @param {Element} holder @param {boolean} isThere */
+export function sayAbsence(holder, isThere) {
+  const absence = absences.get(holder) ?? { note: holder.appendChild(made("p", { class: "rb-absent", hidden: "" }, `${NOT_HERE}.`)), timer: 0 };
+  absences.set(holder, absence);
+  clearTimeout(absence.timer);
+  if (isThere) absence.note.hidden = true;
+  else absence.timer = setTimeout(() => { absence.note.hidden = false; }, PATIENCE);
+}
+
 /**
  * Players of the files of one entry of a payload, side by side.
  * @param {{payload: any, posters: import("./table_posters.js").Posters}} shown @param {{at: number, row: number, files: string[], label: string}} entry

@@ -8,7 +8,7 @@
 
 import { made } from "./table_element.js";
 import { watchKernel } from "./kernel_files.js";
-import { detail, players, setPoster } from "./player.js";
+import { detail, players, sayAbsence, setPoster } from "./player.js";
 import { Posters } from "./table_posters.js";
 import { Selection } from "./table_selection.js";
 import { asked, Column, summed, unpacked } from "./table_query.js";
@@ -327,6 +327,7 @@ export class Table {
   /** @param {boolean} isThere */
   #onKernel(isThere) {
     this.hasKernel = isThere;
+    if (this.hasFiles) sayAbsence(this.root, isThere || Object.keys(this.payload.clips).length > 0);
     this.rows.forEach((node, row) => {
       const button = /** @type {HTMLButtonElement | null} */ (node.querySelector(".rb-poster"));
       if (button) setPoster(button, this.#canShow(row), this.files[row][0], this.captions[row]);
