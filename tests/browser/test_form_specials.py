@@ -15,7 +15,7 @@ import reelbook as rb
 from reelbook.display.theme import bundle_scripts, read_asset
 from reelbook.errors import InvalidInput
 from reelbook.models.smart_resize import MAX_SIDE, PRESETS, TIERS, Size, preset_for
-from reelbook.widgets.forms.fields.special_control_data import get_control_data
+from reelbook.widgets.forms.fields.control_tree import get_control_data
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.looks import overflow, shot
 from tests.support import deep

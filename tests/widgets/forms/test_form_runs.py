@@ -23,9 +23,8 @@ from reelbook.models.base import Input
 from reelbook.session import Session
 from reelbook.widgets import send_file
 from reelbook.widgets.forms.form import Form
-from reelbook.widgets.forms.running import form_runs, run_clips, run_history, run_presses
-from reelbook.widgets.forms.running.form_runs import MAX_ENTRIES, FormRuns
-from reelbook.widgets.forms.running.run_presses import ENDED, GOING, SAME, TWICE
+from reelbook.widgets.forms.running import form_runs, run_clips, run_history
+from reelbook.widgets.forms.running.form_runs import ENDED, GOING, MAX_ENTRIES, SAME, TWICE, FormRuns
 from tests.display.stand_in import StandIn
 from tests.support import Served, png, read_charges
 from tests.sweeps.dots import BOAT, PRICE, RUN, Scripted
@@ -139,8 +138,8 @@ def client(one_worker: None, folder: Path) -> Iterator[Client]:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Presses count at once, however quick they are."""
-    monkeypatch.setattr(run_presses, "DOUBLE_SECONDS", 0.0)
-    monkeypatch.setattr(run_presses, "RECENT_SECONDS", 0.0)
+    monkeypatch.setattr(form_runs, "DOUBLE_SECONDS", 0.0)
+    monkeypatch.setattr(form_runs, "RECENT_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -311,7 +310,7 @@ def test_a_press_while_one_runs_is_asked_about_and_paid_for_only_then(
     paper: Callable[..., Paper], client: Client, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a seed: the page is told, with a number that the next press carries; each number starts one run."""
-    monkeypatch.setattr(run_presses, "DOUBLE_SECONDS", 0.0)
+    monkeypatch.setattr(form_runs, "DOUBLE_SECONDS", 0.0)
     form = paper(rb.TextToVideo(prompt="under way", num_frames=1441, resolution="480p"))
     charged = len(paid(folder))
 
@@ -338,14 +337,14 @@ def test_a_press_just_after_the_end_is_asked_about(
     paper: Callable[..., Paper], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A quick service is done before the second press comes, which was meant for the first run; a later one is not asked."""
-    monkeypatch.setattr(run_presses, "DOUBLE_SECONDS", 0.0)
+    monkeypatch.setattr(form_runs, "DOUBLE_SECONDS", 0.0)
     form = paper(resize("ended just now"))
     form.run()
     charged = len(paid(folder))
 
     form.press("run")
     offered = form.answer("again")[0]
-    monkeypatch.setattr(run_presses, "RECENT_SECONDS", 0.0)
+    monkeypatch.setattr(form_runs, "RECENT_SECONDS", 0.0)
     form.press("run")
     form.until(lambda paper: len(paper.records) == 2 and all(map(is_over, paper.records)))
 

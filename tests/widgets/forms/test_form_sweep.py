@@ -26,15 +26,15 @@ from reelbook.sweeps.plan.plan import Plan
 from reelbook.widgets.forms.fields.control_tree import get_sheet
 from reelbook.widgets.forms.form import Form
 from reelbook.widgets.forms.sweeping import form_planning, plan_preview
-from reelbook.widgets.forms.sweeping.form_planning import CORRECT_VALUES, MAKING
-from reelbook.widgets.forms.sweeping.form_sweep import STALE, STARTED, TWICE
-from reelbook.widgets.forms.sweeping.typed_values import (
+from reelbook.widgets.forms.sweeping.form_axes import (
     MAX_VALUES,
     UnreadableValues,
     can_vary,
     parse_values,
     suggest_values,
 )
+from reelbook.widgets.forms.sweeping.form_planning import CORRECT_VALUES, MAKING
+from reelbook.widgets.forms.sweeping.form_sweep import STALE, STARTED, TWICE
 from tests.support import png, read_charges
 from tests.sweeps.dots import PRICE, Scripted
 from tests.transport.variants import Hosted

@@ -19,7 +19,7 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.errors import ReelbookError
 from reelbook.session import Session
-from reelbook.widgets.studio import earlier_runs, gallery
+from reelbook.widgets.studio import gallery
 from reelbook.widgets.studio.studio import Studio
 from tests.support import png
 from tests.transport.variants import Hosted, Reply
@@ -339,12 +339,12 @@ def test_of_long_clips_it_is_said_why_there_is_no_chart(
     assert "rb.compare(run, other).differences" in words
 
 
-def test_earlier_runs_come_a_page_at_a_time(
+def test_gallery_come_a_page_at_a_time(
     client: Client, opened: Callable[..., Watched], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without those that the studio shows; they can be searched by words and by model."""
     page_size = 8
-    for module in (earlier_runs, gallery):
+    for module in (gallery, gallery):
         monkeypatch.setattr(module, "PAGE", page_size)
     runs = [client.start(stitch(10.0 + number)) for number in range(page_size + 2)]
     for run in runs:

@@ -5,25 +5,29 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import traitlets
 
+from ...display.compare.compared_items import Item, format_inputs
+from ...display.compare.comparison import Comparison
 from ...errors import ReelbookError
+from ...sweeps.results.table_files import IMAGES, VIDEO, find_column, find_paths
 from ..forms.running.run_clips import RunFileSender
-from .earlier_runs import PAGE, EarlierRuns, KindOf
 from .gallery_cards import CardJSON, LibraryRun, StudioRun
 from .studio_part import StudioPart
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import pandas as pd
-
     from ...media.local_file import LocalFile
     from ...models.base import Input
 
+PAGE = 24
+"""Runs of one page."""
+SEARCHED = ("prompt", "model", "error", "status", "seed", "output_seed")
+KindOf = Callable[[str], "type[Input] | None"]
 MAX_CARDS = 120
 """Runs of this studio on the page; the library has all of them."""
 USED = "The form has the inputs of this run now."
@@ -107,7 +111,6 @@ class Gallery(StudioPart):
 
         def compare() -> None:
             from ...display.compare.comparison_html import render_comparison_markup, render_differences
-            from .run_comparison import compare_runs
 
             comparison = compare_runs(runs)
             markup = render_comparison_markup(comparison, with_differences=False)
@@ -174,3 +177,67 @@ def _card_or_error(run: StudioRun | LibraryRun) -> CardJSON:
     except Exception:
         log.debug("a run could not be displayed", exc_info=True)
         return {"key": run.key, "status": "failed", "mark": "✕", "model": run.model, "name": "", "text": "", "error": "This run cannot be shown here. It is in rb.library()."}  # fmt: skip
+
+
+class EarlierRuns:
+    """A snapshot of the runs of a library, without those that the studio displays already."""
+
+    def __init__(self, frame: pd.DataFrame, kind_of: KindOf, *, without: Collection[str] = ()) -> None:
+        self._kind_of = kind_of
+        requests = find_column(frame, "request_id")
+        self._frame = frame if requests is None else frame[~requests.isin(list(without))]
+        self._has_files = find_column(frame, VIDEO) is not None or find_column(frame, IMAGES) is not None
+
+    @property
+    def models(self) -> list[str]:
+        """The models of these runs, sorted."""
+        found = find_column(self._frame, "model")
+        return [] if found is None else sorted({str(model) for model in found})
+
+    def page(self, start: int, text: str = "", model: str = "") -> tuple[list[LibraryRun], int]:
+        """One page of the runs that contain all these words, and the number of all of them."""
+        found = self._search(text, model)
+        part = found.iloc[::-1].iloc[start : start + PAGE]
+        paths = list(find_paths(part)) if self._has_files else [[] for _ in range(len(part))]
+        rows: list[dict[Any, Any]] = part.to_dict("records")
+        return [
+            LibraryRun(
+                f"l{number}",
+                {str(name): value for name, value in row.items()},
+                [Path(path) for path in each],
+                self._kind_of(str(row.get("model"))),
+            )
+            for number, row, each in zip(part.index, rows, paths, strict=True)
+        ], len(found)
+
+    def _search(self, text: str, model: str) -> pd.DataFrame:
+        frame = self._frame
+        models = find_column(frame, "model")
+        if model and models is not None:
+            frame = frame[models.astype(str) == model]
+        columns = [column for name in SEARCHED if (column := find_column(frame, name)) is not None]
+        for word in text.lower().split():
+            # As plain text, not as a pattern.
+            hits = [column.astype(str).str.lower().str.contains(word, regex=False) for column in columns]
+            mask = pd.concat(hits, axis=1).any(axis=1) if hits else pd.Series(False, index=frame.index)
+            frame = frame[mask]
+            columns = [column[mask] for column in columns]
+        return frame
+
+
+def compare_runs(runs: Sequence[StudioRun | LibraryRun]) -> Comparison:
+    """The first file of each run, labelled by the inputs that differ."""
+    return Comparison([_make_item(run) for run in runs])
+
+
+def _make_item(run: StudioRun | LibraryRun) -> Item:
+    try:
+        inputs = format_inputs(run.value)
+    except ReelbookError:
+        # A model whose fields are not known here: its inputs as the library stores them.
+        inputs = dict(run.details()["asked"])
+    if run.seed is not None:
+        inputs["seed"] = str(run.seed)
+    name = f"run {run.request_id[:8]}".strip()
+    trouble = "" if run.files else f"The file of {name} is not on this machine any more."
+    return Item(name, next(iter(run.files), None), {**inputs, "model": run.model}, trouble, key=f"{run.key} 0")

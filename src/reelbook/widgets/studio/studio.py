@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets
 from IPython.display import display
+from markupsafe import Markup
 
+from ...display.fact_table import render_card, render_heading, render_small_print
 from ...errors import ReelbookError
 from ...models.base import Input
 from ...models.catalog import CATALOG
+from ...settings import options
 from ..comms import close_layout, forget_reply_thread
 from ..forms.fields.control_tree import Node
 from ..forms.form import Form
 from ..forms.live_updates import LiveUpdates
+from ..forms.static_snapshot import format_runs, render_form_snapshot, render_thumb
 from .gallery import Gallery
 from .gallery_cards import LibraryRun, StudioRun
 from .spending import Spending, format_cost
 from .studio_head import Head, format_carried
-from .studio_snapshot import studio_bundle
 from .studio_sweeps import StudioSweeps
 
 if TYPE_CHECKING:
@@ -240,6 +243,19 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
     def _send(self, msg: Any, buffers: Any = None) -> None:
         super()._send(msg, buffers)
         forget_reply_thread(self)
+
+
+def studio_bundle(
+    form: Form, runs: Sequence[StudioRun | LibraryRun], cost: str, *, mark: str, kept: int = 0
+) -> dict[str, Any]:
+    """The MIME bundle of the static picture; by `mark`, the studio finds and hides it."""
+    bundle = render_form_snapshot(form, mark=mark)
+    lines = format_runs(runs)
+    body = [render_heading("Studio"), render_small_print(cost), *render_thumb(runs), *map(render_small_print, lines)]
+    card = Markup(render_card(*body, width=options.max_width))
+    html = Markup('<div data-rb-twin="{}" data-rb-kept="{}">{}</div>').format(mark, kept, card)
+    text = "\n".join(["Studio", bundle["text/plain"], cost, *lines])
+    return {"text/html": str(html) + bundle["text/html"], "text/plain": text}
 
 
 def _copy_fields(before: Form, form: Form) -> list[str]:

@@ -9,18 +9,20 @@ from weakref import WeakKeyDictionary
 
 from ....models.base import Input
 from ....models.catalog import CATALOG, find_endpoint
+from ....models.common_sizes import FORMATS
 from ....models.described.coerce import coerce
 from ....models.described.frozen_json import freeze
 from ....models.described.input_class import Described
 from ....models.described.picture_fields import takes_picture
 from ....models.described.schema_judge import accepts
 from ....models.described.schema_view import ANNOTATIONS
+from ....models.smart_resize import MAX_SIDE, MIN_SIDE, PRESETS, TIERS, SmartResize
+from ....models.text_to_video import FRAME_SIZES, TextToVideo
 from ..json_values import decode, distinct_json, exact_json, to_page_json
 from .field_order import find_arrangement, find_special
-from .merge_rules import Schema, merge_rules
-from .special_control_data import get_control_data
 
 Node = dict[str, Any]
+Schema = Mapping[str, Any]
 
 LONG_WORDS = ("prompt", "text", "description", "lyrics", "caption", "script", "instruction")
 """Parts of the names of fields with more than one line."""
@@ -37,6 +39,9 @@ ACRONYMS = {
     "cfg": "CFG",
     "loras": "LoRAs",
 }
+
+FRAME_RATES = ("frame_rate", "fps", "frames_per_second")
+"""Names of the field with the frame rate, that of the specification first."""
 
 _SHEETS: WeakKeyDictionary[type[Input], dict[str, Any]] = WeakKeyDictionary()
 
@@ -337,3 +342,92 @@ def _format_choice(value: Any) -> str:
 def _shorten(text: str, max_length: int) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= max_length else f"{flat[: max_length - 1]}…"
+
+
+# Rules that hold together.
+
+
+def merge_rules(one: Schema, other: Schema) -> Schema | None:
+    """One rule for two rules, as far as it is drawn; None if impossible. Annotations of the first have precedence.
+
+    >>> merge_rules({"minimum": 0, "title": "Size"}, {"minimum": 1, "maximum": 9, "title": "Area"})
+    {'minimum': 1, 'title': 'Size', 'maximum': 9}
+    """
+    merged = dict(one)
+    for keyword, value in other.items():
+        own = merged.setdefault(keyword, value)
+        if own == value or keyword in ANNOTATIONS or keyword.startswith("x-"):
+            continue
+        joined = _merge_keyword(keyword, own, value)
+        if joined is None:
+            return None
+        merged[keyword] = joined
+    return merged
+
+
+def _merge_keyword(keyword: str, own: Any, other: Any) -> Any:
+    match keyword:
+        case "minimum" | "exclusiveMinimum" | "minLength" | "minItems":
+            return max(own, other)
+        case "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems":
+            return min(own, other)
+        case "enum":
+            return [value for value in own if value in other]
+        case "required":
+            return list(dict.fromkeys([*own, *other]))
+        case "allOf":
+            return [*own, *other]
+        case "type":
+            return "integer" if {str(own), str(other)} == {"integer", "number"} else None
+        case "properties":
+            shared = own.keys() & other.keys()
+            return {**own, **other, **{name: {"allOf": [own[name], other[name]]} for name in shared}}
+    return None
+
+
+# What special controls know beyond their node.
+
+
+def get_control_data(kind: type[Input], name: str, special: str) -> dict[str, Any]:
+    """The data that the control of a field needs beyond its node, as plain JSON; empty if there is none.
+
+    >>> get_control_data(TextToVideo, "num_frames", "frames")
+    {'rate': 'frame_rate'}
+    """
+    match special:
+        case "sizes":
+            return _sizes_data(kind)
+        case "aspect":
+            return _aspect_data(kind)
+        case "frames":
+            return _frames_data(kind, name)
+        case _:
+            return {}
+
+
+def _sizes_data(kind: type[Input]) -> dict[str, Any]:
+    formats = [[group, [list(named) for named in sizes.items()]] for group, sizes in FORMATS.items()]
+    if not issubclass(kind, SmartResize):
+        # Another model may take sizes too, and compose them in an unknown way.
+        return {"formats": formats}
+    return {
+        "formats": formats,
+        "presets": [[preset.aspect_ratio, preset.resolution, preset.width, preset.height] for preset in PRESETS],
+        "tiers": list(TIERS),
+        "tier": "resolution",
+        "sides": [MIN_SIDE, MAX_SIDE],
+    }
+
+
+def _aspect_data(kind: type[Input]) -> dict[str, Any]:
+    if not issubclass(kind, TextToVideo):
+        return {}
+    sizes: dict[str, dict[str, list[int]]] = {}
+    for (resolution, aspect), size in FRAME_SIZES.items():
+        sizes.setdefault(resolution, {})[aspect] = list(size)
+    return {"by": "resolution", "sizes": sizes}
+
+
+def _frames_data(kind: type[Input], name: str) -> dict[str, Any]:
+    rate = next((rate for rate in FRAME_RATES if rate in kind.model_fields and rate != name), None)
+    return {"rate": rate} if rate else {}

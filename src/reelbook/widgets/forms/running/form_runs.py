@@ -6,17 +6,18 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ....display.update_clock import Bundle, Key
 from ....errors import ReelbookError
+from ....models.catalog import is_reusable
 from ..base_widget import Handler
 from ..live_updates import LiveUpdates
 from ..page_messages import format_service_changed
 from .run_clips import RunFileSender
 from .run_history import Entry, details_json, entry_json, find_newest_entries, is_same_request
-from .run_presses import Presses, Refusal
 
 if TYPE_CHECKING:
     from ....media.local_file import LocalFile
@@ -27,6 +28,15 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 50
 """Runs on the page; the library has all of them."""
 MAX_LINES, MAX_LINE_LENGTH = 2_000, 1_000
+
+DOUBLE_SECONDS = 0.7
+"""Two presses for the same inputs within this time are one double press; so are those of a held key."""
+RECENT_SECONDS = 2.0
+"""A press for the same inputs so soon after the end of a run may have been meant for that run."""
+TWICE = "Pressed twice: it runs once."
+SAME = "This is under way already. The same inputs and seed give the same result, so nothing more is sent."
+GOING = "One run is under way. Press again to start another."
+ENDED = "This run has just ended. Press again to start another."
 
 log = logging.getLogger("reelbook")
 
@@ -227,3 +237,52 @@ def _files_of(running: FormRuns, form: Form) -> Callable[[str], tuple[LocalFile,
         return () if form is None else form.sweep_files(key)
 
     return files
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The reason why a press starts no run."""
+
+    text: str
+    again: int | None = None
+    """The number that a press sends to start another run all the same; None if that is not offered."""
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The refusal as a message to the page."""
+        return {"said": self.text} if self.again is None else {"said": self.text, "again": self.again}
+
+
+class Presses:
+    """The presses of Run in all views of one form. Not thread-safe: callers hold the lock of the entries."""
+
+    def __init__(self) -> None:
+        self._pressed_at = float("-inf")
+        self._offers = 0
+        self._offered: tuple[int, Input] | None = None
+
+    def check(self, value: Input, entries: Iterable[Entry], again: Any) -> Refusal | None:
+        """Record a press; return its refusal, None if it starts a run. `again` is the number of an accepted offer."""
+        now = time.monotonic()
+        since, self._pressed_at = now - self._pressed_at, now
+        same = [entry for entry in entries if entry.value == value]
+        if any(entry.is_sending for entry in same) or (same and since < DOUBLE_SECONDS):
+            return Refusal(TWICE)
+        going = [entry for entry in same if not entry.is_over]
+        if going and is_reusable(value):
+            return Refusal(SAME)
+        # An ended run with a seed is found in the library, at no cost.
+        is_recent = not is_reusable(value) and any(_is_recently_completed(entry, now) for entry in same)
+        if (going or is_recent) and (type(again) is not int or self._offered != (again, value)):
+            self._offers += 1
+            self._offered = self._offers, value
+            return Refusal(GOING if going else ENDED, self._offers)
+        # An offer is accepted once, by the first view.
+        self._offered = None
+        return None
+
+
+def _is_recently_completed(entry: Entry, now: float) -> bool:
+    entry.note_end()
+    # A failed or cancelled run may be repeated at once.
+    return entry.is_completed and entry.ended_at is not None and now - entry.ended_at < RECENT_SECONDS
