@@ -18,7 +18,7 @@ import { made } from "./table_element.js";
 /** @typedef {{model: string, axes: {name: string, values: string[], bare: string[]}[], runs: Run[]}} Group */
 
 const STILLS_ONLY = "Run the cell again to play the clips; these are stills.";
-const BUSY = "It comes as soon as the kernel has time.";
+const BUSY = "Loading, waiting for the kernel.";
 
 /** A grid of clips. */
 export class Grid {

@@ -230,7 +230,7 @@ export function makeClip(shelf, run, place, file, { isAlone, isNewest, text }) {
     media.src = url;
     media.addEventListener("error", () => {
       if (isOver || video !== media) return;
-      words.textContent = "This browser cannot play it. Save it to play it elsewhere.";
+      words.textContent = "This browser cannot play it. Save it, and play it in another program.";
       media.replaceWith(still);
       video = null;
     });

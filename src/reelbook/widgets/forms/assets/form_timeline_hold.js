@@ -39,7 +39,7 @@ export function timelineHold(reel, strip) {
   const remove = button("Remove", "Remove this picture (Delete)", () => strip.remove());
   const all = timelineNumber("Hold all pictures for", "decimal", "");
   const unit = /** @type {HTMLSelectElement} */ (made("select", { "aria-label": "Unit" }, made("option", { value: "s", text: "seconds" }), made("option", { value: "f", text: "frames" })));
-  const apply = button("Hold all", "Hold all pictures for so long", () => holdAll());
+  const apply = button("Hold all", "Hold all pictures for this long", () => holdAll());
   const one = made("div", { class: "rbf-row rbf-tl-one" }, made("span", { text: "Hold" }), frames.el, made("span", { text: "=", "aria-hidden": "true" }), seconds.el, made("span", { class: "rbf-tl-acts" }, earlier, later, double, remove));
   const whole = made("div", { class: "rbf-row rbf-tl-all" }, made("span", { text: "All for" }), all.input, unit, apply);
   const oneWrong = made("p", { class: "rbf-tl-wrong-words", role: "status", hidden: true });
