@@ -81,9 +81,7 @@ async def make_context(
     if name:
         await ledger.transact(partial(known_services.record_maker, name=name, words=maker))
     poller = Poller(StatusSource(calls), past=lambda endpoint_id: past.get(endpoint_id, ()))
-    return ClientContext(
-        http, calls, ledger, shelf, poller, Downloader(shelf, lambda: calls.base_url), name, start=start
-    )
+    return ClientContext(http, calls, ledger, shelf, poller, Downloader(shelf), name, start=start)
 
 
 async def get_description(context: ClientContext, library: Path, endpoint_id: str) -> Any:

@@ -32,7 +32,7 @@ class Options:
     ...     chosen.embed
     'full'
     >>> chosen
-    options: embed='poster', theme='auto', max_width=640, poster=None, concurrency=None, file_hosts=(), sign=None
+    options: embed='poster', theme='auto', max_width=640, poster=None, concurrency=None, sign=None
     """
 
     embed: Embed = "poster"
@@ -46,8 +46,6 @@ class Options:
     """Maximum width of a poster in a table of runs in pixels, up to 320; None to choose it by the number of rows."""
     concurrency: int | None = None
     """Maximum number of concurrent runs of a sweep; None to choose it by the service."""
-    file_hosts: tuple[str, ...] = ()
-    """Hosts on a private network that results may be downloaded from, besides the service's own."""
     sign: Signing | None = None
     """Your certificate chain and private key, as paths or `env:NAME`, for C2PA signatures of the copies of `save()` and
     `export()`: `rb.options.sign = ("chain.pem", "env:SIGNING_KEY")`. Files signed by their maker are left unchanged."""
@@ -75,7 +73,7 @@ class Options:
         return "options: " + ", ".join(f"{name}={getattr(self, name)!r}" for name in _NAMES)
 
 
-_NAMES = ("embed", "theme", "max_width", "poster", "concurrency", "file_hosts", "sign")
+_NAMES = ("embed", "theme", "max_width", "poster", "concurrency", "sign")
 _WORDS: dict[str, tuple[str, ...]] = {"embed": get_args(Embed), "theme": get_args(Theme)}
 
 
@@ -91,19 +89,10 @@ def _check_option(name: str, value: Any) -> Any:
         return None
     if name == "sign":
         return _parse_signing(value)
-    if name == "file_hosts":
-        return _parse_host_names(value)
     low, high = _BOUNDS[name]
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise ReelbookError(f"`{name}` is a whole number from {low} to {high}, and not {value!r}.")
     return value
-
-
-def _parse_host_names(value: Any) -> tuple[str, ...]:
-    names = (value,) if isinstance(value, str) else value
-    if isinstance(names, (list, tuple, set)) and all(isinstance(one, str) and one and "/" not in one for one in names):
-        return tuple(str(one).lower() for one in names)
-    raise ReelbookError(f"`file_hosts` is a list of host names, such as ['files.lab'], and not {value!r}.")
 
 
 def _parse_signing(value: Any) -> Signing | None:

@@ -27,7 +27,7 @@ from reelbook.transport.downloads.downloader import DownloadedFile, Downloader
 from reelbook.transport.http import Http
 from reelbook.transport.service_calls import ServiceCalls
 from tests.faults.bodies import every_kind, film, picture
-from tests.faults.file_host import Document, FileHost, here
+from tests.faults.file_host import Document, FileHost
 
 SEED = 8
 DAMAGED_SHARE = 0.4
@@ -155,7 +155,7 @@ async def all_brought(
     async with FileHost() as other, FileHost(elsewhere=other.address) as host:
         for one in planned:
             (other if one.path.startswith("/moved") else host).add(one.path, one.document)
-        downloads = Downloader(Shelf(folder), here)
+        downloads = Downloader(Shelf(folder))
 
         async def bring(number: int, one: Planned) -> DownloadedFile | DownloadFailed:
             try:
@@ -263,7 +263,7 @@ def test_the_key_never_reaches_a_file_host(tmp_path: Path, monkeypatch: pytest.M
                 (other if one.path.startswith("/moved") else host).add(one.path, one.document)
             output = {"images": [one.file(host.address).model_dump() for one in planned]}
             service.add("/svc/x/requests/r", Document(json.dumps(output).encode(), "application/json"))
-            http, downloads = Http(CANARY), Downloader(Shelf(tmp_path / "shelf"), here)
+            http, downloads = Http(CANARY), Downloader(Shelf(tmp_path / "shelf"))
             told = await ServiceCalls(http, service.address).result("svc/x", "r")
             for value in told["images"]:
                 await downloads.download(File.model_validate(value), "r")

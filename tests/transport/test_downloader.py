@@ -7,20 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import gzip
 import hashlib
-import json
 import random
 import re
 import resource
-import signal
-import subprocess
-import sys
-import threading
 import time
-import tracemalloc
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +22,10 @@ from reelbook.errors import DownloadFailed
 from reelbook.models.service_file import File
 from reelbook.storage import shelf as shelf_module
 from reelbook.storage.shelf import Shelf
-from reelbook.transport.downloads import download_body, downloader, partial_download
-from reelbook.transport.downloads.downloader import MAX_CONNECTIONS, DownloadedFile, Downloader
-from reelbook.transport.downloads.partial_download import OVERLAP_BYTES, PartialDownload
+from reelbook.transport.downloads import downloader
+from reelbook.transport.downloads.downloader import MAX_CONNECTIONS, OVERLAP_BYTES, DownloadedFile, Downloader
 from tests.faults.bodies import film, picture
-from tests.faults.file_host import PAGE, Document, FileHost, here
+from tests.faults.file_host import PAGE, Document, FileHost
 
 PNG = picture("PNG", side=100)
 FILM = film()
@@ -72,7 +63,7 @@ def brought(shelf: Shelf, document: Document, path: str = "/file", **told: Any) 
 
 
 async def fetched(shelf: Shelf, file: File, request_id: str = "r-1") -> DownloadedFile:
-    downloads = Downloader(shelf, here)
+    downloads = Downloader(shelf)
     try:
         return await downloads.download(file, request_id)
     finally:
@@ -84,11 +75,6 @@ async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not holds():
             await asyncio.sleep(0.005)
-
-
-def has_begun(shelf: Shelf) -> bool:
-    """Whether some download has brought enough to be continued."""
-    return any(path.stat().st_size > OVERLAP_BYTES for path in shelf.folder.glob("*.part"))
 
 
 def leftovers(shelf: Shelf) -> list[str]:
@@ -146,39 +132,6 @@ def test_without_a_strong_validator_it_starts_over(shelf: Shelf) -> None:
     assert ["range" in headers for headers in asked] == [False, False]
 
 
-def test_a_failed_download_leaves_what_the_next_one_continues(shelf: Shelf) -> None:
-    """Another Downloader, as in another process, goes on where the first one gave up."""
-    document = Document(NOISE, "application/octet-stream", ("short", "busy"), for_ever=True)
-
-    async def story(host: FileHost) -> tuple[DownloadedFile, str]:
-        file = File(url=host.add("/x", document))
-        with pytest.raises(DownloadFailed, match="503"):
-            await fetched(shelf, file)
-        host.add("/x", Document(NOISE, "application/octet-stream"))
-        assert len(leftovers(shelf)) == 2
-        return await fetched(shelf, file), host.requests[-1].headers["range"]
-
-    told, range_asked = on_host(story)
-
-    assert told.sha256 == sha(NOISE)
-    assert range_asked != "bytes=0-"
-    assert leftovers(shelf) == []
-
-
-def test_what_changed_in_between_is_fetched_anew(shelf: Shelf) -> None:
-    """The part on disk belongs to a version that the host no longer has."""
-    old, new = bytes(1) + NOISE[1:], NOISE
-
-    async def story(host: FileHost) -> DownloadedFile:
-        file = File(url=host.add("/x", Document(old, "application/octet-stream", ("short", "busy"), for_ever=True)))
-        with pytest.raises(DownloadFailed):
-            await fetched(shelf, file)
-        host.add("/x", Document(new, "application/octet-stream"))
-        return await fetched(shelf, file)
-
-    assert on_host(story).sha256 == sha(new)
-
-
 @pytest.mark.parametrize("fault", ["part_of_another", "part_elsewhere", "part_of_more", "part_unnamed"])
 def test_a_rest_of_something_else_is_not_taken_though_it_seems_to_fit(shelf: Shelf, fault: str) -> None:
     """Where the bytes asked for again are the same in both, what HTTP says of the rest gives it away."""
@@ -188,100 +141,13 @@ def test_a_rest_of_something_else_is_not_taken_though_it_seems_to_fit(shelf: She
     assert brought(shelf, document).sha256 == sha(content)
 
 
-@pytest.mark.parametrize("where", [100, 20_000])
-def test_a_part_that_a_power_cut_has_torn_is_not_believed(shelf: Shelf, where: int) -> None:
-    """The note beside it holds the hash of what was good."""
-
-    async def story(host: FileHost) -> tuple[DownloadedFile, bool]:
-        document = Document(NOISE, "application/octet-stream", ("short", "busy"), for_ever=True)
-        file = File(url=host.add("/x", document))
-        with pytest.raises(DownloadFailed):
-            await fetched(shelf, file)
-        part = shelf.folder / leftovers(shelf)[0]
-        content = bytearray(part.read_bytes())
-        content[where : where + 512] = bytes(512)
-        part.write_bytes(content)
-        host.add("/x", Document(NOISE, "application/octet-stream"))
-        return await fetched(shelf, file), "range" in host.requests[-1].headers
-
-    told, continued = on_host(story)
-
-    assert told.sha256 == sha(NOISE)
-    assert not continued
-
-
-CHILD = """
-import asyncio, sys
-from pathlib import Path
-from reelbook.transport.downloads import partial_download
-from reelbook.transport.downloads.downloader import Downloader
-from reelbook.storage.shelf import Shelf
-from reelbook.models.service_file import File
-
-partial_download.NOTE_INTERVAL_BYTES = 1000
-asyncio.run(Downloader(Shelf(Path(sys.argv[1])), lambda: sys.argv[2]).download(File(url=sys.argv[2]), "r-1"))
-"""
-
-
-async def child_at(shelf: Shelf, url: str) -> subprocess.Popen[bytes]:
-    """Another process that downloads to the same shelf, and hangs in the middle of it."""
-    child = subprocess.Popen([sys.executable, "-c", CHILD, str(shelf.folder), url])
-    await until(lambda: any(_noted(path) > OVERLAP_BYTES for path in shelf.folder.glob("*.part.json")))
-    return child
-
-
-def _noted(path: Path) -> int:
-    """How many bytes a note vouches for; it may just be being written."""
-    with suppress(ValueError):
-        return int(json.loads(path.read_text())["size"])
-    return 0
-
-
-def test_another_process_continues_after_a_kill(shelf: Shelf) -> None:
-    """SIGKILL leaves the part and its note; the next owner goes on from there."""
-    content = random.Random(5).randbytes(3_000_000)
-
-    async def story(host: FileHost) -> tuple[DownloadedFile, dict[str, str]]:
-        url = host.add("/x", Document(content, "application/octet-stream", ("stalled",)))
-        child = await child_at(shelf, url)
-        child.send_signal(signal.SIGKILL)
-        await asyncio.to_thread(child.wait)
-        return await fetched(shelf, File(url=url)), host.requests[-1].headers
-
-    told, headers = on_host(story)
-
-    assert told.sha256 == sha(content)
-    assert "range" in headers
-    assert leftovers(shelf) == []
-
-
-def test_a_part_in_use_by_another_process_is_left_alone(shelf: Shelf) -> None:
-    """While one process is at it, another fetches the same file for itself."""
-    content = random.Random(6).randbytes(3_000_000)
-
-    async def story(host: FileHost) -> tuple[DownloadedFile, dict[str, str], list[str]]:
-        url = host.add("/x", Document(content, "application/octet-stream", ("stalled",)))
-        child = await child_at(shelf, url)
-        told = await fetched(shelf, File(url=url))
-        left = leftovers(shelf)
-        child.kill()
-        await asyncio.to_thread(child.wait)
-        return told, host.requests[-1].headers, left
-
-    told, headers, left = on_host(story)
-
-    assert told.sha256 == sha(content)
-    assert "range" not in headers
-    assert len(left) == 2
-
-
 def test_many_tasks_that_bring_the_same_file_end_with_one(shelf: Shelf) -> None:
     """Also when they begin at the same moment and some of their answers break off."""
 
     async def story(host: FileHost) -> list[DownloadedFile]:
         faults = ("short", "short", "sound", "reset", "short", "cut_open")
         file = File(url=host.add("/x", Document(FILM, faults=faults)))
-        downloads = Downloader(shelf, here)
+        downloads = Downloader(shelf)
         told = await asyncio.gather(*(downloads.download(file, "r-1") for _ in range(12)))
         await downloads.close()
         return told
@@ -309,7 +175,7 @@ def test_few_connections_are_open_at_once(shelf: Shelf) -> None:
     async def story() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        downloads = Downloader(shelf, here)
+        downloads = Downloader(shelf)
         await asyncio.gather(*(downloads.download(File(url=f"{url}/{number}"), "r") for number in range(40)))
         await downloads.close()
         server.close()
@@ -324,7 +190,7 @@ def test_cancelled_downloads_do_not_use_up_the_connections(shelf: Shelf) -> None
     """After many that were broken off in the middle, the next one comes through."""
 
     async def story(host: FileHost) -> DownloadedFile:
-        downloads = Downloader(shelf, here)
+        downloads = Downloader(shelf)
         for number in range(30):
             url = host.add(f"/{number}", Document(FILM, faults=("stalled",), for_ever=True))
             task = asyncio.create_task(downloads.download(File(url=url), "r"))
@@ -451,7 +317,7 @@ def test_a_host_that_falls_silent_again_and_again_is_given_up_and_the_wait_is_sa
     monkeypatch.setattr(downloader, "QUIET_SECONDS", 0.05)
 
     async def story(host: FileHost) -> tuple[set[str], str]:
-        downloads = Downloader(shelf, here)
+        downloads = Downloader(shelf)
         url = host.add("/clip.mp4", Document(NOISE, faults=("dripping",), for_ever=True))
         task = asyncio.create_task(downloads.download(File(url=url), "r-1"))
         words = set()
@@ -599,22 +465,6 @@ def test_a_file_that_is_wrapped_for_the_way_is_unwrapped(shelf: Shelf, served: s
     assert asked == "identity"
 
 
-def test_a_small_body_that_unfolds_without_end_is_stopped(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bytes are unwrapped a little at a time, and counted."""
-    monkeypatch.setattr(download_body, "MAX_UNDECLARED_BYTES", 5_000_000)
-    bomb = gzip.compress(bytes(15_000_000))
-
-    async def story(host: FileHost) -> int:
-        url = host.add("/x", Document(bytes(15_000_000), faults=("zipped",), for_ever=True))
-        with pytest.raises(DownloadFailed, match="does not end"):
-            await fetched(shelf, File(url=url))
-        return host.documents["/x"].asked
-
-    assert len(bomb) < 100_000
-    assert on_host(story) == 1
-    assert list(shelf.folder.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("url", "content", "name"),
     [
@@ -649,12 +499,12 @@ def test_damaged_data_within_the_answer_is_refused(shelf: Shelf, url: str) -> No
     assert not shelf.folder.exists()
 
 
-def test_a_full_disk_is_told_and_the_download_continues_when_there_is_room(shelf: Shelf) -> None:
-    """No file under a final name, a sentence with the way out, and only the rest is fetched afterwards."""
+def test_a_full_disk_is_told_and_the_download_works_when_there_is_room(shelf: Shelf) -> None:
+    """No file under a final name, a sentence with the way out, and nothing half-written stays."""
     content = random.Random(2).randbytes(2_000_000)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-    async def story(host: FileHost) -> tuple[str, list[Any], DownloadedFile, dict[str, str]]:
+    async def story(host: FileHost) -> tuple[str, list[str], DownloadedFile]:
         file = File(url=host.add("/x", Document(content, "application/octet-stream")))
         resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
         try:
@@ -662,16 +512,15 @@ def test_a_full_disk_is_told_and_the_download_continues_when_there_is_room(shelf
                 await fetched(shelf, file)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        names = list(shelf.names())
-        return str(caught.value), names, await fetched(shelf, file), host.requests[-1].headers
+        names = [path.name for path in shelf.folder.iterdir()]
+        return str(caught.value), names, await fetched(shelf, file)
 
-    sentence, names, told, headers = on_host(story)
+    sentence, names, told = on_host(story)
 
     assert f"there is no room left in {shelf.folder}" in sentence
     assert "make room there" in sentence
     assert names == []
     assert told.sha256 == sha(content)
-    assert headers["range"] == f"bytes={1_000_000 - OVERLAP_BYTES}-"
 
 
 def test_a_file_that_surely_does_not_fit_is_not_begun(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -694,98 +543,3 @@ def test_a_folder_that_cannot_be_used_is_explained(tmp_path: Path) -> None:
         brought(Shelf(tmp_path / "file" / "shelf"), document)
 
     assert document.asked == 0
-
-
-def test_a_large_file_takes_little_memory_and_none_of_the_loop_s_time(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """40 MB pass through a few hundred kB at a time; disk and hash are other threads' work."""
-    piece, count = NOISE, 800
-    threads: set[int] = set()
-    real = PartialDownload.write
-
-    def write(part: PartialDownload, content: bytes) -> None:
-        threads.add(threading.get_ident())
-        real(part, content)
-
-    monkeypatch.setattr(PartialDownload, "write", write)
-    monkeypatch.setattr(partial_download, "NOTE_INTERVAL_BYTES", 5_000_000)
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        head = b'HTTP/1.1 200 OK\r\nconnection: close\r\netag: "e"\r\ncontent-length: %d\r\n\r\n' % (len(piece) * count)
-        writer.write(head)
-        for _ in range(count):
-            writer.write(piece)
-            await writer.drain()
-        writer.close()
-
-    async def story() -> tuple[DownloadedFile, int]:
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        tracemalloc.start()
-        told = await fetched(shelf, File(url=url))
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        server.close()
-        await server.wait_closed()
-        return told, peak
-
-    told, peak = asyncio.run(story())
-
-    assert told.size == len(piece) * count
-    assert peak < 12_000_000
-    assert threads
-    assert threading.get_ident() not in threads
-
-
-def test_a_download_that_is_cancelled_while_it_takes_its_part_hands_it_back(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The thread that locks it goes on; its file is not left open, and its lock not taken."""
-    acquire, taken = PartialDownload.acquire, list[PartialDownload]()
-    begun, go_on = threading.Event(), threading.Event()
-
-    def slowly(*arguments: Any) -> PartialDownload:
-        begun.set()
-        go_on.wait(10)
-        taken.append(acquire(*arguments))
-        return taken[-1]
-
-    async def story(host: FileHost) -> None:
-        file = File(url=host.add("/x", Document(b"content", "application/octet-stream")))
-        task = asyncio.create_task(fetched(shelf, file))
-        await asyncio.to_thread(begun.wait, 10)
-        task.cancel()
-        threading.Timer(0.05, go_on.set).start()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    monkeypatch.setattr(PartialDownload, "acquire", slowly)
-    on_host(story)
-
-    assert [part._file.closed for part in taken] == [True]
-
-
-def test_a_cancelled_download_hands_its_part_back(shelf: Shelf) -> None:
-    """Broken off in the middle, it is continued by the next one, and no file of its own stays open."""
-
-    async def story(host: FileHost) -> tuple[DownloadedFile, int]:
-        content = random.Random(9).randbytes(1_500_000)
-        file = File(url=host.add("/x", Document(content, "application/octet-stream", ("stalled",))))
-        before = len(list(Path("/dev/fd").iterdir()))
-        task = asyncio.create_task(fetched(shelf, file))
-        await until(lambda: has_begun(shelf))
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        told = await fetched(shelf, file)
-        assert "range" in host.requests[-1].headers
-        assert told.sha256 == sha(content)
-        return told, len(list(Path("/dev/fd").iterdir())) - before
-
-    _, more = on_host(story)
-
-    # The host may still be closing its side of the two connections.
-    assert more <= 2
-    assert leftovers(shelf) == []

@@ -17,6 +17,7 @@ import threading
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -25,6 +26,7 @@ from httpcore._backends.anyio import AnyIOStream
 from IPython.core.ultratb import VerboseTB
 
 from reelbook import errors
+from reelbook.storage.shelf import Shelf
 from reelbook.transport import exchange
 from reelbook.transport.downloads import downloader
 from reelbook.transport.http import MAX_FREE_CALLS, Http, Key, check_key
@@ -919,11 +921,11 @@ def test_letters_that_no_file_takes_are_replaced(hosted: Hosted) -> None:
     json.dumps(told, allow_nan=False, ensure_ascii=False).encode()
 
 
-def test_certificates_are_read_once_for_all_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_certificates_are_read_once_for_all_clients(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Reading them takes longer than a call; calls and downloads share them."""
     shared = exchange.trusted_certificates()
     monkeypatch.setattr(ssl, "create_default_context", lambda *_, **__: pytest.fail("they are read once more"))
 
-    downloader._client()
+    downloader.Downloader(Shelf(tmp_path))._open_client()
 
     assert exchange.trusted_certificates() is shared

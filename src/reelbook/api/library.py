@@ -170,9 +170,7 @@ def _is_over(entry: Entry, shelf: Shelf) -> bool:
 def _offline_context(ledger: Ledger, shelf: Shelf) -> ClientContext:
     http = Http(None)
     calls = ServiceCalls(http, NOWHERE)
-    return ClientContext(
-        http, calls, ledger, shelf, Poller(calls, past=lambda _: ()), Downloader(shelf, lambda: calls.base_url)
-    )
+    return ClientContext(http, calls, ledger, shelf, Poller(calls, past=lambda _: ()), Downloader(shelf))
 
 
 def _find_folder(folder: Path) -> Path:

@@ -102,7 +102,6 @@ MEANING = {
     "max_width": "pixels that one result may take in width",
     "poster": "pixels that a poster in a table may take in width",
     "concurrency": "runs of a sweep at once; None for what suits the service",
-    "file_hosts": "hosts on a private network that results may be fetched from",
     "sign": "the certificate with which copies are signed; None for no signature of yours",
 }
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import hashlib
 import io
-import random
+import os
+import re
 import time
+import uuid
+import zlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 from urllib.parse import urlsplit
 
 import httpx
@@ -22,15 +25,14 @@ from ...errors import DownloadFailed, ReelbookError
 from ...models.service_file import File
 from ...util.data_address import DataAddressError, is_data_address, parse_data_address
 from ..exchange import trusted_certificates
-from .allowed_hosts import AllowedHosts
+from ..responses import parse_retry_after
+from ..retries import get_pause
 from .container_format import Damaged
-from .download_body import PermanentFailure, TemporaryFailure, read_body
 from .file_validation import Declared, validate
-from .partial_download import Mismatch, PartialDownload
 
 MAX_CONNECTIONS = 4
 MAX_ATTEMPTS = 6
-PAUSE_SECONDS, PAUSE_GROWTH, MAX_PAUSE_SECONDS = 0.3, 3.0, 15.0
+PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.3, 15.0
 STALL_SECONDS, MIN_BYTES = 20.0, 16_384
 """How many bytes must arrive within this time; a slower host counts as stalled."""
 MAX_STALLS = 3
@@ -45,6 +47,26 @@ PROGRESS_BYTES = 1 << 20
 MAX_REDIRECTS = 5
 MAX_SAME_BYTES = 3
 """How often the same invalid bytes are downloaded before the file counts as invalid."""
+OVERLAP_BYTES = 4_096
+"""How much is asked for again when a download resumes, to see that the host goes on with the same file."""
+PIECE_BYTES = 1 << 19
+MAX_BYTES = 64 << 30
+MAX_UNDECLARED_BYTES = 4 << 30
+"""The largest body without a declared length: some never end."""
+RETRY_STATUSES = frozenset({408, 409, 412, 416, 425, 429})
+CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15}|\*)")
+
+
+class TemporaryFailure(Exception):
+    """A retry may succeed; `wait` is the pause that the host asks for, in seconds."""
+
+    def __init__(self, reason: str, wait: float = 0.0) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
+class PermanentFailure(Exception):
+    """A retry would fail again."""
 
 
 class MediaStore(Protocol):
@@ -68,167 +90,231 @@ class DownloadedFile:
     """The type of its bytes, whatever was declared."""
 
 
-@dataclass(slots=True)
-class ActiveDownload:
-    """A download in progress."""
+class _Part:
+    """The bytes of a file that have arrived, in a file of their own; its methods are called in threads."""
 
-    part: PartialDownload
-    progress_at: float = field(default_factory=time.monotonic)
-    """When `MIN_BYTES` last arrived."""
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.progress_at = time.monotonic()
+        """When `MIN_BYTES` last arrived."""
+        self._file = _open_private(path)
+        self.start_over()
+
+    def start_over(self, validator: str | None = None, total: int | None = None) -> None:
+        """Drop what has arrived, because the whole file comes now."""
+        self._file.seek(0)
+        self._file.truncate()
+        self._hash, self.size, self.tail = hashlib.sha256(), 0, b""
+        self.validator, self.total = validator, total
+
+    def write(self, content: bytes) -> None:
+        self._file.write(content)
+        self._hash.update(content)
+        self.size += len(content)
+        self.tail = (self.tail + content[-OVERLAP_BYTES:])[-OVERLAP_BYTES:]
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the rest can be asked for: the host has given a strong name to this version of the file."""
+        return self.size > 0 and self.validator is not None and not self.validator.startswith("W/")
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def unpack(self) -> None:
+        """Replace gzip by what is in it, which its checksum verifies; some hosts only say that they wrap a file."""
+        self.flush()
+        packed = self.path.with_name(f"{self.path.stem}-gz.part")
+        with self.path.open("rb") as content:
+            if content.read(2) != b"\x1f\x8b":
+                return
+        self.path.replace(packed)
+        self._file.close()
+        self._file = _open_private(self.path)
+        self.start_over()
+        try:
+            with gzip.open(packed) as content:
+                while piece := content.read(PIECE_BYTES):
+                    self.write(piece)
+                    _check_end(self.size)
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            raise TemporaryFailure("what came is said to be gzip, and is damaged") from None
+        finally:
+            packed.unlink()
+        self.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def remove(self) -> None:
+        self._file.close()
+        self.path.unlink(missing_ok=True)
 
     @property
     def text(self) -> str:
         """How much has arrived, and for how long the host has been too slow."""
-        total = f" of {self.part.total / 1000:,.0f}" if self.part.total else ""
-        here = f"{self.part.size / 1000:,.0f}{total} kB" if self.part.size else ""
+        total = f" of {self.total / 1000:,.0f}" if self.total else ""
+        here = f"{self.size / 1000:,.0f}{total} kB" if self.size else ""
         quiet = time.monotonic() - self.progress_at
         waits = f"waiting for its host for {quiet:.0f} s" if quiet > QUIET_SECONDS else ""
         return ", ".join(filter(None, (here, waits)))
 
 
+@dataclass(slots=True)
+class _Effort:
+    """What the attempts at one file have come to."""
+
+    failures: int = 0
+    stalls: int = 0
+    seconds: float = 0.0
+    invalid: Counter[str] = field(default_factory=Counter)
+
+
 class Downloader:
-    """Downloads files to the shelf, a few at a time. It has no key, so no file host can learn one.
+    """Downloads files to the shelf, a few at a time. It has no key, so no file host can learn one."""
 
-    `service` returns the service's own address, the only host of a private network that is allowed by default.
-    """
-
-    def __init__(self, shelf: MediaStore, service: Callable[[], str]) -> None:
+    def __init__(self, shelf: MediaStore) -> None:
         self._shelf = shelf
-        self._hosts = AllowedHosts(service)
-        self._active: dict[tuple[str, str], ActiveDownload] = {}
+        self._active: dict[tuple[str, str], _Part] = {}
         self._slots = asyncio.Semaphore(MAX_CONNECTIONS)
         self._client: httpx.AsyncClient | None = None
 
     async def download(self, file: File, request_id: str) -> DownloadedFile:
         """Download a file to the shelf; any failure raises `DownloadFailed`."""
+        wanted = file.file_size or 0
         try:
             if is_data_address(file.url):
                 return await asyncio.to_thread(self._store_data, file)
-            part = await self._acquire(_key(request_id, file.url))
-            active = self._active[request_id, file.url] = ActiveDownload(part)
+            part = _Part(self._shelf.part(uuid.uuid4().hex))
+            self._active[request_id, file.url] = part
             try:
-                return await self._download(file, part, active)
-            except OSError as error:
-                wanted = max((part.total or file.file_size or part.size) - part.size, 0)
-                raise PermanentFailure(self._shelf.format_disk_error(error, wanted)) from None
+                return await self._download(file, part)
             finally:
+                wanted = max((part.total or wanted or part.size) - part.size, 0)
                 self._active.pop((request_id, file.url), None)
-                if not part.is_released:
-                    # In a thread: after a cancellation, another thread may still be writing, and this waits for it.
-                    await asyncio.shield(asyncio.to_thread(part.release))
+                part.remove()
         except OSError as error:
-            raise DownloadFailed(request_id, _format_url(file.url), self._shelf.format_disk_error(error, 0)) from None
+            reason = self._shelf.format_disk_error(error, wanted)
+            raise DownloadFailed(request_id, _format_url(file.url), reason) from None
         except (PermanentFailure, Damaged, ReelbookError) as error:
             raise DownloadFailed(request_id, _format_url(file.url), str(error)) from None
 
-    async def _acquire(self, key: str) -> PartialDownload:
-        """Lock the part of this key and return it; after a cancellation it is released, as nobody else knows of it."""
-        acquiring = asyncio.ensure_future(asyncio.to_thread(PartialDownload.acquire, self._shelf.part, key))
-        try:
-            return await asyncio.shield(acquiring)
-        except asyncio.CancelledError:
-            with suppress(OSError):
-                await asyncio.to_thread((await acquiring).release)
-            raise
-
     def format_progress(self, request_id: str) -> str:
         """The progress of a run's downloads as text; empty for none."""
-        return next((one.text for (run, _), one in [*self._active.items()] if run == request_id), "")
+        return next((part.text for (run, _), part in [*self._active.items()] if run == request_id), "")
 
     async def close(self) -> None:
         """Close the connections."""
         if self._client is not None:
             await self._client.aclose()
 
-    async def _download(self, file: File, part: PartialDownload, active: ActiveDownload) -> DownloadedFile:
+    async def _download(self, file: File, part: _Part) -> DownloadedFile:
         """Attempt the download until it succeeds or a limit is reached; each attempt resumes where the last one broke off."""
-        clock = asyncio.get_running_loop().time
-        failures, stalls, used = 0, 0, 0.0
-        invalid: Counter[str] = Counter()
+        clock, effort = asyncio.get_running_loop().time, _Effort()
         while True:
             size, wait = part.size, 0.0
             # The time spent waiting for a connection does not count.
             async with self._slots:
                 began = clock()
                 try:
-                    declared = await self._attempt(file.url, part, used, active)
+                    declared = await self._attempt(file.url, part, effort.seconds)
                     return await asyncio.to_thread(self._store, file, part, declared)
-                except (TemporaryFailure, httpx.HTTPError, httpx.InvalidURL, TimeoutError, Mismatch, Damaged) as error:
+                except (TemporaryFailure, httpx.HTTPError, httpx.InvalidURL, TimeoutError, Damaged) as error:
                     reason = _reason(error)
-                    stalls += isinstance(error, (TimeoutError, httpx.TimeoutException))
+                    effort.stalls += isinstance(error, (TimeoutError, httpx.TimeoutException))
                     if isinstance(error, Damaged):
-                        invalid[part.sha256] += 1
-                    if isinstance(error, (Damaged, Mismatch)):
-                        await asyncio.to_thread(part.start_over)
-                    wait = error.wait if isinstance(error, TemporaryFailure) else 0.0
-                used += clock() - began
+                        effort.invalid[part.sha256] += 1
+                        part.start_over()
+                    wait = getattr(error, "wait", 0.0)
+                effort.seconds += clock() - began
             if part.is_resumable and part.size - size >= PROGRESS_BYTES:
-                failures = stalls = 0
-            failures += 1
-            if failures >= MAX_ATTEMPTS or stalls >= MAX_STALLS or max(invalid.values(), default=0) >= MAX_SAME_BYTES:
+                effort.failures = effort.stalls = 0
+            pause = max(get_pause(effort.failures, first=PAUSE_SECONDS, most=MAX_PAUSE_SECONDS), wait)
+            effort.failures += 1
+            same = max(effort.invalid.values(), default=0)
+            if effort.failures >= MAX_ATTEMPTS or effort.stalls >= MAX_STALLS or same >= MAX_SAME_BYTES:
                 raise PermanentFailure(reason)
-            # Jitter, so that many that failed together do not retry together.
-            pause = min(PAUSE_SECONDS * PAUSE_GROWTH ** (failures - 1), MAX_PAUSE_SECONDS) * random.uniform(0.5, 1.5)
-            used += max(pause, wait)
-            if used >= _allowed_seconds(part):
-                request = f", and asks to wait {wait:,.0f} s" if wait > pause else ""
+            effort.seconds += pause
+            if effort.seconds >= _allowed_seconds(part):
+                request = f", and asks to wait {wait:,.0f} s" if wait >= pause else ""
                 raise PermanentFailure(
                     f"{reason}{request}; {_allowed_seconds(part) / 60:,.0f} minutes are all we give it"
                 )
-            await _sleep(max(pause, wait))
+            await _sleep(pause)
 
-    async def _attempt(self, url: str, part: PartialDownload, used: float, active: ActiveDownload) -> Declared:
+    async def _attempt(self, url: str, part: _Part, used: float) -> Declared:
         """One request with its redirects, as long as enough bytes arrive."""
         clock = asyncio.get_running_loop().time
-        began, marked, count = clock(), 0, 0
+        client, deadline = self._open_client(), clock() + _allowed_seconds(part) - used
+        headers = (
+            {"range": f"bytes={part.size - len(part.tail)}-", "if-range": part.validator or ""}
+            if part.is_resumable
+            else {}
+        )
+        async with asyncio.timeout_at(min(clock() + STALL_SECONDS, deadline)) as timeout:
 
-        def on_bytes(more: int) -> None:
-            nonlocal marked, count
-            count += more
-            if count - marked >= MIN_BYTES:
-                marked, active.progress_at = count, time.monotonic()
-                timeout.reschedule(min(clock() + STALL_SECONDS, began + _allowed_seconds(part) - used))
+            def on_progress() -> None:
+                part.progress_at = time.monotonic()
+                timeout.reschedule(min(clock() + STALL_SECONDS, deadline))
 
-        start = await asyncio.to_thread(part.prepare_resume) if part.is_resumable else None
-        headers = {} if start is None else {"range": f"bytes={start}-", "if-range": part.validator or ""}
-        async with asyncio.timeout(min(STALL_SECONDS, _allowed_seconds(part) - used)) as timeout:
             for _ in range(MAX_REDIRECTS + 1):
-                async with self._open(_parse_web_address(url), headers) as response:
+                request = client.build_request("GET", _parse_web_address(url), headers=headers)
+                response = await client.send(request, stream=True)
+                try:
                     if not response.has_redirect_location:
-                        return await read_body(
-                            response, part, start, on_bytes=on_bytes, check_space=self._shelf.check_space
-                        )
-                    # By the name in the URL: the response has only the IP address of the connection.
-                    url = str(httpx.URL(url).join(response.headers["location"]))
+                        return await self._read(response, part, on_progress)
+                    url = str(response.url.join(response.headers["location"]))
+                finally:
+                    await response.aclose()
         raise TemporaryFailure(f"it was redirected more than {MAX_REDIRECTS} times")
 
-    @asynccontextmanager
-    async def _open(self, url: httpx.URL, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
-        """The response of the first allowed IP address that accepts a connection."""
-        client = self._client = self._client or _client()
-        tries = await self._hosts.resolve_requests(url)
-        if not tries:
-            raise TemporaryFailure("its host has no address")
-        for place, one in enumerate(tries, 1):
-            request = client.build_request(
-                "GET", one.url, headers={**headers, **one.headers}, extensions=one.extensions
-            )
-            try:
-                response = await client.send(request, stream=True)
-                break
-            except (httpx.ConnectError, httpx.ConnectTimeout):
-                if place == len(tries):
-                    raise
+    async def _read(self, response: httpx.Response, part: _Part, on_progress: Callable[[], None]) -> Declared:
+        """Read a response into the part; returns what HTTP declares about the whole file."""
+        _refuse(response)
+        length = _start_part(response, part)
+        if length is not None and length > MAX_BYTES:
+            raise PermanentFailure(f"it is said to have {length:,} bytes, more than any result has")
+        if length is not None:
+            self._shelf.check_space(length - part.size)
+        buffer, unmarked, overlap = bytearray(), 0, part.tail
         try:
-            yield response
+            async for piece in response.aiter_raw():
+                buffer += piece
+                unmarked += len(piece)
+                if unmarked >= MIN_BYTES:
+                    unmarked = 0
+                    on_progress()
+                if overlap and len(buffer) >= len(overlap):
+                    if not buffer.startswith(overlap):
+                        buffer.clear()
+                        part.start_over()
+                        raise TemporaryFailure("the file has changed since the first part of it arrived")
+                    del buffer[: len(overlap)]
+                    overlap = b""
+                if not overlap and len(buffer) >= PIECE_BYTES:
+                    full, buffer = buffer, bytearray()
+                    await asyncio.to_thread(part.write, bytes(full))
+                    if length is None:
+                        _check_end(part.size)
         finally:
-            await response.aclose()
+            # Also of a response that broke off: the next attempt resumes there.
+            part.write(b"" if overlap else bytes(buffer))
+        if length is not None and part.size != length:
+            raise TemporaryFailure(f"{part.size:,} of {length:,} bytes arrived")
+        if _get_encoding(response):
+            await asyncio.to_thread(part.unpack)
+        return Declared(length, response.headers.get("content-type", ""))
 
-    def _store(self, file: File, part: PartialDownload, declared: Declared) -> DownloadedFile:
+    def _store(self, file: File, part: _Part, declared: Declared) -> DownloadedFile:
+        part.flush()
         with part.path.open("rb") as content:
             kind = validate(content, file, declared)
-        path = part.move_to_shelf(lambda path, sha256: self._shelf.place(path, sha256, kind.suffix))
-        part.release()
+        part.close()
+        path = self._shelf.place(part.path, part.sha256, kind.suffix)
         return DownloadedFile(part.sha256, path, part.size, kind.content_type)
 
     def _store_data(self, file: File) -> DownloadedFile:
@@ -242,32 +328,76 @@ class Downloader:
         path = self._shelf.keep(content, kind.suffix)
         return DownloadedFile(hashlib.sha256(content).hexdigest(), path, len(content), kind.content_type)
 
+    def _open_client(self) -> httpx.AsyncClient:
+        # Nothing of this machine is sent: no key, no cookie, no login from .netrc. No connection limit either,
+        # because httpx can still count those of cancelled requests; the semaphore limits them.
+        self._client = self._client or httpx.AsyncClient(
+            headers={"user-agent": "reelbook", "accept": "*/*", "accept-encoding": "identity"},
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=MAX_CONNECTIONS),
+            timeout=httpx.Timeout(STALL_SECONDS, connect=CONNECT_SECONDS),
+            verify=trusted_certificates(),
+            follow_redirects=False,
+            trust_env=False,
+        )
+        return self._client
 
-def _client() -> httpx.AsyncClient:
-    # Nothing of this machine is sent: no key, no cookie, no login from .netrc. No connection limit either,
-    # because httpx can still count those of cancelled requests; the semaphore limits them.
-    return httpx.AsyncClient(
-        headers={"user-agent": "reelbook", "accept": "*/*", "accept-encoding": "identity"},
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=MAX_CONNECTIONS),
-        timeout=httpx.Timeout(STALL_SECONDS, connect=CONNECT_SECONDS),
-        verify=trusted_certificates(),
-        follow_redirects=False,
-        trust_env=False,
-    )
+
+def _refuse(response: httpx.Response) -> None:
+    """Raise the error of a response without a file."""
+    status = response.status_code
+    encoding = _get_encoding(response)
+    if status in (200, 206) and encoding in (("", "gzip", "x-gzip") if status == 200 else ("",)):
+        return
+    if status in (200, 206):
+        raise TemporaryFailure(f"the file came wrapped as {encoding[:20]!r}, though we asked for it as it is")
+    message = f"the file host answered {status}"
+    if status in RETRY_STATUSES or status >= 500 or 200 <= status < 300:
+        raise TemporaryFailure(message, parse_retry_after(response.headers) or 0.0)
+    reason = {401: "not for us", 403: "the address has expired, or is not for us", 404: "not there", 410: "gone"}
+    raise PermanentFailure(f"{message}: {reason[status]}" if status in reason else message)
 
 
-def _allowed_seconds(part: PartialDownload) -> float:
+def _get_encoding(response: httpx.Response) -> str:
+    """How the bytes are wrapped for the way, though they were asked for as they are; empty for not at all."""
+    encoding: str = response.headers.get("content-encoding", "").strip().lower()
+    return "" if encoding == "identity" else encoding
+
+
+def _check_end(size: int) -> None:
+    if size > MAX_UNDECLARED_BYTES:
+        raise PermanentFailure(f"it does not end: {size:,} bytes arrived")
+
+
+def _open_private(path: Path) -> BinaryIO:
+    return open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600))
+
+
+def _start_part(response: httpx.Response, part: _Part) -> int | None:
+    """The length of the whole file, if declared; empties the part unless the response continues it."""
+    validator = response.headers.get("etag")
+    if response.status_code == 206:
+        found = CONTENT_RANGE.fullmatch(response.headers.get("content-range", "").strip())
+        total = None if found is None or found[3] == "*" else int(found[3])
+        if found is None or int(found[1]) != part.size - len(part.tail) or (part.size and validator != part.validator):
+            part.start_over()
+            raise TemporaryFailure("another part of the file came than was asked for")
+        part.total = total or part.total
+        return part.total
+    length = response.headers.get("content-length", "")
+    is_plain = not _get_encoding(response)
+    is_known = is_plain and length.isdecimal() and "transfer-encoding" not in response.headers
+    part.start_over(validator if is_plain else None, int(length) if is_known else None)
+    return part.total
+
+
+def _allowed_seconds(part: _Part) -> float:
     """How many seconds a file of this size may take, by the length that HTTP declares and not by the service's hint."""
     return TOTAL_SECONDS + max(part.total or 0, part.size) / MIN_BYTES_PER_SECOND
 
 
 async def _sleep(seconds: float) -> None:
     await asyncio.sleep(seconds)
-
-
-def _key(request_id: str, url: str) -> str:
-    return hashlib.sha256(f"{request_id}\n{url}".encode(errors="surrogatepass")).hexdigest()
 
 
 def _parse_web_address(url: str) -> httpx.URL:
@@ -292,7 +422,7 @@ def _format_url(url: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, (TemporaryFailure, Mismatch, Damaged)):
+    if isinstance(error, (TemporaryFailure, Damaged)):
         return str(error)
     if isinstance(error, (TimeoutError, httpx.TimeoutException)):
         return f"its host was silent or too slow for {STALL_SECONDS:g} s"
