@@ -37,7 +37,7 @@ def test_a_race_is_followed_in_its_cell_and_stays_there(lab: Lab, chromium: Brow
         expect(cards.first).to_contain_text("Round", timeout=60_000)
         button = page.locator("[role=group][aria-label=race] button")
         expect(button).to_have_text(["Cancel"])
-        expect(cards.first).to_contain_text("In front:", timeout=60_000)
+        expect(cards.first).to_contain_text("So far", timeout=60_000)
         shot(page, "race-running")
         notebook.run_cell(1)
         expect(cards.first).to_contain_text("ecided", timeout=120_000)
@@ -57,5 +57,5 @@ def test_a_race_is_followed_in_its_cell_and_stays_there(lab: Lab, chromium: Brow
     saved = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     html = "".join(output.get("data", {}).get("text/html", "") for output in saved.cells[0].outputs)
     assert "chance to be best" in html
-    assert "saved against all runs" in html
+    assert "How this is computed" in html
     assert "If the kernel has ended" not in html

@@ -390,6 +390,28 @@ def test_sweeps_are_in_the_gallery_and_in_the_costs(client: Client, opened: Call
     assert page.studio.value.fps == 42.0
 
 
+def test_credits_left_and_credits_spent_agree_while_a_race_waits_for_its_judge(
+    client: Client, opened: Callable[..., Watched], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A race by eye has paid for its clips, and goes on only with answers."""
+    monkeypatch.setenv("JPY_SESSION_NAME", "a notebook")
+    page = opened(stitch(70.0))
+    form = page.studio.form
+    form._handle_custom_msg({"do": "sweep", "view": "v", "n": 1, "axes": [{"name": "fps", "typed": "70-73"}]}, [])
+    form.observe(lambda _: page._ring(), "sweeps")
+    page.until(lambda: bool(form.sweeps.get("plan")))
+    left = client.account()["credits_available"]
+
+    number = form.sweeps["plan"]["number"]
+    form._handle_custom_msg({"do": "sweep_run", "plan": number, "spend": 212, "by": "eye"}, [])
+    page.until(lambda: page.head.cost == "This session: 212 credits in 4 runs")
+    page.until(lambda: page.head.account.get("credits", "") == f"{left - 212:,} credits left")
+
+    assert not form.races[0].is_done
+    form.races[0].cancel()
+    form.races[0].wait(30)
+
+
 def test_races_are_in_the_gallery_and_in_the_costs(client: Client, opened: Callable[..., Watched]) -> None:
     """What a race of a form has made stands in the gallery, and what it has paid in the costs; it is no sweep."""
     page = opened(stitch(50.0))
@@ -398,9 +420,11 @@ def test_races_are_in_the_gallery_and_in_the_costs(client: Client, opened: Calla
     form.observe(lambda _: page._ring(), "sweeps")
     page.until(lambda: bool(form.sweeps.get("plan")))
 
+    left = client.account()["credits_available"]
     number = form.sweeps["plan"]["number"]
     form._handle_custom_msg({"do": "sweep_run", "plan": number, "spend": 159, "by": "-bytes"}, [])
     page.until(lambda: len(page.gallery.cards) == 3 and page.head.cost == "This session: 159 credits in 3 runs")
+    page.until(lambda: page.head.account.get("credits", "") == f"{left - 159:,} credits left")
 
     assert page.studio.jobs == ()
     assert len(form.races) == 1

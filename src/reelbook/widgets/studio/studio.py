@@ -57,7 +57,7 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         self._handle: Any = None
         self._last_snapshot: dict[str, Any] | None = None
         self._forms: dict[str, Form] = {}
-        self._account_state = (0, "")
+        self._account_state = ("", "")
         self._session = session
         self._spending, self._sweeps = Spending(session), StudioSweeps()
         # All of these hold the studio weakly, so that a running thread does not keep it alive.
@@ -201,8 +201,8 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
         entries = self._spending.entries
         self._gallery.set_runs(self._list_runs())
         self._head.cost = format_cost(entries, self._sweeps.cost)
-        # Each end of a run changes the account; so does connecting.
-        now = self._count_results(), self._session.service_name()
+        # What this session has spent and what is left are about the same runs; connecting changes the account, too.
+        now = self._head.cost, self._session.service_name()
         if now != self._account_state:
             self._account_state = now
             self._head.refresh_account()
