@@ -16,7 +16,6 @@ RUN_SECONDS = 900.0
 CANCEL_SECONDS = 10.0
 """How long the caller of a cancellation waits for the lane; it is carried on after that."""
 BODY_SECONDS = 120.0
-HEARTBEAT_SECONDS = 10.0
 IDEMPOTENCY_SECONDS = 24 * 3600.0
 RETENTION_SECONDS = 7 * 24 * 3600.0
 DEFAULT_GRANT = 1_000_000

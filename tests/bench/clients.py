@@ -30,7 +30,7 @@ MODEL = "svc/bench"
 RUNS, AT_ONCE, SECONDS, ROUNDS, POLL = 128, 64, 2.0, 3, 0.1
 MANY, MANY_SECONDS, MAX_GROWTH_MIB = 2_000, 20.0, 150
 CPU_RATIO, MAX_LATE = 0.5, 0.25
-MAX_CALLS = {"specification only": 4.0, "batch status": 2.5}
+MAX_CALLS = {"specification only": 4.0}
 
 Follow = Callable[[float], Awaitable[float]]
 """Carry out one run of so many seconds; gives how long after its acceptance its end was noticed."""
@@ -50,10 +50,10 @@ class Round:
 
 
 class Service:
-    """Runs that take as long as they are told; answers what the specification shows, and batch status if wanted."""
+    """Runs that take as long as they are told; answers what the specification shows."""
 
-    def __init__(self, features: list[str]) -> None:
-        self.features, self.ends, self.calls = features, {"": 0.0}, 0
+    def __init__(self) -> None:
+        self.ends, self.calls = {"": 0.0}, 0
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
         if path == "/counted":
@@ -63,10 +63,6 @@ class Service:
             request_id = f"r{len(self.ends)}"
             self.ends[request_id] = time.monotonic() + json.loads(body)["input"]["seconds"]
             return 200, {"requestId": request_id}
-        if path == "/" and self.features:
-            return 200, {"service": "bench", "features": self.features}
-        if path == "/requests/status" and self.features:
-            return 200, {one: self.status(one) for one in json.loads(body)["ids"]}
         request_id = path.partition("/requests/")[2].partition("/")[0]
         if request_id not in self.ends:
             return 404, {"detail": "There is nothing here."}
@@ -91,17 +87,17 @@ class Service:
         writer.close()
 
 
-async def serve(features: list[str]) -> None:
-    server = await asyncio.start_server(Service(features).serve, "127.0.0.1", 0, backlog=512)
+async def serve() -> None:
+    server = await asyncio.start_server(Service().serve, "127.0.0.1", 0, backlog=512)
     print(server.sockets[0].getsockname()[1], flush=True)
     # It ends when whoever started it closes the pipe.
     await asyncio.to_thread(sys.stdin.read)
 
 
 @contextmanager
-def service(*features: str) -> Iterator[str]:
+def service() -> Iterator[str]:
     """The address of a service in a process of its own."""
-    command = [sys.executable, __file__, "serve", *features]
+    command = [sys.executable, __file__, "serve"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -181,10 +177,10 @@ def measured(client: Callable[..., Any], address: str) -> Round:
     return Round((counted(address) - before) / RUNS, cpu * 1000 / RUNS, median(seen), wall)
 
 
-def compare(name: str, *features: str) -> bool:
+def compare(name: str) -> bool:
     """Ours and theirs in turns; says whether ours is as good as promised."""
     rounds: dict[str, list[Round]] = {"ours": [], "httpx": []}
-    with service(*features) as address:
+    with service() as address:
         for _ in range(ROUNDS):
             rounds["ours"].append(measured(ours, address))
             rounds["httpx"].append(measured(plain, address))
@@ -222,9 +218,9 @@ async def many(address: str) -> float:
     return most - before
 
 
-def crowd(name: str, *features: str) -> bool:
+def crowd(name: str) -> bool:
     """Many runs in flight at once, in a fresh process; a run that fails fails it."""
-    with service(*features) as address:
+    with service() as address:
         began, before = time.monotonic(), counted(address)
         child = subprocess.run([sys.executable, __file__, "many", address], capture_output=True, text=True, check=False)
         calls = (counted(address) - before) / MANY
@@ -241,15 +237,15 @@ def crowd(name: str, *features: str) -> bool:
 
 def main() -> int:
     print(f"load average {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores")
-    good = [compare("specification only"), compare("batch status", "batch-status")]
+    good = [compare("specification only")]
     print()
-    good += [crowd("specification only"), crowd("batch status", "batch-status")]
+    good += [crowd("specification only")]
     return 0 if all(good) else 1
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["serve"]:
-        asyncio.run(serve(sys.argv[2:]))
+        asyncio.run(serve())
     elif sys.argv[1:2] == ["many"]:
         print(asyncio.run(many(sys.argv[2])))
     else:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median
@@ -37,7 +37,7 @@ LOOKS = 60
 NOISE = 1.3
 TIMES_THE_CALLS = 4.0
 """How many times as much CPU a run may take as its calls alone: it is written down at every step, checked and stored."""
-LIMITS = {"specification only": 4.0, "batch status": 2.5, "from the library": 20.0, "memory": 150.0}
+LIMITS = {"specification only": 4.0, "from the library": 20.0, "memory": 150.0}
 PICTURE = bytes.fromhex("89504e470d0a1a0a0000000d4948445200000001000000010806000000") + bytes.fromhex("1f15c489")
 PIXEL = zlib.compress(b"\0\0\0\0\xff")
 
@@ -48,8 +48,8 @@ PIXEL = zlib.compress(b"\0\0\0\0\xff")
 class Service:
     """Runs that take so many seconds, and end no sooner than so many seconds after `together` of them have come."""
 
-    def __init__(self, seconds: float, together: int, features: Sequence[str]) -> None:
-        self.seconds, self.together, self.features = seconds, together, features
+    def __init__(self, seconds: float, together: int) -> None:
+        self.seconds, self.together = seconds, together
         self.began: dict[str, float] = {}
         self.all_came, self.calls, self.address = 0.0, 0, ""
 
@@ -65,20 +65,16 @@ class Service:
             if len(self.began) >= self.together:
                 self.all_came = self.all_came or time.monotonic()
             return 200, {"requestId": name}
-        if path == "/" and self.features:
-            return 200, {"service": "bench", "features": self.features}
-        if path == "/requests/status" and self.features:
-            return 200, {one: self.status(one, inlined=True) for one in json.loads(body)["ids"]}
         name = path.partition("/requests/")[2].partition("/")[0]
         if name not in self.began:
             return 404, {"detail": "There is nothing here."}
         return 200, self.status(name) if "/status" in path else self.output(name)
 
-    def status(self, name: str, *, inlined: bool = False) -> dict[str, Any]:
+    def status(self, name: str) -> dict[str, Any]:
         since = max(self.began[name], self.all_came)
         if not self.all_came or time.monotonic() < since + self.seconds:
             return {"status": "IN_PROGRESS", "request_id": name}
-        return {"status": "COMPLETED", "request_id": name, **({"output": self.output(name)} if inlined else {})}
+        return {"status": "COMPLETED", "request_id": name}
 
     def output(self, name: str) -> dict[str, Any]:
         return {"video": {"url": f"{self.address}/file/{name}"}, "seed": 7, "prompt": "a boat"}
@@ -101,8 +97,8 @@ def picture(name: str) -> bytes:
     return PICTURE + b"".join(parts)
 
 
-async def serve(seconds: float, together: int, features: Sequence[str]) -> None:
-    service = Service(seconds, together, features)
+async def serve(seconds: float, together: int) -> None:
+    service = Service(seconds, together)
     server = await asyncio.start_server(service.serve, "127.0.0.1", 0, backlog=512)
     service.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     print(service.address, flush=True)
@@ -111,9 +107,9 @@ async def serve(seconds: float, together: int, features: Sequence[str]) -> None:
 
 
 @contextmanager
-def serving(seconds: float, together: int, *features: str) -> Iterator[str]:
+def serving(seconds: float, together: int) -> Iterator[str]:
     """The address of a service in a process of its own."""
-    command = [sys.executable, __file__, "serve", str(seconds), str(together), *features]
+    command = [sys.executable, __file__, "serve", str(seconds), str(together)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -171,9 +167,9 @@ def calls_at(address: str) -> int:
 # The measurements.
 
 
-def calls(name: str, *features: str) -> bool:
+def calls(name: str) -> bool:
     """API calls for each run of two seconds, and how long they all took."""
-    with serving(SECONDS, 1, *features) as address, library(address) as client:
+    with serving(SECONDS, 1) as address, library(address) as client:
         began, cpu = time.monotonic(), time.process_time()
         done(client, RUNS, AT_ONCE)
         wall, cpu = time.monotonic() - began, time.process_time() - cpu
@@ -273,14 +269,14 @@ def verdict(what: str, ours: float, limit: float, unit: str) -> bool:
 
 def main() -> int:
     print(f"load average {os.getloadavg()[0]:.2f}, {os.cpu_count()} cores")
-    good = [again(), calls("specification only"), calls("batch status", "batch-status")]
+    good = [again(), calls("specification only")]
     good += [instant(), memory()]
     return 0 if all(good) else 1
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["serve"]:
-        asyncio.run(serve(float(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]))
+        asyncio.run(serve(float(sys.argv[2]), int(sys.argv[3])))
     elif sys.argv[1:2] == ["many"]:
         print(many(sys.argv[2]))
     else:
