@@ -504,7 +504,7 @@ def test_quiet_prints_nothing_but_keys_that_were_made_up(command: Any, tmp_path:
     listed = tmp_path / "class.csv"
     listed.write_text("name,key\nann,\nbob,bobs-own\n", encoding="utf-8")
     telling = command("--quiet", "--accounts", str(listed))
-    key = telling.until(r"(rb_\S+) +\(account ann;")
+    key = telling.until(r"(rb-\S+) +\(account ann;")
     _, told, _ = telling.ended_by(signal.SIGTERM)
 
     assert key in told
