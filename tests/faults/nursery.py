@@ -126,7 +126,7 @@ FIRST_CALL = (
         "reelbook.display.run_progress",
         "reelbook.display.live",
     ),
-    *("reelbook.media.stills", "reelbook.media.metadata.signature_check", "reelbook.models.images_to_video"),
+    *("reelbook.media.stills", "reelbook.models.images_to_video"),
     *("anyio._backends._asyncio", "httpcore", "PIL.BmpImagePlugin", "PIL.JpegImagePlugin", "PIL.PngImagePlugin"),
 )
 """What a client imports by its first call, and its first result."""
