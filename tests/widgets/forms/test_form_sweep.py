@@ -19,7 +19,7 @@ from PIL import Image
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.display.sweep_code import format_sweep_code
+from reelbook.display.input_code import format_sweep_code
 from reelbook.display.update_clock import updater
 from reelbook.models.base import Input
 from reelbook.sweeps.plan.plan import Plan

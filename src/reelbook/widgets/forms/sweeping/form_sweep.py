@@ -379,7 +379,7 @@ class FormSweeps:
 
 def _format_code(preview: PlanPreview, by: Any, spend: int, price: int | None) -> str:
     """Python code for the displayed plan: run, or raced if it says by what."""
-    from ....display.sweep_code import format_race_code, format_sweep_code
+    from ....display.input_code import format_race_code, format_sweep_code
 
     base, axes, budget = preview.plan.base, preview.axes, preview.paid + spend
     return (
