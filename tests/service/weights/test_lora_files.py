@@ -1,4 +1,4 @@
-"""LoRA files: found inside their folders only, and read once; no torch."""
+"""LoRA files: found inside their folders only; no torch."""
 
 from __future__ import annotations
 
