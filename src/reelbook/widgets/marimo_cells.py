@@ -61,7 +61,7 @@ def register(marimo: Any) -> None:
         ("reelbook.runs.run", "Run"): partial(_display_run, marimo),
         ("reelbook.sweeps.execute.job", "SweepJob"): _make_panel,
         ("reelbook.api.table_accessor", "Reel"): lambda reel: _frame_table(marimo, reel.table, _render_table),
-        ("reelbook.display.plots.plot_value", "Plot"): lambda plot: _frame_plot(marimo, plot),
+        ("reelbook.display.plots.plot_html", "Plot"): lambda plot: _frame_plot(marimo, plot),
         ("reelbook.widgets.grid", "Grid"): lambda grid: _frame_grid(marimo, grid),
         ("reelbook.media.explorer", "Explorer"): lambda explorer: _frame_explorer(marimo, explorer),
         ("reelbook.widgets.studio.studio", "Studio"): lambda _: marimo.md(STUDIO),
