@@ -216,7 +216,7 @@ def test_no_press_spends_more_than_was_typed_or_the_account_has(
     lab: Lab, chromium: Browser, shared: Served, tmp_path: Path
 ) -> None:
     """A mistyped range costs no more than the account has, and is asked about once; a typed limit stays what it is."""
-    served = shared.with_own_account(60)
+    served = shared.with_own_account(2 * 53 + 7)
     book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
     start = SPENDING.format(url=served.base_url, key=served.key, library=str(tmp_path / "library"))
     book.cells = [nbformat.v4.new_code_cell(text) for text in (start, "form", "client.close()")]  # type: ignore[no-untyped-call]
@@ -234,13 +234,13 @@ def test_no_press_spends_more_than_was_typed_or_the_account_has(
         run, why = first.locator(".rbf-sweep-plan > .rbf-row .rbf-primary"), first.locator(".rbf-sweep-why")
         spend = first.locator(".rbf-sweep-plan > .rbf-row").get_by_label("Spend at most")
         values.fill("0-999")
-        expect(run).to_have_text("Run 1 of 1,000 · 53 credits")
-        expect(spend).to_have_value("60")
-        expect(why).to_have_text("Your account has 60 credits: enough for 1 of 1,000 runs.")
+        expect(run).to_have_text("Run 2 of 1,000 · 106 credits")
+        expect(spend).to_have_value("113")
+        expect(why).to_have_text("Your account has 113 credits: enough for 2 of 1,000 runs.")
         run.click()
         expect(why).to_contain_text("Press again")
         spend.fill("70000")
-        expect(run).to_have_text("Run 1 of 1,000 · 53 credits")
+        expect(run).to_have_text("Run 2 of 1,000 · 106 credits")
         spend.fill("40")
         expect(run).to_be_disabled()
         expect(run).to_have_text("Run none of 1,000")
@@ -254,13 +254,21 @@ def test_no_press_spends_more_than_was_typed_or_the_account_has(
         expect(again.locator(".rbf-sweep-plan").get_by_label("Spend at most").first).to_have_value("59")
         assert served.charges() == []
 
+        spend.fill("")
+        spend.press("Tab")
+        expect(run).to_have_text("Run 2 of 8 · 106 credits")
+        # What the form itself has run is no more on the account.
+        first.locator(".rbf-foot .rbf-primary").first.click()
+        expect(why).to_have_text("Your account has 60 credits: enough for 1 of 8 runs.", timeout=60_000)
+        run.click()
+        expect(why).to_contain_text("Press again")
         run.click()
         expect(first.locator(".rbf-sweep-state")).to_contain_text("stopped", timeout=60_000)
         expect(run).to_have_text("Show 1 from the library")
         expect(why).to_have_text("Your account has 7 credits: enough for none of 7 runs.")
         notebook.run_cell(2)
 
-    assert [line["credits"] for line in served.charges() if line["kind"] == "reserve"] == [53]
+    assert [line["credits"] for line in served.charges() if line["kind"] == "reserve"] == [53, 53]
 
 
 def panel(page: Page) -> str:

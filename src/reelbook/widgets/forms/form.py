@@ -201,6 +201,10 @@ class Form(ScriptWidget):
         """Validate and price the draft again, and update the page."""
         self._change(lambda: None)
 
+    def replan(self) -> None:
+        """Make another plan of its sweep, if it has one: runs have ended, which changes its price and the account."""
+        self._sweeping.replan()
+
     def close(self) -> None:
         """Remove it from the page and stop its background work. Its runs go on, and are stored in the library."""
         if not self.is_closed:

@@ -204,6 +204,8 @@ class FormRuns:
         if ends != self._ends:
             self._ends = ends
             form.redraw_later()
+            # The library has more, and the account less.
+            form.replan()
 
     def _bundle(self) -> Bundle:
         with self._guard:

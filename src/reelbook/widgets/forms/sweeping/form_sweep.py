@@ -102,6 +102,11 @@ class FormSweeps:
         """Make another plan if the draft or the service has changed since the last."""
         self._planning.replan_if_changed()
 
+    def replan(self) -> None:
+        """Make another plan of the same values."""
+        if self._planning.axes:
+            self._planning.request_plan()
+
     # Running.
 
     def _run(self, content: dict[str, Any], _: list[memoryview]) -> None:
