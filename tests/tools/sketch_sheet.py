@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from PIL import Image, ImageDraw
 
 from reelbook.models.text_to_video import TextToVideo
-from reelbook_service.engines.protocol import EngineTask
-from reelbook_service.engines.sketch.engine import finished_painter
+from reelbook_service.engines.sketch.engine import Painter
+from reelbook_service.engines.sketch.words import expanded, scene_of
 
 PROMPTS = (
     "a red sailing boat on the sea at sunset, gulls overhead",
@@ -46,10 +45,19 @@ MOMENTS = (0, 48, 112)
 _CELL, _CAPTION = (256, 144), 14
 
 
+def finished_painter(request: TextToVideo, seed: int) -> Painter:
+    """A painter that has prepared everything, for single frames without a clip."""
+    prompt = expanded(request.prompt) if request.expand_prompt else request.prompt
+    painter = Painter(request, scene_of(prompt, request.negative_prompt), seed)
+    for _ in painter.prepare():
+        pass
+    return painter
+
+
 def stills(prompt: str, moments: Sequence[int] = MOMENTS, *, seed: int = 7, **options: object) -> list[Image.Image]:
     """Painted frames of a clip, without encoding."""
     request = TextToVideo.model_validate({"prompt": prompt, "num_frames": 121, **options})
-    painter = finished_painter(EngineTask(request, seed, Path()))
+    painter = finished_painter(request, seed)
     return [painter.frame(moment) for moment in moments]
 
 

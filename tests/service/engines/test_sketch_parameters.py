@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook_service.engines.protocol import EngineTask, Report
 from reelbook_service.engines.sketch import sketch, stage
-from reelbook_service.engines.sketch.engine import finished_painter, frames_of
+from reelbook_service.engines.sketch.engine import frames_of
+from tests.tools.sketch_sheet import finished_painter
 
 Clip = NDArray[np.float32]
 Film = Callable[..., Clip]
@@ -54,7 +55,7 @@ def painted(request: TextToVideo, seed: int, pixels: int) -> Clip:
     """All frames as they are painted."""
     with pytest.MonkeyPatch.context() as coarse:
         coarse.setattr(stage, "PAINTED", pixels)
-        painter = finished_painter(EngineTask(request, seed, Path()))
+        painter = finished_painter(request, seed)
     return np.stack([np.asarray(painter.frame(number), np.float32) for number in range(request.num_frames)])
 
 
@@ -154,7 +155,7 @@ def test_colour_matching_keeps_later_chunks_at_the_colours_of_the_first(
     drifts = []
     for factor in (0.0, 0.5, 1.0):
         request = asked("hills", num_frames=121, temporal_adain_factor=factor)
-        painter = finished_painter(EngineTask(request, 7, tmp_path))
+        painter = finished_painter(request, 7)
         first, later = (
             np.mean([np.asarray(painter.frame(number), np.float64).mean((0, 1)) for number in numbers], axis=0)
             for numbers in (range(0, 65, 8), range(80, 121, 8))
@@ -175,7 +176,7 @@ def test_a_reversed_clip_has_exactly_the_same_frames_backwards(tmp_path: Path, m
     """Before the encoder sees them, the frames are equal to the last bit."""
     monkeypatch.setattr(stage, "PAINTED", COARSE)
     request = asked("birds in the rain")
-    painter = finished_painter(EngineTask(request, 7, tmp_path))
+    painter = finished_painter(request, 7)
 
     forwards = [frame.to_ndarray() for frame in frames_of(painter, request) if frame]
     backwards = [frame.to_ndarray() for frame in frames_of(painter, request.revised(reverse_video=True)) if frame]

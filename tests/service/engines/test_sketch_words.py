@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,12 @@ import pytest
 from numpy.typing import NDArray
 
 from reelbook.models.text_to_video import TextToVideo
-from reelbook_service.engines.protocol import EngineTask
 from reelbook_service.engines.sketch import sky, stage
-from reelbook_service.engines.sketch.engine import finished_painter
 from reelbook_service.engines.sketch.noise import cloudy
 from reelbook_service.engines.sketch.tables import FIGURES, TABLE
 from reelbook_service.engines.sketch.words import MAX_FIGURES, scene_of
 from tests.support import deep
+from tests.tools.sketch_sheet import finished_painter
 
 ACTORS = {kind: figure.words for kind, figure in FIGURES.items() if figure.words}
 PLACES = TABLE["place"]
@@ -32,7 +30,7 @@ def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
 def painted(prompt: str, moment: int = 0, seed: int = 7, **fields: Any) -> NDArray[np.float32]:
     """One frame as it is painted."""
     asked = TextToVideo(prompt=prompt, resolution="480p", aspect_ratio="1:1", **fields)
-    return np.asarray(finished_painter(EngineTask(asked, seed, Path())).frame(moment), np.float32)
+    return np.asarray(finished_painter(asked, seed).frame(moment), np.float32)
 
 
 def patches(mask: NDArray[np.bool_], least: int) -> list[tuple[float, float]]:

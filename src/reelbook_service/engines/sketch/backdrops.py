@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from .brush import Pose, show
 from .figures import Kit, draw
 from .ground import SNOW, inside, meadow_colour
 from .light import Colour, hexed, mixed
 from .noise import Field, cloudy, profile, sampled, smoothly, stepped
-from .puppet import Pose, show
 from .stage import Plane, Stage, blended, plane
 from .tables import FIGURES, TABLE
 

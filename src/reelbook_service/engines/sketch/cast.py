@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
+from .brush import Part, Pose, show
 from .figures import Kit, draw
 from .ground import NEARNESS, inside
 from .light import Light, mixed, named
-from .puppet import Part, Pose, show
 from .stage import Stage
 from .tables import FIGURES, TABLE, Figure
 from .words import Actor

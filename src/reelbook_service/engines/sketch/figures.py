@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .brush import Ink, Sprite, arc, box, oval, paint, smooth, stroke, turned
+from .brush import MOTIONS, Ink, Part, Sprite, arc, box, oval, paint, smooth, stroke, turned
 from .light import Colour, Light, hexed, mixed, scaled
 from .noise import Field
-from .puppet import MOTIONS, Part
 from .tables import FIGURES, Block, Figure, numbers, options_of
 
 

@@ -111,9 +111,9 @@ def light_of(scene: Scene, loras: Sequence[LoRA] = ()) -> Light:
 
 def _clouded(light: Light, scene: Scene) -> Light:
     """The light under clouds: rain and storm make the sky grey; the time of day stays recognisable."""
-    named, air = scene.weather, scene.air
+    named = scene.weather
     grey = max((TABLE["grey"][name] for name in named if name in TABLE["grey"]), default=0.0)
-    if not grey or air:
+    if not grey or scene.time in ("space", "mars", "underwater"):
         return light
     brightness = sum(light.ambient) / 2.6 * (1 - 0.42 * ("storm" in named) - 0.12 * ("rain" in named))
     if light.dark or scene.time in ("dusk", "sunset"):

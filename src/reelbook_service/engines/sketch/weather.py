@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image, ImageChops, ImageDraw, ImageFilter
 
+from .brush import Pose, show
 from .figures import Kit, draw
 from .light import hexed, in_bytes, mixed
 from .noise import cloudy
-from .puppet import Pose, show
 from .stage import Stage
 from .tables import TABLE
 

@@ -62,8 +62,6 @@ class Scene:
     """What stands between ground and sky, far to near: `mountains`, `pines`, `skyline` …"""
     time: str
     """The name of its light."""
-    air: bool
-    """Whether it is in other air, or none: in space, on Mars, under water."""
     weather: frozenset[str]
     clouds: float
     stars: float
@@ -272,7 +270,6 @@ def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
     main, backdrops = _combine(places)
     if "storm" in weather:
         weather |= {"wind"} | ({"rain"} - reading.avoided)
-    air = main.get("light") in ("space", "mars", "underwater")
     time = _choose_time(reading, main, key)
     clouds = max((TABLE["clouds"][name] for name in weather if name in TABLE["clouds"]), default=0.38)
     if {"aurora", "stars"} & weather:
@@ -282,7 +279,7 @@ def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
     stars = 1.0 if "stars" in weather or time == "space" else 0.6 * (time in ("night", "dusk"))
     return Scene(
         key, _ground(main, places, reading), tuple(name for name in backdrops if name not in reading.avoided),
-        time, air, frozenset(weather), clouds, 0.0 if "stars" in reading.avoided else stars,
+        time, frozenset(weather), clouds, 0.0 if "stars" in reading.avoided else stars,
         _choose_actors(reading.actors), _make_camera(reading), min(3.0, max(0.1, reading.pace)),
         grade=next(iter(found["grade"]), ""),
         season=next(iter(found["season"]), main.get("season", "")),
