@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anywidget
@@ -12,18 +11,17 @@ from IPython.display import display
 from ..display import run_progress
 from ..display.run_progress import FINAL_STATES
 from ..display.update_clock import Bundle, LiveOutput, updater
+from .panel import Panel
 
 if TYPE_CHECKING:
     from ..runs.run import Run
-
-HERE = Path(__file__).parent
 
 
 class RunPanel(anywidget.AnyWidget):
     """The progress of a run, and at its end its result. The clip is the preview; scripts do not run in a widget's HTML."""
 
-    # The text and not a path: anywidget watches a file, and would keep every panel alive for that.
-    _esm = (HERE / "run_panel.js").read_text(encoding="utf-8")
+    # The panel of a sweep without its buttons.
+    _esm = Panel._esm
     html = traitlets.Unicode().tag(sync=True)
     """The run as HTML."""
 
