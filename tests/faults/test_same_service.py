@@ -41,3 +41,23 @@ def test_a_damaged_row_about_the_library_pays_for_no_run_again(tmp_path: Path) -
 
         assert again == first
         assert len(hosted.charges) == len(boats)
+
+
+def test_the_runs_of_a_ledger_that_named_the_service_by_its_id_are_not_paid_for_again(tmp_path: Path) -> None:
+    """As the first edition wrote it: the id in the rows and in the list of accepted requests, and a row with the address."""
+    boats = [BOAT.revised(seed=seed) for seed in range(1, 4)]
+    with StandIn() as hosted:
+        with rb.connect(hosted.base_url, api_key=KEY, library=tmp_path) as client:
+            first = [client.run(boat).request_id for boat in boats]
+        with closing(sqlite3.connect(tmp_path / "ledger.sqlite", isolation_level=None)) as db:
+            db.execute("UPDATE runs SET service = 'lab-1'")
+            db.execute("DELETE FROM meta WHERE name = 'accepted list'")
+            db.execute("INSERT INTO meta VALUES (?, 'lab-1')", (f"service at {hosted.base_url}",))
+        log = tmp_path / "accepted.jsonl"
+        log.write_text(log.read_text().replace(hosted.base_url, "lab-1"))
+        with rb.connect(hosted.base_url, api_key=KEY, library=tmp_path) as client:
+            again = [client.run(boat).request_id for boat in boats]
+            runs = len(rb.library())
+
+        assert again == first
+        assert (runs, len(hosted.charges)) == (len(boats), len(boats))

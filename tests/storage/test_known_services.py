@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reelbook.storage.ledger.known_services import normalise_address
+from reelbook.util.loopback import normalise_address
 
 HOSTED, LOCAL = "https://host.example/api", "http://127.0.0.1:8000"
 

@@ -33,7 +33,7 @@ from ..transport.poller import Poller
 from ..transport.service_calls import Accepted, ServiceCalls
 from ..transport.uploads import Uploads
 from ..util.background_loop import TICK_SECONDS
-from ..util.loopback import is_loopback
+from ..util.loopback import is_loopback, normalise_address
 from .price_cache import PriceCache
 
 RECORD_RETRY_SECONDS, OWNER_POLL_SECONDS, NOTICE_SECONDS = 2.0, 0.05, 1.0
@@ -80,9 +80,9 @@ class ClientContext:
         if self.service is None:
             address = self.calls.base_url
             own_id = await self.calls.own_id() if is_loopback(address) else None
-            self.service = own_id or known_services.normalise_address(address)
+            self.service = own_id or normalise_address(address)
             if own_id:
-                words = known_services.normalise_address(address)
+                words = normalise_address(address)
                 await self.ledger.transact(partial(known_services.record_maker, name=own_id, words=words))
         return self.service
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ...errors import LibraryError
 from ...util.file_locks import LockTimeout
+from ...util.loopback import normalise_address
 from ...util.replace_file import sync_folder
 from . import accepted
 from .schema import SCHEMA, VERSION
@@ -57,6 +58,7 @@ def open_ledger(folder: Path) -> sqlite3.Connection:
         try:
             _check(db)
             _create_tables(db, folder)
+            _name_by_address(db, folder)
         except BaseException:
             db.close()
             raise
@@ -226,3 +228,20 @@ def _create_tables(db: sqlite3.Connection, folder: Path) -> None:
             db.execute(statement)
         db.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", (str(VERSION),))
         db.execute("COMMIT")
+
+
+def _name_by_address(db: sqlite3.Connection, folder: Path) -> None:
+    """Name the services of an older ledger by their addresses: under the ids that it used, their runs would be paid again."""
+    aliases = db.execute("SELECT name, value FROM meta WHERE name GLOB 'service at *'").fetchall()
+    if not aliases:
+        return
+    db.execute("BEGIN IMMEDIATE")
+    for alias, name in aliases:
+        kept = db.execute("SELECT 1 FROM meta WHERE name = ?", (f"service keeps its id {name}",)).fetchone()
+        if kept is None:
+            address = normalise_address(str(alias).removeprefix("service at "))
+            for table in ("runs", "scopes"):
+                db.execute(f"UPDATE OR IGNORE {table} SET service = ? WHERE service = ?", (address, name))
+    db.execute("DELETE FROM meta WHERE name GLOB 'service *'")
+    accepted.mark_as_read(db, folder)
+    db.execute("COMMIT")

@@ -3,43 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import posixpath
 import sqlite3
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from ...util.loopback import is_loopback
 from . import connection
 from .transitions import State, to_storable
 
-_PORTS = {"http": ":80", "https": ":443"}
-
 _SWEPT, _MAKER = "has sweeps", "maker "
-
-
-def normalise_address(address: str) -> str:
-    """An address in canonical spelling, which is the name of a hosted service in the ledger.
-
-    >>> normalise_address("HTTPS://Host.Example:443/api//v1/"), normalise_address("http://localhost:8000")
-    ('https://host.example/api/v1', 'http://127.0.0.1:8000')
-
-    Without a port, the address of a hosted service names the same service with and without encryption.
-
-    >>> normalise_address("http://host.example")
-    'https://host.example'
-    """
-    try:
-        parts = urlsplit(address.strip())
-        host, port = (parts.hostname or "").rstrip("."), parts.port
-    except ValueError:
-        return str(to_storable(address))
-    if not host:
-        return str(to_storable(address))
-    at = "" if port is None or f":{port}" == _PORTS.get(parts.scheme) else f":{port}"
-    scheme = parts.scheme if at or is_loopback(address) else "https"
-    host = "127.0.0.1" if is_loopback(address) else f"[{host}]" if ":" in host else host
-    path = posixpath.normpath("/" + parts.path.strip("/"))
-    return str(to_storable(f"{scheme}://{host}{at}{'' if path == '/' else path}"))
 
 
 def record_maker(db: sqlite3.Connection, name: str, words: str) -> None:
