@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
+import textwrap
+from pathlib import Path
 from types import ModuleType
 
+import pytest
+from PIL import Image
+
 import reelbook
+from reelbook.session import session
 
 
 def test_no_module_takes_the_place_of_a_public_name() -> None:
@@ -25,6 +32,26 @@ def test_no_module_takes_the_place_of_a_public_name() -> None:
     assert [name for name in reelbook.__all__ if isinstance(getattr(reelbook, name), ModuleType)] == []
 
 
+HELD = (
+    "sweeps.execute.job.SweepJob", "decide.race.race.Race", "decide.ratings.Ratings", "media.local_file.LocalFile",
+    "display.compare.comparison.Comparison", "widgets.forms.form.Form", "media.explorer.Explorer", "api.table_accessor.Reel",
+)  # fmt: skip
+"""What a notebook holds without having typed its name."""
+
+
+def examples() -> dict[str, str]:
+    """The docstring of each public name that is no error, and of what a notebook holds."""
+    named = {name: getattr(reelbook, name) for name in reelbook.__all__ if not name.startswith("__")}
+    for path in HELD:
+        module, name = path.rsplit(".", 1)
+        named[name] = getattr(importlib.import_module(f"reelbook.{module}"), name)
+    return {name: value.__doc__ for name, value in named.items() if not is_error(value)}
+
+
+def is_error(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Exception)
+
+
 def test_every_public_name_has_a_docstring() -> None:
     """help(rb.anything) says what you get."""
     undocumented = [
@@ -32,3 +59,24 @@ def test_every_public_name_has_a_docstring() -> None:
     ]
 
     assert undocumented == []
+
+
+def test_every_public_name_has_an_example_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a reader would paste it, after `import reelbook as rb` and an input called `boat`; doctests run by themselves."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REELBOOK_LIBRARY", str(tmp_path / "library"))
+    Image.new("RGB", (64, 64)).save("boat.png")
+    boat = reelbook.TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", aspect_ratio="1:1", seed=7)
+    without = []
+    try:
+        for name, docstring in examples().items():
+            before, separator, example = inspect.cleandoc(docstring).partition("Example::\n\n")
+            if separator:
+                exec(textwrap.dedent(example), {"rb": reelbook, "boat": boat})
+            elif ">>>" not in before and "Example" not in before:
+                without.append(name)
+    finally:
+        while session.current:
+            session.current.close()
+
+    assert without == []

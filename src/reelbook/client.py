@@ -51,7 +51,13 @@ class Models(list[Mapping[str, Any]]):
 
 
 class Client:
-    """A connection to one service, backed by one library. Its methods block; its runs can be awaited."""
+    """A connection to one service, backed by one library. Its methods block; its runs can be awaited.
+
+    Example::
+
+        with rb.connect(library="elsewhere") as client:
+            run = client.run(boat)
+    """
 
     def __init__(
         self,

@@ -77,6 +77,11 @@ class Session:
         per-unit prices, which the embedded service charges, and which are the fallback if a hosted one states none. `models` is the path
         of a `models.toml`, which says for each model whether the embedded service runs it itself or has it run by a
         service elsewhere, at the cost of the account there, or on weights of your own.
+
+        Example::
+
+            client = rb.connect()  # the service that comes with the package
+            client.account()["credits_available"]
         """
         # Here, because a form or a plan that is only displayed needs none of them.
         from .client import Client

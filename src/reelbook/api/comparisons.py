@@ -35,6 +35,11 @@ def compare(
     of several pictures, all of them. Displayed in a notebook it is a viewer; `.differences` is a DataFrame with the
     structural similarity and the mean absolute difference of each frame. `by` says what is the same in clips of
     different rates: the `"time"`, or the number of the `"frame"`.
+
+    Example::
+
+        table = rb.sweep(boat, seed=[7, 8]).run(budget=106)
+        rb.compare(table).differences.head()
     """
     return Comparison([item for given in files for item in _find_items(given)], by=by)
 

@@ -23,6 +23,12 @@ def form(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame)
     For a run, or a row of a table of runs such as `table.loc[[7]]`, the form starts with the input of that run.
 
     Nothing is sent until Run is pressed; the button states the price.
+
+    Example::
+
+        form = rb.form(boat)
+        form.edit("seed", 11)
+        form.value, form.code
     """
     from ..widgets.forms.form import Form
 
@@ -35,6 +41,10 @@ def studio(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFram
     """The complete toolkit in one cell: choose a model, fill in its form, run it, sweep it, view results and costs.
 
     It starts with text-to-video, or with the given model or input.
+
+    Example::
+
+        studio = rb.studio(boat)
     """
     from ..widgets.studio.studio import Studio
 

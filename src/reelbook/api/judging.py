@@ -44,6 +44,12 @@ def judge(
     Accepts any table of runs, a job, or a plan, of which the clips in the library are judged. Every answer is a row in
     the library, so that nothing is lost with the kernel, and several raters judge at once; all answers to this
     question about clips of this table belong to it. `rater` is the user's name by default.
+
+    Example::
+
+        table = rb.sweep(boat, seed=[7, 8]).run(budget=106)
+        ratings = rb.judge(table, question="Which is calmer?", rater="ana")
+        ratings.judge(0, 1, "left")
     """
     asked, name = _check_text(question, "question"), _check_text(_find_user() if rater is None else rater, "rater")
     if kind not in tuple(Kind):
@@ -73,6 +79,11 @@ def race(
     spends from its first start on, in credits, or as a share of the plan's price up to 1.0. Run the cell again to go on: it has
     what is left of its budget. `draft` holds cheaper values to decide by, or is True for those of the model, after which the
     best run with their own; `price` is the maximum price of a run whose price is unknown.
+
+    Example::
+
+        plan = rb.sweep(boat, temporal_adain_factor=[0.2, 0.8], seed=range(2))
+        rb.race(plan, by="sharpness", budget=212).wait().best
     """
     if not isinstance(plan, Plan):
         raise race_error(f"rb.race takes a plan, such as rb.sweep(…) gives, not {type(plan).__name__}.", "plan")

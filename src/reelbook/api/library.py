@@ -38,6 +38,11 @@ def library(folder: str | Path | None = None) -> Library:
     """The library of the current client, or the one in a folder, with all its runs.
 
     An empty folder is an empty library.
+
+    Example::
+
+        rb.run(boat)
+        rb.library().find(prompt="boat")[["seed", "status", "credits"]]
     """
     return session.library(folder)
 
@@ -49,6 +54,11 @@ def provenance(file: str | Path | LocalFile | Run | pd.DataFrame | pd.Series[Any
 
     Read from the file's metadata; for a file signed by its maker, which must not be changed, from the sidecar of an
     exported copy, or from the run in the library that generated a file with the same content.
+
+    Example::
+
+        run = rb.run(boat)
+        rb.provenance(run).input == boat
     """
     from .tables import find_file
 

@@ -16,19 +16,37 @@ connect = session.connect
 
 
 def run(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
-    """Run a model and wait for its media; a result in the library is reused at no cost."""
+    """Run a model and wait for its media; a result in the library is reused at no cost.
+
+    Example::
+
+        run = rb.run(boat)
+        run.video.save("boat.mp4")
+    """
     check_input(request)  # Before the embedded service is started.
     return session.client().run(request, fresh=fresh, take=take)
 
 
 def start(request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
-    """Start a run and return as soon as the service has accepted it."""
+    """Start a run and return as soon as the service has accepted it.
+
+    Example::
+
+        later = rb.start(boat.revised(seed=8))
+        later.wait(timeout=60)
+    """
     check_input(request)
     return session.client().start(request, fresh=fresh, take=take)
 
 
 def attach(request_id: str, *, model: str | None = None) -> Run:
-    """Attach to a run that was started elsewhere, and follow it."""
+    """Attach to a run that was started elsewhere, and follow it.
+
+    Example::
+
+        run = rb.run(boat)
+        rb.attach(run.request_id, model=run.endpoint_id).wait()
+    """
     return session.client().attach(request_id, model=model)
 
 
@@ -36,19 +54,35 @@ def cancel_queued() -> Cancelled:
     """Cancel the runs in the service's queue, for instance after interrupting a sweep; their credits are released.
 
     Runs already in progress continue, as do active sweeps and other notebooks.
+
+    Example::
+
+        rb.cancel_queued()
     """
     clients = session.clients or (session.client(),)
     return sum((client.cancel_queued() for client in clients), Cancelled())
 
 
 def estimate(request: Input) -> Estimate:
-    """The price of a run."""
+    """The price of a run.
+
+    Example::
+
+        price = rb.estimate(boat)
+        price.credits, price.source
+    """
     check_input(request)
     return session.client().estimate(request)
 
 
 def model(endpoint_id: str | Mapping[str, Any]) -> type[Any]:
-    """The input class of any model: of an id, built from the service's description; or of an OpenAPI description as a dict."""
+    """The input class of any model: of an id, built from the service's description; or of an OpenAPI description as a dict.
+
+    Example::
+
+        Resize = rb.model("svc/smart-resize")
+        Resize(image_url="boat.png", target_sizes=["1080x1080"])
+    """
     if isinstance(endpoint_id, Mapping):
         from ..models.described.input_class import describe
 

@@ -49,7 +49,14 @@ MEASURES = "measures"
 
 @pd.api.extensions.register_dataframe_accessor("reel")
 class Reel:
-    """The files and costs of a table of runs, found by its columns, so the table may be transformed freely."""
+    """The files and costs of a table of runs, found by its columns, so the table may be transformed freely.
+
+    Example::
+
+        table = rb.sweep(boat, seed=[7, 8]).run(budget=106)
+        table.reel.cost("seed")
+        table.reel.report("boats.html")
+    """
 
     def __init__(self, table: pd.DataFrame) -> None:
         self._table = table

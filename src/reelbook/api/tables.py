@@ -28,6 +28,12 @@ def read(path: str | Path | Dataset, *, folder: str | Path = "clips") -> pd.Data
     """Read a table of runs from a `.parquet` or `.csv` file, or from a dataset of Hugging Face's `datasets`, with its `.reel`.
 
     Files that a dataset holds inside itself are written into the folder, each named by the hash of its content.
+
+    Example::
+
+        table = rb.sweep(boat, seed=[7, 8]).run(budget=106)
+        table.to_parquet("boats.parquet")
+        rb.read("boats.parquet").reel.cost()
     """
     session.register_table_accessor()
     if hasattr(path, "with_format"):
@@ -45,6 +51,10 @@ def strip(
     """Draw frames of a clip side by side, with times and a caption; for a run of pictures, all of them.
 
     Accepts a run, a file or its path, a row of any table of runs such as `table.loc[[7]]`, or a request id.
+
+    Example::
+
+        rb.strip(rb.run(boat)).save("strip.png")
     """
     from ..display.sheets import draw_strip
 

@@ -60,6 +60,13 @@ class Ratings:
 
     They are rows in the library of the clips: every answer is stored before the call returns, and seen by all who judge
     the same clips with the same question, in whatever process. One who goes on later goes on where he was.
+
+    Example::
+
+        table = rb.sweep(boat, seed=[7, 8]).run(budget=106)
+        ratings = rb.judge(table, rater="ana")
+        ratings.judge(0, 1, "tie")
+        ratings.ranking()
     """
 
     def __init__(

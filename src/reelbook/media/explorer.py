@@ -19,6 +19,11 @@ class Explorer:
     """The viewer of one clip or picture; at the end of a cell it is on the page, and follows what is done there.
 
     `explorer.image` is a picture for any field that takes one: `rb.ImageToVideo(image_url=explorer.image, prompt="…")`.
+
+    Example::
+
+        explorer = rb.run(boat).video.explore()
+        explorer.frame
     """
 
     def __init__(self, file: LocalFile, folder: str | Path = FOLDER) -> None:

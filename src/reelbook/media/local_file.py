@@ -65,7 +65,13 @@ class Probe:
 
 @dataclass(frozen=True)
 class LocalFile:
-    """A video or a picture on this machine."""
+    """A video or a picture on this machine.
+
+    Example::
+
+        clip = rb.run(boat).video
+        clip.still(frame=4).save("fourth.png")
+    """
 
     path: Path
     source: File = field(compare=False)

@@ -50,7 +50,12 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The price of a run, its breakdown and its source."""
+    """The price of a run, its breakdown and its source.
+
+    Example::
+
+        rb.estimate(boat.revised(enable_detail_pass=True)).credits
+    """
 
     credits: int | None
     """Whole credits; None where the price is not known."""

@@ -32,7 +32,13 @@ WAIT_SECONDS = 3600.0
 
 
 class Run:
-    """One run, as returned by `run`, `start` and `attach`. It is followed in the background."""
+    """One run, as returned by `run`, `start` and `attach`. It is followed in the background.
+
+    Example::
+
+        run = rb.run(boat)
+        run.status, run.credits, run.video.probe
+    """
 
     def __init__(
         self,

@@ -92,7 +92,14 @@ class Summary:
 
 
 class Library:
-    """The runs and files in a folder, returned by `rb.library()`. Nothing is created on disk before the first write."""
+    """The runs and files in a folder, returned by `rb.library()`. Nothing is created on disk before the first write.
+
+    Example::
+
+        rb.run(boat)
+        library = rb.library()
+        len(library), library.uncertain
+    """
 
     def __init__(
         self,

@@ -71,7 +71,14 @@ log = logging.getLogger("reelbook")
 
 
 class Race:
-    """A race in the background, created by `rb.race`. Everything but its thread may be called from any thread."""
+    """A race in the background, created by `rb.race`. Everything but its thread may be called from any thread.
+
+    Example::
+
+        plan = rb.sweep(boat, temporal_adain_factor=[0.2, 0.8], seed=range(2))
+        race = plan.race(by="sharpness", budget=212).wait()
+        race.best, race.spent
+    """
 
     def __init__(
         self, plan: Plan, rounds: Rounds, runs: RaceRuns, judge: Score | Judging, options: RaceOptions,

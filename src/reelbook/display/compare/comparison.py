@@ -25,7 +25,13 @@ MAX_PIXELS = 800_000_000
 
 
 class Comparison:
-    """Files compared frame by frame: a viewer in a notebook, and `differences` as a DataFrame."""
+    """Files compared frame by frame: a viewer in a notebook, and `differences` as a DataFrame.
+
+    Example::
+
+        comparison = rb.sweep(boat, seed=[7, 8]).run(budget=106).reel.compare(0, 1)
+        comparison.differences
+    """
 
     def __init__(self, items: Sequence[Item], *, by: str = TIME) -> None:
         if by not in (TIME, FRAME):

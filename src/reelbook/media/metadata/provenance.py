@@ -43,7 +43,13 @@ _PICTURES = (".png", ".jpg", ".webp", ".gif")
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How a file was made, as the file states it: its metadata are not verified."""
+    """How a file was made, as the file states it: its metadata are not verified.
+
+    Example::
+
+        how = rb.provenance(rb.run(boat))
+        how.model, how.input
+    """
 
     model: str | None = None
     """The model's id."""

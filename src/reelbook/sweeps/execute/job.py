@@ -61,7 +61,13 @@ class StillRunning(ReelbookError, TimeoutError):
 
 
 class SweepJob:
-    """A plan being executed in the background, created by `plan.start`. Its methods may be called from any thread."""
+    """A plan being executed in the background, created by `plan.start`. Its methods may be called from any thread.
+
+    Example::
+
+        job = rb.sweep(boat, seed=[7, 8]).start(budget=106)
+        job.frame, job.wait()
+    """
 
     def __init__(self, plan: Plan, client: Client, options: Options) -> None:
         self.plan = plan

@@ -65,7 +65,12 @@ def make_plan_from_parts(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
 
 
 def derived(**functions: Callable[[Row], Any]) -> Derived:
-    """Add columns computed from each run: `derived(seconds=lambda run: run.num_frames / run.frame_rate)`."""
+    """Add columns computed from each run.
+
+    Example::
+
+        rb.sweep(boat, rb.derived(seconds=lambda run: run.num_frames / run.frame_rate), num_frames=[9, 17])
+    """
     return Derived(functions)
 
 

@@ -43,7 +43,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
-    """The runs of a sweep. A plan is immutable; methods that change it return a new one."""
+    """The runs of a sweep. A plan is immutable; methods that change it return a new one.
+
+    Example::
+
+        plan = rb.sweep(boat, seed=range(4))
+        plan[:2].credits, plan.where(lambda row: row.seed > 2).frame
+    """
 
     base: Input
     """The input that is varied."""

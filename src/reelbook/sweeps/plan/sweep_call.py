@@ -16,6 +16,11 @@ class Sweep:
 
     `rb.sweep(boat, seed=range(4), num_frames=[49, 97])` plans eight runs of one input; `rb.sweep.read("boats.toml")` reads a plan from a file.
     Besides axes by name, it accepts `rb.zipped(…)`, `rb.sampled(…)`, `rb.template(…)`, `rb.derived(…)` and DataFrames.
+
+    Example::
+
+        plan = rb.sweep(boat, seed=range(2), num_frames=[9, 17])
+        plan.credits
     """
 
     def __call__(self, base: Input, /, *parts: Any, **axes: Any) -> Plan:

@@ -50,6 +50,11 @@ class Form(ScriptWidget):
 
     `form.value` reads and sets the inputs, `form.draft` has them as typed, `form.code` writes them as Python. It is a widget
     like any other: it fits into a `VBox` or a `Tab`, and `form.observe(function, "value")` observes it.
+
+    Example::
+
+        form = rb.form(boat)
+        form.observe(print, "value")
     """
 
     sheet = traitlets.Dict().tag(sync=True)

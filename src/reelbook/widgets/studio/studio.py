@@ -42,6 +42,10 @@ class Studio(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets ships no type
 
     `studio.form` is the current form, `studio.value` its inputs, `studio.runs` all runs started here. Each model
     keeps its form: one that is chosen again has its values and its runs. It is a widget like any other.
+
+    Example::
+
+        studio = rb.studio(boat)
     """
 
     def __init__(self, kind: type[Input], *, session: Session, value: Input | None = None) -> None:
