@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -269,44 +267,6 @@ def test_what_names_no_folder_is_no_library(odd: Any) -> None:
     for call in (lambda: rb.connect(library=odd), lambda: rb.library(odd)):
         with pytest.raises(errors.ReelbookError, match=r"is no folder of a library \(.*give its path"):
             call()
-
-
-@pytest.mark.deep  # One on the embedded service with a run under way, in test_contexts.py, ends so, too.
-def test_a_plain_script_ends_by_itself_and_leaves_no_process(tmp_path: Path) -> None:
-    """No guard, no close, no leftovers: the interpreter ends with status 0 and nothing on stderr."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import reelbook as rb\n"
-        "run = rb.run(rb.TextToVideo(prompt='a boat', num_frames=9, resolution='480p', aspect_ratio='1:1', seed=1))\n"
-        "print(run.video.path.exists(), list(rb.connect()._embedded._server.service.workers.pids.values()))\n",
-        encoding="utf-8",
-    )
-
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False,
-        env={"PATH": "/usr/bin:/bin", "REELBOOK_LIBRARY": str(tmp_path / "library"), "HOME": str(tmp_path)},
-    )  # fmt: skip
-
-    assert (done.returncode, done.stdout.split()[0], done.stderr) == (0, "True", "")
-
-
-@pytest.mark.deep  # tests/service/test_embedded.py has the same of the service itself, without a client.
-def test_when_the_owner_of_the_service_goes_the_next_call_of_another_kernel_starts_it_again(tmp_path: Path) -> None:
-    """Kernel one is killed with a run under way; kernel two waits for that run as if nothing had happened."""
-    owner = subprocess.Popen(
-        [sys.executable, "-c", "import reelbook as rb, sys\nc = rb.connect(library=sys.argv[1])\nprint(c.base_url, flush=True)\nsys.stdin.read()", str(tmp_path)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert owner.stdout is not None
-    with owner, _joined(owner.stdout.readline().strip(), tmp_path) as client:
-        run = client.start(rb.TextToVideo(prompt="a calm sea", num_frames=25, resolution="480p", seed=3))
-        owner.kill()
-        owner.wait()
-
-        run.wait(60)
-
-        assert run.video.probe.frames == 25
-        assert client.account()["credits_spent"] == 53
 
 
 def _joined(address: str, library: Path) -> rb.Client:

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.kernels import Kernel
 from tests.faults.nursery import DOT
 from tests.support import KEY, Served
 
@@ -84,43 +83,6 @@ def _of_session(session: int) -> list[str]:
     return found
 
 
-@pytest.mark.deep  # test_client.py has the same inside of the test's own process.
-def test_under_asyncio_run_and_in_threads_with_loops_of_their_own(environment: dict[str, str]) -> None:
-    """Runs are awaited from any loop, one after another and several at once: ours is none of them."""
-    script = (
-        BEGIN + AWAITED + "print(asyncio.run(several()), asyncio.run(made(3)))\n"
-        "def own():\n"
-        "    loop = asyncio.new_event_loop()\n"
-        "    print(loop.run_until_complete(made(4)))\n"
-        "    loop.close()\n"
-        "threads = [threading.Thread(target=own) for _ in range(3)]\n"
-        "for thread in threads: thread.start()\n"
-        "for thread in threads: thread.join()\n"
-    )
-
-    out = ended(script, environment)
-
-    assert out == "[True, True, True] True\nTrue\nTrue\nTrue\n"
-
-
-@pytest.mark.deep  # test_client.py has the same inside of the test's own process.
-def test_a_run_that_is_awaited_can_be_given_up_and_waited_for_again(environment: dict[str, str]) -> None:
-    """A timeout of asyncio ends the waiting only, in words that say so."""
-    script = (
-        BEGIN + "async def main():\n"
-        "    run = rb.start(rb.TextToVideo(prompt='a boat', num_frames=9, resolution='480p', aspect_ratio='1:1', seed=1))\n"
-        "    try:\n"
-        "        async with asyncio.timeout(0.01): await run\n"
-        "    except TimeoutError as error: print('goes on at the service' in str(error.__cause__))\n"
-        "    print(there(await run))\n"
-        "asyncio.run(main())\n"
-    )
-
-    out = ended(script, environment)
-
-    assert out == "True\nTrue\n"
-
-
 def test_in_pools_of_processes_spawned_and_forked(environment: dict[str, str], tmp_path: Path) -> None:
     """A spawned process has a client of its own in the one library; a forked one is told how to get one."""
     script = tmp_path / "pools.py"
@@ -173,26 +135,3 @@ def test_on_the_embedded_service_a_script_may_use_asyncio_and_end_with_a_run_und
     out = ended(script, alone)
 
     assert out == "[True, True, True]\n"
-
-
-@pytest.mark.deep  # Cells that run and await are in tests/faults/test_interrupt.py, and so is the end of a kernel.
-def test_in_a_notebook(environment: dict[str, str], tmp_path: Path) -> None:
-    """In a cell, whose loop runs; with await at its top; in threads of a cell; and the kernel ends as it is told."""
-    with Kernel(tmp_path / "kernel", **environment) as kernel:
-        cells = [
-            kernel.run(BEGIN + AWAITED + "print(asyncio.get_event_loop().is_running(), there(rb.run(clip(0))))"),
-            kernel.run("print(there(await rb.start(clip(1))), await several())"),
-            kernel.run(
-                "from concurrent.futures import ThreadPoolExecutor\n"
-                "with ThreadPoolExecutor(4) as pool: print([*pool.map(lambda number: there(rb.run(clip(number))), range(4))])"
-            ),
-            kernel.run("task = asyncio.create_task(made(5))"),
-            kernel.run("print(await task, await asyncio.to_thread(lambda: there(rb.run(clip(6)))))"),
-        ]
-        status = kernel.shut_down()
-
-        assert [cell.out for cell in cells] == [
-            "True True\n", "True [True, True, True]\n", "[True, True, True, True]\n", "", "True True\n",
-        ]  # fmt: skip
-        assert [cell.err for cell in cells] == [""] * len(cells)
-        assert (status, kernel.said) == (0, "")

@@ -23,10 +23,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import nbformat
 import pytest
 from nbclient import NotebookClient
-from nbconvert import HTMLExporter
 
 import reelbook as rb
 from reelbook import cli
@@ -448,27 +446,6 @@ CELLS = [
     "%whos",
     "with open('dump.txt', 'w') as dump:\n    faulthandler.dump_traceback(dump, all_threads=True)",
 ]
-
-
-@pytest.mark.deep  # What is shown, raised and logged is in the first test; this is the same through all of Jupyter.
-def test_a_notebook_and_its_page_have_no_key(hosted: Hosted, tmp_path: Path) -> None:
-    """A real kernel that shows all variables of every traceback and logs all there is: saved, exported, and left behind."""
-    a_run(hosted, "r1")
-    accepted = Reply(200, {"requestId": "r1"}, ECHO)
-    hosted.on("POST", RUN, accepted, REFUSALS["401"], REFUSALS["closed"])
-    hosted.on("GET", "/account", {"name": REPEATED})
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])  # type: ignore[no-untyped-call]
-
-    in_a_kernel(notebook, tmp_path, hosted.base_url)
-
-    nbformat.write(notebook, tmp_path / "saved.ipynb")  # type: ignore[no-untyped-call]
-    page, _ = HTMLExporter().from_notebook_node(notebook)  # type: ignore[no-untyped-call]
-    (tmp_path / "page.html").write_text(page)
-    failed = [cell.source for cell in notebook.cells if any(out.output_type == "error" for out in cell.outputs)]
-    assert failed == [cell for cell in CELLS if cell.startswith("# refused")]
-    assert "UncertainRun" in page
-    assert "httpcore" in page
-    assert CANARY.found_below(tmp_path) == {}
 
 
 def in_a_kernel(notebook: Any, folder: Path, url: str) -> None:

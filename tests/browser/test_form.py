@@ -11,7 +11,6 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.axe import beyond, faint, findings
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import in_view, shot
 from tests.support import deep
@@ -157,27 +156,6 @@ def test_a_price_that_nobody_has_seen_is_not_paid(filling: OpenNotebook) -> None
     assert page.locator(".rbf-run-cell").count() == runs
     page.locator(box).click()
     expect(page.locator(".rbf-foot .rbf-primary")).to_have_text("Run · 53 credits")
-
-
-@pytest.mark.deep
-def test_a_form_is_for_everybody(filling: OpenNotebook) -> None:
-    """Nothing grave for axe, no faint word, light or dark; nothing sticks out of a narrow page."""
-    page = filling.page
-    unfold(page)
-
-    light = [*findings(page, ".rbf", colours=False), *faint(page, ".rbf")]
-    filling.use_theme("JupyterLab Dark")
-    dark = faint(page, ".rbf")
-    shot(page, "form-dark")
-    filling.use_theme("JupyterLab Light")
-    filling.resize(400, 1400)
-    shot(page, "form-narrow")
-    sticking = beyond(page, ".rbf")
-    filling.resize(1200, 1400)
-
-    assert light == []
-    assert dark == []
-    assert sticking == []
 
 
 def test_what_is_saved_shows_the_values(filling: OpenNotebook) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import base64
-import json
-import statistics
 from collections.abc import Collection, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +11,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from tests.browser.axe import CONTROLS, FOCUSED, beyond, faint, findings
 from tests.browser.lab import Lab, OpenNotebook
-from tests.browser.looks import SCREENSHOTS, playback, shot
+from tests.browser.looks import playback, shot
 from tests.browser.test_form_models import (
     GIVEN,
     PATIENCE,
@@ -182,21 +179,6 @@ def test_what_is_wrong_in_an_entry_is_told_once(forms: Forms) -> None:
     expect(entry.locator(".rbf-lora-rest input")).not_to_have_attribute("aria-invalid", "true")
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("theme", ["Dark", "Light"])
-def test_every_form_is_for_everybody(forms: Forms, theme: str) -> None:
-    """No faint word, with everything unfolded that can be. The rest is asked of the forms in a narrow window."""
-    forms.notebook.use_theme(f"JupyterLab {theme}")
-    try:
-        found = faint(forms.page, ".rbf")
-        for name in TITLES:
-            shot(forms[name], f"form-{name}-{theme.lower()}")
-    finally:
-        forms.notebook.use_theme("JupyterLab Light")
-
-    assert found == []
-
-
 # A window of 320 pixels, of which Lab leaves 216 to an output; and one of 1280 that is enlarged to 200 %, which is one of 640.
 @pytest.mark.parametrize(
     ("width", "size", "tabbed"), [(320, "narrow", ["text"]), *deep((320, "narrow", TITLES), (640, "large", TITLES))]
@@ -227,20 +209,6 @@ def command_mode(forms: Forms) -> Any:
     """Put the notebook into the mode in which single letters are its commands; says where it stands."""
     forms.page.evaluate("window.jupyterapp.shell.currentWidget.content.mode = 'command'")
     return forms.page.evaluate(STANDING)
-
-
-@pytest.mark.deep
-def test_the_notebook_does_hear_its_keys(forms: Forms) -> None:
-    """The control of the test below: outside of a form the same keys do change something."""
-    before = command_mode(forms)
-    forms.page.locator(".jp-Cell").nth(1).locator(".jp-InputPrompt").click()
-
-    forms.page.keyboard.type("b")
-    changed = forms.page.evaluate(STANDING)
-    forms.page.keyboard.type("dd")
-
-    assert len(changed["cells"]) == len(before["cells"]) + 1
-    assert len(forms.page.evaluate(STANDING)["cells"]) == len(before["cells"])
 
 
 @pytest.mark.parametrize(("name", "whole"), [(next(iter(TITLES)), False), *deep(*[(name, True) for name in TITLES])])
@@ -277,35 +245,3 @@ def waits(forms: Forms, form: Locator, presses: int = 12) -> list[float]:
 
 OPEN = "[one.comm_id for one in __import__('comm').get_comm_manager().comms.values()]"
 """The lines between kernel and page that are open."""
-
-
-@pytest.mark.deep
-def test_twenty_forms_are_as_quick_as_one(forms: Forms) -> None:
-    """The price follows a key as soon with twenty forms alive as with one; once they are closed nothing of them is left."""
-    page, notebook = forms.page, forms.notebook
-    styles, lines = page.locator("head style").count(), len(forms.ask(OPEN))
-
-    notebook.run_cell(5)
-    expect(page.locator(".rbf")).to_have_count(5, timeout=PATIENCE)
-    alone = statistics.median(waits(forms, page.locator(".rbf").nth(4)))
-    notebook.run_cell(6)
-    expect(page.locator(".rbf")).to_have_count(4)
-    notebook.run_cell(7)
-    expect(page.locator(".rbf")).to_have_count(4 + MANY, timeout=PATIENCE)
-    several = statistics.median(waits(forms, page.locator(".rbf").nth(4 + MANY // 2)))
-    own = forms.ask("[one.comm.comm_id for one in many]")
-    shot(page, "form-twenty")
-    notebook.run_cell(8)
-    expect(page.locator(".rbf")).to_have_count(4)
-    left = forms.ask(OPEN)
-
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    Path(SCREENSHOTS / "form-twenty.json").write_text(json.dumps({"alone": alone, "several": several}))
-    assert several <= 2 * alone + 150
-    assert len(own) == MANY
-    assert not set(own) & set(left)
-    assert len(left) <= lines
-    assert page.locator("head style").count() == styles
-    assert page.locator("[data-rb-twin]:visible").count() == MANY + 1
-    assert notebook.complaints == []
-    assert notebook.cell_errors() == []

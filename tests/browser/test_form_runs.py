@@ -6,9 +6,7 @@ The page is ours alone, without JupyterLab: a stand-in for the form's link carri
 from __future__ import annotations
 
 import base64
-import hashlib
 import io
-import queue
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -21,14 +19,12 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect
 
 import reelbook as rb
 from reelbook.display.theme import bundle_scripts
-from reelbook.models.base import Input
 from reelbook.widgets.forms.running.run_history import MAX_CAPTION_LENGTH
 from tests import hostile
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.looks import overflow, shot
 from tests.clips import film
-from tests.support import deep, read_charges
-from tests.widgets.forms.test_form_runs import Paper
+from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
@@ -180,96 +176,6 @@ def sent(page: Page, do: str) -> list[dict[str, Any]]:
 
 
 # With a kernel.
-
-
-class Wired(Paper):
-    """A form without fields whose runs are on a page."""
-
-    def __init__(self, start: Callable[[Input], Any], value: Input) -> None:
-        self.waiting: queue.SimpleQueue[tuple[str, Any, list[str]]] = queue.SimpleQueue()
-        super().__init__(start, value)
-
-    def send(self, content: dict[str, Any], buffers: list[bytes] | None = None) -> None:
-        super().send(content, buffers)
-        self.waiting.put(("tell", content, [base64.b64encode(bytes(one)).decode() for one in buffers or []]))
-
-    @property
-    def records(self) -> list[dict[str, Any]]:
-        return super().records
-
-    @records.setter
-    def records(self, told: list[dict[str, Any]]) -> None:
-        Paper.records.fset(self, told)  # type: ignore[attr-defined]
-        self.waiting.put(("runs", told, []))
-
-    def hear(self, content: dict[str, Any]) -> None:
-        """What the page says."""
-        self.press(**content)
-
-    def carry(self, page: Page, claim: Callable[[], bool]) -> None:
-        """Bring to the page what the kernel says, until something is true of it."""
-        deadline = time.monotonic() + WAIT
-        while not claim():
-            assert time.monotonic() < deadline, (self.records, page.locator(ROOT).inner_text())
-            page.wait_for_timeout(20)
-            while not self.waiting.empty():
-                page.evaluate(
-                    "([to, what, parts]) => to === 'runs' ? setRuns(what) : tell(what, parts)", list(self.waiting.get())
-                )
-
-
-@pytest.mark.deep
-def test_a_click_becomes_a_clip_that_plays(open_page: Open, tmp_path: Path) -> None:
-    """With the embedded service: paid once, watched, played, saved byte for byte, with log, facts, code and inputs."""
-    with rb.connect(library=tmp_path) as client:
-        form = Wired(
-            client.start, rb.TextToVideo(prompt="a kite <b>over</b> dunes", num_frames=9, resolution="480p", seed=7)
-        )
-        page = open_page(kernel=form.hear)
-        root, video = page.locator(ROOT), page.locator(f"{ROOT} video")
-
-        form.press("run")
-        form.press("run")
-        form.carry(page, lambda: root.locator(".rbf-run-empty").count() == 1)
-        before = root.locator(".rbf-run-empty").bounding_box()
-        form.carry(page, lambda: video.count() == 1)
-        after = video.bounding_box()
-        form.carry(page, lambda: bool(page.evaluate("document.querySelector('video').readyState >= 2")))
-        quiet = page.evaluate("(() => { const v = document.querySelector('video'); return [v.paused, v.muted, v.loop, v.controls, v.src.slice(0, 5)]; })()")  # fmt: skip
-        video.focus()
-        page.keyboard.press("ArrowRight")
-        form.carry(
-            page, lambda: bool(page.evaluate("Math.abs(document.querySelector('video').currentTime - 1.5 / 24) < 1e-6"))
-        )
-        page.keyboard.press("Space")
-        form.carry(page, lambda: float(page.evaluate("document.querySelector('video').currentTime")) > 0.2)
-        page.get_by_role("button", name="Show log").click()
-        page.get_by_text("Details").click()
-        form.carry(page, lambda: root.locator(".rbf-run-facts").count() == 2)
-        form.carry(page, lambda: "sketch" in root.locator(".rbf-run-log").inner_text())
-        page.get_by_role("button", name="Copy code").click()
-        form.carry(page, lambda: page.get_by_role("button", name=re.compile("Copied")).count() == 1)
-        page.get_by_role("button", name="Use these inputs").click()
-        with page.expect_download() as download:
-            page.get_by_role("button", name="Save").click()
-        shot(page, "form-run-done", whole=True)
-        words = root.inner_text()
-        (run,) = form.running.runs
-        form.close()
-
-    (log,) = tmp_path.rglob("service.sqlite3")
-    assert [line["kind"] for line in read_charges(log.parent)] == ["reserve", "settle"]
-    assert before is not None
-    assert after is not None
-    assert abs(before["height"] - after["height"]) < 4
-    assert quiet == [True, True, True, True, "blob:"]
-    assert (
-        hashlib.sha256(Path(download.value.path()).read_bytes()).digest()
-        == hashlib.sha256(run.video.path.read_bytes()).digest()
-    )
-    assert download.value.suggested_filename == "a-kite-b-over-b-dunes_seed-7_854x480.mp4"
-    assert "a kite <b>over</b> dunes · seed 7 · 854×480 · 9 frames at 24/s" in words
-    assert form.filled == [run.input]
 
 
 # Without one.

@@ -177,19 +177,6 @@ def test_a_sweep_is_for_everybody(sweeping: OpenNotebook) -> None:
     assert reached == [{"place": place, "isSeen": True} for place in range(len(controls))]
 
 
-@pytest.mark.deep
-def test_a_sweep_can_be_read_in_the_dark(sweeping: OpenNotebook) -> None:
-    """No faint word in the dark theme, either."""
-    sweeping.page.locator(ROOT).scroll_into_view_if_needed()
-
-    sweeping.use_theme("JupyterLab Dark")
-    dark = faint(sweeping.page, f"{ROOT}, {MADE}")
-    shot(sweeping.page, "sweep-done-dark")
-    sweeping.use_theme("JupyterLab Light")
-
-    assert dark == []
-
-
 def test_other_parts_of_the_form_lead_to_it(sweeping: OpenNotebook) -> None:
     """The four seeds after this one are an axis by one click; a page that comes back has fields, plan and panel again."""
     page = sweeping.page
@@ -341,20 +328,3 @@ def test_what_is_saved_needs_no_widget(watched: OpenNotebook) -> None:
     assert "of 40" in text
     assert "data:image/jpeg" in text
     assert len(Path(watched.path).read_bytes()) < 300_000
-
-
-@pytest.mark.deep
-def test_a_panel_can_be_read_in_the_dark(watched: OpenNotebook) -> None:
-    """Words and buttons of a sweep that goes on stand out in the dark theme, too."""
-    page = watched.page
-    start(watched, 3)
-    expect(page.locator(BUTTONS)).to_have_text(["Pause", "Cancel"], timeout=30_000)
-
-    watched.use_theme("JupyterLab Dark")
-    shot(page, "panel-dark")
-    dark = min(contrast(page.locator(where).first) for where in WORDS)
-    watched.use_theme("JupyterLab Light")
-    page.locator(BUTTONS).nth(1).click()
-    expect(page.locator(BUTTONS)).to_have_count(0, timeout=30_000)
-
-    assert dark >= 4.5

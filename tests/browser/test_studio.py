@@ -172,29 +172,6 @@ def test_what_is_run_is_in_the_gallery_and_in_the_costs(studio: OpenNotebook) ->
     assert studio.complaints == []
 
 
-@pytest.mark.deep
-def test_a_studio_can_be_read_in_the_dark(studio: OpenNotebook) -> None:
-    """Enough contrast in the dark theme, too; and nothing sticks out of a page that is less narrow."""
-    page = studio.page
-    if not cards(page).count():  # It is run alone.
-        run_small(page)
-    cards(page).first.click()
-    expect(page.locator(".rbs-large video")).to_be_visible()
-
-    studio.use_theme("JupyterLab Dark")
-    dark = faint(page, PARTS)
-    see(page, "studio-dark")
-    studio.use_theme("JupyterLab Light")
-    studio.resize(400, 2200)
-    sticking = beyond(page, PARTS)
-    see(page, "studio-400")
-    studio.resize(1200, 2200)
-    page.locator(".rbs-large").get_by_role("button", name="Close").click()
-
-    assert dark == []
-    assert sticking == []
-
-
 def test_a_studio_is_for_everybody(studio: OpenNotebook) -> None:
     """Nothing grave for axe, enough contrast, nothing sticks out of a narrow page, all by keyboard."""
     page = studio.page

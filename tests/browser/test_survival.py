@@ -97,24 +97,6 @@ def test_reopened_without_trust_and_without_a_kernel(executed: Executed, lab: La
     assert [(clip["error"], clip["advanced"] > 0) for clip in clips] == [(None, True)] * len(PLAYERS)
 
 
-@pytest.mark.deep  # On a busy machine JupyterLab draws outputs anew while they are looked at.
-@pytest.mark.parametrize("has_kernel", [False, True], ids=["without a kernel", "with a kernel that knows nothing"])
-def test_reopened_with_trust(executed: Executed, lab: Lab, chromium: Browser, has_kernel: bool) -> None:
-    """By the one who made it, the next day: scripts run again, and no button is there that would move nothing."""
-    path = survival.trusted(executed, lab, has_kernel=has_kernel)
-    with OpenNotebook(lab, chromium, path, height=TALL) as notebook:
-        page = notebook.open().page if has_kernel else notebook.open_without_kernel().page
-        survival.settle(page)
-        view = survival.look(page)
-        clips = [playback(page.locator("video").nth(place)) for place in range(len(PLAYERS))]
-        shot(page, f"survival-trusted{'-kernel' if has_kernel else ''}", whole=True)
-
-        assert (notebook.is_trusted(), notebook.has_kernel()) == (True, has_kernel)
-        assert notebook.complaints == []
-    survival.check(view, players=True)
-    assert [(clip["error"], clip["advanced"] > 0) for clip in clips] == [(None, True)] * len(PLAYERS)
-
-
 @contextmanager
 def opened(chromium: Browser, path: Path, *, scripts: bool = True) -> Iterator[tuple[Page, list[str], list[str]]]:
     """A page from the disk, cut off from any network; the addresses it asked for, and what it complains about."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Iterator
@@ -14,55 +13,16 @@ import pytest
 from reelbook.display import update_clock
 from reelbook.display.update_clock import LiveOutput, OutputUpdater
 from tests.faults.kernels import PATIENCE, Kernel
-from tests.sweeps.dots import Scripted
-from tests.transport.variants import Hosted
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS, WATCHED_SECONDS = 64, 1.5
 
-RUNS_UNDER_WAY = """
-import sys, threading, time
-sys.path.insert(0, {root!r})
-import reelbook as rb
-from IPython.display import display
-from reelbook.display import run_progress, update_clock
-from tests.display.stand_in import run_of
-rb.options  # Hangs the pictures.
-
-runs = [run_of(status="IN_PROGRESS", progress=(0.0, "painting"), request_id=f"run-{{n}}") for n in range({runs})]
-told, over = [0], threading.Event()
-listeners = {{id(run): [] for run in runs}}
-
-def work():
-    # Each run tells something new fifty times a second.
-    while not over.is_set():
-        for run in runs:
-            vars(run)["progress"] = ((run.progress[0] + 0.001) % 1.0, "painting")
-            for tell in listeners[id(run)]:
-                tell(run)
-            told[0] += 1
-        time.sleep(0.02)
-
-threading.Thread(target=work, daemon=True).start()
-"""
-NAIVE = """
-for run in runs:
-    handle = display(run_progress.progress_bundle(run), raw=True, display_id=True)
-    listeners[id(run)].append(lambda run, handle=handle: handle.update(run_progress.progress_bundle(run), raw=True))
-"""
 END = """
 over.set()
 update_clock.UPDATE_SECONDS = 0.002
 for run in runs:
     vars(run).update(status="cancelled")
 """
-
-
-SIX_RUNS = """
-import reelbook as rb
-from tests.sweeps.dots import BOAT
-client = rb.connect({url!r}, api_key="a-key-of-this-test", library={library!r})
-plan = rb.sweep(BOAT, seed=range(6))"""
 
 
 @pytest.fixture(scope="module")
@@ -120,80 +80,8 @@ class Page:
         return message
 
 
-def most_in_a_second(times: list[float]) -> int:
-    return max((sum(start <= other < start + 1 for other in times) for start in times), default=0)
-
-
 class TestKernel:
     """Measured on the channel by which a real kernel talks to its page."""
-
-    @pytest.mark.deep
-    def test_sixty_four_runs_send_four_messages_a_second_in_all(self, kernel: Kernel) -> None:
-        """Though each of them has news fifty times a second. At the end every one of them is shown as ended."""
-        page = Page(kernel)
-        page.run(RUNS_UNDER_WAY.format(root=str(ROOT), runs=RUNS) + "for run in runs:\n    run_progress.show(run)")
-        page.updates.clear()
-
-        page.watch(WATCHED_SECONDS)
-        sent, crowded = len(page.updates), most_in_a_second(page.updates)
-        page.run(END)
-        page.until("⊘ cancelled", RUNS)
-
-        assert len(page.shown) == RUNS
-        assert 2 * WATCHED_SECONDS <= sent <= 4 * WATCHED_SECONDS + 1
-        assert crowded <= 5  # Four gaps of a quarter of a second have five ends.
-
-    @pytest.mark.deep
-    def test_the_count_of_messages_works(self, kernel: Kernel) -> None:
-        """The control of the test above: the same runs, each telling its own output, send hundreds a second."""
-        page = Page(kernel)
-        page.run(RUNS_UNDER_WAY.format(root=str(ROOT), runs=RUNS) + NAIVE)
-        page.updates.clear()
-
-        page.watch(1.0)
-        page.run("over.set()")
-
-        assert len(page.updates) > 100
-
-    @pytest.mark.deep
-    def test_a_started_run_as_the_value_of_a_cell_becomes_its_result(self, kernel: Kernel) -> None:
-        """Its cell ends at once; later messages go to the same output, though another cell has run since."""
-        page = Page(kernel)
-        page.run("import reelbook as rb\nclient = rb.connect()")
-        page.run(
-            "rb.start(rb.TextToVideo(prompt='a paper boat', num_frames=9, resolution='480p', aspect_ratio='1:1', seed=1))"
-        )
-        page.run("1 + 1")
-
-        page.until("● completed", 1)
-        page.run("client.close()")
-
-        # What the control sent at last may still have been on its way.
-        (bundles,) = [found for found in page.shown.values() if "● completed" in found[-1]["text/plain"]]
-        assert bundles[0]["text/plain"].startswith(("◔", "◑"))
-        assert re.search(r'<video src="data:video/mp4;base64,', bundles[-1]["text/html"])
-        assert bundles[-1].keys() == {"text/plain", "text/html", "image/jpeg"}
-
-
-@pytest.mark.deep
-def test_the_panel_of_an_interrupted_sweep_goes_on_to_its_end(kernel: Kernel, tmp_path: Path) -> None:
-    """The cell has ended with the interrupt; its panel shows both runs that were paid for, and why there are no more."""
-    with Hosted() as hosted:
-        scripted = Scripted(hosted)
-        kernel.run(SIX_RUNS.format(url=hosted.base_url, library=str(tmp_path / "library")))
-        cell = kernel.begin("plan.run(budget=10_000, concurrency=2)")
-        hosted.wait_until(lambda _: scripted.sent == 2)
-        kernel.interrupt()
-        seen = [_until_idle(cell.client)]
-        scripted.end.set()
-        seen += _until(cell.client, "Stopped:")
-        kernel.run("client.close()")
-
-    assert seen[0].startswith("error Interrupted")
-    assert "2 of 6" in seen[-1]
-    assert "106 of 10,000 credits spent" in seen[-1]
-    assert "Stopped: The sweep was interrupted. Run the plan again" in seen[-1]
-    assert "about" not in seen[-1]
 
 
 def _until_idle(client: object) -> str:

@@ -233,19 +233,6 @@ def test_a_naive_download_accepts_damaged_files_from_this_host() -> None:
     assert len(wrong) >= 10
 
 
-@pytest.mark.deep
-def test_the_same_seed_is_the_same_story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is asked of the host does not depend on the weather."""
-    monkeypatch.setattr(downloader, "PAUSE_SECONDS", 0.001)
-    counts = []
-    for folder in ("one", "two"):
-        planned = [one for one in plan(60) if not {"stalled", "dripping"} & set(one.document.faults)]
-        asyncio.run(all_brought(planned, tmp_path / folder))
-        counts.append([one.document.asked for one in planned])
-
-    assert counts[0] == counts[1]
-
-
 def test_the_key_never_reaches_a_file_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The service sees it; the host of its files, and the one that host sends us to, see nothing of this machine."""
     netrc = tmp_path / "netrc"

@@ -7,7 +7,6 @@ ledger and the service's charge log; what the process wrote is read, too.
 from __future__ import annotations
 
 import os
-import random
 import signal
 import sqlite3
 import subprocess
@@ -23,7 +22,7 @@ import pytest
 
 import reelbook as rb
 from tests.faults.gate import Gate
-from tests.faults.kernels import PATIENCE, Kernel
+from tests.faults.kernels import PATIENCE
 from tests.faults.nursery import clip
 from tests.support import Served
 
@@ -121,54 +120,6 @@ def place(shared_spec_only: Served, tmp_path: Path) -> Iterator[Place]:
         yield Place(served, gate, tmp_path / "library")
 
 
-def assert_known(place: Place, process: Process) -> None:
-    """The one paid request is written down, and the only traceback is that of the first interrupt."""
-    assert IGNORED not in process.text
-    assert process.text.count("Traceback") == 1
-    assert "reelbook.errors.Interrupted" in process.text
-    assert "Run the same" in process.text
-    (state,) = place.states()
-    assert state in ("accepted", "running", "completed", "stored")
-    assert len(place.paid()) == 1
-
-
-@pytest.mark.deep  # A sweep on the command line, below, is interrupted twice by `make test`, too.
-@pytest.mark.parametrize("what", ["a run", "a client in a block", "a sweep"])
-def test_a_second_interrupt_at_the_end_of_a_script_loses_no_answer(place: Place, what: str) -> None:
-    """It says what the process waits for, and the answer is written down when it comes."""
-    held = place.gate.hold("POST /models/run", after=True)
-    process = place.script(SCRIPTS[what])
-    held.arrived()
-    process.signal()
-    if what != "a client in a block":
-        process.until("Interrupted")
-    time.sleep(APART)
-    process.signal()
-    process.until("1 paid request waits for its answer") if what != "a client in a block" else time.sleep(0.3)
-    held.let_go()
-
-    status = process.ended()
-
-    assert status == 1
-    assert_known(place, process)
-
-
-@pytest.mark.deep  # Interrupts in a row in a kernel, in test_interrupt.py, are one, too.
-def test_a_key_that_is_held_down_is_one_interrupt(place: Place) -> None:
-    """Thirty in a second, as terminals send them, from the first to beyond the traceback."""
-    held = place.gate.hold("POST /models/run", after=True)
-    process = place.script(SCRIPTS["a run"])
-    held.arrived()
-    for _ in range(30):
-        process.signal()
-        time.sleep(0.03)
-    held.let_go()
-
-    process.ended()
-
-    assert_known(place, process)
-
-
 def test_the_third_interrupt_at_the_end_gives_up_and_says_what_is_uncertain(place: Place) -> None:
     """Knowingly: it ends at once, and names the run and what it may have cost."""
     held = place.gate.hold("POST /models/run", after=True)
@@ -188,23 +139,6 @@ def test_the_third_interrupt_at_the_end_gives_up_and_says_what_is_uncertain(plac
     assert process.text.count("Traceback") == 1
     assert "Run 1 of the library is uncertain and may have cost 53 credits: rb.library().uncertain" in process.text
     assert place.uncertain() == [1]
-
-
-@pytest.mark.deep  # As the one below with the client closed.
-def test_an_interrupt_while_python_waits_for_our_threads_is_no_traceback(place: Place) -> None:
-    """Such as one that makes posters: Python waits for it before it runs what `atexit` has."""
-    process = place.script(
-        "import asyncio, sys, time\nfrom reelbook.util.background_loop import background\nbegun = asyncio.Event()\n"
-        "async def busy():\n    work = asyncio.get_running_loop().run_in_executor(None, time.sleep, 1.0)\n"
-        "background.wait(busy())\nprint('at the end', file=sys.stderr, flush=True)\n"
-    )
-    process.until("at the end")
-    time.sleep(0.3)
-    process.signal()
-
-    status = process.ended()
-
-    assert (status, process.text) == (0, "at the end\n")
 
 
 def test_a_sweep_on_the_command_line_says_what_goes_on(place: Place, tmp_path: Path) -> None:
@@ -257,69 +191,3 @@ def test_an_order_to_end_while_something_is_paid_for_waits_for_the_answer(
     assert (status, process.text) == (-order, "")
     assert len(place.paid()) == 1
     assert place.uncertain() == []
-
-
-@pytest.mark.deep  # A script and another signal, above, show the same.
-def test_an_order_to_end_in_a_kernel_that_does_something_else_loses_no_answer(place: Place, tmp_path: Path) -> None:
-    """A sweep is under way in the background while a cell sleeps."""
-    with Kernel(tmp_path / "kernel") as kernel:
-        kernel.run(CONNECT.format(address=place.served.base_url, key=place.served.key, library=str(place.library)))
-        held = place.gate.hold("POST /models/run", after=True)
-        kernel.begin(SCRIPTS["something else"])
-        held.arrived()
-        kernel.process.send_signal(signal.SIGTERM)
-        threading.Timer(0.3, held.let_go).start()
-        status = kernel.process.wait(PATIENCE)
-
-        assert (status, kernel.said) == (-signal.SIGTERM, "")
-    assert len(place.paid()) == 1
-    assert place.uncertain() == []
-
-
-@pytest.mark.deep  # No money is at stake; an end without a foreign traceback is in the tests of interrupts above.
-def test_an_interrupt_after_the_last_client_was_closed_is_no_traceback(place: Place) -> None:
-    """While Python still waits for a thread of ours, such as one that makes posters."""
-    process = place.script(
-        "import sys, time\nfrom concurrent.futures import ThreadPoolExecutor\nimport threading\n"
-        "client.close()\n"
-        "def begin():\n    ThreadPoolExecutor().submit(time.sleep, 1.0)\n"
-        "thread = threading.Thread(target=begin, daemon=True)\nthread.start()\nthread.join()\n"
-        "print('at the end', file=sys.stderr, flush=True)\n"
-    )
-    process.until("at the end")
-    time.sleep(0.2)
-    process.signal()
-
-    status = process.ended()
-
-    assert (status, process.text) == (0, "at the end\n")
-
-
-@pytest.mark.parametrize(
-    "times",
-    [
-        pytest.param(1, id="small", marks=pytest.mark.deep),
-        pytest.param(200, id="deep", marks=[pytest.mark.deep, pytest.mark.timeout(2400)]),
-    ],
-)
-def test_two_interrupts_at_any_moment(place: Place, times: int) -> None:
-    """Wherever they hit a script that submits one run after another: nothing uncertain, no foreign traceback, nothing paid twice."""
-    chance = random.Random(SEED)
-    code = (
-        "import sys\nprint('begun', file=sys.stderr, flush=True)\n"
-        f"for number in range(1, 1000):\n    rb.start(rb.ImagesToVideo(**{{**{clip(1)!r}, 'fps': {{first}} + number / 100}}))\n"
-    )
-    for number in range(times):
-        process = place.script(code.replace("{first}", str(number % 100 + 1)))
-        process.until("begun")
-        time.sleep(chance.uniform(0, 0.3))
-        process.signal()
-        time.sleep(chance.choice([0.0, chance.uniform(0, 0.05), chance.uniform(0, 2.5)]))
-        process.signal()
-        process.ended()
-        assert IGNORED not in process.text, process.text
-        assert process.text.count("Traceback") <= 1, process.text
-
-    assert "uncertain" not in place.states()
-    assert place.uncertain() == []
-    assert len(place.paid()) == len(place.states())

@@ -347,26 +347,6 @@ def test_a_service_that_does_not_say_at_first_who_it_is_is_not_paid_again_when_i
     assert [one.request_id for one in again if isinstance(one, rb.Run)] == paid_for(served)[1]
 
 
-@pytest.mark.deep  # tests/test_no_key.py has a redirect of each kind of call.
-@pytest.mark.usefixtures("watch")
-def test_the_key_does_not_follow_a_redirect(shared: Served, tmp_path: Path) -> None:
-    """Every fourth call of each kind is sent to another host: files are looked for there, without the key."""
-    served = shared.with_own_account()
-    canary = served.key.encode()
-    with Proxy(served.base_url, Deck(SEED, ["moved"])) as proxy:
-        run_again_and_again(proxy, tmp_path / "library", range(6), served.key)
-        heard = b"".join(proxy.elsewhere)
-        proxy.elsewhere.clear()
-        with httpx.Client(headers={"x-api-key": served.key}, follow_redirects=True, trust_env=False) as careless:
-            for _ in range(SHARE):
-                careless.get(f"{proxy.base_url}/account")
-
-        assert b"GET /sign-in" in heard
-        assert canary not in heard
-        # The control: this is where a client that follows redirects with its key takes it.
-        assert canary in b"".join(proxy.elsewhere)
-
-
 @pytest.mark.deep
 def test_a_client_that_repeats_what_it_has_no_answer_to_pays_twice(serve: Serve) -> None:
     """The control: the same proxy, a few lines of httpx as they are often written, and the same oracle."""

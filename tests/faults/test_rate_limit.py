@@ -60,19 +60,6 @@ def test_the_panel_of_a_sweep_says_that_it_waits(hosted: Hosted, client: Client)
     assert set(table["status"]) == {"not started"}
 
 
-@pytest.mark.deep  # It waits as a run does, above.
-def test_an_estimate_that_waits_says_so(hosted: Hosted, client: Client) -> None:
-    """Calls without a price wait, too."""
-    hosted.on("POST", "/models/pricing/estimate", lambda _: Reply(429, {"detail": "slow"}, {"Retry-After": "20"}))
-    job = rb.sweep(BOAT, seed=range(3)).start(budget=999)
-    until(lambda: bool(job.progress.waits))
-    said = job.progress.waits
-    job.cancel()
-
-    assert said.startswith("waiting for the service's rate limit, ")
-    assert not hosted.seen("POST", RUN)
-
-
 def until(true: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not true():

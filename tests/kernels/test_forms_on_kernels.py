@@ -213,21 +213,6 @@ def test_a_cell_that_blocks_loses_nothing(place: Place, notebook: Notebook, page
     assert page.answered()["draft"]["seed"] == 2
 
 
-@pytest.mark.deep  # As the one below, where a cell awaits meanwhile.
-@places(*PLACES)
-def test_a_run_is_cancelled_from_the_page(notebook: Notebook, page: Page) -> None:
-    """Run, then Cancel: the run stands there as cancelled, and what it was charged has come back."""
-    known = set(charges(notebook))
-    run = started(page)
-
-    page.send({"do": "cancel", "run": run["key"]})
-
-    cancelled(page, run["key"])
-    assert len(runs(page)) == 1
-    (request,) = set(charges(notebook)) - known
-    assert charges(notebook)[request] == [("reserve", PRICE), ("refund", PRICE)]
-
-
 @places(*PLACES)
 def test_a_run_is_cancelled_while_a_cell_awaits(place: Place, notebook: Notebook, page: Page) -> None:
     """Run and Cancel work at once where the kernel can, else after the cell; pressed twice, they do it once."""

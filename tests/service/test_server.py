@@ -512,17 +512,6 @@ def test_quiet_prints_nothing_but_keys_that_were_made_up(command: Any, tmp_path:
     assert told.count("\n") == 1
 
 
-@pytest.mark.deep  # That a key which was given is not printed, tests/test_no_key.py holds.
-def test_quiet_with_a_key_prints_nothing(command: Any) -> None:
-    """Nothing was made up."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    silent = command("--quiet", "--key", "mine", "--port", str(port))
-    answered(port)
-
-    assert silent.ended_by(signal.SIGTERM) == (0, "", "")
-
-
 def answered(port: int) -> None:
     """Wait until something answers at a port; a service that listens takes calls before it is ready."""
     deadline = time.monotonic() + 20

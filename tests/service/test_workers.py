@@ -77,19 +77,6 @@ def test_a_run_that_takes_too_long_ends_with_engine_timeout(serve: Serve, dot: s
     assert served.done(STITCH, {"images": [dot]})["video"]["url"]
 
 
-@pytest.mark.deep  # A signal ends the worker of a whole command in test_server, with a run under way.
-def test_workers_end_with_their_service(serve: Serve) -> None:
-    """After stop() no process of it is left; the unfinished run is kept for the next start."""
-    served = serve(workers=1)
-    request_id = served.submitted(TEXT, LONG)
-    pid = painting(served, request_id)
-
-    served.server.stop()
-
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
-
-
 def test_a_module_in_the_current_folder_does_not_get_into_a_worker(
     serve: Serve, dot: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

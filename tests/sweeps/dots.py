@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import reelbook as rb
@@ -83,7 +82,3 @@ class Scripted:
 
 
 Connect = Callable[..., rb.Client]
-
-
-def library_of(folder: Path) -> Path:
-    return folder / "library"

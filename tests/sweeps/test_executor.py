@@ -547,20 +547,6 @@ def test_a_rate_spreads_the_calls(hosted: Hosted, at_hosted: Client, monkeypatch
     assert scripted.sent == 3
 
 
-@pytest.mark.deep
-def test_a_budget_leaves_a_balanced_design(served: Served, client: Client) -> None:
-    """Money for eight of 32: each value of each axis was tried as often as the others; as given, it was not."""
-    axes = {"fps": [12.0, 24.0], "images": _good(4)}
-    plan = sweep(DOT, **axes).repeated(4)
-
-    spread = plan.run(budget=8 * PRICE)
-    done = spread[spread["status"] == "completed"]
-
-    assert done["fps"].value_counts().tolist() == [4, 4]
-    assert done["images"].value_counts().tolist() == [2, 2, 2, 2]
-    assert done["take"].value_counts().tolist() == [2, 2, 2, 2]
-
-
 def test_a_limit_is_spent_in_the_order_of_the_runs(
     served: Served, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import os
-import subprocess
-import sys
-from contextlib import redirect_stdout
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -205,19 +200,3 @@ for one in (plan, plan.shuffled(3), plan.repeated(2), plan.sorted_by("aspect_rat
     for order in ("coverage", "cheapest", "as given"):
         print([(row.input.canonical() if hasattr(row.input, "canonical") else str(row.input), row.take) for row in order_rows(one, order)])
 """
-
-
-@pytest.mark.deep
-def test_every_order_is_the_same_in_every_process() -> None:
-    """Whatever seed Python hashes texts with: a sweep that goes on tomorrow goes on with what it would have done today."""
-    here = io.StringIO()
-    with redirect_stdout(here):
-        exec(ORDERS, {})
-    other_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    there = subprocess.run(
-        [sys.executable, "-c", ORDERS], env={**os.environ, "PYTHONHASHSEED": other_seed}, capture_output=True, text=True,
-        check=True, timeout=60,
-    )  # fmt: skip
-
-    assert there.stdout.count("\n") == 12
-    assert there.stdout == here.getvalue()

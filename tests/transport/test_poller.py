@@ -11,8 +11,8 @@ import json
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -31,9 +31,7 @@ from reelbook.errors import (
 )
 from reelbook.errors import Unreachable as NobodyThere
 from reelbook.models.queue_status import QueueStatus
-from reelbook.transport.http import Http
 from reelbook.transport.poller import Poller
-from reelbook.transport.service_calls import ServiceCalls
 from tests.support import deep
 from tests.transport.pretend import MODEL, Pretended, clock, followed, moved
 
@@ -68,24 +66,6 @@ def test_runs_of_two_seconds_need_about_four_calls_each_and_are_noticed_at_once(
 
     assert went.calls_each <= 4.6
     assert went.median_late <= 0.2
-
-
-@pytest.mark.deep
-def test_asking_at_a_fixed_pace_takes_many_more_calls() -> None:
-    """The control: a tenth of a second between looks costs 22 calls for each run, counted in the same way."""
-
-    async def story() -> float:
-        service = Pretended()
-
-        async def one(name: str) -> None:
-            service.take(name, 2.0)
-            while not (await service.status(MODEL, name)).finished:
-                await asyncio.sleep(0.1)
-
-        await asyncio.gather(*(one(str(number)) for number in range(64)))
-        return service.calls / 64 + 2
-
-    assert 18 <= moved(story()) <= 24
 
 
 @pytest.mark.parametrize("runs", [64, *deep((128,))])
@@ -539,63 +519,3 @@ async def queue_service(seconds: float) -> AsyncIterator[tuple[str, dict[str, fl
         for writer in open_ones:
             writer.close()
         await asyncio.sleep(0)
-
-
-@contextmanager
-def lag() -> Iterator[list[float]]:
-    """How late the loop is for a plain timer, while something goes on in it; an end takes about four such turns to be noticed."""
-    lags: list[float] = [0.0]
-
-    async def measure() -> None:
-        while True:
-            due = time.monotonic() + 0.05
-            await asyncio.sleep(0.05)
-            lags.append(time.monotonic() - due)
-
-    task = asyncio.ensure_future(measure())
-    try:
-        yield lags
-    finally:
-        task.cancel()
-
-
-@pytest.mark.deep
-def test_over_real_http_64_runs_of_two_seconds_take_four_calls_each() -> None:
-    """Submission, looks and result are counted by the server, and the median end is noticed within a quarter second.
-
-    A busy machine may need longer, but not three times in a row by more than it is late for everything.
-    """
-
-    async def story() -> tuple[float, float, int]:
-        async with queue_service(2.0) as (address, ends, requests):
-            http = Http("key")
-            calls = ServiceCalls(http, address)
-            poller, late, finished = Poller(calls), [], []
-
-            async def one() -> None:
-                accepted = await calls.run(MODEL, {"prompt": "a boat"})
-                assert accepted.request_id is not None
-                await poller.follow(MODEL, accepted.request_id, nothing)
-                late.append(time.monotonic() - ends[accepted.request_id])
-                finished.append(accepted.request_id)
-
-            with lag() as lags:
-                await asyncio.gather(*(one() for _ in range(64)))
-            for request_id in finished:
-                assert await calls.result(MODEL, request_id) == {"seed": 1}
-            await poller.close()
-            await http.close()
-            assert calls.calls_made == len(requests)
-            return len(requests) / 64, median(late) - 4 * median(lags), len(late)
-
-    lates = []
-    for seed in range(3, 6):
-        random.seed(seed)
-        calls_each, late, runs = asyncio.run(story())
-        lates.append(late)
-        assert runs == 64
-        assert calls_each <= 4
-        if late <= 0.25:
-            break
-
-    assert min(lates) <= 0.25

@@ -78,15 +78,6 @@ def test_every_size_is_met_to_the_pixel(tmp_path: Path, count: int, pixels: int)
     assert [seen(path).size for path in paths] == sizes
 
 
-@pytest.mark.deep  # The longest sides are met by the thinnest canvases below.
-@pytest.mark.parametrize("size", [(6336, 2688), (5504, 3072)])
-def test_the_largest_canvases_are_met_to_the_pixel(tmp_path: Path, size: tuple[int, int]) -> None:
-    """Seventeen megapixels come from a small picture, decoded whole."""
-    paths = made(job(tmp_path, encoded(scene("sign", height=240).picture), [size], output_format="jpeg"))
-
-    assert seen(paths[0]).size == size
-
-
 def test_the_smallest_and_thinnest_canvases_are_met_to_the_pixel(tmp_path: Path, boat: Image.Image) -> None:
     """A dot, a hair, a line and a banner."""
     sizes = [(16, 16), (16, 5504), (6336, 16), (728, 90), (17, 33)]

@@ -526,22 +526,3 @@ def test_chromium_shows_each_frame_at_its_time(tmp_path: Path, chromium: Browser
     assert [nearest(sighting.colour) for sighting in sightings] == [colours[frame] for frame in wanted]
     assert told["size"] == list(SMALL)
     assert told["duration"] == pytest.approx(311 / float(video_writer.exact_rate(fps)), abs=1e-3)
-
-
-@pytest.mark.deep  # Decoded above, by PyAV and by ffmpeg; with x264 Chromium plays it in every run.
-@pytest.mark.browser
-def test_chromium_plays_what_is_made_without_x264(
-    tmp_path: Path, chromium: Browser, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The substitute plays in a browser too, and is as exact."""
-    monkeypatch.setattr(video_writer, "has_x264", lambda: False)
-
-    made = video(tmp_path, [("red", 10), ("green", 10)])
-    _, sightings = watched(chromium, made.path, 24, [9, 10, 0, 19])
-
-    assert [(sighting.frame, nearest(sighting.colour)) for sighting in sightings] == [
-        (9, "red"),
-        (10, "green"),
-        (0, "red"),
-        (19, "green"),
-    ]

@@ -9,7 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +18,7 @@ from reelbook_service.engines import video_writer
 from reelbook_service.engines.video_writer import Movie, exact_rate, has_x264, substitute
 from reelbook_service.engines.write_provenance import Provenance
 from tests.browser.conftest import FLAGS, chromium_path
-from tests.service.engines.playing import played, second_opinion, watched
+from tests.service.engines.playing import played, second_opinion
 
 SIZE = (96, 54)
 SIGN = Provenance("svc/a-model", {"prompt": "a boat"}, 7, "tester", "3")
@@ -176,19 +175,3 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=FLAGS)
         yield browser
         browser.close()
-
-
-@pytest.mark.deep  # Chromium plays what stitch makes with this writer, both ways, in test_stitch.
-@pytest.mark.browser
-@pytest.mark.parametrize("x264", [True, False], ids=["x264", "substitute"])
-def test_chromium_plays_it(tmp_path: Path, chromium: Browser, monkeypatch: pytest.MonkeyPatch, x264: bool) -> None:
-    """A browser finds each frame at its time, with x264 and without."""
-    monkeypatch.setattr(video_writer, "has_x264", lambda: x264)
-    wanted = [0, 1, 59, 30, 100, 119, 2]
-
-    path = film(tmp_path / "a.mp4", 120)
-    _, sightings = watched(chromium, path, 24, wanted)
-
-    assert [sighting.frame for sighting in sightings] == wanted
-    seen = [16 + np.mean(sighting.colour) * 219 / 255 for sighting in sightings]
-    assert seen == pytest.approx([40 + frame for frame in wanted], abs=4)
