@@ -174,25 +174,6 @@ def test_a_finger_scrubs_steps_and_plays(shown: Shown, viewer: str) -> None:
     assert page.evaluate("scrollX") == 0
 
 
-@pytest.mark.parametrize("viewer", ["grid", "compare"])
-def test_a_range_is_set_by_buttons(shown: Shown, viewer: str) -> None:
-    """There is no key to press: two buttons begin and end what plays at this frame, and once more takes it back."""
-    page, clock = shown.open(viewer), CLOCKS[viewer]
-    begin, end = page.get_by_role("button", name="Begin of the range"), page.get_by_role("button", name="End of the range")  # fmt: skip
-
-    page.evaluate(f"{clock}.seek(4)")
-    shown.finger.tap(begin)
-    page.evaluate(f"{clock}.seek(12)")
-    shown.finger.tap(end)
-
-    assert page.evaluate(f"{clock}.range") == [4, 12]
-    expect(begin).to_have_attribute("aria-pressed", "true")
-    expect(page.locator("[data-rb-do=scrub]")).to_have_attribute("data-range", "")
-    shown.finger.tap(end)
-    assert page.evaluate(f"{clock}.range") is None
-    expect(end).to_have_attribute("aria-pressed", "false")
-
-
 @pytest.mark.parametrize("viewer", ["compare", "explorer"])
 def test_two_fingers_zoom_and_one_moves(shown: Shown, viewer: str) -> None:
     """The point between the fingers stays where it is; together again, all is in view; buttons do the same."""
@@ -246,47 +227,6 @@ def test_the_wipe_follows_a_finger(shown: Shown) -> None:
     page.wait_for_function(f"{COMPARE}.clock.frame === 12")
 
 
-def test_the_handles_of_an_explorer_follow_a_finger(shown: Shown) -> None:
-    """And a tap on the picture plays."""
-    page, finger = shown.open("explorer"), shown.finger
-    line = page.locator(".rb-line")
-
-    finger.drag(middle(page.get_by_role("slider", name="Begin of the range")), middle(line, 0.25))
-    finger.drag(middle(page.get_by_role("slider", name="End of the range")), middle(line, 0.75))
-    expect(page.get_by_role("button", name="Save range")).to_contain_text("13 frames")
-    finger.tap(page.locator(SURFACES["explorer"]))
-    page.wait_for_function(f"{EXPLORER}.clock.playing")
-    finger.tap(page.locator(SURFACES["explorer"]))
-    page.wait_for_function(f"!{EXPLORER}.clock.playing")
-
-
-def test_cells_are_ticked_and_enlarged_by_taps(shown: Shown) -> None:
-    """A tap on a clip shows it large, there another plays it, and a button leads back."""
-    page, finger = shown.open("grid"), shown.finger
-    finger.tap(page.get_by_role("checkbox").nth(1))
-    assert [line for line in page.evaluate("toKernel") if line[0] == "selected"] == [["selected", 4]]
-
-    finger.tap(page.locator("figure .rb-clip").nth(2))
-    expect(page.locator(".rb-one-words")).to_contain_text("guidance 1.5")
-    finger.tap(page.get_by_role("radio", name="4.5"))
-    expect(page.locator(".rb-one-words")).to_contain_text("guidance 4.5")
-    finger.tap(page.locator(".rb-one-clip"))
-    page.wait_for_function(f"{GRID}.clock.playing")
-    finger.tap(page.get_by_role("button", name="Grid", exact=True))
-    expect(page.locator("[data-rb-viewer]")).to_have_attribute("data-view", "grid")
-    assert page.locator(".rb-over").evaluate_all("all => all.filter(one => one.checkVisibility({visibilityProperty: true})).length") == 0  # fmt: skip
-
-
-def test_an_axis_is_moved_by_a_finger(shown: Shown) -> None:
-    """One with many values is a slider."""
-    page = shown.open("explore")
-    slider = page.locator(".rb-axis input[type=range]")
-
-    shown.finger.drag(middle(slider, 0.05), middle(slider, 0.98))
-
-    expect(page.locator(".rb-one-words")).to_contain_text("guidance 16.5")
-
-
 def test_a_tap_on_a_point_shows_its_run_and_a_second_one_plays_it(shown: Shown) -> None:
     """There is no hovering; beside the points a tap puts the card away, and the next one ends the selection."""
     page, finger = shown.open("plot"), shown.finger
@@ -327,18 +267,3 @@ def test_a_table_is_sorted_ticked_and_played_by_taps(shown: Shown) -> None:
     x, y = middle(rows.nth(3))
     finger.drag((x, y), (x, y - 200))
     page.wait_for_function("document.querySelector('.rb-box').scrollTop > 0")
-
-
-def test_a_studio_gallery_is_for_fingers(shown: Shown) -> None:
-    """A card opens large, and two that are ticked are compared."""
-    page, finger = shown.open("gallery"), shown.finger
-    finger.tap(page.locator(".rbs-card").nth(1))
-    expect(page.locator(".rbs-large")).to_be_visible()
-    finger.tap(page.locator(".rbs-large").get_by_role("button", name="Close"))
-    expect(page.locator(".rbs-large")).to_have_count(0)
-
-    for place in (0, 1):
-        finger.tap(page.locator(".rbs-tick").nth(place))
-    finger.tap(page.get_by_role("button", name="Compare", exact=True))
-
-    expect(page.locator(".rbs-compare")).to_be_visible()
