@@ -181,7 +181,7 @@ def test_a_form_leaves_a_picture_beside_its_widget(notebook: NotebookNode, sourc
 def test_what_the_page_says_of_judging_is_so(notebook: NotebookNode) -> None:
     """An answer by code is a row, and ranks the clips and what they vary in; one person agrees with nobody."""
     assert texts(notebook, "ratings.judge(left") == "['left']"
-    assert texts(notebook, "print(ratings.ranking") == "[1, 0] seed"
+    assert texts(notebook, "print(ratings.ranking") == "[1, 0, 0, 0] seed"
     assert texts(notebook, "print(ratings.agreement") == (
         "Only one person has judged (ana), so there is no agreement to measure."
     )

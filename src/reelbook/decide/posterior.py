@@ -211,7 +211,8 @@ def _learn(levels: IntArray, evidence: _Values | _Pairs, *, is_rough: bool = Fal
         np.fill_diagonal(parts[-2, :seen, :seen], own)
     pull, inner = evidence.solve(np.tensordot(variances, parts, 1))
     tried = np.isin(np.arange(len(levels)), rows)
-    kernels[-1] *= TAIL / (TAIL - 2)
+    if not is_rough:
+        kernels[-1] *= TAIL / (TAIL - 2)
     kernels[-1, rows, rows] = own
     whole = np.tensordot(variances[:-1], kernels, 1)
     near = whole[:, rows]

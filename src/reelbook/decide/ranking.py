@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +54,12 @@ class Standing:
         decided = self.pairs.decided
         left, right = self.unit[decided.left], self.unit[decided.right]
         mask = left != right
-        if len(set(self.unit.tolist())) == len(self.unit):
-            return learn_pairs(self.levels, left[mask], right[mask], decided.share[mask], is_rough=True)
         # A clip that wins ten times says less of its unit than ten clips that win.
-        clips = decided.left[mask], decided.right[mask]
-        return learn_pairs(self.levels, left[mask], right[mask], decided.share[mask], *clips, is_rough=True)
+        is_clips = len(set(self.unit.tolist())) == len(self.unit)
+        clips = () if is_clips else (decided.left[mask], decided.right[mask])
+        found = learn_pairs(self.levels, left[mask], right[mask], decided.share[mask], *clips, is_rough=True)
+        # What nobody has seen is as good as its settings let expect, and not by luck the best.
+        return replace(found, tried=None)
 
     @cached_property
     def chances(self) -> FloatArray:
