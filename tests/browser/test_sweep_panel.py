@@ -160,7 +160,9 @@ def test_what_queues_is_cancelled_from_the_panel_and_a_restart_is_said(
         count, back = re.fullmatch(r"Cancel (\d+) queued · ([\d,]+) credits back", wanted).groups()  # type: ignore[union-attr]
         assert became.startswith(f"{count} runs are cancelled, {back} credits come back.")
         assert buttons.count() == 0
-        assert "If the kernel has ended since" in stands.last.inner_text()
+        # Later than the next picture of a live panel.
+        late = re.compile("If the kernel has ended since")
+        expect(stands.last).to_contain_text(late, use_inner_text=True, timeout=30_000)
         # Lab itself complains of the comms of the kernel that is gone.
         assert [one for one in notebook.complaints if not one.startswith("Comm not found")] == []
 
