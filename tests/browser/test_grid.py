@@ -327,7 +327,7 @@ def test_a_busy_kernel_holds_nothing_up(opened: Open, folder: Path) -> None:
     page.evaluate("release()")
     page.wait_for_function(f"{ROOT}.clock.clips[1].shown === 6")
 
-    assert waiting == "It comes as soon as the kernel has time."
+    assert waiting == "Loading, waiting for the kernel."
     assert first == [6, 6]
     assert page.evaluate(NUMBERS) == [[6, 6], [6, 6]]
 
