@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 BUILD := build
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test weights-test packages check unit lab bench deep docs lock clean
+.PHONY: help demo test weights-test packages check unit lab bench deep docs pictures lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null || grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST)
@@ -47,7 +47,11 @@ deep: $(READY) ## the large size of every measurement; takes its time
 docs: $(READY) ## run the notebooks and build the documentation into build/docs, offline
 	@VENV="$(VENV)" BUILD="$(BUILD)" sh .ci/build-docs
 
-lock: ## make binder/requirements.txt anew from pyproject.toml (needs uv)
+pictures: $(READY) ## draw the contact sheets of the guides again
+	@$(BIN)/python -m tests.tools.sketch_sheet notebooks/pictures/sketches.jpg
+	@$(BIN)/python -m tests.tools.recompose_sheet notebooks/pictures/resizes.jpg
+
+lock: ## make binder/requirements.txt from pyproject.toml (needs uv)
 	@sh .ci/lock
 
 clean: ## remove what these targets made, the environment included
