@@ -51,9 +51,9 @@ from reelbook.models.service_file import File
 from reelbook.models.text_to_video import LoRA, TextToVideoOutput
 from reelbook.storage.byte_count import Bytes
 from reelbook.storage.library import Recent, Summary
+from reelbook.storage.run_status import SWEEP_STATUSES
 from reelbook.storage.uncertain import Uncertain
 from reelbook.sweeps.execute.progress import Group, Progress, Result
-from reelbook.sweeps.execute.sweep_status import STATUSES
 from reelbook.sweeps.plan.plan_summary import AxisFacts, Impossible, PlanFacts
 from tests.clips import film
 from tests.display.stand_in import run_of
@@ -203,7 +203,7 @@ def _plan(_: Media, text: str) -> Iterator[Bundle]:
 
 
 def _panel(media: Media, text: str) -> Iterator[Bundle]:
-    counts = {**dict.fromkeys(STATUSES, 0), "completed": 1, "failed": 1, "running": 1}
+    counts = {**dict.fromkeys(SWEEP_STATUSES, 0), "completed": 1, "failed": 1, "running": 1}
     for state in ("running", "done"):
         progress = Progress(
             state=state, reason=text, counts=counts, from_library=1, spent=53, reserved=0, spent_now=53,

@@ -16,7 +16,7 @@ from reelbook.display.cards import summary_card, uncertain_table
 from reelbook.display.formatting import STATE_SIGNS
 from reelbook.storage.byte_count import Bytes
 from reelbook.storage.library import Recent, Summary
-from reelbook.storage.table.library_table import STATUSES
+from reelbook.storage.run_status import RunStatus
 from reelbook.storage.uncertain import Uncertain
 from tests.clips import film
 from tests.display.stand_in import Read, bare
@@ -135,7 +135,7 @@ def test_long_words_are_cut_and_whole_on_hover() -> None:
 
 def test_every_status_has_its_mark() -> None:
     """The same shape for the same state everywhere."""
-    assert set(STATUSES) <= set(STATE_SIGNS)
+    assert set(RunStatus) <= set(STATE_SIGNS)
 
 
 def test_uncertain_runs_stand_in_a_table_with_what_to_do() -> None:

@@ -17,10 +17,10 @@ from reelbook.display.live import watch_job
 from reelbook.display.plan_card import format_headline, plan_card
 from reelbook.display.sweep_panel import HINT, format_panel, panel_bundle, render_panel
 from reelbook.models.described.input_class import describe
+from reelbook.storage.run_status import SWEEP_STATUSES
 from reelbook.sweeps.execute.interrupt_text import format_interrupt
 from reelbook.sweeps.execute.job import SweepJob
 from reelbook.sweeps.execute.progress import Group, Progress, Result
-from reelbook.sweeps.execute.sweep_status import STATUSES
 from tests.models.described_inputs import with_fields
 from tests.support import png
 
@@ -43,7 +43,7 @@ def progress(**changes: Any) -> Progress:
         "seconds_left": 25.0, "elapsed": 15.2, "failures": (), "results": (),
     }  # fmt: skip
     counts = {"completed": 4, "running": 2, "not started": 3, "failed": 1}
-    return Progress(**{"counts": {**dict.fromkeys(STATUSES, 0), **counts}, **known, **changes})
+    return Progress(**{"counts": {**dict.fromkeys(SWEEP_STATUSES, 0), **counts}, **known, **changes})
 
 
 def test_a_plan_shows_axes_price_and_what_cannot_run() -> None:
@@ -129,7 +129,7 @@ def test_in_a_terminal_it_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_interrupt_says_what_goes_on_and_how_to_stop_what_waits() -> None:
     """Two are worked on, three queue, and the line to type names the credits that come back."""
-    counts = {**dict.fromkeys(STATUSES, 0), "completed": 1, "running": 2, "waiting": 3, "not started": 54}
+    counts = {**dict.fromkeys(SWEEP_STATUSES, 0), "completed": 1, "running": 2, "waiting": 3, "not started": 54}
 
     words = format_interrupt(progress(counts=counts, reserved=265, queued=3, queued_credits=159))
 

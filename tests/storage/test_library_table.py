@@ -20,10 +20,9 @@ from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.storage.ledger.transitions import STEPS, Entry, State
 from reelbook.storage.run_identity import dumps, format_canonical
+from reelbook.storage.run_status import LIBRARY_STATUSES, get_library_status
 from reelbook.storage.table.library_table import (
     LAST_COLUMNS,
-    STATUS_BY_STATE,
-    STATUSES,
     build_table,
     get_rows,
     parse_texts,
@@ -156,8 +155,8 @@ def test_every_state_has_a_word(state: str) -> None:
     """Nine words tell how a run stands; a state that only a later version knows is uncertain."""
     word = frame(entry(state=state)).iloc[0]["status"]
 
-    assert word == STATUS_BY_STATE.get(state, "uncertain")
-    assert word in STATUSES
+    assert word == get_library_status(state)
+    assert word in LIBRARY_STATUSES
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput
 from reelbook.storage.run_identity import dumps
+from reelbook.storage.run_status import RunStatus
 from reelbook.sweeps.execute.ledger_lookup import RunName
 from reelbook.sweeps.execute.progress import Standing
-from reelbook.sweeps.execute.sweep_status import SweepStatus
 from reelbook.sweeps.plan.axes import rows, zipped
 from reelbook.sweeps.plan.plan import Plan
 from reelbook.sweeps.plan.plan_frame import PLAN_COLUMNS
@@ -115,7 +115,7 @@ def _exact(column: pd.Series[Any]) -> list[int | None]:
 @given(
     axes=AXES,
     takes=st.integers(1, 2),
-    some_statuses=st.lists(st.sampled_from(["failed", SweepStatus.NOT_STARTED]), min_size=1),
+    some_statuses=st.lists(st.sampled_from(["failed", RunStatus.NOT_STARTED]), min_size=1),
 )
 def test_the_plan_and_the_table_of_results_agree_row_by_row(
     axes: dict[str, list[Any]], takes: int, some_statuses: list[str]
@@ -130,7 +130,7 @@ def test_the_plan_and_the_table_of_results_agree_row_by_row(
     alike = [name for name in (*inputs, "take") if name != "seed" or planned["seed"].dtype != object]
     pd.testing.assert_frame_equal(table[alike], planned[alike])
     impossible = planned["problem"].notna()
-    assert ((table["status"] == SweepStatus.IMPOSSIBLE) == impossible).all()
+    assert ((table["status"] == RunStatus.IMPOSSIBLE) == impossible).all()
     assert table.loc[impossible, "error"].tolist() == planned.loc[impossible, "problem"].tolist()
     assert (table["input_json"].isna() == impossible).all()
 
@@ -147,7 +147,7 @@ def test_labels_too_agree_row_by_row(axes: dict[str, list[Any]], cells: list[dic
     plan = sweep(BOAT, template("a {thing}", thing=words), rows(cells, keep=["note"]), **axes)
     plan = plan.derived(long=lambda run: len(run.thing) > 1)
 
-    planned, table = plan.frame, _table(plan, [SweepStatus.NOT_STARTED])
+    planned, table = plan.frame, _table(plan, [RunStatus.NOT_STARTED])
 
     labels = ["thing", "note", "long"]
     assert planned["thing"].tolist() == [row["thing"] for row in plan]
@@ -158,7 +158,7 @@ def test_labels_too_agree_row_by_row(axes: dict[str, list[Any]], cells: list[dic
 def _table(plan: Plan, statuses: list[str]) -> pd.DataFrame:
     """The table of results of a plan of which nothing is known but how its rows stand."""
     standings = [
-        Standing(row, None, status=SweepStatus.IMPOSSIBLE, error_type="impossible", error=row.problem)
+        Standing(row, None, status=RunStatus.IMPOSSIBLE, error_type="impossible", error=row.problem)
         if row.input is None
         else Standing(row, RunName("x", row.take, dumps(row.input.wire())), status=statuses[row.number % len(statuses)])
         for row in plan

@@ -16,9 +16,9 @@ from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook.storage.run_identity import dumps, make_identity
+from reelbook.storage.run_status import RunStatus
 from reelbook.sweeps.execute.ledger_lookup import LedgerRow, RunName
 from reelbook.sweeps.execute.progress import Standing
-from reelbook.sweeps.execute.sweep_status import SweepStatus
 from reelbook.sweeps.plan.plan import Plan
 from reelbook.sweeps.plan.sweep_call import sweep
 from reelbook.sweeps.results.result_frame import build_frame
@@ -77,7 +77,7 @@ def standings(plan: Plan, statuses: list[str]) -> list[Standing]:
             Standing(
                 row,
                 name,
-                status=status if row.input else SweepStatus.IMPOSSIBLE,
+                status=status if row.input else RunStatus.IMPOSSIBLE,
                 error_type=error and "oops",
                 error=error,
             )

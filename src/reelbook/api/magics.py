@@ -14,6 +14,7 @@ from IPython.core.display import Pretty
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 
 from ..errors import ReelbookError
+from ..storage.run_status import RunStatus
 from .library import library
 from .runs import connect
 from .sweeps import sweep
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..client import Client
 
-IN_PROGRESS = ("waiting", "running")
+IN_PROGRESS = (RunStatus.WAITING, RunStatus.RUNNING)
 
 
 class _Arguments(argparse.ArgumentParser):

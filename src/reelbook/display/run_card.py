@@ -11,6 +11,7 @@ from ..errors import Problem, ReelbookError, RunCancelled, RunFailed, UncertainR
 from ..models.base import Input
 from ..models.images import pictures_of
 from ..settings import options
+from ..storage.run_status import WITHOUT_RESULT
 from . import run_text
 from .fact_table import (
     SMALL_STYLE,
@@ -47,7 +48,7 @@ LORAS = ("lora_load_error",)
 
 def run_figure(run: Run, *, many: bool = False) -> str:
     """The HTML of a run in any state; `many`: it is displayed among others."""
-    if run.status in ("failed", "cancelled", "unfinished", "uncertain"):
+    if run.status in WITHOUT_RESULT:
         return failed_card(run)
     if run.status != "completed":
         return progress_card(run)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from ..settings import options
+from ..storage.run_status import ENDED
 from . import original_links
 from .fact_table import render_card, render_code
 from .formatting import STATE_SIGNS, format_credits, join_with_dots
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 MAX_WITH_CLIPS = 4
 """With more runs in one cell than this, posters are embedded instead of clips."""
-FINAL_STATES = ("completed", "failed", "cancelled", "unfinished", "uncertain")
 GOES_ON = "You stopped waiting; the run goes on. Pick it up again, to wait for it or to cancel it:"
 
 _runs_by_cell: dict[int, int] = {}
@@ -58,7 +58,7 @@ def show(run: Run) -> None:
     shell = get_kernel_shell()
     if shell is not None and run.displayed_in == shell.execution_count:
         return
-    if run.status in FINAL_STATES or shell is None:
+    if run.status in ENDED or shell is None:
         from IPython.display import display
 
         display(final_bundle(run), raw=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
@@ -75,7 +75,7 @@ def show(run: Run) -> None:
             lambda bundle: handle.update(bundle, raw=True),
             lambda: live_bundle(run, many=_runs_by_cell.get(cell, 1) > MAX_WITH_CLIPS),
             lambda: progress_key(run),
-            is_over=lambda: run.status in FINAL_STATES,
+            is_over=lambda: run.status in ENDED,
             sent_key=key,
         )
     )
@@ -89,7 +89,7 @@ def progress_key(run: Run) -> Key:
 
 def live_bundle(run: Run, *, many: bool) -> Bundle:
     """The output of a run in its current state."""
-    return final_bundle(run, many=many) if run.status in FINAL_STATES else progress_bundle(run)
+    return final_bundle(run, many=many) if run.status in ENDED else progress_bundle(run)
 
 
 def progress_bundle(run: Run) -> Bundle:
@@ -99,7 +99,7 @@ def progress_bundle(run: Run) -> Bundle:
 
 def interrupted_bundle(run: Run) -> Bundle:
     """The output after an interrupt, which ends the waiting and not the run: how to attach to the run."""
-    if run.status in FINAL_STATES:
+    if run.status in ENDED:
         return final_bundle(run)
     code = format_attach_code(run.request_id, run.endpoint_id)
     message = Markup("<div>{} · {}</div>").format(format_status(run), GOES_ON)
@@ -120,4 +120,4 @@ def format_last_line(run: Run) -> str:
     if run.status == "completed":
         files = [str(file.path) for file in run.media[:1]]
         return join_with_dots(format_status(run), format_credits(run.credits, run.credits_source), *files)
-    return f"{STATE_SIGNS[run.status]} {run.status}" if run.status in FINAL_STATES else ""
+    return f"{STATE_SIGNS[run.status]} {run.status}" if run.status in ENDED else ""

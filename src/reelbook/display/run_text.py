@@ -13,6 +13,7 @@ from ..models.images_to_video import Frame
 from ..models.service_file import File
 from ..models.smart_resize import Size
 from ..storage.ledger.known_services import describe_maker
+from ..storage.run_status import WITHOUT_RESULT
 from .formatting import STATE_SIGNS, format_credits, format_duration, format_size, join_with_dots, shorten
 from .input_code import format_run_code
 from .marks_line import format_marks
@@ -155,7 +156,7 @@ def _format_short_path(path: Path) -> str:
 def format_status(run: Run) -> str:
     """The status of a run on one line, with its stage and progress."""
     fraction, stage = run.progress
-    if run.status in ("failed", "cancelled", "unfinished", "uncertain"):
+    if run.status in WITHOUT_RESULT:
         return f"{STATE_SIGNS[run.status]} {run.status}: {run.failure}"
     if run.status == "completed":
         mark, how = (

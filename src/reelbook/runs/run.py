@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Interrupted, InvalidInput, ReelbookError, RunCancelled, RunFailed, RunTimeout, UncertainRun
+from ..errors import Interrupted, InvalidInput, ReelbookError, RunCancelled, RunFailed, RunTimeout
 from ..media.local_file import LocalFile
 from ..models.base import Input, Output
 from ..models.catalog import find_endpoint
@@ -20,6 +20,7 @@ from ..models.queue_status import COMPLETED, IN_PROGRESS
 from ..storage.ledger.known_services import describe_maker
 from ..storage.ledger.transitions import ATTACHED, Entry, State
 from ..storage.recorded_marks import find_marks
+from ..storage.run_status import get_end_status
 from ..transport.service_calls import Accepted
 from ..util.background_loop import TICK_SECONDS, background
 from ..util.printable import readable_id
@@ -92,13 +93,7 @@ class Run:
         """
         if not self._done.is_set():
             return self._follower.status.status if self._follower.status.status != COMPLETED else IN_PROGRESS
-        if self._follower.failure is None:
-            return "completed"
-        if isinstance(self._follower.failure, RunCancelled):
-            return "cancelled"
-        if isinstance(self._follower.failure, UncertainRun):
-            return "uncertain"
-        return "failed" if isinstance(self._follower.failure, RunFailed) else "unfinished"
+        return get_end_status(self._follower.failure)
 
     @property
     def progress(self) -> tuple[float, str]:

@@ -28,8 +28,9 @@ from ..util.replace_file import replace_file
 from .judgements import Judgement
 from .ledger.transitions import Entry
 from .merge.library_merge import Progress, get_files
+from .run_status import get_library_status
 from .shelf import hash_file
-from .table.library_table import INDEX_NAME, STATUS_BY_STATE, get_credits_source, parse_texts
+from .table.library_table import INDEX_NAME, get_credits_source, parse_texts
 from .table.typed_columns import format_json
 
 Write = Callable[[Path, Path, Mapping[str, Any]], str | None]
@@ -311,7 +312,7 @@ def _run_record(entry: Entry, number: int | str, names: Sequence[str | None]) ->
     (values,), (output,) = parse_texts([entry.input]), parse_texts([entry.output])
     return {
         "run": number, INDEX_NAME: entry.id, "model": entry.model, "service": entry.service, "take": entry.take,
-        "status": STATUS_BY_STATE.get(entry.state, entry.state), "request_id": entry.request_id, "input": values, "output": output,
+        "status": get_library_status(entry.state), "request_id": entry.request_id, "input": values, "output": output,
         "credits": entry.credits, "credits_source": get_credits_source(entry.charged), "queued_s": entry.queued_s,
         "running_s": entry.running_s, "error_type": entry.error_type, "error": entry.error,
         "created": _format_time(entry.created), "finished": _format_time(entry.finished), "files": list(names),

@@ -26,10 +26,11 @@ from .ledger.transitions import Entry
 from .ledger.writer import Ledger
 from .merge.library_merge import MEDIA, Adopted, Progress, adopt_library, find_library, get_files
 from .prune import Pruned, prune_files
+from .run_status import RunStatus, get_library_status
 from .search import filter_rows
 from .select_runs import Selection, Which, find_table, select_runs, usage_error
 from .shelf import SHA256, Shelf
-from .table.library_table import READ_COLUMNS, STATUS_BY_STATE, VIDEOS, build_table, get_suffix, parse_texts
+from .table.library_table import READ_COLUMNS, VIDEOS, build_table, get_suffix, parse_texts
 from .time_spans import parse_span
 from .uncertain import ResolveActions, Uncertain, Uncertainties, format_entry_input
 from .verify import ENTRY_COLUMNS, Verified, get_paths, get_size, read_entries, verify_files
@@ -182,7 +183,7 @@ class Library:
             raise NoSuchRun(str(self.folder), which)
         if not entries or entries[0].request_id is None:
             label = selection.unsent[0] if not entries else f"run {entries[0].id} of the library"
-            state = "" if not entries else f" It is {STATUS_BY_STATE.get(entries[0].state, entries[0].state)}."
+            state = "" if not entries else f" It is {get_library_status(entries[0].state)}."
             raise ReelbookError(
                 f"There is no run to look at: no service has accepted {label}.{state} Run the same again to send it; "
                 "rb.library().uncertain lists what may have been paid for."
@@ -358,7 +359,7 @@ class Library:
     def _summarise(self, db: sqlite3.Connection, empty: Summary, last: int) -> Summary:
         counts: dict[str, int] = {}
         for state, count in db.execute("SELECT state, count(*) FROM runs GROUP BY state ORDER BY count(*) DESC"):
-            word = STATUS_BY_STATE.get(state, state)
+            word = get_library_status(state)
             counts[word] = counts.get(word, 0) + count
         cost = db.execute(
             f"SELECT coalesce(sum({_COST_SQL}), 0), sum({_COST_SQL} > 0 AND charged IS NULL) FROM runs"
@@ -368,7 +369,7 @@ class Library:
         recent = tuple(_describe_recent(Entry(*row), paths) for row in db.execute(newest, (last,)))
         return Summary(
             empty.folder, sum(counts.values()), dict(sorted(counts.items(), key=lambda item: -item[1])), int(cost[0]),
-            not cost[1], empty.size, empty.files, counts.get("uncertain", 0), recent,
+            not cost[1], empty.size, empty.files, counts.get(RunStatus.UNCERTAIN, 0), recent,
         )  # fmt: skip
 
 
@@ -381,7 +382,7 @@ def _describe_recent(entry: Entry, paths: Any) -> Recent:
     file = next(iter(get_files(entry)), {})
     path = paths.get(str(file.get("sha256")))
     return Recent(
-        entry.id, format_entry_input(entry), entry.model, STATUS_BY_STATE.get(entry.state, entry.state), entry.credits,
+        entry.id, format_entry_input(entry), entry.model, get_library_status(entry.state), entry.credits,
         "charged" if entry.charged is not None else "estimated", entry.created, Path(path) if path else None,
         get_suffix(file) in VIDEOS, _get_seed(entry),
     )  # fmt: skip

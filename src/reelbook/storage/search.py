@@ -11,7 +11,8 @@ import pandas as pd
 from ..models.catalog import CATALOG
 from ..util.missing_values import is_missing
 from ..util.printable import suggest
-from .table.library_table import LAST_COLUMNS, STATUSES, build_table
+from .run_status import LIBRARY_STATUSES
+from .table.library_table import LAST_COLUMNS, build_table
 from .time_spans import invalid_field, parse_moment
 
 
@@ -57,10 +58,11 @@ def _check_kind(name: str, cells: pd.Series[Any], wanted: Sequence[Any]) -> None
     if function is not None:
         raise invalid_field(name, f"find() compares values and asks no function. Write frame[frame[{name!r}].map(…)].")
     if name == "status":
-        unknown = next((value for value in wanted if value not in STATUSES), None)
+        unknown = next((value for value in wanted if value not in LIBRARY_STATUSES), None)
         if unknown is not None:
             raise invalid_field(
-                name, f"{unknown!r} is no status.{suggest(str(unknown), STATUSES)} It is {', '.join(STATUSES)}."
+                name,
+                f"{unknown!r} is no status.{suggest(str(unknown), LIBRARY_STATUSES)} It is {', '.join(LIBRARY_STATUSES)}.",
             )
     text = next((value for value in wanted if isinstance(value, str) and not _can_be(value, cells)), None)
     if text is not None:

@@ -22,6 +22,7 @@ from ..util.missing_values import is_missing
 from .ledger.known_services import has_sweeps
 from .ledger.transitions import to_storable
 from .run_identity import make_identity
+from .run_status import RunStatus
 from .table import INPUT_JSON
 from .table.library_table import INDEX_NAME
 
@@ -195,7 +196,7 @@ def _from_row(label: Any, row: Mapping[str, Any], service: str | None) -> Wanted
         f"row {label!r}" if request_id is None else f"row {label!r} (request {request_id[:80]})",
         request_id, _parse_text(row["service"]) or service, name, _parse_number(row["take"]) if name else None,
         _parse_number(label), _parse_seconds(row["created"]),
-        is_unsent=request_id is None and status not in (None, "completed") and not has_files,
+        is_unsent=request_id is None and status not in (None, RunStatus.COMPLETED) and not has_files,
     )  # fmt: skip
 
 

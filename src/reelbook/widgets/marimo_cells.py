@@ -85,11 +85,11 @@ def _render(value: Any, owner: str, name: str) -> Any:
 
 
 def _display_run(marimo: Any, run: Any) -> Any:
-    from ..display.run_progress import FINAL_STATES
+    from ..storage.run_status import ENDED
     from .run_panel import RunPanel
 
     # The output of a cell does not change here afterwards, but a widget does.
-    return _frame(marimo, _render_run, run) if run.status in FINAL_STATES else RunPanel(run)
+    return _frame(marimo, _render_run, run) if run.status in ENDED else RunPanel(run)
 
 
 def _render_run(run: Any) -> Any:

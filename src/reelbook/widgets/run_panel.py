@@ -9,8 +9,8 @@ import traitlets
 from IPython.display import display
 
 from ..display import run_progress
-from ..display.run_progress import FINAL_STATES
 from ..display.update_clock import Bundle, LiveOutput, updater
+from ..storage.run_status import ENDED
 from .panel import Panel
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class RunPanel(anywidget.AnyWidget):
                 self._update,
                 lambda: run_progress.live_bundle(run, many=False),
                 lambda: run_progress.progress_key(run),
-                is_over=lambda: run.status in FINAL_STATES,
+                is_over=lambda: run.status in ENDED,
                 sent_key=key,
             )
         )
@@ -49,7 +49,7 @@ class RunPanel(anywidget.AnyWidget):
 
 def show_run(run: Run) -> None:
     """Display a run as the value of a cell in Voilà, which shows no later updates of an output: a widget until it is over."""
-    if run.status in FINAL_STATES:
+    if run.status in ENDED:
         run_progress.show(run)
         return
     panel = RunPanel(run)

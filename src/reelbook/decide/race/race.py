@@ -17,6 +17,7 @@ from ...errors import Interrupted, InvalidInput, OverBudget, ReelbookError
 from ...models.problems import format_literal
 from ...storage.ledger.budget import join_scope
 from ...storage.ledger.transitions import State
+from ...storage.run_status import RunStatus
 from ...storage.table.typed_columns import build_column
 from ...storage.verify import get_paths
 from ...sweeps.execute.job import SweepJob
@@ -30,7 +31,6 @@ from ...sweeps.execute.ledger_lookup import (
     name_runs,
 )
 from ...sweeps.execute.run_options import HOSTED_AT_ONCE, Options
-from ...sweeps.execute.sweep_status import SweepStatus
 from ...sweeps.plan.plan import Plan
 from ...sweeps.plan.plan_rows import Row
 from ...sweeps.results.metric_columns import add_metric_columns
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from ...sweeps.execute.executor import Client
     from ..posterior import Belief, FloatArray
 
-UNFINISHED = (SweepStatus.NOT_STARTED, SweepStatus.WAITING, SweepStatus.RUNNING, SweepStatus.UNFINISHED)
+UNFINISHED = (RunStatus.NOT_STARTED, RunStatus.WAITING, RunStatus.RUNNING, RunStatus.UNFINISHED)
 """States of a run after which a repeated race would send it: the race ends there, so that it can repeat itself."""
 LISTENER_SECONDS = 0.25
 """Minimum interval between calls of listeners."""
@@ -324,7 +324,7 @@ class Race:
             if not due:
                 break
             status_of |= self._run_job(due, is_free=is_free)
-            due = [row for row in due if status_of[row.key] == SweepStatus.UNFINISHED]
+            due = [row for row in due if status_of[row.key] == RunStatus.UNFINISHED]
         stored = self._runs.find_stored(rows)
         with self._guard:
             self._job = None

@@ -10,13 +10,13 @@ import pandas as pd
 
 from ...errors import ReelbookError
 from ...media.local_file import is_video
+from ...storage.run_status import RunStatus
 from ...sweeps.results.table_files import find_paths
 from ...util.missing_values import is_missing
 from ...util.printable import format_count, suggest
 from ..formatting import format_credits, join_with_dots
 from ..report.layout import find_axes, format_named_value, format_table_value
 
-COMPLETED = "completed"
 NO_FILE = "no file here"
 
 
@@ -65,7 +65,7 @@ def format_facts(table: pd.DataFrame) -> list[str]:
     """Number of runs, states other than completed, and credits, as texts."""
     found = [format_count(len(table), "run")]
     states = [format_table_value(value) for value in _get_column(table, "status") if not is_missing(value)]
-    others = [state for state in dict.fromkeys(states) if state != COMPLETED]
+    others = [state for state in dict.fromkeys(states) if state != RunStatus.COMPLETED]
     found += [f"{states.count(state):,} {state}" for state in others]
     costs = [value for value in _get_column(table, "credits") if not is_missing(value)]
     if costs:
@@ -125,7 +125,7 @@ def _find_state(state: Any, reason: Any, files: Sequence[str]) -> tuple[str, str
     """The state of a run, and the reason for it."""
     known = "" if is_missing(state) else format_table_value(state)
     why = "" if is_missing(reason) else format_table_value(reason)
-    if not files and known in ("", COMPLETED):
+    if not files and known in ("", RunStatus.COMPLETED):
         return NO_FILE, why or ("rb.attach fetches it again" if known else "")
     return known, why
 

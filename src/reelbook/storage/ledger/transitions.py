@@ -39,7 +39,6 @@ class State(StrEnum):
 
 
 STEPS = (State.PLANNED, State.INTENT, State.SENDING, State.ACCEPTED, State.RUNNING, State.COMPLETED, State.STORED)
-EXITS = (State.REJECTED, State.CANCELLED, State.FAILED, State.EXPIRED, State.UNCERTAIN)
 
 # Accepted also from intent and planned: the service's response counts, even if `sending` was not recorded.
 MOVES: Mapping[str, frozenset[str]] = {

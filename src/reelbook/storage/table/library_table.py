@@ -19,21 +19,11 @@ from ...models.base import Input
 from ...models.catalog import CATALOG
 from ...models.described.schema_view import rule_at
 from ...util.printable import replace_surrogates
-from ..ledger import transitions
-from ..ledger.transitions import Entry, State, get_credits
+from ..ledger.transitions import Entry, get_credits
 from ..recorded_marks import find_marks
+from ..run_status import LIBRARY_STATUSES, get_library_status
 from .output_columns import build_output_columns
 from .typed_columns import ColumnBuilder, build_column, order_columns
-
-STATUSES = ("completed", "failed", "cancelled", "uncertain", "rejected", "expired", "running", "waiting", "planned")
-"""All values of the column `status`."""
-
-STATUS_BY_STATE: Mapping[str, str] = {
-    State.PLANNED: "planned", State.INTENT: "waiting", State.SENDING: "waiting", State.ACCEPTED: "waiting",
-    State.RUNNING: "running", State.COMPLETED: "completed", State.STORED: "completed",
-    **{state: state.value for state in transitions.EXITS},
-}  # fmt: skip
-"""The status in tables for each state of the ledger."""
 
 LAST_COLUMNS = (
     "status", "credits", "credits_source", "marks", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take",
@@ -187,7 +177,7 @@ class RunColumns:
         costs = [get_credits(*facts) for facts in money]
         charges = zip(costs, columns["charged"], strict=True)
         made: dict[str, Sequence[Any]] = {
-            "status": [STATUS_BY_STATE.get(state, State.UNCERTAIN) for state in columns["state"]],
+            "status": list(map(get_library_status, columns["state"])),
             "credits": costs,
             "credits_source": [None if cost is None else get_credits_source(charged) for cost, charged in charges],
             "marks": list(map(find_marks, columns["media"])),
@@ -198,7 +188,7 @@ class RunColumns:
     def series(self) -> dict[str, pd.Series[Any]]:
         """The columns as Series."""
         kinds: Mapping[str, Callable[[Sequence[Any]], pd.Series[Any]]] = {
-            "status": partial(_category_column, known=STATUSES), "model": _category_column, "service": _category_column, "created": _time_column,
+            "status": partial(_category_column, known=LIBRARY_STATUSES), "model": _category_column, "service": _category_column, "created": _time_column,
             "finished": _time_column, "credits": partial(build_column, kind="integer"), "take": partial(build_column, kind="integer"),
             "queued_s": partial(build_column, kind="number"), "running_s": partial(build_column, kind="number"),
         }  # fmt: skip

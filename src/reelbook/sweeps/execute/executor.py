@@ -21,19 +21,19 @@ from ...runs.submission import ClientContext, Submission
 from ...settings import options as session_options
 from ...storage.ledger import known_services, transitions
 from ...storage.ledger.budget import Budget, Spend, join_scope, lower_floors
+from ...storage.run_status import RunStatus, get_end_status
 from ...storage.verify import get_paths
 from ..money_text import add_advice, count_affordable, estimate_total
 from ..plan.forecast import forecast
 from .backoff import Backoff
 from .ledger_lookup import RunName, find_rows, make_budget_scope, name_runs
 from .order import order_rows
-from .progress import Snapshot, Standing, Tally, format_error, get_end_status, get_error_type
+from .progress import Snapshot, Standing, Tally, format_error, get_error_type
 from .rate_limit import RateLimit
 from .run_options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, Options
 from .send_window import SendWindow
 from .standings import is_due, make_standings
 from .stop_reasons import MAX_LOST, SAME_FOR_ALL, Stopped
-from .sweep_status import SweepStatus
 
 if TYPE_CHECKING:
     from ...runs.run import Run
@@ -141,7 +141,7 @@ class Executor:
         return [
             standing
             for standing in [*self._under_way.values()]
-            if standing.status == SweepStatus.WAITING and standing.run is not None
+            if standing.status == RunStatus.WAITING and standing.run is not None
         ]
 
     async def cancel_queued(self) -> Cancelled:
@@ -209,7 +209,7 @@ class Executor:
         paid = count_affordable([price or 0 for price in prices], min(limits))
         if paid == len(prices):
             return None
-        completed = sum(standing.rows for standing in self.tally if standing.status == SweepStatus.COMPLETED)
+        completed = sum(standing.rows for standing in self.tally if standing.status == RunStatus.COMPLETED)
         return completed + sum(standing.rows for standing in islice(self._queue, paid))
 
     # Sending.
@@ -230,7 +230,7 @@ class Executor:
             expected = len(self._queue) / self.tally.forecast if self.tally.forecast else 0.0
             self._window = SendWindow(self._at_once, now=now, per_second=expected)
         with_service = [standing for standing in self._under_way.values() if standing not in self._fetching]
-        working = sum(standing.status == SweepStatus.RUNNING for standing in with_service)
+        working = sum(standing.status == RunStatus.RUNNING for standing in with_service)
         ahead = self._window.ahead(working=working, now=now)
         return len(self._under_way) < self._at_once and len(with_service) - working < ahead
 
@@ -245,7 +245,7 @@ class Executor:
         self.context.sweep_runs.discard(standing.id or 0)
         self._fetching.discard(standing)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self.tally.change(standing, SweepStatus.FAILED, error)
+            self.tally.change(standing, RunStatus.FAILED, error)
         self.signal_change()
 
     async def _run(self, standing: Standing) -> None:
@@ -253,7 +253,7 @@ class Executor:
         request = standing.row.input
         assert request is not None
         assert standing.name is not None
-        self.tally.change(standing, SweepStatus.WAITING, reserved=standing.reserved)
+        self.tally.change(standing, RunStatus.WAITING, reserved=standing.reserved)
         submission = Submission(
             self.context,
             request,
@@ -291,7 +291,7 @@ class Executor:
         price = run.credits or 0
         if not run.from_library:
             self.tally.change(
-                standing, SweepStatus.WAITING, spent=0, reserved=price, is_paid_here=submission.is_paid_here
+                standing, RunStatus.WAITING, spent=0, reserved=price, is_paid_here=submission.is_paid_here
             )
             self._note_difference(submission.stated_price, submission.min_price)
         run.on_change(lambda _: self._on_progress(standing, run))
@@ -337,8 +337,8 @@ class Executor:
         if self._window is not None:
             at_work = run.service_status == IN_PROGRESS
             self._window.observe(at_work=at_work, position=run.queue_position, under_way=len(self._under_way))
-        if standing.status == SweepStatus.WAITING and run.status == IN_PROGRESS:
-            self.tally.change(standing, SweepStatus.RUNNING, reserved=standing.reserved)
+        if standing.status == RunStatus.WAITING and run.status == IN_PROGRESS:
+            self.tally.change(standing, RunStatus.RUNNING, reserved=standing.reserved)
             self._wake.set()  # Another run may now be sent.
         if run.service_status == SERVICE_ENDED:
             self._on_service_end(standing, run)
@@ -382,7 +382,7 @@ class Executor:
         elif isinstance(error, UncertainRun):
             self.tally.change(
                 standing,
-                SweepStatus.UNCERTAIN,
+                RunStatus.UNCERTAIN,
                 error,
                 reserved=max(standing.reserved, error.credits or 0),
                 is_paid_here=is_paid_here,
@@ -396,7 +396,7 @@ class Executor:
         else:
             self._is_proven = self._is_proven or not isinstance(error, InvalidInput)
             self._is_full = False
-            self.tally.change(standing, SweepStatus.FAILED, error)
+            self.tally.change(standing, RunStatus.FAILED, error)
             if self.options.on_error == "stop":
                 self.stop(error)
 
@@ -408,8 +408,8 @@ class Executor:
         """Record the stop reason on the runs not started, and finish the tally."""
         if self.stopped_by is not None:
             for standing in self.tally:
-                if standing.status == SweepStatus.NOT_STARTED:
-                    self.tally.change(standing, SweepStatus.NOT_STARTED, self.stopped_by)
+                if standing.status == RunStatus.NOT_STARTED:
+                    self.tally.change(standing, RunStatus.NOT_STARTED, self.stopped_by)
             if not isinstance(self.stopped_by, Stopped) and not self.has_panel:
                 log.warning("The sweep has stopped. %s", format_error(self.stopped_by))
         self.tally.finish()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from ...storage.run_status import RunStatus
 from ...util.printable import format_count
 from .progress import Progress
-from .sweep_status import SweepStatus
 
 
 def format_interrupt(progress: Progress) -> str:
     """The message for the user who interrupted a sweep."""
-    completed, at_work = progress.counts[SweepStatus.COMPLETED], progress.counts[SweepStatus.RUNNING]
-    waiting = max(progress.counts[SweepStatus.WAITING] - progress.queued, 0)
+    completed, at_work = progress.counts[RunStatus.COMPLETED], progress.counts[RunStatus.RUNNING]
+    waiting = max(progress.counts[RunStatus.WAITING] - progress.queued, 0)
     under_way = [f"{format_count(at_work, 'run')} {_is(at_work)} being worked on"] if at_work else []
     if progress.queued:
         under_way.append(
@@ -22,7 +22,7 @@ def format_interrupt(progress: Progress) -> str:
         f"{completed:,} of {format_count(progress.total, 'run')} {'is' if completed == 1 else 'are'} completed"
     )
     words = [
-        f"You interrupted a sweep: {completed_text}, and {format_count(progress.counts[SweepStatus.NOT_STARTED], 'run')} will not be sent."
+        f"You interrupted a sweep: {completed_text}, and {format_count(progress.counts[RunStatus.NOT_STARTED], 'run')} will not be sent."
     ]
     if under_way:
         cost = f", which may still cost {progress.reserved:,} credits" if progress.reserved else ""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import Interrupted, ReelbookError
 from ...models.problems import format_literal
 from ...runs.cancel import Cancelled
+from ...storage.run_status import RunStatus
 from ...util.background_loop import TICK_SECONDS, background
 from ...util.printable import format_count
 from ..money_text import format_spending
@@ -25,7 +26,6 @@ from .ledger_lookup import find_known
 from .progress import Progress
 from .run_options import Options
 from .stop_reasons import Stopped
-from .sweep_status import SweepStatus
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,9 +123,7 @@ class SweepJob:
         )
         # A stop after everything was sent, and without cancelled runs, had no effect.
         is_complete = (
-            state == "done"
-            and not progress.counts[SweepStatus.NOT_STARTED]
-            and not progress.counts[SweepStatus.CANCELLED]
+            state == "done" and not progress.counts[RunStatus.NOT_STARTED] and not progress.counts[RunStatus.CANCELLED]
         )
         return replace(progress, reason=None) if is_complete and isinstance(reason, Stopped) else progress
 

@@ -13,13 +13,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...errors import ReelbookError, RunCancelled, RunFailed, ServiceError, UncertainRun
+from ...errors import ReelbookError, RunFailed, ServiceError
 from ...media.local_file import LocalFile
 from ...runs.follower import error_kind_of
-from ...storage.ledger.transitions import State
+from ...storage.run_status import ENDED, SWEEP_STATUSES, WITHOUT_RESULT, RunStatus, get_sweep_status
 from ..plan.plan_rows import Row
 from .ledger_lookup import LedgerRow, RunName, has_result
-from .sweep_status import STATUSES, WITHOUT_RESULT, SweepStatus
 
 if TYPE_CHECKING:
     from ...runs.run import Run
@@ -27,16 +26,10 @@ if TYPE_CHECKING:
 
 _DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
 
-UNDER_WAY = frozenset({SweepStatus.WAITING, SweepStatus.RUNNING})
+UNDER_WAY = frozenset({RunStatus.WAITING, RunStatus.RUNNING})
 MAX_LATEST, MAX_RESULTS, MAX_RECENT_ENDS = 8, 24, 40
 MIN_ENDS = 8
 """From this many ended runs on, only their rate determines the remaining time, no longer the forecast."""
-
-_STATUS_OF_STATE: Mapping[str, str] = {
-    State.PLANNED: SweepStatus.NOT_STARTED, State.INTENT: SweepStatus.WAITING, State.SENDING: SweepStatus.WAITING, State.ACCEPTED: SweepStatus.WAITING,
-    State.RUNNING: SweepStatus.RUNNING, State.COMPLETED: SweepStatus.RUNNING, State.STORED: SweepStatus.COMPLETED, State.REJECTED: SweepStatus.FAILED,
-    State.EXPIRED: SweepStatus.UNFINISHED, State.FAILED: SweepStatus.FAILED, State.CANCELLED: SweepStatus.CANCELLED, State.UNCERTAIN: SweepStatus.UNCERTAIN,
-}  # fmt: skip
 
 
 class Snapshot(NamedTuple):
@@ -57,7 +50,7 @@ class Standing:
     """The name in the ledger; None if the run is impossible or its pictures cannot be read."""
     rows: int = 1
     """The number of rows of the plan that share this run."""
-    status: str = SweepStatus.NOT_STARTED
+    status: str = RunStatus.NOT_STARTED
     error_type: str | None = None
     error: str | None = None
     paid: bool = False
@@ -80,16 +73,16 @@ class Standing:
         """Set the state from the ledger; `files` are the files of the shelf."""
         if stored is None:
             return
-        self.id, self.status = stored.id, _STATUS_OF_STATE.get(stored.state, SweepStatus.UNCERTAIN)
-        if self.status == SweepStatus.COMPLETED and not has_result(stored, files):
-            self.status = SweepStatus.WAITING  # Its files are downloaded again at no cost.
-        if self.status == SweepStatus.COMPLETED and stored.files:
+        self.id, self.status = stored.id, get_sweep_status(stored.state)
+        if self.status == RunStatus.COMPLETED and not has_result(stored, files):
+            self.status = RunStatus.WAITING  # Its files are downloaded again at no cost.
+        if self.status == RunStatus.COMPLETED and stored.files:
             self.file = Path(files[stored.files[0]])
         self.error_type, self.error = (
             (stored.error_type or stored.state, stored.error) if stored.error else (None, None)
         )
-        self.paid = self.status in UNDER_WAY or self.status == SweepStatus.UNFINISHED
-        is_open = self.paid or self.status == SweepStatus.UNCERTAIN or (stored.charged is None and self.status != SweepStatus.COMPLETED)  # fmt: skip
+        self.paid = self.status in UNDER_WAY or self.status == RunStatus.UNFINISHED
+        is_open = self.paid or self.status == RunStatus.UNCERTAIN or (stored.charged is None and self.status != RunStatus.COMPLETED)  # fmt: skip
         spent = stored.spent if is_open else min(stored.spent + stored.charged, stored.cost) if stored.charged is not None else stored.cost  # fmt: skip
         self.spent, self.reserved = spent, stored.cost - spent
         self.earlier = stored.cost
@@ -178,12 +171,12 @@ class Progress:
     @property
     def finished(self) -> int:
         """The number of rows whose status is final."""
-        return sum(self.counts[status] for status in (SweepStatus.COMPLETED, *WITHOUT_RESULT, SweepStatus.IMPOSSIBLE))
+        return sum(self.counts[status] for status in (*ENDED, RunStatus.IMPOSSIBLE))
 
     @property
     def under_way(self) -> int:
         """The number of rows that are waiting or running."""
-        return self.counts[SweepStatus.WAITING] + self.counts[SweepStatus.RUNNING]
+        return self.counts[RunStatus.WAITING] + self.counts[RunStatus.RUNNING]
 
 
 class Tally:
@@ -193,7 +186,7 @@ class Tally:
         self.by_row: dict[int, Standing] = {}
         self._runs: list[Standing] = []
         self._guard = threading.Lock()
-        self._counts = Counter(dict.fromkeys(STATUSES, 0))
+        self._counts = Counter(dict.fromkeys(SWEEP_STATUSES, 0))
         self._spent = self._reserved = self._spent_now = self._reserved_now = self._from_library = 0
         self._differs: tuple[int, int] | None = None
         self._failed: dict[str, dict[Standing, None]] = {}
@@ -263,7 +256,7 @@ class Tally:
         """Count the runs that are completed at the start as from the library."""
         with self._guard:
             for run in self._runs:
-                run.from_library = run.status == SweepStatus.COMPLETED
+                run.from_library = run.status == RunStatus.COMPLETED
                 self._from_library += run.rows * run.from_library
 
     def finish(self) -> None:
@@ -277,9 +270,9 @@ class Tally:
         with self._guard:
             counts = dict(self._counts)
             if not self._runs:
-                counts[SweepStatus.NOT_STARTED] = planned
+                counts[RunStatus.NOT_STARTED] = planned
             pace = self._ends_per_second()
-            left = counts[SweepStatus.NOT_STARTED] + counts[SweepStatus.WAITING] + counts[SweepStatus.RUNNING]
+            left = counts[RunStatus.NOT_STARTED] + counts[RunStatus.WAITING] + counts[RunStatus.RUNNING]
             groups = [
                 Group(name, sum(run.rows for run in runs), min(run.row.number for run in runs), next(iter(runs)).error or "")
                 for name, runs in self._failed.items() if runs
@@ -296,7 +289,7 @@ class Tally:
 
     def _results(self, state: str) -> Iterator[Result]:
         is_moving = state in ("preparing", "running", "stopping")
-        made = (run for run in self._runs if run.status == SweepStatus.COMPLETED and run.file is not None)
+        made = (run for run in self._runs if run.status == RunStatus.COMPLETED and run.file is not None)
         if is_moving:
             listed = list(dict.fromkeys([*self._latest, *islice(made, MAX_LATEST)]))[:MAX_LATEST]
         else:
@@ -359,15 +352,3 @@ def cut_data_uris(text: str) -> str:
     'The picture data:image/png;base64,… is damaged.'
     """
     return _DATA_URI.sub(r"\1…", text)
-
-
-def get_end_status(failure: ReelbookError | None) -> str:
-    """The status of an ended run."""
-    if failure is None:
-        return SweepStatus.COMPLETED
-    # A failure on the client's side, such as of a download, is no failure of the run, which is paid for.
-    return {
-        RunCancelled: SweepStatus.CANCELLED,
-        RunFailed: SweepStatus.FAILED,
-        UncertainRun: SweepStatus.UNCERTAIN,
-    }.get(type(failure), SweepStatus.UNFINISHED)

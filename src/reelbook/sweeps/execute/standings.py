@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...errors import InvalidInput
+from ...storage.run_status import RunStatus
 from ..plan.plan_rows import Row
 from .ledger_lookup import LedgerRow, RunKey, RunName
 from .progress import Standing, format_error, get_error_type
-from .sweep_status import SweepStatus
 
 
 def make_standings(
@@ -32,12 +32,12 @@ def make_standings(
 
 def is_due(standing: Standing) -> bool:
     """Whether a run is to be sent or followed; an uncertain run must be resolved by the user."""
-    return standing.name is not None and standing.status not in (SweepStatus.UNCERTAIN, SweepStatus.COMPLETED)
+    return standing.name is not None and standing.status not in (RunStatus.UNCERTAIN, RunStatus.COMPLETED)
 
 
 def _standing(row: Row, name: RunName | InvalidInput | None) -> Standing:
     if name is None:
-        return Standing(row, None, status=SweepStatus.IMPOSSIBLE, error_type="impossible", error=row.problem)
+        return Standing(row, None, status=RunStatus.IMPOSSIBLE, error_type="impossible", error=row.problem)
     if isinstance(name, InvalidInput):
-        return Standing(row, None, status=SweepStatus.FAILED, error_type=get_error_type(name), error=format_error(name))
+        return Standing(row, None, status=RunStatus.FAILED, error_type=get_error_type(name), error=format_error(name))
     return Standing(row, name)

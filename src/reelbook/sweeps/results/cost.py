@@ -14,12 +14,12 @@ import pandas as pd
 from ...errors import ReelbookError
 from ...media.local_file import LocalFile
 from ...models.service_file import File
+from ...storage.run_status import RunStatus
 from ...storage.table.typed_columns import format_json
 from ...util.printable import suggest
 from .table_files import VIDEO, get_file_size
 
-COMPLETED = "completed"
-UNCHARGED = ("impossible", "not started", "waiting", "failed", "cancelled")
+UNCHARGED = (RunStatus.IMPOSSIBLE, RunStatus.NOT_STARTED, RunStatus.WAITING, RunStatus.FAILED, RunStatus.CANCELLED)
 """Statuses of runs that cost nothing unless their row has an amount: never sent, or failed and not charged."""
 COLUMNS = (
     "runs", "completed", "credits", "estimated", "charged", "seconds", "credits_per_success", "credits_per_second",
@@ -118,7 +118,7 @@ def make_costs(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float |
 def _facts(plain: pd.DataFrame, seconds: Sequence[float | None]) -> pd.DataFrame:
     """One row per run with the amounts to add up."""
     status = plain["status"].astype(object)
-    completed, is_free = status.eq(COMPLETED), status.isin(UNCHARGED)
+    completed, is_free = status.eq(RunStatus.COMPLETED), status.isin(UNCHARGED)
     spent = _amounts(plain, "credits", is_free)
     duration = pd.Series(list(seconds), index=plain.index, dtype="Float64").where(completed)
     is_known = spent.notna() & (duration.notna() | ~completed)
@@ -199,7 +199,7 @@ def _find_seconds(table: pd.DataFrame) -> Iterator[float | None]:
         durations = list(frames.astype("float64") / rates.astype("float64"))
     files = table[VIDEO] if VIDEO in table.columns else missing
     for status, seconds, path in zip(table["status"], durations, files, strict=True):
-        if not isinstance(status, str) or status != COMPLETED:
+        if not isinstance(status, str) or status != RunStatus.COMPLETED:
             yield None
         elif seconds is not None and math.isfinite(seconds):
             yield float(seconds)

@@ -12,6 +12,7 @@ from ...models.catalog import find_endpoint
 from ...models.service_file import File
 from ...storage.ledger.transitions import State, get_credits
 from ...storage.recorded_marks import find_marks
+from ...storage.run_status import SWEEP_STATUSES, RunStatus
 from ...storage.table import INPUT_JSON
 from ...storage.table.library_table import FileColumns, ObjectColumns, get_credits_source
 from ...storage.table.output_columns import build_output_columns
@@ -21,7 +22,6 @@ from ...util.background_loop import background
 from ..execute.ledger_lookup import CALL_SECONDS, LedgerRow, RunKey, RunName, find_rows, find_rows_by_id, name_runs
 from ..execute.progress import Standing, Tally, cut_data_uris
 from ..execute.standings import make_standings
-from ..execute.sweep_status import STATUSES, SweepStatus
 from ..plan.field_paths import Schema
 from ..plan.plan_frame import get_columns, make_input_columns
 from ..plan.plan_rows import Row
@@ -87,7 +87,7 @@ def build_frame(
     }
     costs = list(map(_credits, rows))
     run = {
-        "status": pd.Categorical([str(standing.status) for standing in standings], categories=list(STATUSES)),
+        "status": pd.Categorical([str(standing.status) for standing in standings], categories=list(SWEEP_STATUSES)),
         "credits": build_column([cost for cost, _ in costs], "integer").array,
         "credits_source": pd.Categorical([source for _, source in costs], categories=list(SOURCES)),
         "marks": build_column([row and find_marks(row.media) for row in rows], "string").array,
@@ -126,7 +126,7 @@ def _ledger_rows(standings: Sequence[Standing], context: ClientContext, service:
 
 def _standing_of_row(row: Row) -> Standing:
     """The state of a row before the library was queried."""
-    return Standing(row, None) if row.input else Standing(row, None, status=SweepStatus.IMPOSSIBLE, error_type="impossible", error=row.problem)  # fmt: skip
+    return Standing(row, None) if row.input else Standing(row, None, status=RunStatus.IMPOSSIBLE, error_type="impossible", error=row.problem)  # fmt: skip
 
 
 def _was_requested(row: LedgerRow | None) -> TypeGuard[LedgerRow]:
@@ -142,7 +142,7 @@ def _credits(row: LedgerRow | None) -> tuple[int | None, str | None]:
 
 def _error(standing: Standing, row: LedgerRow | None) -> str | None:
     """The error of a run: the service's message if it failed there, with data URIs truncated."""
-    is_reported = row is not None and standing.status == SweepStatus.FAILED and row.state == State.FAILED and row.error
+    is_reported = row is not None and standing.status == RunStatus.FAILED and row.state == State.FAILED and row.error
     error = row.error if row is not None and is_reported else standing.error
     return error and cut_data_uris(error)
 

@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...decide.race.race import Race
+from ...storage.run_status import ENDED, RunStatus
 from ...sweeps.execute.job import SweepJob
-from ...sweeps.execute.sweep_status import WITHOUT_RESULT, SweepStatus
 from ...sweeps.results.table_files import find_paths
 from .gallery_cards import LibraryRun
 
 if TYPE_CHECKING:
     from ..forms.form import Form
 
-ENDED = (SweepStatus.COMPLETED, *WITHOUT_RESULT)
-"""States of runs with something to display."""
 Source = SweepJob | Race
 MAX_ROWS = 120
 """Runs of one sweep in a gallery; its table has all of them."""
@@ -78,7 +76,7 @@ class StudioSweeps:
             found.append(
                 SweepCost(
                     progress.spent_now,
-                    progress.counts[SweepStatus.COMPLETED] - progress.from_library,
+                    progress.counts[RunStatus.COMPLETED] - progress.from_library,
                     progress.under_way,
                 )
             )

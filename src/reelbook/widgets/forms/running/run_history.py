@@ -20,7 +20,6 @@ from ....display.run_card import (
     format_next_step,
     format_reason,
 )
-from ....display.run_progress import FINAL_STATES
 from ....errors import (
     InvalidInput,
     LibraryError,
@@ -32,6 +31,7 @@ from ....errors import (
 )
 from ....models.base import Input
 from ....models.smart_resize import Size
+from ....storage.run_status import ENDED
 from ..fields.control_tree import get_sheet
 from ..page_messages import format_problem, format_sentence, get_labels
 
@@ -108,7 +108,7 @@ class Entry:
     @property
     def is_over(self) -> bool:
         """Whether it has ended."""
-        return self.error is not None or (self.run is not None and self.run.status in FINAL_STATES)
+        return self.error is not None or (self.run is not None and self.run.status in ENDED)
 
     @property
     def files(self) -> tuple[LocalFile, ...]:

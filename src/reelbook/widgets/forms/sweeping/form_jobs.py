@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ....display.formatting import STATE_SIGNS, shorten
 from ....display.sweep_panel import format_panel, render_panel
 from ....errors import ReelbookError
-from ....sweeps.execute.sweep_status import SweepStatus
+from ....storage.run_status import RunStatus
 from ..page_messages import format_service_changed
 from .form_races import StartedRace, race_json, render_race_panel
 
@@ -131,7 +131,7 @@ def sweep_json(entry: Started, place: int, form: str) -> dict[str, Any]:
     if entry.job is None:
         return card
     progress = entry.job.progress
-    completed = progress.counts[SweepStatus.COMPLETED]
+    completed = progress.counts[RunStatus.COMPLETED]
     can = (
         []
         if progress.state == "done"
@@ -164,7 +164,7 @@ def render_sweep_panel(entry: Started) -> str:
 def draw_contact_sheet(job: SweepJob) -> list[bytes]:
     """The contact sheet of a job as JPEGs of moderate size: the light one, and the dark one if there is one."""
     table = job.frame
-    rows = table[table["status"] == SweepStatus.COMPLETED].head(MAX_SHEET_RUNS)
+    rows = table[table["status"] == RunStatus.COMPLETED].head(MAX_SHEET_RUNS)
     if not len(rows):
         raise ReelbookError("No run of this sweep has made anything, so there is no contact sheet.")
     from ....display.sheets import draw_sheet

@@ -14,7 +14,7 @@ from ....display.report.layout import format_named_value
 from ....errors import ReelbookError
 from ....media.local_file import LocalFile
 from ....models.service_file import File
-from ....sweeps.execute.sweep_status import SweepStatus
+from ....storage.run_status import RunStatus
 from ....sweeps.results.table_files import find_paths
 from .race_measures import list_measures
 from .sweep_clips import MAX_LABEL_LENGTH, MAX_RUNS, CompletedRun
@@ -170,7 +170,7 @@ def find_race_runs(entry: StartedRace) -> tuple[list[CompletedRun], int]:
     if race is None or progress is None:
         return [], 0
     table = race.table
-    made = table[(table["status"] == SweepStatus.COMPLETED).to_numpy()].reset_index(drop=True)
+    made = table[(table["status"] == RunStatus.COMPLETED).to_numpy()].reset_index(drop=True)
     best, leader = _find_best(entry), progress.contenders[0].number if progress.contenders else -1
     # What was decided first: the rest of a label is cut off.
     columns = sorted(

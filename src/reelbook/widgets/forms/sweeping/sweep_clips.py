@@ -10,7 +10,7 @@ from ....display.formatting import join_with_dots, shorten
 from ....display.report.layout import format_named_value
 from ....media.local_file import LocalFile
 from ....models.service_file import File
-from ....sweeps.execute.sweep_status import SweepStatus
+from ....storage.run_status import RunStatus
 from ....sweeps.results.table_files import find_paths
 from ..running.run_history import file_json
 
@@ -37,8 +37,8 @@ class CompletedRun(NamedTuple):
 def find_completed_runs(job: SweepJob, sweep: str) -> tuple[list[CompletedRun], int]:
     """The first completed runs in the order of the plan, also those from the library, and the number of all."""
     frame = job.frame
-    made = frame[(frame["status"] == SweepStatus.COMPLETED).to_numpy()]
-    numbers = [number for number, status in enumerate(frame["status"]) if status == SweepStatus.COMPLETED]
+    made = frame[(frame["status"] == RunStatus.COMPLETED).to_numpy()]
+    numbers = [number for number, status in enumerate(frame["status"]) if status == RunStatus.COMPLETED]
     found = [
         CompletedRun(
             f"sweep{sweep}-{number}", _label(job, number), tuple(LocalFile(Path(path), File(url="")) for path in paths)
