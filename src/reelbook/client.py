@@ -25,7 +25,7 @@ from .process_shared import (
     make_context,
     release_ledger,
 )
-from .runs.cancel import Cancelled, cancel_runs
+from .runs.cancel import CancelResult, cancel_runs
 from .runs.run import Run, input_from_entry
 from .runs.submission import ClientContext, Submission
 from .runs.submit_wait import submit_and_wait
@@ -216,7 +216,7 @@ class Client:
         name = request_id if is_known else check_id(request_id, "request")
         return background.wait(self.attach_run(name, named), CALL_SECONDS)
 
-    def cancel_queued(self) -> Cancelled:
+    def cancel_queued(self) -> CancelResult:
         """Cancel the queued runs, except those of active sweeps and of other open notebooks."""
         return background.wait(self._cancel_queued(self._open_context()), CALL_SECONDS)
 
@@ -311,7 +311,7 @@ class Client:
         with contextlib.suppress(ReelbookError):
             self._ledger.submit(lambda db: transitions.record_stop(db, note))
 
-    async def _cancel_queued(self, context: ClientContext) -> Cancelled:
+    async def _cancel_queued(self, context: ClientContext) -> CancelResult:
         service, ledger = await context.name(), self._ledger
         entries = await ledger.transact(lambda db: claims.get_waiting(db, service, ledger.owner))
         free = [entry for entry in entries if entry.id not in context.sweep_runs]

@@ -30,7 +30,7 @@ from .transport.api_key import Key
 from .transport.picture_sources import read_sources
 from .util.background_loop import background
 
-__all__ = ["KEYRING", "Key", "NothingToSend", "Once", "Relay", "Standing", "make_price_key"]
+__all__ = ["KEYRING", "Key", "NothingToSend", "Once", "Relay", "RunRecord", "make_price_key"]
 
 SETTLED = (State.FAILED, State.CANCELLED, State.PLANNED)
 """The states of an uncertain run once somebody has decided about it."""
@@ -41,7 +41,7 @@ class NothingToSend(ReelbookError):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RunRecord:
     """What the library says of a run."""
 
     number: int
@@ -109,7 +109,7 @@ class Once:
         files = tuple({**file, "path": path} for file, path in zip(entry.files, paths, strict=True))
         return json.loads(entry.output or "{}"), files
 
-    async def standing(self) -> Standing | None:
+    async def standing(self) -> RunRecord | None:
         """What the library says of it; None if nothing was sent."""
         entry = await self._find()
         if entry is None:
@@ -119,7 +119,7 @@ class Once:
             cost = entry.spent + ((entry.price or 0) if _may_have_arrived(entry) else 0)
         is_failure = entry.state in (State.FAILED, State.CANCELLED) and entry.error_type != "written_off"
         without = entry.spent if is_failure and entry.charged is None else cost
-        return Standing(
+        return RunRecord(
             entry.id, entry.state in PAID, entry.state == State.EXPIRED, _may_have_arrived(entry), entry.price, cost, without
         )  # fmt: skip
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .runs.run import Run
     from .shutdown import ProcessEnd
     from .storage.library import Library
-    from .sweeps.execute.executor import Client as SweepClient
     from .sweeps.execute.job import SweepJob
     from .sweeps.plan.plan import Plan
     from .sweeps.plan.plan_rows import Known
@@ -204,14 +203,14 @@ class Session:
         due = [row for row in plan.distinct if known is None or not known(row)]
         return forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
 
-    def make_race(self, plan: Plan, *, client: SweepClient | None = None, **options: object) -> Race:
+    def make_race(self, plan: Plan, *, client: Client | None = None, **options: object) -> Race:
         """Start a race of a plan's settings."""
         from .api.judging import start_race
 
         return start_race(plan, client or self.client(), **options)
 
     def start_form_race(
-        self, plan: Plan, *, by: object, spend: int, price: int | None, client: SweepClient
+        self, plan: Plan, *, by: object, spend: int, price: int | None, client: Client
     ) -> Race:  # fmt: skip
         """Start a race that spends no more than `spend` credits from now on; `by` is None for a person."""
         from .api.judging import judge, start_race

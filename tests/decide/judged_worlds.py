@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from reelbook.decide.judged_clips import Clips, find_clips
-from reelbook.decide.pairs import Comparison, PairChooser
+from reelbook.decide.pairs import JudgedPair, PairChooser
 
 AXES = ("num_frames", "guidance", "steps")
 
@@ -44,19 +44,19 @@ def answer(left: float, right: float, rng: np.random.Generator) -> float:
 
 def judge_actively(
     clips: Clips, strengths: npt.NDArray[np.float64], count: int, rng: np.random.Generator
-) -> list[Comparison]:  # fmt: skip
+) -> list[JudgedPair]:  # fmt: skip
     """The answers to the pairs that are asked."""
-    chooser, done = PairChooser(clips), list[Comparison]()
+    chooser, done = PairChooser(clips), list[JudgedPair]()
     for _ in range(count):
         pair = chooser.choose(done, name="ana")
         assert pair is not None
-        done.append(Comparison(*pair, answer(strengths[pair.left], strengths[pair.right], rng), False, True))
+        done.append(JudgedPair(*pair, answer(strengths[pair.left], strengths[pair.right], rng), False, True))
     return done
 
 
 def judge_at_random(
     clips: Clips, strengths: npt.NDArray[np.float64], count: int, rng: np.random.Generator
-) -> list[Comparison]:  # fmt: skip
+) -> list[JudgedPair]:  # fmt: skip
     """The answers to pairs that are drawn."""
     pairs = [rng.choice(len(clips), 2, replace=False) for _ in range(count)]
-    return [Comparison(int(a), int(b), answer(strengths[a], strengths[b], rng), False, True) for a, b in pairs]
+    return [JudgedPair(int(a), int(b), answer(strengths[a], strengths[b], rng), False, True) for a, b in pairs]

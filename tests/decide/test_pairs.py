@@ -10,7 +10,7 @@ import pytest
 
 from reelbook.decide.pairs import (
     SKIPPED_FOR,
-    Comparison,
+    JudgedPair,
     Pair,
     PairChooser,
     choose_row,
@@ -19,7 +19,7 @@ from reelbook.decide.ranking import make_pairs, stand_clips
 from tests.decide.judged_worlds import draw_strengths, judge_actively, judge_at_random, make_clips
 
 
-def ask(chooser: PairChooser, done: list[Comparison], name: str = "ana") -> tuple[int, int]:
+def ask(chooser: PairChooser, done: list[JudgedPair], name: str = "ana") -> tuple[int, int]:
     pair = chooser.choose(done, name=name)
     assert pair is not None
     return pair
@@ -27,10 +27,10 @@ def ask(chooser: PairChooser, done: list[Comparison], name: str = "ana") -> tupl
 
 def test_no_pair_is_asked_twice_before_all_others() -> None:
     """Each once, then each once more, and then nothing is left to ask."""
-    chooser, done = PairChooser(make_clips(5)), list[Comparison]()
+    chooser, done = PairChooser(make_clips(5)), list[JudgedPair]()
 
     while (pair := chooser.choose(done, name="ana")) is not None:
-        done.append(Comparison(*pair, float(pair.left < pair.right), False, True))
+        done.append(JudgedPair(*pair, float(pair.left < pair.right), False, True))
 
     asked = [frozenset(one[:2]) for one in done]
     assert len(asked) == 20
@@ -39,10 +39,10 @@ def test_no_pair_is_asked_twice_before_all_others() -> None:
 
 def test_each_clip_is_seen_twice_before_any_is_seen_often() -> None:
     """Before that nobody could say which is the best."""
-    clips, done = make_clips(12), list[Comparison]()
+    clips, done = make_clips(12), list[JudgedPair]()
     chooser = PairChooser(clips)
     for _ in range(16):
-        done.append(Comparison(*ask(chooser, done), 1.0, False, True))
+        done.append(JudgedPair(*ask(chooser, done), 1.0, False, True))
 
     assert min(Counter(clip for one in done for clip in one[:2]).values()) >= 2
     assert len(Counter(clip for one in done for clip in one[:2])) == 12
@@ -51,7 +51,7 @@ def test_each_clip_is_seen_twice_before_any_is_seen_often() -> None:
 def test_what_others_were_asked_may_be_asked_again() -> None:
     """Two people have to judge the same pair, or nobody knows whether they agree."""
     clips = make_clips(2)
-    done = [Comparison(0, 1, 1.0, False, False)] * 5
+    done = [JudgedPair(0, 1, 1.0, False, False)] * 5
 
     assert set(ask(PairChooser(clips), done)) == {0, 1}
 
@@ -59,9 +59,9 @@ def test_what_others_were_asked_may_be_asked_again() -> None:
 def test_clips_of_one_content_are_compared_first() -> None:
     """Across prompts only when all pairs within them are done."""
     clips = make_clips(8, prompts=2)
-    chooser, done = PairChooser(clips), list[Comparison]()
+    chooser, done = PairChooser(clips), list[JudgedPair]()
     for _ in range(2 * 6 + 16):
-        done.append(Comparison(*ask(chooser, done), 1.0, False, True))
+        done.append(JudgedPair(*ask(chooser, done), 1.0, False, True))
 
     is_within = [clips.content[one.left] == clips.content[one.right] for one in done]
     assert is_within == [True] * 12 + [False] * 16
@@ -70,12 +70,12 @@ def test_clips_of_one_content_are_compared_first() -> None:
 @pytest.mark.parametrize("skips", [0.0, 0.2])
 def test_sides_are_balanced_for_every_clip(skips: float) -> None:
     """A clip is on the left as often as on the right, give or take one or two, and neither is predictable."""
-    clips, rng, done = make_clips(24), np.random.default_rng(5), list[Comparison]()
+    clips, rng, done = make_clips(24), np.random.default_rng(5), list[JudgedPair]()
     chooser = PairChooser(clips)
     for _ in range(200):
         is_skipped = rng.random() < skips
         pair = ask(chooser, done)
-        done.append(Comparison(*pair, None if is_skipped else float(rng.random() < 0.5), is_skipped, True))
+        done.append(JudgedPair(*pair, None if is_skipped else float(rng.random() < 0.5), is_skipped, True))
 
     lean = Counter(one.left for one in done)
     lean.subtract(one.right for one in done)
@@ -98,17 +98,17 @@ def test_every_rater_has_an_own_order() -> None:
 
 def test_a_skipped_pair_is_asked_later() -> None:
     """After some others; at once if there are no others."""
-    chooser, done = PairChooser(make_clips(6)), list[Comparison]()
+    chooser, done = PairChooser(make_clips(6)), list[JudgedPair]()
     skipped = ask(chooser, done)
-    done.append(Comparison(*skipped, None, True, True))
+    done.append(JudgedPair(*skipped, None, True, True))
     for _ in range(15 - 1):
-        done.append(Comparison(*ask(chooser, done), 1.0, False, True))
+        done.append(JudgedPair(*ask(chooser, done), 1.0, False, True))
 
     again = [place for place, one in enumerate(done[1:], 1) if set(one[:2]) == set(skipped)]
     two = PairChooser(make_clips(2))
     assert again
     assert again[0] > SKIPPED_FOR
-    assert set(ask(two, [Comparison(0, 1, None, True, True)])) == {0, 1}
+    assert set(ask(two, [JudgedPair(0, 1, None, True, True)])) == {0, 1}
     assert PairChooser(make_clips(1)).choose([], name="ana") is None
 
 

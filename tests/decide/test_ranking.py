@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from reelbook.decide.advice import advise
-from reelbook.decide.ranking import SHARE, Pairs, Standing, make_pairs, stand_clips
+from reelbook.decide.ranking import SHARE, Pairs, Ranking, make_pairs, stand_clips
 from tests.decide.judged_worlds import answer, draw_strengths, judge_at_random, make_clips
 
 
-def rank(pairs: Pairs, count: int) -> Standing:
+def rank(pairs: Pairs, count: int) -> Ranking:
     """What pairs of clips without any axes say."""
-    return Standing(pairs, np.arange(count), np.zeros((count, 0), dtype=np.int64))
+    return Ranking(pairs, np.arange(count), np.zeros((count, 0), dtype=np.int64))
 
 
 def judge_all(strengths: np.ndarray, count: int, *, seed: int = 0) -> Pairs:

@@ -9,7 +9,7 @@ import pytest
 from reelbook.decide.race.sentences import (
     Contender,
     End,
-    Facts,
+    RaceFacts,
     RaceProgress,
     RaceState,
     make_assumptions,
@@ -17,7 +17,7 @@ from reelbook.decide.race.sentences import (
 )
 from reelbook.display.race_card import format_race, render_race
 
-FACTS = Facts(End.BUDGET, "", "", 0, 1.0, False, True, "prompt", False, False)
+FACTS = RaceFacts(End.BUDGET, "", "", 0, 1.0, False, True, "prompt", False, False)
 LEADER = Contender(1, {"num_frames": 97, "resolution": "480p"}, 5.0, 4.0, 6.0, 0.7, 3, 0, 159)
 SECOND = Contender(0, {"num_frames": 49, "resolution": "720p"}, 3.0, 2.0, 4.5, 0.3, 2, 1, 159)
 FAILED = Contender(2, {"num_frames": 9, "resolution": "720p"}, None, None, None, 0.0, 0, 2, 0)
@@ -28,7 +28,7 @@ RACE = RaceProgress(
 )  # fmt: skip
 
 
-def with_texts(progress: RaceProgress, facts: Facts = FACTS) -> RaceProgress:
+def with_texts(progress: RaceProgress, facts: RaceFacts = FACTS) -> RaceProgress:
     return progress.with_texts(make_findings(progress, facts), make_assumptions(progress, facts))
 
 

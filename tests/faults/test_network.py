@@ -34,7 +34,7 @@ from reelbook.transport.downloads import downloader
 from reelbook.transport.exchange import Call, ConnectionPool
 from reelbook.transport.http import Http, RetryPolicy
 from reelbook.transport.paid_request import SendState
-from reelbook.transport.responses import Answer, NoAnswer
+from reelbook.transport.responses import NoAnswer, ServiceAnswer
 from reelbook.util.background_loop import background
 from reelbook_service.accounts import NewAccount
 from tests.faults.proxy import EVERY, ONCE, SHARE, SOUND, Deck, Only, Passed, Proxy
@@ -81,7 +81,7 @@ class Watch:
     """How long the machine kept the loop of all conversations waiting, at worst."""
     lost: Counter[str] = field(default_factory=Counter)
 
-    def ended(self, seconds: float, began: float, got: Answer | NoAnswer | None = None) -> None:
+    def ended(self, seconds: float, began: float, got: ServiceAnswer | NoAnswer | None = None) -> None:
         self.calls += 1
         self.worst = max(self.worst, time.monotonic() - began - seconds)
         if isinstance(got, NoAnswer):
@@ -107,13 +107,15 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
     monkeypatch.setattr(retries, "MAX_RETRY_AFTER_SECONDS", 0.1)
     free, paid, whole = ConnectionPool.free, ConnectionPool.paid, Http.free
 
-    async def timed_free(pool: ConnectionPool, call: Call, seconds: float) -> Answer | NoAnswer:
+    async def timed_free(pool: ConnectionPool, call: Call, seconds: float) -> ServiceAnswer | NoAnswer:
         began = time.monotonic()
         got = await free(pool, call, seconds)
         found.ended(seconds, began, got)
         return got
 
-    async def timed_paid(pool: ConnectionPool, call: Call, seconds: float, state: SendState) -> Answer | NoAnswer:
+    async def timed_paid(
+        pool: ConnectionPool, call: Call, seconds: float, state: SendState
+    ) -> ServiceAnswer | NoAnswer:
         # Its deadline begins when its bytes leave, however long the ledger took before.
         began = [time.monotonic()]
         mark_sending = state.mark_sending
@@ -127,7 +129,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
         found.ended(seconds, began[0], got)
         return got
 
-    async def timed_whole(self: Http, *args: Any, **more: Any) -> Answer:
+    async def timed_whole(self: Http, *args: Any, **more: Any) -> ServiceAnswer:
         began = time.monotonic()
         try:
             return await whole(self, *args, **more)

@@ -877,12 +877,12 @@ def test_a_key_of_a_few_letters_is_no_secret() -> None:
 
 def test_a_short_key_does_not_damage_results() -> None:
     """A key that is an ordinary word stays in results, which would be spoilt, and is taken out of refusals."""
-    from reelbook.transport.responses import Answer, parse_json, parse_refusal
+    from reelbook.transport.responses import ServiceAnswer, parse_json, parse_refusal
 
     key, content = Key("boat"), b'{"detail": "a boat"}'
 
-    assert parse_json(Answer(200, {}, content), key) == {"detail": "a boat"}
-    assert "boat" not in str(parse_refusal(Answer(400, {}, content), key))
+    assert parse_json(ServiceAnswer(200, {}, content), key) == {"detail": "a boat"}
+    assert "boat" not in str(parse_refusal(ServiceAnswer(400, {}, content), key))
 
 
 @pytest.mark.parametrize("key", ["two\nlines-canary", "nul\0-canary", "schlüssel-canary"])
@@ -913,9 +913,9 @@ def test_a_key_is_neither_pickled_nor_copied() -> None:
 
 def test_letters_that_no_file_takes_are_replaced(hosted: Hosted) -> None:
     """Half a surrogate pair would break the ledger; NaN is no JSON."""
-    from reelbook.transport.responses import Answer, parse_json
+    from reelbook.transport.responses import ServiceAnswer, parse_json
 
-    told = parse_json(Answer(200, {}, rb'{"a": "x\ud800y", "b": NaN, "c": [Infinity, "\u00fc"]}'), Key(None))
+    told = parse_json(ServiceAnswer(200, {}, rb'{"a": "x\ud800y", "b": NaN, "c": [Infinity, "\u00fc"]}'), Key(None))
 
     assert told == {"a": "x?y", "b": None, "c": [None, "ü"]}
     json.dumps(told, allow_nan=False, ensure_ascii=False).encode()

@@ -30,8 +30,8 @@ from reelbook.models.text_to_video import TextToVideo
 from reelbook.transport import picture_sources as room
 from reelbook.transport.http import Http
 from reelbook.transport.picture_sources import Source, Uploads, build_request_input, read_sources
+from reelbook.transport.response_parsing import ServiceInfo
 from reelbook.transport.service_calls import ServiceCalls
-from reelbook.transport.uploads import ServiceInfo
 from reelbook_service import spec_decisions
 from tests.models.described_inputs import with_fields
 from tests.support import KEY, Served
@@ -81,13 +81,7 @@ class Service:
         self.uploaded: list[tuple[bytes, str, str]] = []
 
     async def service_info(self) -> ServiceInfo:
-        service = self
-
-        class Told:
-            id = "a-service"
-            features = service.features
-
-        return Told()
+        return ServiceInfo("a-service", features=self.features)
 
     async def upload(self, content: bytes, name: str, content_type: str) -> str:
         await asyncio.sleep(0)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from reelbook.errors import ServiceBroken
+from reelbook.transport.response_parsing import ServiceInfo
 from reelbook.transport.uploads import Uploads
 
 
@@ -21,17 +22,14 @@ class Picture:
     content: bytes = b"a picture"
 
 
-@dataclass(frozen=True)
-class Told:
-    id: str | None = "a-service"
-    features: frozenset[str] = frozenset({"uploads"})
+INFO = ServiceInfo("a-service", features=frozenset({"uploads"}))
 
 
 @dataclass
 class Service:
     """Stands in for a service whose uploads wait for a signal, so that they can be made to overlap."""
 
-    told: Told = field(default_factory=Told)
+    info: ServiceInfo = INFO
     base_url: str = "https://service.example.org"
     uploaded: list[str] = field(default_factory=list)
     going: int = 0
@@ -39,8 +37,8 @@ class Service:
     fail: bool = False
     go: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def service_info(self) -> Told:
-        return self.told
+    async def service_info(self) -> ServiceInfo:
+        return self.info
 
     async def upload(self, content: bytes, name: str, content_type: str) -> str:
         self.going += 1
@@ -86,9 +84,9 @@ def test_another_service_gets_its_own() -> None:
         uploads = Uploads()
         services = [
             Service(),
-            Service(Told("another")),
-            Service(Told(None)),
-            Service(Told(None), "https://b.example.org"),
+            Service(replace(INFO, id="another")),
+            Service(replace(INFO, id=None)),
+            Service(replace(INFO, id=None), "https://b.example.org"),
         ]
         for service in services:
             service.go.set()
@@ -185,4 +183,4 @@ def test_an_upload_is_not_relied_on_for_ever() -> None:
 
 def test_nothing_goes_up_where_uploads_are_not_offered() -> None:
     """A service that answers the specification alone has no place for them."""
-    assert asyncio.run(Uploads().get_or_upload(Service(Told(None, frozenset())), Picture())) is None
+    assert asyncio.run(Uploads().get_or_upload(Service(ServiceInfo()), Picture())) is None

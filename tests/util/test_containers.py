@@ -10,8 +10,8 @@ import pytest
 
 from reelbook.util.containers import (
     PIECE_BYTES,
+    FilePart,
     MalformedFile,
-    Part,
     has_valid_checksum,
     parse_boxes,
     parse_gif_blocks,
@@ -25,7 +25,7 @@ from reelbook.util.containers import (
 from tests.faults.bodies import every_kind
 
 KINDS = every_kind()
-Walk = Callable[..., Iterator[Part]]
+Walk = Callable[..., Iterator[FilePart]]
 
 WALKS: dict[str, Walk] = {
     "plain.png": parse_png_chunks,

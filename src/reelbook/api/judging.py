@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from ..client import Client
     from ..decide.race.race import Race
-    from ..sweeps.execute.executor import Client
 
 QUESTION = "Which is better?"
 NOBODY = "somebody"

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..models.base import Input
 from ..models.pricing import Estimate
-from ..runs.cancel import Cancelled
+from ..runs.cancel import CancelResult
 from ..runs.run import Run
 from ..session import session
 from ..transport.argument_checks import check_input
@@ -50,7 +50,7 @@ def attach(request_id: str, *, model: str | None = None) -> Run:
     return session.client().attach(request_id, model=model)
 
 
-def cancel_queued() -> Cancelled:
+def cancel_queued() -> CancelResult:
     """Cancel the runs in the service's queue, for instance after interrupting a sweep; their credits are released.
 
     Runs already in progress continue, as do active sweeps and other notebooks.
@@ -60,7 +60,7 @@ def cancel_queued() -> Cancelled:
         rb.cancel_queued()
     """
     clients = session.clients or (session.client(),)
-    return sum((client.cancel_queued() for client in clients), Cancelled())
+    return sum((client.cancel_queued() for client in clients), CancelResult())
 
 
 def estimate(request: Input) -> Estimate:

@@ -14,7 +14,7 @@ from ..util.printable import format_count
 from .judged_clips import Clips
 from .pairs import SEEN_ENOUGH
 from .posterior import FloatArray, logistic
-from .ranking import Pairs, Standing, stand_clips, stand_units
+from .ranking import Pairs, Ranking, stand_clips, stand_units
 
 SURE = 0.95
 """The chance to be the best from which the first place is settled."""
@@ -169,7 +169,7 @@ def describe_votes(clips: Clips, votes: Mapping[str, int]) -> Advice:
     return Advice((f"{wanted:,} to keep, {rejected:,} to reject, {len(clips) - wanted - rejected:,} undecided.",))
 
 
-def estimate_more(standing: Standing, judged: int) -> tuple[float, float]:
+def estimate_more(standing: Ranking, judged: int) -> tuple[float, float]:
     """About how many judgements more would settle the first place: at best, and at the rate of the `judged` ones so far.
 
     At best all compare the leader with its rivals, and each adds the information `p (1 - p)` about the distance of two.
@@ -191,7 +191,7 @@ def estimate_more(standing: Standing, judged: int) -> tuple[float, float]:
     return best, max(best, slow)
 
 
-def _describe_raters(pairs: Pairs, standing: Standing, raters: Any) -> Iterator[str]:
+def _describe_raters(pairs: Pairs, standing: Ranking, raters: Any) -> Iterator[str]:
     predicted = _predict_each(pairs, standing)
     for rater in sorted(set(raters.tolist())):
         mine = (raters == rater) & (pairs.share != 0.5)
@@ -211,7 +211,7 @@ def _describe_raters(pairs: Pairs, standing: Standing, raters: Any) -> Iterator[
             )
 
 
-def _predict_each(pairs: Pairs, standing: Standing) -> FloatArray:
+def _predict_each(pairs: Pairs, standing: Ranking) -> FloatArray:
     """The distance of the clips of each pair as all other answers have it, by taking out one at a time."""
     left, right, belief = pairs.left, pairs.right, standing.belief
     gap = belief.mean[left] - belief.mean[right]

@@ -38,7 +38,7 @@ class Pair(NamedTuple):
     right: int
 
 
-class Comparison(NamedTuple):
+class JudgedPair(NamedTuple):
     """One judged pair of clips."""
 
     left: int
@@ -56,7 +56,7 @@ class PairChooser:
     def __init__(self, clips: Clips) -> None:
         self._clips = clips
 
-    def choose(self, compared: Sequence[Comparison], *, name: str) -> Pair | None:
+    def choose(self, compared: Sequence[JudgedPair], *, name: str) -> Pair | None:
         """The next pair of a rater; None if nothing is left to ask. `name` is of rater and question, and seeds it."""
         clips = self._clips
         if len(clips) < 2:
@@ -71,7 +71,7 @@ class PairChooser:
         first, second = (int(chosen[side[worth.argmax()]]) for side in allowed)
         return _place_sides(clips, first, second, compared, rng)
 
-    def _learn(self, chosen: IntArray, compared: Sequence[Comparison]) -> Belief:
+    def _learn(self, chosen: IntArray, compared: Sequence[JudgedPair]) -> Belief:
         """What the answers tell about the strengths of the chosen clips."""
         places = {int(clip): place for place, clip in enumerate(chosen)}
         known = [
@@ -126,7 +126,7 @@ def _compute_interest(content: IntArray, strengths: Belief, rng: np.random.Gener
     return np.asarray(np.sqrt(chances / chances.max()))
 
 
-def _count_seen(clips: Clips, compared: Sequence[Comparison]) -> IntArray:
+def _count_seen(clips: Clips, compared: Sequence[JudgedPair]) -> IntArray:
     """How often each clip was seen by anybody who answered; of several contents, how often a clip of its setting was."""
     answered = [clip for one in compared if not one.is_skipped for clip in one[:2]]
     unit = clips.units[1]
@@ -134,7 +134,7 @@ def _count_seen(clips: Clips, compared: Sequence[Comparison]) -> IntArray:
 
 
 def _find_allowed(
-    clips: Clips, chosen: IntArray, mine: Sequence[Comparison], seen: IntArray
+    clips: Clips, chosen: IntArray, mine: Sequence[JudgedPair], seen: IntArray
 ) -> tuple[IntArray, IntArray] | None:  # fmt: skip
     """The pairs that may be asked: new ones of the same content, else new ones, else once more; None if all are done."""
     count = len(chosen)
@@ -160,7 +160,7 @@ def _find_allowed(
     return None
 
 
-def _choose_clips(clips: Clips, compared: Sequence[Comparison], rng: np.random.Generator) -> IntArray:
+def _choose_clips(clips: Clips, compared: Sequence[JudgedPair], rng: np.random.Generator) -> IntArray:
     """All clips; of very many, those judged most often and others at random."""
     if len(clips) <= MAX_CLIPS:
         return np.arange(len(clips))
@@ -175,7 +175,7 @@ def _choose_clips(clips: Clips, compared: Sequence[Comparison], rng: np.random.G
 
 
 def _place_sides(
-    clips: Clips, first: int, second: int, compared: Sequence[Comparison], rng: np.random.Generator
+    clips: Clips, first: int, second: int, compared: Sequence[JudgedPair], rng: np.random.Generator
 ) -> Pair:  # fmt: skip
     """The pair with its sides: a clip that was more often on the left goes to the right, of this rater before all."""
     for only_mine in (True, False):

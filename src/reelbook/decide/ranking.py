@@ -41,7 +41,7 @@ def make_pairs(judged: Sequence[tuple[int, int, float | None]]) -> Pairs:
     return Pairs(left, right, np.array([np.nan if one[2] is None else one[2] for one in judged], dtype=np.float64))
 
 
-class Standing:
+class Ranking:
     """What judged pairs say of units: of the clips, or of what several of them have in common. It is computed once."""
 
     def __init__(self, pairs: Pairs, unit: IntArray, levels: IntArray) -> None:
@@ -100,12 +100,12 @@ class Standing:
         )
 
 
-def stand_clips(clips: Clips, pairs: Pairs) -> Standing:
+def stand_clips(clips: Clips, pairs: Pairs) -> Ranking:
     """What judged pairs say of each clip."""
-    return Standing(pairs, np.arange(len(clips)), clips.levels)
+    return Ranking(pairs, np.arange(len(clips)), clips.levels)
 
 
-def stand_units(clips: Clips, pairs: Pairs) -> Standing:
+def stand_units(clips: Clips, pairs: Pairs) -> Ranking:
     """What they say of that which can be the best: the clips, or of several contents their settings."""
     _, unit, levels = clips.units
-    return Standing(pairs, unit, levels)
+    return Ranking(pairs, unit, levels)

@@ -15,8 +15,8 @@ from ..storage.table.typed_columns import build_column
 from .advice import Advice, advise, describe_remaining, describe_stars, describe_votes
 from .agreement import Agreement, measure_agreement
 from .judged_clips import Clips, find_axes, number_levels, usage_error
-from .pairs import Comparison, Pair, PairChooser, choose_row
-from .ranking import Pairs, Standing, make_pairs, stand_clips
+from .pairs import JudgedPair, Pair, PairChooser, choose_row
+from .ranking import Pairs, Ranking, make_pairs, stand_clips
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,7 +185,7 @@ class Ratings:
             return self._rank_rows(found)
         values, levels = self._find_levels(by)
         unit = np.array([levels[place] for place in self._clip_places()], dtype=np.int64)
-        return Standing(self._make_pairs(found), unit, np.arange(len(values))[:, None]).make_frame(values, name=by)
+        return Ranking(self._make_pairs(found), unit, np.arange(len(values))[:, None]).make_frame(values, name=by)
 
     def agreement(self) -> Agreement:
         """Krippendorff's alpha between raters: nominal for pairs and for what to keep, ordinal for stars."""
@@ -250,11 +250,11 @@ class Ratings:
         `without` are pairs that are asked already, as they stand there, and not answered yet.
         """
         asked = [
-            Comparison(self._clips.get_clip(left), self._clips.get_clip(right), None, is_skipped=True, is_mine=True)
+            JudgedPair(self._clips.get_clip(left), self._clips.get_clip(right), None, is_skipped=True, is_mine=True)
             for left, right in without
         ]
         compared = [
-            Comparison(
+            JudgedPair(
                 self._clips.by_key[one.first], self._clips.by_key[str(one.second)], SHARES.get(one.answer),
                 one.answer == Answer.SKIP, one.rater == self.rater,
             )

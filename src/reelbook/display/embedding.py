@@ -37,7 +37,7 @@ PLAYABLE_TYPES = ("video/mp4", "video/webm")
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class EmbeddedPart:
     """The part of a file that is embedded in the page."""
 
     mime_type: str = ""
@@ -51,27 +51,27 @@ class Embedded:
     """Width and height of a preview."""
 
 
-def embed_clip(file: LocalFile, *, many: bool = False) -> Embedded:
+def embed_clip(file: LocalFile, *, many: bool = False) -> EmbeddedPart:
     """The part of a clip to embed: none for one among `many`, unless `rb.options.embed` requests more."""
     whole = file.path.stat().st_size
     mime_type = MIME_TYPES.get(file.path.suffix.lower(), "video/mp4")
     if many and options.embed == "poster":
-        return Embedded()
+        return EmbeddedPart()
     if mime_type in PLAYABLE_TYPES and whole <= (MAX_FULL_BYTES if options.embed == "full" else MAX_PREVIEW_BYTES):
-        return _counted(Embedded(mime_type, file.path.read_bytes(), is_whole=True))
+        return _counted(EmbeddedPart(mime_type, file.path.read_bytes(), is_whole=True))
     small = _preview(file.path)
     if small is None:
-        return Embedded(note=f"{format_size(whole)}, too large to play here")
+        return EmbeddedPart(note=f"{format_size(whole)}, too large to play here")
     pixels = _find_size(small)
     note = f"preview {format_pixels(pixels)}, {format_size(len(small))}"
     if mime_type not in PLAYABLE_TYPES:
         note += f", because browsers do not play {file.path.suffix} files"
     elif options.embed == "full":
         note += f", because a file of {format_size(whole)} is too large for a notebook"
-    return _counted(Embedded("video/mp4", small, note=note + _format_original(file), size=pixels))
+    return _counted(EmbeddedPart("video/mp4", small, note=note + _format_original(file), size=pixels))
 
 
-def embed_picture(file: LocalFile, width: int, *, many: bool = False) -> Embedded:
+def embed_picture(file: LocalFile, width: int, *, many: bool = False) -> EmbeddedPart:
     """The part of a picture to embed: the file if it is small, else a JPEG for this width on the page."""
     from ..media.posters import get_poster
 
@@ -82,14 +82,14 @@ def embed_picture(file: LocalFile, width: int, *, many: bool = False) -> Embedde
     )
     # A browser has to decode all of it.
     if mime_type and fits and file.probe.width * file.probe.height <= MAX_PIXELS:
-        return _counted(Embedded(mime_type, file.path.read_bytes(), is_whole=True))
+        return _counted(EmbeddedPart(mime_type, file.path.read_bytes(), is_whole=True))
     # Twice the width on the page, for screens of high density, except for one among many.
     small = file.poster(longest=width if many else 2 * width)
     if len(small) > MAX_PREVIEW_BYTES:
         small = get_poster(file.path, longest=width) or small
     pixels = _find_size(small)
     note = f"preview {format_pixels(pixels)}, {format_size(len(small))}{_format_original(file)}"
-    return _counted(Embedded("image/jpeg", small, note=note, size=pixels))
+    return _counted(EmbeddedPart("image/jpeg", small, note=note, size=pixels))
 
 
 def data_uri(mime_type: str, content: bytes) -> str:
@@ -155,6 +155,6 @@ class _Count:
 _count = _Count()
 
 
-def _counted(embedded: Embedded) -> Embedded:
+def _counted(embedded: EmbeddedPart) -> EmbeddedPart:
     _count.add(len(embedded.content))
     return embedded

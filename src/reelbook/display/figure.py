@@ -15,7 +15,7 @@ from ..media import derived_cache, stills
 from ..media.bounded_open import TooLarge
 from ..settings import options
 from . import embedding, run_text
-from .embedding import Embedded, data_uri
+from .embedding import EmbeddedPart, data_uri
 from .fact_table import SMALL_STYLE, render_code, render_details, render_dotted, render_fact_table
 from .formatting import format_path, join_with_dots, shorten
 from .original_links import get_link_key
@@ -84,9 +84,12 @@ def render_figure(file: LocalFile, known: RunText, *, width: int, many: bool = F
         facts = [*facts, stills.format_colour_note(file.path)]
         body, embedded = _body(file, join_with_dots(shorten(known.prompt, MAX_PROMPT_LENGTH), *facts), box, many)
     except TooLarge as error:
-        body, embedded = Markup(""), Embedded(note=f"{error.words}; the file is {format_path(file.path)}")
+        body, embedded = Markup(""), EmbeddedPart(note=f"{error.words}; the file is {format_path(file.path)}")
     except (ReelbookError, OSError) as error:
-        body, embedded = _render_stored_poster(file, width), Embedded(note=_format_trouble(error, known.attach_code))
+        body, embedded = (
+            _render_stored_poster(file, width),
+            EmbeddedPart(note=_format_trouble(error, known.attach_code)),
+        )
         advice = render_code(known.attach_code) if known.attach_code else advice
     foot = (
         render_caption(prompt, facts, embedded.note)
@@ -133,7 +136,7 @@ def _tables(known: RunText, file: LocalFile | None) -> list[tuple[str, list[tupl
     return [("Inputs", list(known.inputs)), ("Outputs", [*known.outputs, *place])]
 
 
-def _data(file: LocalFile, embedded: Embedded) -> Markup:
+def _data(file: LocalFile, embedded: EmbeddedPart) -> Markup:
     """The data attributes for the script, made only of numbers and fixed names."""
     data = Markup("")
     if file.is_video and embedded.content:
@@ -145,7 +148,7 @@ def _data(file: LocalFile, embedded: Embedded) -> Markup:
     return data
 
 
-def _original(file: LocalFile, embedded: Embedded) -> Markup:
+def _original(file: LocalFile, embedded: EmbeddedPart) -> Markup:
     """The data attributes by which the script replaces a copy by the original file, and the size of the copy."""
     size = embedding.format_pixels(embedded.size) if embedded.size else ""
     key = get_link_key(file.path)
@@ -155,14 +158,14 @@ def _original(file: LocalFile, embedded: Embedded) -> Markup:
     return data
 
 
-def _save_name(file: LocalFile, embedded: Embedded) -> str:
+def _save_name(file: LocalFile, embedded: EmbeddedPart) -> str:
     name = file.make_name()
     if embedded.is_whole:
         return name
     return name.rpartition(".")[0] + "_preview" + (".mp4" if file.is_video else ".jpg")
 
 
-def _body(file: LocalFile, text: str, size: tuple[int, int], many: bool) -> tuple[Markup, Embedded]:
+def _body(file: LocalFile, text: str, size: tuple[int, int], many: bool) -> tuple[Markup, EmbeddedPart]:
     """The player or picture of a file, and what of the file is embedded."""
     width, height = size
     # The shape is reserved before anything has loaded, so that nothing jumps.

@@ -43,7 +43,7 @@ _FOCUS = Markup('<span class="rb-judge-focus">Click here to use the keys</span>'
 _PLAYER_HELP = "Space plays · ← → one frame · Shift ← → ten · Home End · L loop · [ ] range"
 
 
-class Answer:
+class AnswerChoice:
     """One possible answer: its value, its key, its words, and whether it is among the large buttons."""
 
     def __init__(self, value: str, key: str, words: str, name: str = "", *, is_large: bool = True) -> None:
@@ -57,20 +57,20 @@ class Answer:
         return _BUTTON.format(self.value, self.name, self.name, self.key, kind, self.words, shortcut)
 
 
-SKIP = Answer("skip", "S", "Skip", "Skip, without an answer", is_large=False)
+SKIP = AnswerChoice("skip", "S", "Skip", "Skip, without an answer", is_large=False)
 ANSWERS = {
     PAIRS: (
-        Answer("left", "A", "A", "A is the answer"),
-        Answer("tie", "T", "Tie"),
-        Answer("right", "B", "B", "B is the answer"),
-        Answer("bad", "X", "Both bad", is_large=False),
+        AnswerChoice("left", "A", "A", "A is the answer"),
+        AnswerChoice("tie", "T", "Tie"),
+        AnswerChoice("right", "B", "B", "B is the answer"),
+        AnswerChoice("bad", "X", "Both bad", is_large=False),
         SKIP,
     ),
     STARS: (
-        *(Answer(str(count), str(count), f"{count} ★", f"{count} of 5 stars") for count in range(1, 6)),
+        *(AnswerChoice(str(count), str(count), f"{count} ★", f"{count} of 5 stars") for count in range(1, 6)),
         SKIP,
     ),
-    KEEP: (Answer("keep", "K", "Keep"), Answer("reject", "R", "Reject"), SKIP),
+    KEEP: (AnswerChoice("keep", "K", "Keep"), AnswerChoice("reject", "R", "Reject"), SKIP),
 }
 """The answers of each kind of question, in the order of their buttons."""
 

@@ -15,7 +15,7 @@ import av
 from . import video_colours
 from .bounded_open import open_video
 from .stream_facts import get_display_size, get_rate, get_rotation, read_first_frame, turn_size
-from .video_colours import Colours
+from .video_colours import ColourSpace
 
 if TYPE_CHECKING:
     from av import Packet, VideoStream
@@ -58,7 +58,7 @@ class FrameIndex:
     """Degrees by which the picture is turned clockwise to be displayed: 0, 90, 180 or 270."""
     display: tuple[int, int]
     """Width and height as displayed."""
-    colours: Colours
+    colours: ColourSpace
     """The colour space as a player takes it; WebCodecs by itself take all that is not stated in H.264 for BT.709."""
     offsets: tuple[int, ...]
     """The position of each sample in the file, in the order of decoding."""

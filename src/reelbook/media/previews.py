@@ -126,7 +126,7 @@ def _prepare(context: VideoCodecContext, size: stills.Size, gop: int) -> None:
 def _copy(
     frames: Iterable[VideoFrame], codec: str, target: OutputContainer, small: VideoStream, *, tick: Fraction
 ) -> None:
-    meant: video_colours.Colours | None = None
+    meant: video_colours.ColourSpace | None = None
     for number, frame in enumerate(frames):
         if meant is None:
             # Without these a player guesses from the height, which is smaller in the copy.

@@ -48,7 +48,7 @@ Size = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Colours:
+class ColourSpace:
     """The colour space of a stream, as codes of H.273."""
 
     matrix: int
@@ -63,30 +63,30 @@ def format_colour_note(transfer: int) -> str:
     return f"HDR ({name}), stills show its colours roughly" if name else ""
 
 
-def get_colours(frame: VideoFrame, codec: str) -> Colours:
+def get_colours(frame: VideoFrame, codec: str) -> ColourSpace:
     """The colour space of a decoded frame, as a browser interprets a stream of this codec."""
     matrix, primaries, transfer = frame.colorspace, frame.color_primaries, frame.color_trc
     if frame.format.is_rgb:
-        return Colours(RGB, FULL, BT709, SRGB)
+        return ColourSpace(RGB, FULL, BT709, SRGB)
     is_full = frame.color_range == FULL or frame.format.name.startswith("yuvj")
     if codec == "vp8" and UNSPECIFIED not in (primaries, transfer):
         # Its decoder reports BT.601 whatever the file declares.
         matrix = BT709 if primaries == BT709 else BT601
     stated = (matrix, primaries, transfer)
     if all(_is_stated(code) for code in stated) and not (codec == "vp8" and primaries == UNSPECIFIED):
-        return Colours(matrix, FULL if is_full else LIMITED, primaries, transfer)
+        return ColourSpace(matrix, FULL if is_full else LIMITED, primaries, transfer)
     if codec == "vp9":
         # Chromium then overlooks the range, too.
         matrix, is_full = (matrix if _is_stated(matrix) else BT601), False
     else:
         matrix = BT709 if frame.height >= HD_LINES and not is_full else BT601
     if matrix not in (BT709, BT601, BT470BG):
-        return Colours(matrix, FULL if is_full else LIMITED, BT709, BT709)
+        return ColourSpace(matrix, FULL if is_full else LIMITED, BT709, BT709)
     code = BT709 if matrix == BT709 else BT601
-    return Colours(code, FULL if is_full else LIMITED, code, code)
+    return ColourSpace(code, FULL if is_full else LIMITED, code, code)
 
 
-def convert_to_rgb(frame: VideoFrame, colours: Colours, size: Size | None = None) -> Image.Image:
+def convert_to_rgb(frame: VideoFrame, colours: ColourSpace, size: Size | None = None) -> Image.Image:
     """The frame as a picture in sRGB, resized if a size is given."""
     import numpy as np  # Here, because displays import this module for a note on colours alone.
 
@@ -100,7 +100,7 @@ def convert_to_rgb(frame: VideoFrame, colours: Colours, size: Size | None = None
 
 
 def resize_frame(
-    frame: VideoFrame, colours: Colours, size: Size, *, pixel_format: str = "yuv420p"
+    frame: VideoFrame, colours: ColourSpace, size: Size, *, pixel_format: str = "yuv420p"
 ) -> VideoFrame:  # fmt: skip
     """The frame at another size for an encoder, in the colour space of `get_encodable_colours`."""
     target = get_encodable_colours(colours)
@@ -110,12 +110,12 @@ def resize_frame(
     )
 
 
-def get_encodable_colours(colours: Colours) -> Colours:
+def get_encodable_colours(colours: ColourSpace) -> ColourSpace:
     """The colour space of a copy: the same, except that RGB becomes BT.709."""
-    return Colours(BT709, LIMITED, BT709, BT709) if colours.matrix == RGB else colours
+    return ColourSpace(BT709, LIMITED, BT709, BT709) if colours.matrix == RGB else colours
 
 
-def tag(context: VideoCodecContext, colours: Colours) -> None:
+def tag(context: VideoCodecContext, colours: ColourSpace) -> None:
     """Set the colour space that an encoder writes into its stream and file."""
     context.colorspace, context.color_range = colours.matrix, colours.range
     context.color_primaries, context.color_trc = colours.primaries, colours.transfer
@@ -125,13 +125,13 @@ def _is_stated(code: int) -> bool:
     return code not in (RGB, UNSPECIFIED, 3)
 
 
-def _source(colours: Colours) -> dict[str, int]:
+def _source(colours: ColourSpace) -> dict[str, int]:
     if colours.matrix == RGB:
         return {}
     return {"src_colorspace": _MATRICES.get(colours.matrix, 5), "src_color_range": colours.range}
 
 
-def _in_srgb(pixels: NDArray[np.uint8], colours: Colours) -> NDArray[np.uint8]:
+def _in_srgb(pixels: NDArray[np.uint8], colours: ColourSpace) -> NDArray[np.uint8]:
     """The pixels converted to the primaries and the transfer of sRGB."""
     import numpy as np
 

@@ -19,7 +19,7 @@ NOTICE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Cancelled:
+class CancelResult:
     """Result of a request to cancel runs."""
 
     runs: int = 0
@@ -31,8 +31,8 @@ class Cancelled:
     refused: int = 0
     """Runs that the service did not cancel, or for which the request failed."""
 
-    def __add__(self, other: Cancelled) -> Cancelled:
-        return Cancelled(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+    def __add__(self, other: CancelResult) -> CancelResult:
+        return CancelResult(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
     def __str__(self) -> str:
         words = []
@@ -53,14 +53,14 @@ class Cancelled:
         return f"<{self}>"
 
 
-async def cancel_runs(context: ClientContext, runs: Collection[Run], *, at_work: bool = False) -> Cancelled:
+async def cancel_runs(context: ClientContext, runs: Collection[Run], *, at_work: bool = False) -> CancelResult:
     """Cancel the runs that are still queued; with `at_work`, also those in progress."""
     outcomes = await asyncio.gather(*(_cancel_one(context, run, at_work) for run in runs))
     done = [(run, price) for run, (outcome, price) in zip(runs, outcomes, strict=True) if outcome == "cancelled"]
     if done:
         await asyncio.wait([asyncio.ensure_future(run.wait_finished()) for run, _ in done], timeout=NOTICE_SECONDS)
     counts = [outcome for outcome, _ in outcomes]
-    return Cancelled(len(done), sum(price for _, price in done), counts.count("at work"), counts.count("refused"))
+    return CancelResult(len(done), sum(price for _, price in done), counts.count("at work"), counts.count("refused"))
 
 
 async def _cancel_one(context: ClientContext, run: Run, at_work: bool) -> tuple[str, int]:

@@ -13,7 +13,7 @@ from ..util.printable import format_count
 if TYPE_CHECKING:
     from ..runs.submission import ClientContext
     from .execute.progress import Progress
-    from .execute.run_options import Options
+    from .execute.run_options import RunOptions
     from .plan.plan_rows import Row
     from .plan.plan_summary import PlanFacts
 
@@ -97,7 +97,7 @@ def format_price_difference(stated: int, counted: int) -> str:
 
 def add_advice(
     error: OverBudget,
-    options: Options,
+    options: RunOptions,
     due: int | None,
     paid: int,
     plan_price: int | None,

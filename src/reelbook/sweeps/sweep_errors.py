@@ -8,7 +8,7 @@ MAX_RUNS = 1_000_000
 """The maximum number of runs of a plan: more is most likely a mistake, and would exhaust the memory."""
 
 
-class NoSuchRun(InvalidInput, IndexError):
+class NoSuchRow(InvalidInput, IndexError):
     """A plan has no run with this number."""
 
 

@@ -21,7 +21,7 @@ import httpx
 from .._version import __version__
 from .api_key import Key
 from .paid_request import SendState
-from .responses import Answer, NoAnswer
+from .responses import NoAnswer, ServiceAnswer
 
 T = TypeVar("T")
 
@@ -97,14 +97,14 @@ class ConnectionPool:
         for transport in idle:
             await transport.aclose()
 
-    async def free(self, call: Call, seconds: float) -> Answer | NoAnswer:
+    async def free(self, call: Call, seconds: float) -> ServiceAnswer | NoAnswer:
         """Send a free request, on a connection that is reused."""
         # The most recently used one, so that the others can expire.
         transport = self._idle.pop() if self._idle else _transport(max_idle=1)
         healthy = False
         try:
             got = await self._send(transport, call, asyncio.timeout(seconds), seconds)
-            healthy = isinstance(got, Answer)
+            healthy = isinstance(got, ServiceAnswer)
             return got
         finally:
             # A cancelled request can leave its connection in any state.
@@ -113,7 +113,7 @@ class ConnectionPool:
             else:
                 await transport.aclose()
 
-    async def paid(self, call: Call, seconds: float, state: SendState) -> Answer | NoAnswer:
+    async def paid(self, call: Call, seconds: float, state: SendState) -> ServiceAnswer | NoAnswer:
         """Send a paid request, on a new connection: a reused one may be stale, and stale ones lose responses."""
         limit = asyncio.timeout(seconds)
 
@@ -139,11 +139,11 @@ class ConnectionPool:
         *,
         trace: Any = None,
         state: SendState | None = None,
-    ) -> Answer | NoAnswer:
+    ) -> ServiceAnswer | NoAnswer:
         """Send one request and read its response within one deadline; httpx's own timeouts are per read, and add up."""
         self.calls_made += 1
 
-        async def work() -> Answer:
+        async def work() -> ServiceAnswer:
             async with limit:
                 return await _read(await transport.handle_async_request(self._request(call, trace)), call.max_bytes)
 
@@ -191,7 +191,7 @@ async def _without_httpx_frames(
     raise caught
 
 
-async def _read(response: httpx.Response, max_bytes: int | None = None) -> Answer:
+async def _read(response: httpx.Response, max_bytes: int | None = None) -> ServiceAnswer:
     """Read a complete response; of a refusal as much as arrives, because its status alone is sufficient."""
     remaining = (max_bytes or MAX_BYTES) if response.is_success else MAX_REFUSAL_BYTES
     chunks: list[bytes] = []
@@ -207,7 +207,7 @@ async def _read(response: httpx.Response, max_bytes: int | None = None) -> Answe
     finally:
         await response.aclose()
     headers = {name: response.headers[name] for name in READ_HEADERS if name in response.headers}
-    return Answer(response.status_code, headers, b"".join(chunks))
+    return ServiceAnswer(response.status_code, headers, b"".join(chunks))
 
 
 def _reason(error: Exception, seconds: float) -> str:

@@ -11,7 +11,7 @@ from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests
 from .api_key import Key, check_key
 from .exchange import Call, ConnectionPool, Upload
 from .paid_request import BeforeSend, PaidRequest, SendState
-from .responses import Answer, NoAnswer, parse_refusal
+from .responses import NoAnswer, ServiceAnswer, parse_refusal
 from .retries import FreeCall, RetryPolicy, RetryQuota
 from .service_address import Address
 
@@ -75,7 +75,7 @@ class Http:
         is_large: bool = False,
         max_bytes: int | None = None,
         is_repeated: bool = True,
-    ) -> Answer:
+    ) -> ServiceAnswer:
         """Send a free call and return its response, after retries where they may help; raises the error of a refusal.
 
         `from_root`: the path begins at the host, not at the base address. `is_large`: it sends or receives media.
@@ -86,12 +86,12 @@ class Http:
         call = FreeCall(policy, self.quota, policy.large_seconds if is_large else policy.free_seconds)
         attempt_seconds = policy.large_seconds / 2 if is_large else policy.attempt_seconds
 
-        async def send() -> Answer | NoAnswer:
+        async def send() -> ServiceAnswer | NoAnswer:
             url = address.get_url(path) if from_root else address.base_url + path
             request = Call(method, url, content, upload, max_bytes=max_bytes)
             return await self._pool.free(request, min(attempt_seconds, call.seconds_left))
 
-        async def once() -> Answer:
+        async def once() -> ServiceAnswer:
             got = await self._in_slot(call.seconds_left, lambda: _send_or_relocate(address, send))
             if isinstance(got, NoAnswer) and got.too_large:
                 words = "The service's answer is larger than is read of any answer to such a call."
@@ -130,7 +130,7 @@ class Http:
         if resubmits:
             headers["x-resubmit"] = "1"
 
-        async def send_once(base_url: str, state: SendState) -> Answer | NoAnswer:
+        async def send_once(base_url: str, state: SendState) -> ServiceAnswer | NoAnswer:
             return await self._pool.paid(Call("POST", base_url + path, content, headers=headers), seconds, state)
 
         request = PaidRequest(send_once, address, parse, self.key, policy, credits, bool(idempotency_key), before_send)
@@ -148,7 +148,9 @@ class Http:
                 task.cancel()
             raise
 
-    async def _in_slot(self, seconds: float, work: Callable[[], Awaitable[Answer | NoAnswer]]) -> Answer | NoAnswer:
+    async def _in_slot(
+        self, seconds: float, work: Callable[[], Awaitable[ServiceAnswer | NoAnswer]]
+    ) -> ServiceAnswer | NoAnswer:
         """Run `work` in a slot for free calls, after waiting for a slot up to `seconds`."""
         try:
             async with asyncio.timeout(seconds):
@@ -160,7 +162,7 @@ class Http:
         finally:
             self._free_slots.release()
 
-    def _error_of(self, answer: Answer) -> ServiceError:
+    def _error_of(self, answer: ServiceAnswer) -> ServiceError:
         """The error of a refusal; a refusal by a working service refunds a retry token."""
         error = parse_refusal(answer, self.key)
         if answer.status < 500 and not isinstance(error, TooManyRequests):
@@ -177,7 +179,9 @@ class Http:
             raise ReelbookError("This client is closed. Open another one with rb.connect().")
 
 
-async def _send_or_relocate(address: Address, send: Callable[[], Awaitable[Answer | NoAnswer]]) -> Answer | NoAnswer:
+async def _send_or_relocate(
+    address: Address, send: Callable[[], Awaitable[ServiceAnswer | NoAnswer]]
+) -> ServiceAnswer | NoAnswer:
     """Send, and once more where nothing responded and the service is found at another address."""
     failed = address.base_url
     got = await send()

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from ..errors import ReelbookError, UncertainRun, Unreachable
 from .api_key import Key
 from .definite_refusal import format_uncertain_reason, is_definite_refusal
-from .responses import Answer, NoAnswer, parse_json, parse_refusal, summarise
+from .responses import NoAnswer, ServiceAnswer, parse_json, parse_refusal, summarise
 from .retries import RetryPolicy, get_retry_after, retry_paid
 from .service_address import Address
 
@@ -47,7 +47,7 @@ class SendState:
         self.may_be_sent = True
 
 
-SendOnce = Callable[[str, SendState], Awaitable[Answer | NoAnswer]]
+SendOnce = Callable[[str, SendState], Awaitable[ServiceAnswer | NoAnswer]]
 """Sends the request once, to this base address."""
 
 
@@ -101,7 +101,7 @@ class PaidRequest(Generic[T]):
             # Whatever the error, the request was sent.
             raise self._uncertain(f"its answer could not be read: {type(error).__name__}") from None
 
-    def _parsed(self, answer: Answer, sent_before: bool) -> T:
+    def _parsed(self, answer: ServiceAnswer, sent_before: bool) -> T:
         if not answer.is_good:
             error = parse_refusal(answer, self.key)
             self.requested_pause = get_retry_after(error)
@@ -117,17 +117,17 @@ class PaidRequest(Generic[T]):
             )
         return result
 
-    async def _send(self) -> Answer | NoAnswer:
+    async def _send(self) -> ServiceAnswer | NoAnswer:
         """Send once, and again where the service has moved and it is safe to repeat the request."""
         failed = self.address.base_url
         answer = await self._send_to(failed)
-        if isinstance(answer, Answer) or (self.may_be_sent and not self.is_repeatable):
+        if isinstance(answer, ServiceAnswer) or (self.may_be_sent and not self.is_repeatable):
             return answer
         if not await self.address.relocate(failed):
             return answer
         return await self._send_to(self.address.base_url)
 
-    async def _send_to(self, base_url: str) -> Answer | NoAnswer:
+    async def _send_to(self, base_url: str) -> ServiceAnswer | NoAnswer:
         state = SendState(self._before_each_send)
         try:
             return await self.send_once(base_url, state)

@@ -35,7 +35,7 @@ REASONS = ("detail", "message", "error_description", "msg", "reason", "title", "
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServiceAnswer:
     """One response. Its repr omits the body, which can repeat what was sent."""
 
     status: int
@@ -65,7 +65,7 @@ class NoAnswer:
     """Whether there was a response that exceeded the size limit."""
 
 
-def parse_json(answer: Answer, key: Key) -> Any:
+def parse_json(answer: ServiceAnswer, key: Key) -> Any:
     """The JSON of a response, without the key and without lone surrogates; None where there is none."""
     try:
         # NaN and Infinity are not JSON, and what is stored of a response must be.
@@ -79,7 +79,7 @@ def parse_json(answer: Answer, key: Key) -> Any:
     return value
 
 
-def is_json(answer: Answer) -> bool:
+def is_json(answer: ServiceAnswer) -> bool:
     """Whether a response is JSON; `null` is, though it has no value."""
     try:
         json.loads(answer.content)
@@ -88,7 +88,7 @@ def is_json(answer: Answer) -> bool:
     return True
 
 
-def summarise(answer: Answer, key: Key) -> str:
+def summarise(answer: ServiceAnswer, key: Key) -> str:
     """A short description of a response, for an error message."""
     if answer.is_html:
         return key.scrubbed(_page(answer))
@@ -98,7 +98,7 @@ def summarise(answer: Answer, key: Key) -> str:
     return key.scrubbed(_plain(answer.content[: 2 * MAX_TEXT_LENGTH].decode("utf-8", "replace")))[:100]
 
 
-def unreadable_error(answer: Answer, key: Key) -> ServiceBroken:
+def unreadable_error(answer: ServiceAnswer, key: Key) -> ServiceBroken:
     """The error for a successful status with a body of the wrong kind."""
     return ServiceBroken(
         f"The service answered {summarise(answer, key)} where something else was expected. "
@@ -109,7 +109,7 @@ def unreadable_error(answer: Answer, key: Key) -> ServiceBroken:
     )
 
 
-def parse_refusal(answer: Answer, key: Key) -> ServiceError:
+def parse_refusal(answer: ServiceAnswer, key: Key) -> ServiceError:
     """The error that a refusal means, with the service's own words and its request id."""
     value = parse_json(answer, key)
     body = value if isinstance(value, dict) else {}
@@ -162,7 +162,7 @@ def _inner(body: Mapping[str, Any]) -> Mapping[str, Any]:
     return next((value for value in packed if isinstance(value, dict)), {})
 
 
-def _get_reason(answer: Answer, value: Any, inner: Mapping[str, Any]) -> str:
+def _get_reason(answer: ServiceAnswer, value: Any, inner: Mapping[str, Any]) -> str:
     """The reason in the service's own words, or a description of its response."""
     if 300 <= answer.status < 400:
         return (
@@ -202,7 +202,7 @@ def _sentence_of_one(item: Any) -> str:
     return ended if not place or last in words else f"{place}: {ended}"
 
 
-def _page(answer: Answer) -> str:
+def _page(answer: ServiceAnswer) -> str:
     """A short description of an HTML page, for an error message."""
     text = answer.content[:20_000].decode("utf-8", "replace")
     found = re.search(r"<title[^>]*>(.*?)</title", text, re.IGNORECASE | re.DOTALL)
@@ -210,7 +210,7 @@ def _page(answer: Answer) -> str:
     return f"an HTML page titled “{title}”" if title else "an HTML page"
 
 
-def _loose_text(answer: Answer) -> str:
+def _loose_text(answer: ServiceAnswer) -> str:
     """The body of a response that is not JSON, if it is readable text."""
     text = answer.content[: 4 * MAX_TEXT_LENGTH].decode("utf-8", "replace").strip()
     return "" if text.startswith("<") or text.count("\ufffd") > len(text) / 10 else text
@@ -221,7 +221,7 @@ def _plain(text: str) -> str:
     return format_line(text)[:MAX_TEXT_LENGTH]
 
 
-def _request_id(answer: Answer, body: Mapping[str, Any], key: Key) -> str | None:
+def _request_id(answer: ServiceAnswer, body: Mapping[str, Any], key: Key) -> str | None:
     ids = [answer.headers.get("x-request-id"), body.get("requestId"), body.get("request_id")]
     found = next((text for text in map(_text, ids) if text), None)
     return key.scrubbed(_plain(found)[:MAX_ID_LENGTH]) if found else None

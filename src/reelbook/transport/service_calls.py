@@ -28,7 +28,7 @@ from .exchange import MAX_STATUS_BYTES
 from .http import TOO_LARGE, Http, Upload
 from .request_facts import RequestFacts
 from .response_parsing import Accepted, ServiceInfo
-from .responses import Answer, is_json, parse_json, unreadable_error
+from .responses import ServiceAnswer, is_json, parse_json, unreadable_error
 from .service_address import Address, model_path
 
 __all__ = ["Accepted", "ServiceCalls", "ServiceInfo"]
@@ -260,7 +260,7 @@ class ServiceCalls:
         is_large: bool = False,
         max_bytes: int | None = None,
         is_repeated: bool = True,
-    ) -> Answer:
+    ) -> ServiceAnswer:
         """Call a request's address: the one that the service reported, else the usual one, else the short one."""
         first: ServiceError | None = None
         for path in self._facts.get_paths(request_id, endpoint_id, what):
@@ -287,10 +287,10 @@ class ServiceCalls:
         assert first is not None
         raise first
 
-    async def _free(self, method: str, path: str, body: Any = None, *, is_large: bool = False) -> Answer:
+    async def _free(self, method: str, path: str, body: Any = None, *, is_large: bool = False) -> ServiceAnswer:
         return await self._http.free(method, self._address, path, body=body, is_large=is_large)
 
-    def _value(self, answer: Answer) -> Any:
+    def _value(self, answer: ServiceAnswer) -> Any:
         return parse_json(answer, self._http.key)
 
     def _clock(self) -> float:

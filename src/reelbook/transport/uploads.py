@@ -5,21 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..errors import ServiceError
 
+if TYPE_CHECKING:
+    from .response_parsing import ServiceInfo
+
 _NO_UPLOADS_STATUSES = (404, 405, 501)
 """The statuses of a service that advertises uploads and accepts none."""
-
-
-class ServiceInfo(Protocol):
-    """A service's description of itself."""
-
-    @property
-    def id(self) -> str | None: ...
-    @property
-    def features(self) -> frozenset[str]: ...
 
 
 class UploadCalls(Protocol):

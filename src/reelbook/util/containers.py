@@ -22,7 +22,7 @@ class MalformedFile(Exception):
     """The file is incomplete, or does not conform to its format."""
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """Position and type of a chunk, segment, block or box."""
 
     kind: bytes
@@ -56,7 +56,7 @@ def read_exactly(file: BinaryIO, start: int, count: int) -> bytes:
     return found
 
 
-def read_content(file: BinaryIO, part: Part) -> bytes:
+def read_content(file: BinaryIO, part: FilePart) -> bytes:
     """Read the content of a part."""
     return read_exactly(file, part.inside, part.size)
 
@@ -78,12 +78,12 @@ def require(end: int, size: int) -> None:
         raise MalformedFile(f"it breaks off: {end - size:,} bytes are missing at byte {size:,}")
 
 
-def parse_png_chunks(file: BinaryIO, *, limit: int = MAX_PARTS) -> Iterator[Part]:
+def parse_png_chunks(file: BinaryIO, *, limit: int = MAX_PARTS) -> Iterator[FilePart]:
     """The chunks of a PNG up to the end of the picture."""
     size, start = get_length(file), len(PNG_SIGNATURE)
     for _ in range(limit):
         count, kind = struct.unpack(">I4s", read_exactly(file, start, 8))
-        chunk = Part(kind, start, start + 8, start + 8 + count, start + 12 + count)
+        chunk = FilePart(kind, start, start + 8, start + 8 + count, start + 12 + count)
         require(chunk.end, size)
         yield chunk
         if kind == b"IEND":
@@ -92,7 +92,7 @@ def parse_png_chunks(file: BinaryIO, *, limit: int = MAX_PARTS) -> Iterator[Part
     raise MalformedFile("it has too many chunks")
 
 
-def has_valid_checksum(file: BinaryIO, chunk: Part) -> bool:
+def has_valid_checksum(file: BinaryIO, chunk: FilePart) -> bool:
     """Whether the checksum of a PNG's chunk matches its type and content."""
     total = 0
     for piece in read_pieces(file, chunk.start + 4, chunk.stop):
@@ -100,7 +100,7 @@ def has_valid_checksum(file: BinaryIO, chunk: Part) -> bool:
     return total == int.from_bytes(read_exactly(file, chunk.stop, 4))
 
 
-def parse_jpeg_segments(file: BinaryIO, start: int = 2, *, limit: int = MAX_PARTS) -> Iterator[Part]:
+def parse_jpeg_segments(file: BinaryIO, start: int = 2, *, limit: int = MAX_PARTS) -> Iterator[FilePart]:
     """The segments of a JPEG up to the first scan, whose pixels follow, or the end of the picture."""
     size = get_length(file)
     for _ in range(limit):
@@ -117,7 +117,7 @@ def parse_jpeg_segments(file: BinaryIO, start: int = 2, *, limit: int = MAX_PART
             if count < 2:
                 raise MalformedFile(f"the JPEG has a part without a length, before byte {inside:,}")
         require(stop, size)
-        segment = Part(bytes([marker]), start, inside, stop, stop)
+        segment = FilePart(bytes([marker]), start, inside, stop, stop)
         yield segment
         if segment.kind in (JPEG_SCAN, JPEG_END):
             return
@@ -125,7 +125,7 @@ def parse_jpeg_segments(file: BinaryIO, start: int = 2, *, limit: int = MAX_PART
     raise MalformedFile("it has too many segments")
 
 
-def parse_gif_blocks(file: BinaryIO, *, limit: int = MAX_PARTS) -> Iterator[Part]:
+def parse_gif_blocks(file: BinaryIO, *, limit: int = MAX_PARTS) -> Iterator[FilePart]:
     """The blocks of a GIF up to its end; their content begins with their sub-blocks."""
     start = 13 + _count_colour_bytes(file, 10)
     for _ in range(limit):
@@ -141,18 +141,18 @@ def parse_gif_blocks(file: BinaryIO, *, limit: int = MAX_PARTS) -> Iterator[Part
             raise MalformedFile(f"the GIF is out of step before byte {inside:,}")
         for block in parse_sub_blocks(file, inside, limit=limit) if kind != GIF_END else ():
             end = block.end
-        yield Part(kind, start, inside, end, end)
+        yield FilePart(kind, start, inside, end, end)
         if kind == GIF_END:
             return
         start = end
     raise MalformedFile("it has too many blocks")
 
 
-def parse_sub_blocks(file: BinaryIO, start: int, *, limit: int = MAX_PARTS) -> Iterator[Part]:
+def parse_sub_blocks(file: BinaryIO, start: int, *, limit: int = MAX_PARTS) -> Iterator[FilePart]:
     """The sub-blocks of a GIF's block, each preceded by its length; the last one is empty."""
     for _ in range(limit):
         end = start + 1 + read_exactly(file, start, 1)[0]
-        yield Part(b"", start, start + 1, end, end)
+        yield FilePart(b"", start, start + 1, end, end)
         if end == start + 1:
             return
         start = end
@@ -165,7 +165,7 @@ def _count_colour_bytes(file: BinaryIO, place: int) -> int:
     return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
 
 
-def parse_riff_chunks(file: BinaryIO, stop: int, *, limit: int = MAX_PARTS) -> Iterator[Part]:
+def parse_riff_chunks(file: BinaryIO, stop: int, *, limit: int = MAX_PARTS) -> Iterator[FilePart]:
     """The chunks of a WebP, WAV or AVI up to `stop`; the last may lack its padding byte."""
     start = 12
     for _ in range(limit):
@@ -175,13 +175,13 @@ def parse_riff_chunks(file: BinaryIO, stop: int, *, limit: int = MAX_PARTS) -> I
         inside = start + 8
         if inside + count > stop:
             raise MalformedFile(f"its parts do not add up, before byte {inside:,}")
-        chunk = Part(kind, start, inside, inside + count, min(inside + count + count % 2, stop))
+        chunk = FilePart(kind, start, inside, inside + count, min(inside + count + count % 2, stop))
         yield chunk
         start = chunk.end
     raise MalformedFile("it has too many chunks")
 
 
-def parse_boxes(file: BinaryIO, start: int, stop: int, *, limit: int = MAX_PARTS) -> Iterator[Part]:
+def parse_boxes(file: BinaryIO, start: int, stop: int, *, limit: int = MAX_PARTS) -> Iterator[FilePart]:
     """The consecutive boxes of an MP4 in this range; fewer than eight bytes at its end are ignored."""
     for _ in range(limit):
         if start + 8 > stop:
@@ -195,6 +195,6 @@ def parse_boxes(file: BinaryIO, start: int, stop: int, *, limit: int = MAX_PARTS
             require(end, stop)
         if not inside <= end <= stop:
             raise MalformedFile(f"the film is out of step before byte {inside:,}")
-        yield Part(kind, start, inside, end, end, is_open)
+        yield FilePart(kind, start, inside, end, end, is_open)
         start = end
     raise MalformedFile("the film has more parts than any film has")

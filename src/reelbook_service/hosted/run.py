@@ -31,7 +31,7 @@ from reelbook.errors import (
 )
 from reelbook.models.base import Input
 from reelbook.models.queue_status import ANSWER_LOST, COMPLETED, IN_QUEUE
-from reelbook.relay import NothingToSend, Once, Relay, Standing
+from reelbook.relay import NothingToSend, Once, Relay, RunRecord
 
 SEND_SECONDS = 900.0
 """How long a run waits for a service that does not take it: busy, or not there."""
@@ -157,7 +157,7 @@ class PaidRun:
 
     # The ends.
 
-    def _ended(self, error: ReelbookError, standing: Standing | None, *, is_late: bool) -> Ended | None:
+    def _ended(self, error: ReelbookError, standing: RunRecord | None, *, is_late: bool) -> Ended | None:
         """How the run ends after an attempt that brought no result; None to try again."""
         number = "" if standing is None else f" It is run {standing.number} of the gateway's library."
         match error:
@@ -200,7 +200,7 @@ class PaidRun:
         output, files = await self.once.result()
         return Ended(output=output, files=files)
 
-    def _counted(self, ended: Ended, standing: Standing | None) -> Ended:
+    def _counted(self, ended: Ended, standing: RunRecord | None) -> Ended:
         """The end with its cost, by the library; a run that may have arrived after all is one whose answer was lost."""
         if standing is None:
             return Ended(0, ended.output, ended.files, ended.error_type, ended.detail)

@@ -30,7 +30,7 @@ from ...sweeps.execute.ledger_lookup import (
     make_budget_scope,
     name_runs,
 )
-from ...sweeps.execute.run_options import HOSTED_AT_ONCE, Options
+from ...sweeps.execute.run_options import HOSTED_AT_ONCE, RunOptions
 from ...sweeps.plan.plan import Plan
 from ...sweeps.plan.plan_rows import Row
 from ...sweeps.results.metric_columns import add_metric_columns
@@ -41,7 +41,7 @@ from .rounds import Rounds
 from .score import Judging, Score, make_score
 from .sentences import (
     End,
-    Facts,
+    RaceFacts,
     RaceProgress,
     RaceState,
     make_assumptions,
@@ -54,9 +54,9 @@ from .settings import MAX_SETTINGS, RaceOptions, RaceSettings, RaceUnfinished, g
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...client import Client
     from ...models.base import Input
     from ...session import Session
-    from ...sweeps.execute.executor import Client
     from ..posterior import Belief, FloatArray
 
 UNFINISHED = (RunStatus.NOT_STARTED, RunStatus.WAITING, RunStatus.RUNNING, RunStatus.UNFINISHED)
@@ -417,7 +417,7 @@ class Race:
         contenders = make_contenders(self._rounds, belief, self._chances, self._costs)
         best = contenders[: self._options.keep] if belief is not None else ()
         now = 0 if job is None else job.spent_now + job.reserved_now
-        facts = Facts(
+        facts = RaceFacts(
             end=self._end,
             reason=self._reason,
             first_error=self._first_error,
@@ -503,7 +503,7 @@ class Race:
 class RaceRuns:
     """The possible runs of a race, whose budget is that of all of them, as `plan.run(budget=…)` counts it."""
 
-    def __init__(self, plan: Plan, rows: Iterable[Row], client: Client, options: Options) -> None:
+    def __init__(self, plan: Plan, rows: Iterable[Row], client: Client, options: RunOptions) -> None:
         self.plan = plan
         self._rows = {row.key: row for row in rows if row.input is not None}
         self._client, self._context, self._options = client, client.context, options

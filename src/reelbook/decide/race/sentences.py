@@ -133,7 +133,7 @@ class End(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class RaceFacts:
     """What the sentences depend on besides the progress."""
 
     end: End
@@ -219,7 +219,7 @@ def make_ranking_frame(progress: RaceProgress) -> pd.DataFrame:
     return pd.DataFrame(columns, index=pd.Index([one.number for one in found], name="setting"))
 
 
-def make_findings(progress: RaceProgress, facts: Facts) -> tuple[str, ...]:
+def make_findings(progress: RaceProgress, facts: RaceFacts) -> tuple[str, ...]:
     """The outcome first, then the reason of the end, then what limits it."""
     is_done = progress.state == RaceState.DONE
     sentences = [_format_outcome(progress, facts, is_done=is_done)]
@@ -239,7 +239,7 @@ def make_findings(progress: RaceProgress, facts: Facts) -> tuple[str, ...]:
     return tuple(filter(None, sentences))
 
 
-def make_assumptions(progress: RaceProgress, facts: Facts) -> tuple[str, ...]:
+def make_assumptions(progress: RaceProgress, facts: RaceFacts) -> tuple[str, ...]:
     """What the figures assume, and what the budget is."""
     preference = (
         "Scores are on the scale of a judge's preference: one that is 1.1 higher is preferred three times of four."
@@ -274,7 +274,7 @@ def _is_short(progress: RaceProgress) -> bool:
     return progress.budget is not None and progress.budget < progress.enough
 
 
-def _format_outcome(progress: RaceProgress, facts: Facts, *, is_done: bool) -> str:
+def _format_outcome(progress: RaceProgress, facts: RaceFacts, *, is_done: bool) -> str:
     leaders = find_leaders(progress)
     if progress.chance is None or not any(one.runs for one in progress.contenders):
         return ""
@@ -295,7 +295,7 @@ def _format_outcome(progress: RaceProgress, facts: Facts, *, is_done: bool) -> s
     return f"So far {names} {'leads' if progress.keep == 1 else 'lead'}, {least}with a chance of {chance} to be {what}; {progress.sure:.0%} ends the race."
 
 
-def _format_end(progress: RaceProgress, facts: Facts) -> str:
+def _format_end(progress: RaceProgress, facts: RaceFacts) -> str:
     match facts.end:
         case End.NO_SCORES:
             return _format_no_scores(progress, facts)
@@ -315,7 +315,7 @@ def _format_end(progress: RaceProgress, facts: Facts) -> str:
     return ""
 
 
-def _format_no_scores(progress: RaceProgress, facts: Facts) -> str:
+def _format_no_scores(progress: RaceProgress, facts: RaceFacts) -> str:
     if progress.is_judged:
         return "No clip was judged, so there is nothing to compare."
     if facts.without:
@@ -331,7 +331,7 @@ def _format_no_scores(progress: RaceProgress, facts: Facts) -> str:
     )
 
 
-def _format_variation(progress: RaceProgress, facts: Facts) -> str:
+def _format_variation(progress: RaceProgress, facts: RaceFacts) -> str:
     if facts.is_constant:
         return "Nothing can be told apart by it: judge by another measure, or vary more."
     means = [one.mean for one in progress.contenders if one.mean is not None and one.runs]

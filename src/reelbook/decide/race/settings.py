@@ -19,7 +19,7 @@ from ...models.base import Input
 from ...models.catalog import find_endpoint
 from ...models.pricing import estimate
 from ...models.problems import format_literal
-from ...sweeps.execute.run_options import Options, make_options
+from ...sweeps.execute.run_options import RunOptions, make_options
 from ...sweeps.plan.plan import Plan
 from ...sweeps.plan.plan_rows import Row
 from ...sweeps.plan.row_selection import sum_credits
@@ -134,7 +134,7 @@ class RaceOptions(BaseModel):
     """Opens the ratings of a table, where a person judges."""
 
     @property
-    def execution(self) -> Options:
+    def execution(self) -> RunOptions:
         """The options of each round's execution, without a budget."""
         return make_options(concurrency=self.concurrency, price=self.price)
 

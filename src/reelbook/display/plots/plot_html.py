@@ -23,7 +23,7 @@ from ..tables.table_cells import format_column_name
 from ..tables.table_columns import Column, find_columns, format_json, pack
 from ..tables.table_html import pack_posters
 from ..tables.table_media import (
-    Clips,
+    EmbeddedClips,
     KnownPoster,
     find_files,
     format_column_captions,
@@ -190,7 +190,7 @@ def _make_payload(
     if pictures.left_out and box is not None:
         # Better small than none.
         pictures = make_posters(files, single=0)
-    clips = make_clips(files, embed) if embed in ("preview", "full") else Clips()
+    clips = make_clips(files, embed) if embed in ("preview", "full") else EmbeddedClips()
     has_words = len(rows) <= MAX_MARKERS
     payload = {
         "key": key, "group": group, "rows": rows, "facts": _make_facts(places if has_words else [], points), "files": pack_files(files),

@@ -28,7 +28,7 @@ UNITS = {"num_frames": "frames", "frame_rate": "frames/s", "fps": "frames/s", "d
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class VariedInput:
     """An input that varies; columns that vary together are one axis."""
 
     columns: tuple[str, ...]
@@ -54,9 +54,9 @@ class Axis:
 class Layout:
     """The arrangement of runs: a grid for each facet, or a sequence where they make no grid."""
 
-    rows: Axis | None
-    across: Axis | None
-    facets: tuple[Axis, ...]
+    rows: VariedInput | None
+    across: VariedInput | None
+    facets: tuple[VariedInput, ...]
 
     @property
     def is_grid(self) -> bool:
@@ -64,7 +64,7 @@ class Layout:
         return self.rows is not None
 
 
-def find_axes(table: pd.DataFrame) -> list[Axis]:
+def find_axes(table: pd.DataFrame) -> list[VariedInput]:
     """The axes of a table of runs of one model, in the order of the columns."""
     found: dict[tuple[int, ...], list[str]] = {}
     for name in find_input_columns(table):
@@ -85,7 +85,7 @@ def find_input_columns(table: pd.DataFrame) -> list[str]:
 
 
 def choose_layout(
-    axes: Sequence[Axis], runs: int, *, rows: str | None = None, cols: str | None = None, tabs: str | None = None
+    axes: Sequence[VariedInput], runs: int, *, rows: str | None = None, cols: str | None = None, tabs: str | None = None
 ) -> Layout:
     """The layout by these axes: columns for few short values, rows for more, a grid for each value of the others.
 
@@ -112,7 +112,7 @@ def choose_layout(
     return Layout(down, across, facets) if filled >= MIN_FILLED or named else Layout(None, None, ())
 
 
-def _find_axis(axes: Sequence[Axis], name: str, part: str) -> Axis:
+def _find_axis(axes: Sequence[VariedInput], name: str, part: str) -> VariedInput:
     """The axis of a column; a sentence says which columns vary where it is none of them."""
     found = next((axis for axis in axes if name in axis.columns), None)
     if found is None:
@@ -161,7 +161,7 @@ def _make_key(value: Any) -> str:
     )
 
 
-def _make_axis(table: pd.DataFrame, codes: tuple[int, ...], names: Sequence[str]) -> Axis:
+def _make_axis(table: pd.DataFrame, codes: tuple[int, ...], names: Sequence[str]) -> VariedInput:
     firsts = [codes.index(code) for code in range(max(codes) + 1)]
     order = list(range(len(firsts)))
     leading = [table[names[0]].iloc[place] for place in firsts]
@@ -171,7 +171,7 @@ def _make_axis(table: pd.DataFrame, codes: tuple[int, ...], names: Sequence[str]
     words = tuple(" · ".join(format_named_value(name, value) for name, value in pairs) for pairs in found)
     bare = tuple(" · ".join(format_table_value(value) for _, value in pairs) for pairs in found)
     places = {code: place for place, code in enumerate(order)}
-    return Axis(tuple(names), words, bare, tuple(places[code] for code in codes))
+    return VariedInput(tuple(names), words, bare, tuple(places[code] for code in codes))
 
 
 def _get_attributes(table: pd.DataFrame) -> Mapping[str, Any]:

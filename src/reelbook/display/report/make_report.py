@@ -23,7 +23,7 @@ from ..tables.table_columns import describe_makers
 from .rating_section import parse_ratings
 from .report_entries import ModelRuns, group_entries, with_unique_index
 from .report_media import FolderMedia, InlineMedia, prepare_media
-from .report_page import Report
+from .report_page import ReportContent
 from .report_views import check_views
 from .shared_table import make_shareable
 
@@ -63,7 +63,7 @@ def write_report(
     chosen = check_views(views, given, entries)
     files = [*entries, *chosen.others]
     report = partial(
-        Report, make_shareable(table), groups, title=title, made_by=describe_makers(table), is_folder=folder, views=chosen,
+        ReportContent, make_shareable(table), groups, title=title, made_by=describe_makers(table), is_folder=folder, views=chosen,
         ratings=parse_ratings(ratings), standings=standings,
     )  # fmt: skip
     if not folder:

@@ -20,7 +20,7 @@ from ...storage.table import INPUT_JSON
 from ...util.missing_values import is_missing
 from ..input_code import format_run_code
 from ..tables.table_columns import UNSETTLED
-from .layout import Axis, Layout, choose_layout, find_axes, find_input_columns, format_table_value
+from .layout import Layout, VariedInput, choose_layout, find_axes, find_input_columns, format_table_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,7 +180,7 @@ class ModelRuns:
 
     model: str
     entries: tuple[ReportRun, ...]
-    axes: tuple[Axis, ...]
+    axes: tuple[VariedInput, ...]
     common: Mapping[str, str]
     """The inputs that are the same for all and differ from the defaults."""
 

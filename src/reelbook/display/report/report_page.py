@@ -27,7 +27,7 @@ from ..plots.plot_html import Plot
 from ..theme import bundle_scripts, render_style
 from . import clip_grid
 from .clip_grid import ClipGrid
-from .layout import Axis
+from .layout import VariedInput
 from .rating_section import render_rating_section
 from .report_entries import ModelRuns, ReportRun
 from .report_media import MAX_CLIP_SIDE, PageMedia
@@ -73,7 +73,7 @@ LINE = Markup('<tr><th scope="row"><bdi>{}</bdi></th><td class="rb-count">{}</td
 
 
 @dataclass(frozen=True)
-class Report:
+class ReportContent:
     """The content of a page."""
 
     table: pd.DataFrame
@@ -161,7 +161,7 @@ def _render_section(name: str, head: str, body: Markup) -> Markup:
     return SECTION.format(name, head, body) if body else Markup("")
 
 
-def _render_views(report: Report) -> list[Markup]:
+def _render_views(report: ReportContent) -> list[Markup]:
     """The plots and comparisons, in the order in which they were passed."""
     found = report.views.render(report.entries, report.media, _make_file_names(report))
     return [_render_section(f"views-{place}", head, body) for place, (head, body) in enumerate(found, 1)]
@@ -177,7 +177,7 @@ def _format_title(groups: Sequence[ModelRuns]) -> str:
     return f"{format_count(runs, 'run')} of {' and '.join(sorted(names))}" if names else format_count(runs, "run")
 
 
-def _render_about(report: Report) -> Markup:
+def _render_about(report: ReportContent) -> Markup:
     """Models, dates, and service."""
     models = [group.model for group in report.groups if group.model]
     moments = [entry.made_at for entry in report.entries if entry.made_at is not None]
@@ -189,7 +189,7 @@ def _render_about(report: Report) -> Markup:
     return render_dotted([Markup("<bdi>{}</bdi>").format(part) for part in parts if part])
 
 
-def _render_totals(report: Report) -> Markup:
+def _render_totals(report: ReportContent) -> Markup:
     """Runs by status, credits, and seconds."""
     entries, figures = report.entries, list[Markup]()
     counts = Counter(entry.status for entry in entries if entry.status)
@@ -239,7 +239,7 @@ def _render_group_plan(group: ModelRuns, *, is_alone: bool) -> Markup:
     return Markup('{}<table class="rb-plan"><tbody>{}</tbody></table>').format(head, Markup("").join(lines))
 
 
-def _render_values(axis: Axis) -> Markup:
+def _render_values(axis: VariedInput) -> Markup:
     """The values of an axis; of many, the first and last."""
     many = len(axis.bare) > MAX_VALUES
     texts = [*axis.bare[: MAX_VALUES // 2], "…", *axis.bare[-MAX_VALUES // 2 :]] if many else axis.bare
@@ -251,7 +251,7 @@ def _format_clips_heading(media: Mapping[Path, PageMedia]) -> str:
     return "Clips" if any(one.clip for one in media.values()) or not media else "Pictures"
 
 
-def _render_costs(report: Report) -> Markup:
+def _render_costs(report: ReportContent) -> Markup:
     """A plot for each axis."""
     if not {"status", "credits"} <= set(report.table.columns):
         return Markup("")
@@ -281,7 +281,7 @@ def _render_plot(table: pd.DataFrame, name: str) -> Markup:
     return Markup('<figure class="rb-plot">{}</figure>').format(render_cost_svg(costs))
 
 
-def _render_runs(report: Report) -> Markup:
+def _render_runs(report: ReportContent) -> Markup:
     from ..tables.table_html import render_table_markup
     from ..tables.table_media import KnownPoster
 
@@ -301,7 +301,7 @@ def _render_runs(report: Report) -> Markup:
     return Markup('<div class="rb-live">{}</div>{}').format(live, _render_paper_table(report))
 
 
-def _make_file_names(report: Report) -> dict[str, str]:
+def _make_file_names(report: ReportContent) -> dict[str, str]:
     """The name of each file on the page: that of its copy beside the page, else its own."""
     names: dict[str, str] = {}
     for number, (path, one) in enumerate(report.media.items()):
@@ -310,14 +310,14 @@ def _make_file_names(report: Report) -> dict[str, str]:
     return names
 
 
-def _table_poster(report: Report, path: Path, one: PageMedia) -> str:
+def _table_poster(report: ReportContent, path: Path, one: PageMedia) -> str:
     if report.is_folder or not one.poster:
         return one.poster
     small = make_thumbnail(path, *(THUMB if len(report.media) <= MANY else SMALL_THUMB))
     return data_uri("image/jpeg", small) if small else ""
 
 
-def _render_paper_table(report: Report) -> Markup:
+def _render_paper_table(report: ReportContent) -> Markup:
     """The table for print: all rows, with few columns."""
     names = [axis.name for axis in report.groups[0].axes] if len(report.groups) == 1 else ["model"]
     words = _get_axis_values(report.groups)
@@ -347,7 +347,7 @@ def _get_axis_values(groups: Sequence[ModelRuns]) -> dict[int, list[str]]:
     }
 
 
-def _format_media_note(report: Report) -> str:
+def _format_media_note(report: ReportContent) -> str:
     where = (
         "The whole files lie in the folder media beside this page."
         if report.is_folder

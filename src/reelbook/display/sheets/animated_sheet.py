@@ -21,7 +21,7 @@ from ..live import show_progress
 from .picture_grid import PictureGrid, choose_grid, draw_labels, fit_into_place
 from .sheet_colours import get_colours
 from .sheet_drawing import FULL_WIDTH, UNIT, Brush, get_letterings, wrap_label
-from .sheet_entries import Entry, read_entries
+from .sheet_entries import SheetEntry, read_entries
 from .sheet_pictures import RunPictures, read_all, read_at_times
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def write_animation(
     return target
 
 
-def _encode_clips(entries: Sequence[Entry], width: int, kind: str) -> bytes:
+def _encode_clips(entries: Sequence[SheetEntry], width: int, kind: str) -> bytes:
     """Clips that play at the same time."""
     sizes, seconds = _measure(entries)
     if not sizes:
@@ -103,11 +103,11 @@ def _encode_clips(entries: Sequence[Entry], width: int, kind: str) -> bytes:
     return content
 
 
-def _decode(entries: Sequence[Entry], pace: Pace, card: stills.Size) -> list[RunPictures]:
+def _decode(entries: Sequence[SheetEntry], pace: Pace, card: stills.Size) -> list[RunPictures]:
     """All steps of all clips. Decoded once: fewer steps or pixels are made from these."""
-    done: list[Entry] = []
+    done: list[SheetEntry] = []
 
-    def read(entry: Entry) -> RunPictures:
+    def read(entry: SheetEntry) -> RunPictures:
         found = read_at_times(entry, pace.times, card)
         done.append(entry)
         return found
@@ -120,7 +120,7 @@ def _decode(entries: Sequence[Entry], pace: Pace, card: stills.Size) -> list[Run
 class _Clips:
     """Decoded clips, which can be encoded at any pace and width."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[SheetEntry]
     media: Sequence[RunPictures]
     sizes: Sequence[stills.Size]
     across: int
@@ -170,7 +170,7 @@ def _draw_step(labels: Image.Image, media: Sequence[RunPictures], place: Picture
     return step
 
 
-def _encode_pictures(entries: Sequence[Entry], width: int, kind: str) -> bytes:
+def _encode_pictures(entries: Sequence[SheetEntry], width: int, kind: str) -> bytes:
     """The pictures of each run, one run after the other."""
     with_files = [entry for entry in entries if entry.files]
     media = read_all(with_files, lambda entry: _read_pictures(entry, (width, width)))
@@ -180,19 +180,22 @@ def _encode_pictures(entries: Sequence[Entry], width: int, kind: str) -> bytes:
     count = max(len(one.pictures) for _, one in readable)
     # Places for the pictures of one run without labels of their own; the run's label is below all of them.
     place = choose_grid(
-        [size for _, one in readable for size in one.sizes], [Entry("", ("",), ())] * count, width, _choose_scale(width)
+        [size for _, one in readable for size in one.sizes],
+        [SheetEntry("", ("",), ())] * count,
+        width,
+        _choose_scale(width),
     )
     steps = [_draw_page(entry, one, place) for entry, one in readable]
     return encode_animation(steps, round(100 * PICTURE_SECONDS), kind)
 
 
-def _read_pictures(entry: Entry, box: stills.Size) -> RunPictures:
+def _read_pictures(entry: SheetEntry, box: stills.Size) -> RunPictures:
     return RunPictures(
         [stills.read_picture(path, box) for path in entry.files], [stills.get_size(path) for path in entry.files]
     )
 
 
-def _draw_page(entry: Entry, media: RunPictures, place: PictureGrid) -> Image.Image:
+def _draw_page(entry: SheetEntry, media: RunPictures, place: PictureGrid) -> Image.Image:
     """The pictures of one run, with its label below."""
     _, small = get_letterings(place.scale)
     colours = get_colours()
@@ -206,7 +209,7 @@ def _draw_page(entry: Entry, media: RunPictures, place: PictureGrid) -> Image.Im
     return brush.picture
 
 
-def _measure(entries: Sequence[Entry]) -> tuple[list[stills.Size], float]:
+def _measure(entries: Sequence[SheetEntry]) -> tuple[list[stills.Size], float]:
     """The sizes of all readable files, and the seconds of the longest clip."""
     sizes: list[stills.Size] = []
     longest = 0.0
@@ -216,7 +219,7 @@ def _measure(entries: Sequence[Entry]) -> tuple[list[stills.Size], float]:
     return sizes, longest
 
 
-def _read_length(entry: Entry) -> RunPictures:
+def _read_length(entry: SheetEntry) -> RunPictures:
     if not entry.is_film:
         return RunPictures(sizes=[stills.get_size(entry.files[0])])
     film = stills.read_frames(entry.files[0], lambda _, __: [], (UNIT, UNIT))

@@ -18,7 +18,7 @@ from ..run_text import describe_file, describe_run
 from .contact_sheet import MAX_PICTURES, MAX_SHAPE, check_arguments, format_picture_size, format_times
 from .sheet_colours import Colours
 from .sheet_drawing import FULL_WIDTH, UNIT, Brush, fit_to_box, get_letterings, scale_length
-from .sheet_entries import Entry
+from .sheet_entries import SheetEntry
 from .sheet_image import Sheet
 from .sheet_pictures import RunPictures, read_one
 
@@ -27,7 +27,7 @@ def draw_strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, wi
     """Frames of a clip side by side, `width` pixels wide, with times and a caption; of pictures, all of a run."""
     check_arguments(frames, width, "strip")
     files, lead, seed, price = _read_run_or_file(run_or_file)
-    entry = Entry("", (), files)
+    entry = SheetEntry("", (), files)
     scale = width / FULL_WIDTH
     across = frames if entry.is_film else min(len(files), MAX_PICTURES)
     gap, pad = scale_length(UNIT, scale), scale_length(4 * UNIT, scale)

@@ -16,7 +16,7 @@ from ..formatting import join_with_dots
 from .picture_grid import PictureGrid, choose_grid, draw_labels, fit_into_place
 from .sheet_colours import Colours
 from .sheet_drawing import FULL_WIDTH, UNIT, Brush, fit_to_box, get_letterings, scale_length, wrap_label
-from .sheet_entries import Entry, format_facts, format_title, read_entries
+from .sheet_entries import SheetEntry, format_facts, format_title, read_entries
 from .sheet_image import Sheet
 from .sheet_pictures import RunPictures, read_all, read_over_time, read_side_by_side
 
@@ -49,7 +49,7 @@ class Columns:
 class SheetRow:
     """A row of the sheet: one run, ready to be drawn."""
 
-    entry: Entry
+    entry: SheetEntry
     media: RunPictures
     label: list[str]
     note: list[str]
@@ -120,14 +120,14 @@ def check_arguments(frames: int, width: int, what: str) -> None:
             raise ReelbookError(f"`{name}` of a {what} is a whole number from {low} to {high}, and not {value!r}.")
 
 
-def _count_cells(entries: Sequence[Entry], frames: int) -> int:
+def _count_cells(entries: Sequence[SheetEntry], frames: int) -> int:
     """The number of cells of a row: frames of clips, or the largest number of pictures of a run."""
     if any(entry.is_film for entry in entries) or not any(entry.files for entry in entries):
         return frames
     return min(max(len(entry.files) for entry in entries), MAX_PICTURES)
 
 
-def _choose_columns(entries: Sequence[Entry], across: int, width: int, scale: float) -> Columns:
+def _choose_columns(entries: Sequence[SheetEntry], across: int, width: int, scale: float) -> Columns:
     body, small = get_letterings(scale)
     gap, pad = scale_length(UNIT, scale), scale_length(4 * UNIT, scale)
     number = min(max(small.width(entry.number) for entry in entries), width * NUMBER_SHARE)
@@ -140,14 +140,14 @@ def _choose_columns(entries: Sequence[Entry], across: int, width: int, scale: fl
     return Columns(pad, math.ceil(number), label, places, cell, width - pad)
 
 
-def _choose_label_width(entries: Sequence[Entry], lettering: Lettering, max_width: float) -> int:
+def _choose_label_width(entries: Sequence[SheetEntry], lettering: Lettering, max_width: float) -> int:
     """The width of the longest label on one line; if that is too wide, of the longest part of one."""
     full = max(lettering.width(join_with_dots(*entry.label)) for entry in entries)
     longest = max((lettering.width(part) for entry in entries for part in entry.label), default=0)
     return math.ceil(min(full if full <= max_width else longest, max_width))
 
 
-def _make_row(entry: Entry, media: RunPictures, columns: Columns, scale: float) -> SheetRow:
+def _make_row(entry: SheetEntry, media: RunPictures, columns: Columns, scale: float) -> SheetRow:
     body, small = get_letterings(scale)
     gap = scale_length(UNIT, scale)
     box = (columns.cell, max(1, round(columns.cell * MAX_SHAPE)))
@@ -199,7 +199,7 @@ def _paint_sheet(
     return brush.picture
 
 
-def _draw_card_sheet(table: pd.DataFrame, entries: Sequence[Entry], width: int, scale: float) -> Sheet:
+def _draw_card_sheet(table: pd.DataFrame, entries: Sequence[SheetEntry], width: int, scale: float) -> Sheet:
     """The sheet of runs that made one picture each, side by side."""
     media = read_all(entries, lambda entry: read_side_by_side(entry, 1, (width // 2, width // 2)))
     place = choose_grid([size for one in media for size in one.sizes], entries, width, scale, card=1 / 3)
@@ -209,7 +209,11 @@ def _draw_card_sheet(table: pd.DataFrame, entries: Sequence[Entry], width: int, 
 
 
 def _paint_cards(
-    table: pd.DataFrame, entries: Sequence[Entry], media: Sequence[RunPictures], place: PictureGrid, colours: Colours
+    table: pd.DataFrame,
+    entries: Sequence[SheetEntry],
+    media: Sequence[RunPictures],
+    place: PictureGrid,
+    colours: Colours,
 ) -> Image.Image:
     head = _head_height(place.scale)
     _, small = get_letterings(place.scale)

@@ -12,7 +12,7 @@ from PIL import Image
 from ..formatting import join_with_dots
 from .sheet_colours import Colours
 from .sheet_drawing import UNIT, Brush, fit_to_box, get_letterings, scale_length, wrap_label
-from .sheet_entries import Entry
+from .sheet_entries import SheetEntry
 from .sheet_pictures import RunPictures
 
 SHAPE = 0.62
@@ -54,7 +54,7 @@ class PictureGrid:
 
 def choose_grid(
     sizes: Sequence[tuple[int, int]],
-    entries: Sequence[Entry],
+    entries: Sequence[SheetEntry],
     width: int,
     scale: float,
     *,
@@ -76,7 +76,7 @@ def choose_grid(
 
 
 def draw_labels(
-    entries: Sequence[Entry],
+    entries: Sequence[SheetEntry],
     media: Sequence[RunPictures],
     grid: PictureGrid,
     colours: Colours,
@@ -112,7 +112,7 @@ def fit_into_place(picture: Image.Image, grid: PictureGrid, number: int, top: in
     return fitted, left, top + upper + grid.card[1] - fitted.height
 
 
-def _make_grid(across: int, shape: float, entries: Sequence[Entry], width: int, scale: float) -> PictureGrid:
+def _make_grid(across: int, shape: float, entries: Sequence[SheetEntry], width: int, scale: float) -> PictureGrid:
     _, small = get_letterings(scale)
     gap, pad = scale_length(UNIT, scale), scale_length(2 * UNIT, scale)
     wide = max(8, (width - 2 * pad - (across - 1) * gap) // across)

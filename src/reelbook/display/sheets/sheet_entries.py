@@ -21,7 +21,7 @@ NO_FILE = "no file here"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SheetEntry:
     """One run of a sheet."""
 
     number: str
@@ -38,7 +38,7 @@ class Entry:
         return bool(self.files) and is_video(self.files[0])
 
 
-def read_entries(table: pd.DataFrame, labels: str | Sequence[str] | None = None) -> list[Entry]:
+def read_entries(table: pd.DataFrame, labels: str | Sequence[str] | None = None) -> list[SheetEntry]:
     """An entry for each run of a table, in its order; `labels` are columns instead of those that vary."""
     # A table may have been joined so that it has a name twice.
     table = table.loc[:, ~table.columns.duplicated()]
@@ -46,7 +46,7 @@ def read_entries(table: pd.DataFrame, labels: str | Sequence[str] | None = None)
     files = find_paths(table)
     states, reasons = _get_column(table, "status"), _get_column(table, "error")
     return [
-        Entry(format_table_value(name), text, tuple(found), *_find_state(state, reason, found))
+        SheetEntry(format_table_value(name), text, tuple(found), *_find_state(state, reason, found))
         for name, text, found, state, reason in zip(table.index, texts, files, states, reasons, strict=True)
     ]
 

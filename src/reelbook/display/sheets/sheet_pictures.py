@@ -13,7 +13,7 @@ from PIL import Image
 from ...errors import ReelbookError
 from ...media import stills
 from ...media.local_file import is_video
-from .sheet_entries import Entry
+from .sheet_entries import SheetEntry
 
 UNREADABLE, VANISHED = "file cannot be read", "file is gone"
 
@@ -29,7 +29,7 @@ class RunPictures:
     problem: str = ""
 
 
-def read_all(entries: Sequence[Entry], read_entry: Callable[[Entry], RunPictures]) -> list[RunPictures]:
+def read_all(entries: Sequence[SheetEntry], read_entry: Callable[[SheetEntry], RunPictures]) -> list[RunPictures]:
     """The pictures of each run, read in threads by `read_entry`; `problem` has the reason if a file cannot be read."""
     if not entries:
         return []
@@ -37,7 +37,7 @@ def read_all(entries: Sequence[Entry], read_entry: Callable[[Entry], RunPictures
         return list(threads.map(lambda entry: _read_safely(entry, read_entry), entries))
 
 
-def read_over_time(entry: Entry, count: int, box: stills.Size) -> RunPictures:
+def read_over_time(entry: SheetEntry, count: int, box: stills.Size) -> RunPictures:
     """`count` frames of a clip from first to last, or the pictures of a run."""
     if not entry.is_film:
         return read_side_by_side(entry, count, box)
@@ -45,14 +45,14 @@ def read_over_time(entry: Entry, count: int, box: stills.Size) -> RunPictures:
     return RunPictures(film.frames, [film.size] * len(film.frames), film)
 
 
-def read_side_by_side(entry: Entry, count: int, box: stills.Size) -> RunPictures:
+def read_side_by_side(entry: SheetEntry, count: int, box: stills.Size) -> RunPictures:
     """The first `count` pictures of a run; of a clip, its middle frame."""
     chosen = entry.files[:count]
     pictures = [stills.read_middle(path, box) if is_video(path) else stills.read_picture(path, box) for path in chosen]
     return RunPictures(pictures, [stills.get_size(path) for path in chosen])
 
 
-def read_at_times(entry: Entry, seconds: Sequence[float], box: stills.Size) -> RunPictures:
+def read_at_times(entry: SheetEntry, seconds: Sequence[float], box: stills.Size) -> RunPictures:
     """The frames of a clip at these times, after its end the last one; of a run without a clip, its first picture."""
     if not entry.is_film:
         return read_side_by_side(entry, 1, box)
@@ -65,7 +65,7 @@ def read_at_times(entry: Entry, seconds: Sequence[float], box: stills.Size) -> R
     return RunPictures(film.frames, [film.size], film)
 
 
-def _read_safely(entry: Entry, read_entry: Callable[[Entry], RunPictures]) -> RunPictures:
+def _read_safely(entry: SheetEntry, read_entry: Callable[[SheetEntry], RunPictures]) -> RunPictures:
     if not entry.files:
         return RunPictures()
     try:
@@ -76,7 +76,7 @@ def _read_safely(entry: Entry, read_entry: Callable[[Entry], RunPictures]) -> Ru
         return RunPictures(problem=UNREADABLE if is_there else VANISHED)
 
 
-def read_one(entry: Entry, count: int, box: stills.Size) -> RunPictures:
+def read_one(entry: SheetEntry, count: int, box: stills.Size) -> RunPictures:
     """As `read_over_time`, but raises a ReelbookError for files that cannot be read."""
     found = _read_safely(entry, lambda entry: read_over_time(entry, count, box))
     if found.problem:

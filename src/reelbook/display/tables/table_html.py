@@ -17,7 +17,7 @@ from ..theme import render_script, render_style
 from .table_cells import Cells, Number
 from .table_columns import UNSETTLED, Column, find_columns, format_json, pack, pack_columns
 from .table_media import (
-    Clips,
+    EmbeddedClips,
     Files,
     KnownPoster,
     Posters,
@@ -135,10 +135,12 @@ def _render_root(
     )
 
 
-def _choose_clips(files: Files, embed: str, known: Mapping[str, str] | None) -> Clips:
+def _choose_clips(files: Files, embed: str, known: Mapping[str, str] | None) -> EmbeddedClips:
     if known is not None:
-        return Clips({str(row): [known.get(path, "") for path in found] for row, found in enumerate(files) if found})
-    return make_clips(files, embed) if embed in ("preview", "full") else Clips()
+        return EmbeddedClips(
+            {str(row): [known.get(path, "") for path in found] for row, found in enumerate(files) if found}
+        )
+    return make_clips(files, embed) if embed in ("preview", "full") else EmbeddedClips()
 
 
 def _render_static_rows(all_places: Sequence[Column], pictures: Posters, lines: Sequence[str], files: Files) -> Markup:

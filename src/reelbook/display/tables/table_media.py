@@ -146,7 +146,7 @@ def format_column_captions(all_places: Sequence[Column], count: int) -> list[str
     return [line(row) for row in range(count)]
 
 
-class Clips(NamedTuple):
+class EmbeddedClips(NamedTuple):
     """The embedded clips of a table, which play without a kernel."""
 
     played: dict[str, list[str]] = {}  # Never changed.
@@ -157,7 +157,7 @@ class Clips(NamedTuple):
     """Notes for the reader."""
 
 
-def make_clips(files: Files, embed: str) -> Clips:
+def make_clips(files: Files, embed: str) -> EmbeddedClips:
     """The clips to embed, by `rb.options.embed` and the limits of a notebook."""
     paths = [path for found in files for path in found]
     embedded = _embed_files(paths[:MAX_CLIPS], embed)
@@ -178,7 +178,7 @@ def make_clips(files: Files, embed: str) -> Clips:
         notes.append(
             f"{missing:,} of the clips are not in the notebook, which has no room for them or cannot read them."
         )
-    return Clips(found, previews, notes)
+    return EmbeddedClips(found, previews, notes)
 
 
 def pack_files(files: Files) -> list[list[str]]:

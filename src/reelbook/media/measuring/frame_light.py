@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from .measured_frames import Frame
+from .measured_frames import MeasuredFrame
 from .pixel_statistics import mean, variance
 
 
-def sharpness(frame: Frame) -> float:
+def sharpness(frame: MeasuredFrame) -> float:
     """The variance of the Laplacian of the luma, at the common size.
 
     With L(x, y) = Y(x−1, y) + Y(x+1, y) + Y(x, y−1) + Y(x, y+1) − 4·Y(x, y), the figure is Var(L). Edges and fine
@@ -25,12 +25,12 @@ def sharpness(frame: Frame) -> float:
     return variance(laplacian.reshape(-1, width)[:, 1:-1])
 
 
-def brightness(frame: Frame) -> float:
+def brightness(frame: MeasuredFrame) -> float:
     """The mean of the luma: 0 is black, 255 is white."""
     return mean(frame.luma)
 
 
-def contrast(frame: Frame) -> float:
+def contrast(frame: MeasuredFrame) -> float:
     """The standard deviation of the luma within the frame, known as RMS contrast.
 
     Literature: Peli, "Contrast in complex images", JOSA A 7, 1990.
@@ -38,7 +38,7 @@ def contrast(frame: Frame) -> float:
     return math.sqrt(variance(frame.luma))
 
 
-def colourfulness(frame: Frame) -> float:
+def colourfulness(frame: MeasuredFrame) -> float:
     """How colourful the frame looks: 0 is grey, beyond 80 is very colourful.
 
     With rg = R − G and yb = (R + G)/2 − B, the figure is √(σ²rg + σ²yb) + 0.3·√(μ²rg + μ²yb). Literature: Hasler and

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from .measured_frames import Frame, MeasuredFile
+from .measured_frames import MeasuredFile, MeasuredFrame
 
 Value = float | int | str | None
 """A measured figure; None if it does not apply, such as the motion of a picture."""
@@ -14,7 +14,7 @@ Value = float | int | str | None
 class Gauge(Protocol):
     """Computes one metric of one file."""
 
-    def update(self, frame: Frame, reference: Frame | None) -> None:
+    def update(self, frame: MeasuredFrame, reference: MeasuredFrame | None) -> None:
         """Add the next frame; `reference` is the reference's frame with the same number."""
 
     def value(self, film: MeasuredFile) -> Value:
@@ -40,10 +40,10 @@ class Mean:
 class MeanOfFrames:
     """The mean of a figure over all frames."""
 
-    def __init__(self, figure: Callable[[Frame], float]) -> None:
+    def __init__(self, figure: Callable[[MeasuredFrame], float]) -> None:
         self._figure, self._mean = figure, Mean()
 
-    def update(self, frame: Frame, reference: Frame | None) -> None:
+    def update(self, frame: MeasuredFrame, reference: MeasuredFrame | None) -> None:
         self._mean.add(self._figure(frame))
 
     def value(self, film: MeasuredFile) -> Value:
@@ -56,7 +56,7 @@ class Fact:
     def __init__(self, fact: Callable[[MeasuredFile], Value]) -> None:
         self._fact = fact
 
-    def update(self, frame: Frame, reference: Frame | None) -> None:
+    def update(self, frame: MeasuredFrame, reference: MeasuredFrame | None) -> None:
         """Do nothing: the file's properties are updated while decoding."""
 
     def value(self, film: MeasuredFile) -> Value:

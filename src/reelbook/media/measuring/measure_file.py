@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from .gauge import Value
-from .measured_frames import Frame, open_frames
+from .measured_frames import MeasuredFrame, open_frames
 from .metrics import METRICS, select_metrics
 
 Measured = dict[str, Value]
@@ -57,10 +57,10 @@ class _Reference:
 
     def __init__(self, path: Path, stack: ExitStack) -> None:
         self._path, self._stack = path, stack
-        self._frames: Iterator[Frame] | None = None
+        self._frames: Iterator[MeasuredFrame] | None = None
         self.error: str | None = None
 
-    def next(self) -> Frame | None:
+    def next(self) -> MeasuredFrame | None:
         """The next frame; None after the last one or an error."""
         if self.error is not None:
             return None

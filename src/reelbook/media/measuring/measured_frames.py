@@ -55,7 +55,7 @@ class Scale:
         return red, green, blue
 
 
-class Frame:
+class MeasuredFrame:
     """One decoded frame; each of its conversions is made on first access."""
 
     def __init__(self, decoded: VideoFrame, scale: Scale) -> None:
@@ -80,9 +80,9 @@ class Frame:
         luma += 0.114 * blue
         return luma
 
-    def at(self, scale: Scale) -> Frame:
+    def at(self, scale: Scale) -> MeasuredFrame:
         """The frame at another size; itself if it has that size."""
-        return self if scale.size == self.scale.size else Frame(self._decoded, scale)
+        return self if scale.size == self.scale.size else MeasuredFrame(self._decoded, scale)
 
 
 @dataclass
@@ -117,7 +117,7 @@ class MeasuredFile:
 
 
 @contextmanager
-def open_frames(path: Path) -> Iterator[tuple[MeasuredFile, Iterator[Frame]]]:
+def open_frames(path: Path) -> Iterator[tuple[MeasuredFile, Iterator[MeasuredFrame]]]:
     """Open a file; yields its properties and an iterator of its frames; a picture has one."""
     # Absolute, because FFmpeg takes "name:" at the start of a name for a protocol.
     path = path.absolute()
@@ -146,7 +146,7 @@ def _stepped(side: float) -> int:
     return max(LEAST, STEP * round(side / STEP))
 
 
-def _frames(film: MeasuredFile, container: InputContainer) -> Iterator[Frame]:
+def _frames(film: MeasuredFile, container: InputContainer) -> Iterator[MeasuredFrame]:
     stream = container.streams.video[0]
     # Files are measured in parallel, which keeps the cores busy already.
     stream.codec_context.thread_count = 1
@@ -159,10 +159,10 @@ def _frames(film: MeasuredFile, container: InputContainer) -> Iterator[Frame]:
             # One scale for all frames: a film that changes its size is measured at its first one.
             scale = Scale(decoded.width, decoded.height)
         film.frames, film.ended = film.frames + 1, decoded.time
-        yield Frame(decoded, scale)
+        yield MeasuredFrame(decoded, scale)
 
 
-def _picture(film: MeasuredFile) -> Frame:
+def _picture(film: MeasuredFile) -> MeasuredFrame:
     from av import VideoFrame
     from PIL import Image
 
@@ -171,7 +171,7 @@ def _picture(film: MeasuredFile) -> Frame:
         # Via RGBA, because a palette may have transparent colours, of which Pillow warns otherwise.
         pixels = np.asarray(picture.convert("RGBA").convert("RGB"))
     film.frames = 1
-    return Frame(VideoFrame.from_ndarray(pixels, format="rgb24"), Scale(film.width, film.height))
+    return MeasuredFrame(VideoFrame.from_ndarray(pixels, format="rgb24"), Scale(film.width, film.height))
 
 
 def _converted(converter: VideoReformatter, decoded: VideoFrame, width: int, height: int, kind: str) -> list[Pixels]:

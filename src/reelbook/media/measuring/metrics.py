@@ -10,7 +10,7 @@ from ...errors import ReelbookError
 from ...util.printable import suggest
 from . import frame_light, motion, similarity
 from .gauge import Fact, Gauge, MeanOfFrames, Value
-from .measured_frames import Frame, MeasuredFile
+from .measured_frames import MeasuredFile, MeasuredFrame
 from .perceptual_hash import PerceptualHash
 
 Better = Literal["higher", "lower", "as you want it"]
@@ -45,7 +45,7 @@ class Metric(NamedTuple):
         return f"{self.minimum:g} and up" if self.maximum is None else f"{self.minimum:g} to {self.maximum:g}"
 
 
-def _of_frames(figure: Callable[[Frame], float]) -> Callable[[MeasuredFile], Gauge]:
+def _of_frames(figure: Callable[[MeasuredFrame], float]) -> Callable[[MeasuredFile], Gauge]:
     return lambda film: MeanOfFrames(figure)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .gauge import Mean, Value
-from .measured_frames import Frame, MeasuredFile, Pixels, Plane
+from .measured_frames import MeasuredFile, MeasuredFrame, Pixels, Plane
 from .pixel_statistics import mean, mean_difference
 
 LEVELS = 255.0
@@ -21,7 +21,7 @@ class Motion:
         self._last: Plane | None = None
         self._mean = Mean()
 
-    def update(self, frame: Frame, reference: Frame | None) -> None:
+    def update(self, frame: MeasuredFrame, reference: MeasuredFrame | None) -> None:
         if self._last is not None:
             self._mean.add(_mean_absolute(frame.luma - self._last))
         self._last = frame.luma
@@ -45,7 +45,7 @@ class TemporalFlickering:
         self._last: Pixels | None = None
         self._mean = Mean()
 
-    def update(self, frame: Frame, reference: Frame | None) -> None:
+    def update(self, frame: MeasuredFrame, reference: MeasuredFrame | None) -> None:
         if self._last is not None:
             self._mean.add(mean_difference(frame.whole, self._last))
         self._last = frame.whole
@@ -69,7 +69,7 @@ class MotionSmoothness:
         self._last: Plane | None = None
         self._mean = Mean()
 
-    def update(self, frame: Frame, reference: Frame | None) -> None:
+    def update(self, frame: MeasuredFrame, reference: MeasuredFrame | None) -> None:
         if self._before is not None and self._last is not None:
             predicted = self._before + frame.luma
             predicted *= 0.5

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .gauge import Value
-from .measured_frames import Frame, MeasuredFile, Pixels, Plane
+from .measured_frames import MeasuredFile, MeasuredFrame, Pixels, Plane
 
 SIDE, LOW = 32, 8
 NOTHING = 0.05
@@ -25,7 +25,7 @@ class PerceptualHash:
         # The middle frame is known only at the end; until then a kilobyte of each is stored.
         self._seen: list[Pixels] = []
 
-    def update(self, frame: Frame, reference: Frame | None) -> None:
+    def update(self, frame: MeasuredFrame, reference: MeasuredFrame | None) -> None:
         self._seen.append(thumbnail(frame.luma))
 
     def value(self, film: MeasuredFile) -> Value:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .gauge import Mean, Value
-from .measured_frames import Frame, MeasuredFile, Plane
+from .measured_frames import MeasuredFile, MeasuredFrame, Plane
 from .pixel_statistics import mean_square_difference
 
 LEVELS = 255.0
@@ -49,7 +49,7 @@ class LoopClosure:
         self._first: Plane | None = None
         self._last: Plane | None = None
 
-    def update(self, frame: Frame, reference: Frame | None) -> None:
+    def update(self, frame: MeasuredFrame, reference: MeasuredFrame | None) -> None:
         if self._first is None:
             self._first = frame.luma
         else:
@@ -70,7 +70,7 @@ class Ssim:
     def __init__(self) -> None:
         self._mean = Mean()
 
-    def update(self, frame: Frame, reference: Frame | None) -> None:
+    def update(self, frame: MeasuredFrame, reference: MeasuredFrame | None) -> None:
         if reference is not None:
             self._mean.add(similarity(frame.at(reference.scale).luma, reference.luma))
 
@@ -89,7 +89,7 @@ class Psnr:
     def __init__(self) -> None:
         self._mean = Mean()
 
-    def update(self, frame: Frame, reference: Frame | None) -> None:
+    def update(self, frame: MeasuredFrame, reference: MeasuredFrame | None) -> None:
         if reference is not None:
             self._mean.add(mean_square_difference(frame.at(reference.scale).whole, reference.whole))
 

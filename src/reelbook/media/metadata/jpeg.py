@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 from ...util.containers import (
     JPEG_SCAN,
+    FilePart,
     MalformedFile,
-    Part,
     get_length,
     parse_jpeg_segments,
     read_content,
@@ -74,11 +74,11 @@ def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Pie
     raise MalformedFile("it has no pixels")
 
 
-def _segments(file: BinaryIO) -> Iterator[Part]:
+def _segments(file: BinaryIO) -> Iterator[FilePart]:
     return parse_jpeg_segments(file, limit=_MAX_SEGMENTS)
 
 
-def _typed(file: BinaryIO, segment: Part, source_type: str) -> Piece:
+def _typed(file: BinaryIO, segment: FilePart, source_type: str) -> Piece:
     """A foreign packet with the source type added; unchanged if that is not possible."""
     foreign = read_content(file, segment).removeprefix(XMP)
     merged = xmp.merge_into_packet(foreign, source_type=source_type)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import BinaryIO
 
-from ...util.containers import MalformedFile, Part, get_length, parse_boxes, read_content, read_exactly
+from ...util.containers import FilePart, MalformedFile, get_length, parse_boxes, read_content, read_exactly
 from . import xmp
 from .file_pieces import MAX_BYTES, Piece, Stretch
 
@@ -55,7 +55,7 @@ def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Pie
     return [*pieces, ours, *(Stretch(box.start, box.stop) for box in table)]
 
 
-def _packet(file: BinaryIO, box: Part) -> bytes | None:
+def _packet(file: BinaryIO, box: FilePart) -> bytes | None:
     """The XMP packet of a box, if it contains one."""
     if box.kind != b"uuid" or not len(XMP_BOX) <= box.size <= 2 * MAX_BYTES:
         return None
@@ -63,13 +63,13 @@ def _packet(file: BinaryIO, box: Part) -> bytes | None:
     return content[len(XMP_BOX) :] if content.startswith(XMP_BOX) else None
 
 
-def _record(file: BinaryIO, box: Part) -> str | None:
+def _record(file: BinaryIO, box: FilePart) -> str | None:
     """Our record, if this box contains it."""
     packet = _packet(file, box)
     return None if packet is None else xmp.find_record(packet)
 
 
-def _remaining_pieces(box: Part, *, is_removed: bool) -> list[Piece]:
+def _remaining_pieces(box: FilePart, *, is_removed: bool) -> list[Piece]:
     """A box with a stated size; if removed, as free space, so that the boxes after it do not move."""
     after_kind = Stretch(box.start + _HEAD, box.stop)
     if box.is_open:
@@ -81,15 +81,15 @@ def _remaining_pieces(box: Part, *, is_removed: bool) -> list[Piece]:
     return [Stretch(box.start, box.stop)]
 
 
-def _first_of_each(file: BinaryIO, start: int, stop: int) -> dict[bytes, Part]:
+def _first_of_each(file: BinaryIO, start: int, stop: int) -> dict[bytes, FilePart]:
     """The first box of each type; others are not parsed, because a file of tiny boxes would take minutes."""
-    found: dict[bytes, Part] = {}
+    found: dict[bytes, FilePart] = {}
     for box in parse_boxes(file, start, stop):
         found.setdefault(box.kind, box)
     return found
 
 
-def _texts_of_index(file: BinaryIO, index: Part) -> Iterator[tuple[str, str]]:
+def _texts_of_index(file: BinaryIO, index: FilePart) -> Iterator[tuple[str, str]]:
     boxes = _first_of_each(file, index.inside, index.stop)
     if b"meta" in boxes:
         yield from _texts_of_tags(file, boxes[b"meta"])
@@ -104,7 +104,7 @@ def _texts_of_index(file: BinaryIO, index: Part) -> Iterator[tuple[str, str]]:
             yield _NAMES[kind], _text(read_exactly(file, inner[kind].inside + 4, inner[kind].size - 4))
 
 
-def _texts_of_tags(file: BinaryIO, tags: Part) -> Iterator[tuple[str, str]]:
+def _texts_of_tags(file: BinaryIO, tags: FilePart) -> Iterator[tuple[str, str]]:
     # QuickTime lacks the four bytes of version and flags that MP4 has here.
     is_quicktime = tags.size >= _HEAD and read_exactly(file, tags.inside + 4, 4) == b"hdlr"
     boxes = _first_of_each(file, tags.inside + (0 if is_quicktime else 4), tags.stop)
@@ -118,7 +118,7 @@ def _texts_of_tags(file: BinaryIO, tags: Part) -> Iterator[tuple[str, str]]:
             yield names[kind], _text(read_exactly(file, value.inside + 8, value.size - 8))
 
 
-def _keys(file: BinaryIO, box: Part) -> dict[bytes, str]:
+def _keys(file: BinaryIO, box: FilePart) -> dict[bytes, str]:
     """Names of the tags that have numbers as types."""
     if not 8 <= box.size <= MAX_BYTES:
         return {}

@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 from ...util.containers import (
     PNG_SIGNATURE,
+    FilePart,
     MalformedFile,
-    Part,
     get_length,
     parse_png_chunks,
     read_content,
@@ -99,13 +99,13 @@ def _utf8_or_latin(text: bytes) -> str:
         return text.decode("latin-1")
 
 
-def _begins(file: BinaryIO, chunk: Part, keyword: bytes) -> bool:
+def _begins(file: BinaryIO, chunk: FilePart, keyword: bytes) -> bool:
     """Whether a chunk is a text with this keyword."""
     head = keyword + b"\0"
     return chunk.kind in _TEXTS and chunk.size >= len(head) and read_exactly(file, chunk.inside, len(head)) == head
 
 
-def _typed(file: BinaryIO, chunk: Part, source_type: str) -> Piece:
+def _typed(file: BinaryIO, chunk: FilePart, source_type: str) -> Piece:
     """A foreign packet with the source type added; unchanged if that is not possible."""
     if source_type and chunk.size <= MAX_BYTES:
         foreign = _text(chunk.kind, read_content(file, chunk))[1].encode()

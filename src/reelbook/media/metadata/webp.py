@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from ...models.picture_headers import parse_header
-from ...util.containers import MalformedFile, Part, get_length, parse_riff_chunks, read_content, read_exactly
+from ...util.containers import FilePart, MalformedFile, get_length, parse_riff_chunks, read_content, read_exactly
 from . import xmp
 from .file_pieces import MAX_BYTES, Piece, Stretch, find_engine_record
 
@@ -50,12 +50,12 @@ def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Pie
     return [b"RIFF" + struct.pack("<I", size) + b"WEBP", *pieces, Stretch(end, get_length(file))]
 
 
-def _chunks(file: BinaryIO) -> Iterator[Part]:
+def _chunks(file: BinaryIO) -> Iterator[FilePart]:
     stop = 8 + int.from_bytes(read_exactly(file, 4, 4), "little")
     return parse_riff_chunks(file, min(get_length(file), stop))
 
 
-def _extended(file: BinaryIO, first: Part) -> bytes:
+def _extended(file: BinaryIO, first: FilePart) -> bytes:
     """The extended header that declares the chunks besides pixels: the file's own, or a new one for a simple file."""
     if first.kind == b"VP8X":
         header = read_exactly(file, first.start, first.end - first.start)
@@ -67,7 +67,7 @@ def _extended(file: BinaryIO, first: Part) -> bytes:
     return struct.pack("<4sI4B", b"VP8X", 10, flags | _HAS_XMP, 0, 0, 0) + sides
 
 
-def _canvas(file: BinaryIO, pixels: Part) -> tuple[int, int, int]:
+def _canvas(file: BinaryIO, pixels: FilePart) -> tuple[int, int, int]:
     """Width, height, and the flag for transparency, from the first bytes of the pixels."""
     head = read_exactly(file, pixels.inside, 10)
     is_lossless = pixels.kind == b"VP8L" and head[0] == 0x2F

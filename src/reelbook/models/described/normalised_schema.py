@@ -36,7 +36,7 @@ def normalise(source: Any, document: Document, place: str, *, is_3_0: bool) -> d
     >>> normalise({"properties": {"seed": {"$ref": "#/components/schemas/Text"}}}, document, "#", is_3_0=True)
     {'properties': {'seed': {'$ref': '#/$defs/Text'}}, '$defs': {'Text': {'type': ['string', 'null']}}}
     """
-    reader = _Reader(document, is_3_0)
+    reader = _Normaliser(document, is_3_0)
     root = reader.normalise(source, place)
     if isinstance(root, bool):
         root = {} if root else {"not": {}}
@@ -49,7 +49,7 @@ def normalise(source: Any, document: Document, place: str, *, is_3_0: bool) -> d
     return {**root, "$defs": reader.defs} if reader.defs else root
 
 
-class _Reader:
+class _Normaliser:
     """Normalises one schema, and collects its definitions."""
 
     def __init__(self, document: Document, is_3_0: bool) -> None:

@@ -20,7 +20,7 @@ HINTS_INSIDE = ("endpointId", "endpoint_id", "modelId", "model_id")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class InputSchema:
     """The input schema of one model."""
 
     endpoint_id: str
@@ -44,7 +44,7 @@ class _Call:
         return next((hint for part in self.parents for hint in _hints(part)), "")
 
 
-def source_of(description: Mapping[str, Any], endpoint_id: str | None = None) -> Source:
+def source_of(description: Mapping[str, Any], endpoint_id: str | None = None) -> InputSchema:
     """The input schema of a model in a description.
 
     >>> schema = {"type": "object", "properties": {"prompt": {"type": "string"}}}
@@ -65,7 +65,7 @@ def source_of(description: Mapping[str, Any], endpoint_id: str | None = None) ->
     call = _chosen(list(_calls(document)), endpoint_id, document)
     schema = normalise(call.schema, document, call.place, is_3_0=version.startswith("3.0"))
     given = endpoint_id.strip("/") if endpoint_id else ""
-    return Source(given or call.hint or _id_in(call.path), schema)
+    return InputSchema(given or call.hint or _id_in(call.path), schema)
 
 
 def _calls(document: Document) -> Iterator[_Call]:

@@ -10,14 +10,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ...errors import InvalidInput, LibraryError, OverBudget, ReelbookError, TooManyRequests, UncertainRun, Unreachable
 from ...media.posters import get_posters
 from ...models.queue_status import COMPLETED as SERVICE_ENDED
 from ...models.queue_status import IN_PROGRESS
-from ...runs.cancel import Cancelled, cancel_runs
-from ...runs.submission import ClientContext, Submission
+from ...runs.cancel import CancelResult, cancel_runs
+from ...runs.submission import Submission
 from ...settings import options as session_options
 from ...storage.ledger import known_services, transitions
 from ...storage.ledger.budget import Budget, Spend, join_scope, lower_floors
@@ -30,34 +30,23 @@ from .ledger_lookup import RunName, find_rows, make_budget_scope, name_runs
 from .order import order_rows
 from .progress import Snapshot, Standing, Tally, format_error, get_error_type
 from .rate_limit import RateLimit
-from .run_options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, Options
+from .run_options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, RunOptions
 from .send_window import SendWindow
 from .standings import is_due, make_standings
 from .stop_reasons import MAX_LOST, SAME_FOR_ALL, Stopped
 
 if TYPE_CHECKING:
+    from ...client import Client
     from ...runs.run import Run
     from ..plan.plan import Plan
 
 log = logging.getLogger("reelbook")
 
 
-class Client(Protocol):
-    """The client that sends the runs."""
-
-    @property
-    def is_embedded(self) -> bool: ...
-
-    @property
-    def context(self) -> ClientContext: ...
-
-    async def submit_run(self, submission: Submission, *, watched: bool = False) -> Run: ...
-
-
 class Executor:
     """The execution of one plan."""
 
-    def __init__(self, plan: Plan, client: Client, options: Options, changed: Callable[[], None]) -> None:
+    def __init__(self, plan: Plan, client: Client, options: RunOptions, changed: Callable[[], None]) -> None:
         self.plan, self.options, self.tally = plan, options, Tally()
         self.stopped_by: BaseException | None = None
         """The reason why sending has stopped."""
@@ -144,11 +133,11 @@ class Executor:
             if standing.status == RunStatus.WAITING and standing.run is not None
         ]
 
-    async def cancel_queued(self) -> Cancelled:
+    async def cancel_queued(self) -> CancelResult:
         """Cancel the runs in the service's queue."""
         return await cancel_runs(self.context, [standing.run for standing in self.queued if standing.run is not None])
 
-    async def cancel_running(self) -> Cancelled:
+    async def cancel_running(self) -> CancelResult:
         """Cancel all runs of this sweep at the service, including those in progress."""
         self._cancels_running = True
         return await cancel_runs(

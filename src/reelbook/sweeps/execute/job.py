@@ -14,22 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import Interrupted, ReelbookError
 from ...models.problems import format_literal
-from ...runs.cancel import Cancelled
+from ...runs.cancel import CancelResult
 from ...storage.run_status import RunStatus
 from ...util.background_loop import TICK_SECONDS, background
 from ...util.printable import format_count
 from ..money_text import format_spending
 from ..sweep_errors import usage_error
-from .executor import Client, Executor
+from .executor import Executor
 from .interrupt_text import format_interrupt
 from .ledger_lookup import find_known
 from .progress import Progress
-from .run_options import Options
+from .run_options import RunOptions
 from .stop_reasons import Stopped
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...client import Client
     from ...runs.submission import ClientContext
     from ...session import Session
     from ..plan.plan import Plan
@@ -69,7 +70,7 @@ class SweepJob:
         job.frame, job.wait()
     """
 
-    def __init__(self, plan: Plan, client: Client, options: Options) -> None:
+    def __init__(self, plan: Plan, client: Client, options: RunOptions) -> None:
         self.plan = plan
         self._options = options
         self._executor = Executor(plan, client, options, self._wake_listeners)
@@ -173,7 +174,7 @@ class SweepJob:
         """Continue after `pause()`."""
         background.wait(self._pause(False), CALL_SECONDS)
 
-    def cancel(self, *, queued: bool = False, running: bool = False) -> Cancelled | None:
+    def cancel(self, *, queued: bool = False, running: bool = False) -> CancelResult | None:
         """Stop sending. Runs already sent continue by default.
 
         `queued=True` also cancels runs in the service's queue and returns the credits refunded; `running=True` cancels
@@ -253,7 +254,7 @@ class SweepJob:
         self._executor.is_paused = pause
         self._executor.signal_change()
 
-    async def _cancel(self, queued: bool, running: bool) -> Cancelled | None:
+    async def _cancel(self, queued: bool, running: bool) -> CancelResult | None:
         await self._stop("The sweep was cancelled")
         if running:
             return await self._executor.cancel_running()
@@ -334,7 +335,7 @@ class SweepJob:
         return await asyncio.to_thread(self._get_outcome)
 
 
-def make_job(plan: Plan, client: Client, options: Options) -> SweepJob:
+def make_job(plan: Plan, client: Client, options: RunOptions) -> SweepJob:
     """Create a job that is not started yet; raises without a limit if the service charges real credits."""
     if not hasattr(client, "context"):
         raise usage_error(f"`client` is {format_literal(client)}; give what rb.connect() gave.", "client")

@@ -20,7 +20,7 @@ HOSTED_AT_ONCE, EMBEDDED_AT_ONCE = 8, 64
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RunOptions:
     """Validated options for the execution of a plan."""
 
     budget: int | None = None
@@ -43,13 +43,13 @@ class Options:
     """Called with the job at its end."""
 
 
-def make_options(**values: Any) -> Options:
-    """Validate the options, which are those of `Options`.
+def make_options(**values: Any) -> RunOptions:
+    """Validate the options, which are those of `RunOptions`.
 
     >>> make_options(budget=1300, rate="30/min").rate
     0.5
     """
-    given = Options(**values)
+    given = RunOptions(**values)
     if given.notify is not None and not callable(given.notify):
         raise usage_error(f"`notify` is called with the job at the end, so it has to be a function, not {format_literal(given.notify)}.", "notify")  # fmt: skip
     return replace(

@@ -18,7 +18,7 @@ NO_LABELS: Mapping[str, Any] = {}
 """Shared by all settings without labels."""
 
 
-class Setting(NamedTuple):
+class Assignment(NamedTuple):
     """The values that one part of a sweep assigns to one run."""
 
     values: Mapping[str, Any]
@@ -31,7 +31,7 @@ class Table(NamedTuple):
     """The expansion of a part of a sweep: its columns and its settings in order."""
 
     columns: tuple[str, ...]
-    settings: Sequence[Setting]
+    settings: Sequence[Assignment]
 
 
 @runtime_checkable
@@ -72,7 +72,7 @@ class Axis:
     def table(self, model: type[Input]) -> Table:
         """One setting for each value."""
         name, fit = _field_and_fit(model, self.name)
-        return Table((name,), [Setting({name: fit(value)}, NO_LABELS) for value in self.values])
+        return Table((name,), [Assignment({name: fit(value)}, NO_LABELS) for value in self.values])
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Zipped:
         tables = [member.table(model) for member in self.members]
         side_by_side = zip(*(table.settings for table in tables), strict=True)
         columns = tuple(name for table in tables for name in table.columns)
-        return Table(columns, [Setting(merge_values(settings), merge_labels(settings)) for settings in side_by_side])
+        return Table(columns, [Assignment(merge_values(settings), merge_labels(settings)) for settings in side_by_side])
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Rows:
         """One setting for each row."""
         fits = {name: _field_and_fit(model, name) for name in self.names if name not in self.keep}
         settings = [
-            Setting(
+            Assignment(
                 {fits[name][0]: fits[name][1](cell) for name, cell in row.items() if name in fits},
                 {name: row.get(name) for name in self.keep},
             )
@@ -214,7 +214,7 @@ class Named(SweepPart, Protocol):
         """The same part for another field."""
 
 
-def merge_values(settings: Iterable[Setting]) -> Mapping[str, Any]:
+def merge_values(settings: Iterable[Assignment]) -> Mapping[str, Any]:
     """Merge the values of several settings."""
     values: dict[str, Any] = {}
     for setting in settings:
@@ -222,7 +222,7 @@ def merge_values(settings: Iterable[Setting]) -> Mapping[str, Any]:
     return values
 
 
-def merge_labels(settings: Iterable[Setting]) -> Mapping[str, Any]:
+def merge_labels(settings: Iterable[Assignment]) -> Mapping[str, Any]:
     """Merge the labels of several settings."""
     return {name: value for setting in settings for name, value in setting.labels.items()}
 

@@ -34,9 +34,9 @@ from .row_selection import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ...client import Client
     from ...decide.race.race import Race
     from ...session import Session
-    from ..execute.executor import Client
     from ..execute.job import SweepJob
     from .plan_summary import PlanFacts
 

@@ -12,7 +12,7 @@ from typing import Any
 from ...models.base import Input
 from ...models.problems import format_literal
 from ..sweep_errors import usage_error
-from .axes import Setting, Table
+from .axes import Assignment, Table
 from .axis_values import coerce_axis_values
 from .field_paths import get_fields, parse_field_path
 
@@ -58,10 +58,10 @@ class Template:
         name = parse_field_path(model, self.name).name
         return Table((*self.words, name), list(self._settings(name)))
 
-    def _settings(self, name: str) -> Iterator[Setting]:
+    def _settings(self, name: str) -> Iterator[Assignment]:
         for words in product(*self.words.values()):
             filled = dict(zip(self.words, words, strict=True))
-            yield Setting({name: self.text.format_map(filled)}, filled)
+            yield Assignment({name: self.text.format_map(filled)}, filled)
 
 
 def template(text: str, /, **words: Any) -> Template:

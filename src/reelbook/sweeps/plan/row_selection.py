@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import Problem
 from ...models.base import Input
 from ...models.problems import format_literal, unknown_field
-from ..sweep_errors import NoSuchRun, usage_error
+from ..sweep_errors import NoSuchRow, usage_error
 from .field_paths import get_fields
 from .plan_rows import Row
 
@@ -31,7 +31,7 @@ def get_row(rows: Sequence[Row], index: Any) -> Row:
         raise usage_error("A plan takes a number, a slice, a list of numbers or a mask in brackets.", "index") from None
     except IndexError:
         sentence = f"The plan has {len(rows):,} runs, numbered from 0; there is no run {index}."
-        raise NoSuchRun("sweep", [Problem((), sentence, "index")]) from None
+        raise NoSuchRow("sweep", [Problem((), sentence, "index")]) from None
 
 
 def sort_rows(rows: list[Row], name: str, *, descending: bool) -> list[Row]:

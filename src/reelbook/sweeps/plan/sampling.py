@@ -16,7 +16,7 @@ from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from ...models.problems import format_bounds, format_literal, format_number
 from ..sweep_errors import MAX_RUNS, too_many, usage_error
-from .axes import Setting, Table
+from .axes import Assignment, Table
 from .axis_values import coerce_axis_values, coerce_value
 from .field_paths import Schema, get_schema, parse_field_path
 
@@ -65,7 +65,7 @@ class Sampled:
         drawn = self.drawn if self.drawn is not None else self.values(model)
         names = {name: parse_field_path(model, name).name for name in self.fields}
         columns = [drawn[name] for name in self.fields]
-        settings = [Setting(dict(zip(names.values(), row, strict=True)), {}) for row in zip(*columns, strict=True)]
+        settings = [Assignment(dict(zip(names.values(), row, strict=True)), {}) for row in zip(*columns, strict=True)]
         return Table(tuple(names.values()), settings)
 
     def values(self, model: type[Input]) -> dict[str, tuple[Any, ...]]:

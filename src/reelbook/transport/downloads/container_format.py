@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 from ...util.containers import (
     JPEG_SCAN,
+    FilePart,
     MalformedFile,
-    Part,
     has_valid_checksum,
     parse_boxes,
     parse_gif_blocks,
@@ -33,7 +33,7 @@ class Damaged(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FileFormat:
     """A file format: the suffix under which it is stored, and its content type."""
 
     suffix: str
@@ -44,7 +44,7 @@ class Kind:
 class ContainerResult:
     """What the bytes of a file show."""
 
-    kind: Kind
+    kind: FileFormat
     proven: bool
     """Whether the format itself shows that the file is complete; otherwise its length must be known from elsewhere."""
 
@@ -53,23 +53,23 @@ class ContainerResult:
         return self.kind.content_type.startswith("text/")
 
 
-BINARY = Kind(".bin", "application/octet-stream")
-TEXT = Kind(".txt", "text/plain")
+BINARY = FileFormat(".bin", "application/octet-stream")
+TEXT = FileFormat(".txt", "text/plain")
 # A foreign page is stored as text, so that no double click on the file runs its scripts.
-PAGE = Kind(".txt", "text/html")
-MP4 = Kind(".mp4", "video/mp4")
-AVIF = Kind(".avif", "image/avif")
-HEIC = Kind(".heic", "image/heic")
-WEBP = Kind(".webp", "image/webp")
-WAV = Kind(".wav", "audio/wav")
+PAGE = FileFormat(".txt", "text/html")
+MP4 = FileFormat(".mp4", "video/mp4")
+AVIF = FileFormat(".avif", "image/avif")
+HEIC = FileFormat(".heic", "image/heic")
+WEBP = FileFormat(".webp", "image/webp")
+WAV = FileFormat(".wav", "audio/wav")
 STARTS = (
-    (b"\x89PNG\r\n\x1a\n", Kind(".png", "image/png")),
-    (b"\xff\xd8\xff", Kind(".jpg", "image/jpeg")),
-    (b"GIF87a", Kind(".gif", "image/gif")),
-    (b"GIF89a", Kind(".gif", "image/gif")),
-    (b"\x1a\x45\xdf\xa3", Kind(".webm", "video/webm")),
-    (b"II*\0", Kind(".tif", "image/tiff")),
-    (b"MM\0*", Kind(".tif", "image/tiff")),
+    (b"\x89PNG\r\n\x1a\n", FileFormat(".png", "image/png")),
+    (b"\xff\xd8\xff", FileFormat(".jpg", "image/jpeg")),
+    (b"GIF87a", FileFormat(".gif", "image/gif")),
+    (b"GIF89a", FileFormat(".gif", "image/gif")),
+    (b"\x1a\x45\xdf\xa3", FileFormat(".webm", "video/webm")),
+    (b"II*\0", FileFormat(".tif", "image/tiff")),
+    (b"MM\0*", FileFormat(".tif", "image/tiff")),
 )
 STILLS = {b"avif": AVIF, b"avis": AVIF, b"heic": HEIC, b"heix": HEIC, b"mif1": HEIC}
 PAGES = (b"<!doctype html", b"<html", b"<head", b"<body", b"<title", b"<script", b"<meta", b"<!--")
@@ -79,7 +79,7 @@ MARKER = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
 """A JPEG marker among compressed data, where 00 means a plain FF, D0 to D7 restart, and FF only fills."""
 
 
-def sniff_kind(head: bytes) -> Kind:
+def sniff_kind(head: bytes) -> FileFormat:
     """The kind of a file by its first bytes, whatever its name.
 
     >>> sniff_kind(b"\\x89PNG\\r\\n\\x1a\\n").suffix, sniff_kind(b"<HTML><h1>Expired").content_type
@@ -204,7 +204,7 @@ def _still(file: BinaryIO, size: int) -> int | None:
     return end
 
 
-def _top_boxes(file: BinaryIO, size: int) -> tuple[dict[bytes, Part], int | None]:
+def _top_boxes(file: BinaryIO, size: int) -> tuple[dict[bytes, FilePart], int | None]:
     """The last box of each type; and where all of them end, None if the last one is open-ended."""
     found = {}
     for box in _boxes(file, 0, size):
@@ -214,14 +214,14 @@ def _top_boxes(file: BinaryIO, size: int) -> tuple[dict[bytes, Part], int | None
     return found, None if box.is_open else box.end
 
 
-def _boxes(file: BinaryIO, start: int, stop: int) -> Iterator[Part]:
+def _boxes(file: BinaryIO, start: int, stop: int) -> Iterator[FilePart]:
     for box in parse_boxes(file, start, stop, limit=MAX_BOXES):
         if not box.kind.isascii():
             raise Damaged(f"the film is out of step before byte {box.inside:,}")
         yield box
 
 
-def _sniff_text(head: bytes) -> Kind:
+def _sniff_text(head: bytes) -> FileFormat:
     text = head.removeprefix(b"\xef\xbb\xbf")
     if not text or UNPRINTABLE.search(text):
         return BINARY

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from ...models.service_file import File
 from ...util.data_address import is_data_address
-from .container_format import BINARY, PAGE, PROVABLE, Damaged, Kind, check_container
+from .container_format import BINARY, PAGE, PROVABLE, Damaged, FileFormat, check_container
 
 MEDIA_NAMES = {
     ".mp4": "video/mp4",
@@ -42,7 +42,7 @@ class Declared:
     content_type: str
 
 
-def validate(content: BinaryIO, file: File, declared: Declared) -> Kind:
+def validate(content: BinaryIO, file: File, declared: Declared) -> FileFormat:
     """The kind of a complete file; raises `Damaged` for one that is incomplete or not what was declared."""
     result = check_container(content)
     size = content.seek(0, 2)
@@ -60,7 +60,7 @@ def validate(content: BinaryIO, file: File, declared: Declared) -> Kind:
     return result.kind
 
 
-def _check_text(kind: Kind, expected: str) -> None:
+def _check_text(kind: FileFormat, expected: str) -> None:
     """Raise `Damaged` for text where no text was declared: hosts that fail may answer 200 with a page or JSON."""
     if not _is_text(expected):
         what = "a web page" if kind == PAGE else "a text"

@@ -17,7 +17,7 @@ from ..studio.gallery_cards import LibraryRun, StudioRun
 
 if TYPE_CHECKING:
     from .form import Form
-    from .running.run_history import Entry
+    from .running.run_history import PressedRun
     from .sweeping.form_jobs import Started
 
 MAX_LINES = 6
@@ -27,7 +27,7 @@ THUMB = Markup('<img src="{}" alt="{}" style="display:block;max-width:160px;bord
 
 
 def render_form_snapshot(
-    form: Form, entries: Sequence[Entry] = (), sweeps: Sequence[Started] = (), *, mark: str
+    form: Form, entries: Sequence[PressedRun] = (), sweeps: Sequence[Started] = (), *, mark: str
 ) -> dict[str, Any]:
     """The MIME bundle of the static picture of a form, with its runs, the newest first; the form finds it by `mark`."""
     runs = [StudioRun(entry) for entry in reversed(entries)]
@@ -42,7 +42,7 @@ def render_form_snapshot(
     return {**bundle, "text/plain": "\n".join([bundle["text/plain"], *lines])}
 
 
-def count_results(entries: Sequence[Entry], sweeps: Sequence[Started]) -> int:
+def count_results(entries: Sequence[PressedRun], sweeps: Sequence[Started]) -> int:
     """How many runs and sweeps have ended."""
     return sum(entry.is_over for entry in (*entries, *sweeps))
 

@@ -23,7 +23,7 @@ from ..forms.running.run_history import (
     MAX_CAPTION_LENGTH,
     MAX_REASON_LENGTH,
     STATUS_WORDS,
-    Entry,
+    PressedRun,
     details_json,
     entry_json,
     file_json,
@@ -63,7 +63,7 @@ def short_model_name(model: str) -> str:
 class StudioRun:
     """A run started in the studio."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: PressedRun) -> None:
         self.entry, self.key, self.model = entry, entry.key, entry.value.endpoint_id
 
     @property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...display.formatting import format_credits, join_with_dots
 from ...errors import UncertainRun
 from ...util.printable import format_count
-from ..forms.running.run_history import Entry, is_same_request
+from ..forms.running.run_history import PressedRun, is_same_request
 
 if TYPE_CHECKING:
     from ...models.base import Input
@@ -24,7 +24,7 @@ class Spending:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._entries: list[Entry] = []
+        self._entries: list[PressedRun] = []
         self._numbers = count(1)
         self._guard = threading.Lock()
         self.notify: Callable[[], None] = lambda: None
@@ -32,7 +32,7 @@ class Spending:
 
     def start(self, request: Input) -> Run:
         """Start a run, and record its outcome."""
-        entry = Entry(f"r{next(self._numbers)}", request)
+        entry = PressedRun(f"r{next(self._numbers)}", request)
         with self._guard:
             self._entries.append(entry)
         self.notify()
@@ -48,7 +48,7 @@ class Spending:
         return run
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[PressedRun, ...]:
         """The requests made here, the oldest first; repeated requests for the same run are one entry."""
         with self._guard:
             return tuple(self._entries)
@@ -63,7 +63,7 @@ class Spending:
         """Whether all have ended."""
         return all(entry.is_over for entry in self.entries)
 
-    def _record_run(self, entry: Entry, run: Run) -> None:
+    def _record_run(self, entry: PressedRun, run: Run) -> None:
         with self._guard:
             same = [one for one in self._entries if one is not entry and is_same_request(one.run, run)]
             # A run paid for in this session counts as such even if it is now found in the library.
@@ -71,7 +71,7 @@ class Spending:
             self._entries = [one for one in self._entries if one not in same]
 
 
-def format_cost(entries: Sequence[Entry], sweeps: Sequence[SweepCost] = ()) -> str:
+def format_cost(entries: Sequence[PressedRun], sweeps: Sequence[SweepCost] = ()) -> str:
     """The cost of all runs, in one line.
 
     >>> format_cost([])

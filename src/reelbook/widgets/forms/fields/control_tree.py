@@ -63,7 +63,7 @@ def get_sheet(kind: type[Input]) -> dict[str, Any]:
 
 def _make_sheet(kind: type[Input]) -> dict[str, Any]:
     schema = kind.model_json_schema()
-    reader = _Reader(schema.get("$defs", {}), is_described=issubclass(kind, Described))
+    reader = _TreeBuilder(schema.get("$defs", {}), is_described=issubclass(kind, Described))
     nodes = reader.fields(schema)
     arranged = find_arrangement(kind.endpoint_id, nodes)
     for node in nodes:
@@ -99,7 +99,7 @@ def get_title(kind: type[Input]) -> str:
     return _shorten(name, MAX_LABEL)
 
 
-class _Reader:
+class _TreeBuilder:
     """Converts one schema."""
 
     def __init__(self, defs: Mapping[str, Any], *, is_described: bool) -> None:

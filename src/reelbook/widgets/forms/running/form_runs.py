@@ -17,7 +17,7 @@ from ..base_widget import Handler
 from ..live_updates import LiveUpdates
 from ..page_messages import format_service_changed
 from .run_clips import RunFileSender
-from .run_history import Entry, details_json, entry_json, find_newest_entries, is_same_request
+from .run_history import PressedRun, details_json, entry_json, find_newest_entries, is_same_request
 
 if TYPE_CHECKING:
     from ....media.local_file import LocalFile
@@ -46,7 +46,7 @@ class FormRuns:
 
     def __init__(self, form: Form) -> None:
         self._form: Form | None = form
-        self._entries: list[Entry] = []
+        self._entries: list[PressedRun] = []
         self._count = self._ends = 0
         self._presses = Presses()
         self._guard = threading.RLock()
@@ -76,7 +76,7 @@ class FormRuns:
             return tuple(entry.run for entry in self._entries if entry.run is not None)
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[PressedRun, ...]:
         """Every press of Run with its outcome, the newest last."""
         with self._guard:
             return tuple(self._entries)
@@ -101,7 +101,7 @@ class FormRuns:
             return
         change = content.get("change")
         entry = self._add_entry(value, content.get("again"), change if type(change) is int else None)
-        if isinstance(entry, Refusal):
+        if isinstance(entry, RefusedPress):
             form.send(entry.message)
             return
         self._updates.start()
@@ -109,18 +109,18 @@ class FormRuns:
         expected_service = content.get("client")
         form.in_background("run", lambda: self._start(entry, expected_service))
 
-    def _add_entry(self, value: Input, again: Any, change: int | None) -> Entry | Refusal:
+    def _add_entry(self, value: Input, again: Any, change: int | None) -> PressedRun | RefusedPress:
         """A new entry, or the refusal of this press."""
         with self._guard:
             refusal = self._presses.check(value, self._entries, again)
             if refusal is not None:
                 return refusal
             self._count += 1
-            entry = Entry(str(self._count), value, change=change)
+            entry = PressedRun(str(self._count), value, change=change)
             self._entries.append(entry)
             return entry
 
-    def _start(self, entry: Entry, expected_service: str | None) -> None:
+    def _start(self, entry: PressedRun, expected_service: str | None) -> None:
         # Without the form: a submission can take minutes, and must not keep a closed form alive.
         if (form := self._form) is None:
             return
@@ -142,7 +142,7 @@ class FormRuns:
             self._attach_run(entry, run)
         self._updates.start()
 
-    def _attach_run(self, entry: Entry, run: Run) -> None:
+    def _attach_run(self, entry: PressedRun, run: Run) -> None:
         with self._guard:
             entry.run = run
             # Repeated requests for the same run are one entry, the newest.
@@ -186,7 +186,7 @@ class FormRuns:
         if self._form is not None:
             self._form.send({"clock": time.time()})
 
-    def _find_entry(self, content: dict[str, Any]) -> Entry | None:
+    def _find_entry(self, content: dict[str, Any]) -> PressedRun | None:
         """The entry that a message names; None if there is none."""
         key = content.get("run")
         with self._guard:
@@ -242,7 +242,7 @@ def _files_of(running: FormRuns, form: Form) -> Callable[[str], tuple[LocalFile,
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedPress:
     """The reason why a press starts no run."""
 
     text: str
@@ -263,28 +263,28 @@ class Presses:
         self._offers = 0
         self._offered: tuple[int, Input] | None = None
 
-    def check(self, value: Input, entries: Iterable[Entry], again: Any) -> Refusal | None:
+    def check(self, value: Input, entries: Iterable[PressedRun], again: Any) -> RefusedPress | None:
         """Record a press; return its refusal, None if it starts a run. `again` is the number of an accepted offer."""
         now = time.monotonic()
         since, self._pressed_at = now - self._pressed_at, now
         same = [entry for entry in entries if entry.value == value]
         if any(entry.is_sending for entry in same) or (same and since < DOUBLE_SECONDS):
-            return Refusal(TWICE)
+            return RefusedPress(TWICE)
         going = [entry for entry in same if not entry.is_over]
         if going and is_reusable(value):
-            return Refusal(SAME)
+            return RefusedPress(SAME)
         # An ended run with a seed is found in the library, at no cost.
         is_recent = not is_reusable(value) and any(_is_recently_completed(entry, now) for entry in same)
         if (going or is_recent) and (type(again) is not int or self._offered != (again, value)):
             self._offers += 1
             self._offered = self._offers, value
-            return Refusal(GOING if going else ENDED, self._offers)
+            return RefusedPress(GOING if going else ENDED, self._offers)
         # An offer is accepted once, by the first view.
         self._offered = None
         return None
 
 
-def _is_recently_completed(entry: Entry, now: float) -> bool:
+def _is_recently_completed(entry: PressedRun, now: float) -> bool:
     entry.note_end()
     # A failed or cancelled run may be repeated at once.
     return entry.is_completed and entry.ended_at is not None and now - entry.ended_at < RECENT_SECONDS

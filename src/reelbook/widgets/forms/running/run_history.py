@@ -56,7 +56,7 @@ log = logging.getLogger("reelbook")
 
 
 @dataclass(eq=False)
-class Entry:
+class PressedRun:
     """One press of Run, and its outcome."""
 
     key: str
@@ -139,7 +139,7 @@ class Entry:
         return _completed_json(self.run) if self.run.status == "completed" else _failed_json(self.run)
 
 
-def entry_json(entry: Entry) -> dict[str, Any]:
+def entry_json(entry: PressedRun) -> dict[str, Any]:
     """An entry as JSON for the page; one that cannot be described still has its state."""
     try:
         return _entry_json(entry)
@@ -149,7 +149,7 @@ def entry_json(entry: Entry) -> dict[str, Any]:
         return {**_state_json(entry), "error": "This run cannot be shown here. It is in rb.library().", "can": ["use"]}
 
 
-def _entry_json(entry: Entry) -> dict[str, Any]:
+def _entry_json(entry: PressedRun) -> dict[str, Any]:
     common = {**_state_json(entry), "lead": shorten(run_text.get_prompt(entry.value), run_text.MAX_PROMPT_LENGTH)}
     # The state itself names a cancelled run.
     if entry.cancel_message and entry.status != "cancelled":
@@ -169,7 +169,7 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
     return {**common, **_under_way_json(entry, entry.run)}
 
 
-def _state_json(entry: Entry) -> dict[str, Any]:
+def _state_json(entry: PressedRun) -> dict[str, Any]:
     status = entry.status
     state: dict[str, Any] = {
         "key": entry.key,
@@ -181,7 +181,7 @@ def _state_json(entry: Entry) -> dict[str, Any]:
     return {**state, "sending": True} if entry.is_sending else state
 
 
-def _under_way_json(entry: Entry, run: Run) -> dict[str, Any]:
+def _under_way_json(entry: PressedRun, run: Run) -> dict[str, Any]:
     """A run in progress."""
     fraction, stage = run.progress
     logs = run.logs
@@ -272,7 +272,7 @@ def file_json(file: LocalFile) -> dict[str, Any]:
     return {"kind": kind, "name": name, **size, **rate, "caption": join_with_dots(*run_text.format_media_facts(file))}
 
 
-def details_json(entry: Entry) -> dict[str, Any]:
+def details_json(entry: PressedRun) -> dict[str, Any]:
     """The inputs and outputs of a run, and the code that runs it again."""
     run = entry.run
     if run is None or not entry.is_over:
@@ -323,7 +323,7 @@ def is_same_request(one: Run | None, run: Run) -> bool:
     )
 
 
-def find_newest_entries(entries: Sequence[Entry], count: int) -> list[Entry]:
+def find_newest_entries(entries: Sequence[PressedRun], count: int) -> list[PressedRun]:
     """The entries for the page, the newest first: the latest ones, and all in progress."""
     active = [entry for entry in entries if not entry.is_over]
     ended = [entry for entry in entries if entry.is_over]

@@ -52,7 +52,7 @@ _HINT = "Write numbers and ranges, such as 9, 49, 97 or 0-7 or 9 to 97 step 8."
 
 
 @dataclass(slots=True)
-class Axis:
+class VariedField:
     """One field that varies."""
 
     name: str
@@ -77,11 +77,11 @@ class Axis:
         }
 
 
-def parse_axes(form: Form, message: Any) -> list[Axis] | None:
+def parse_axes(form: Form, message: Any) -> list[VariedField] | None:
     """The axes in a message from the page; None if the message is malformed."""
     if not isinstance(message, list) or len(message) > MAX_AXES:
         return None
-    axes: dict[str, Axis] = {}
+    axes: dict[str, VariedField] = {}
     for one in message:
         name = one.get("name") if isinstance(one, dict) else None
         if not isinstance(name, str) or not form.has(name) or not can_vary(form.node(name)) or name in axes:
@@ -91,11 +91,11 @@ def parse_axes(form: Form, message: Any) -> list[Axis] | None:
             typed = to_page_json(suggest_values(form.node(name), form.draft.get(name)))
         if not isinstance(typed, (str, list)) or len(typed) > MAX_TYPED:
             return None
-        axes[name] = Axis(name, typed)
+        axes[name] = VariedField(name, typed)
     return list(axes.values())
 
 
-def validate_axes(form: Form, axes: Sequence[Axis], scratch: Draft, base: Input | None) -> None:
+def validate_axes(form: Form, axes: Sequence[VariedField], scratch: Draft, base: Input | None) -> None:
     """Parse the values of each axis, and validate them one by one."""
     for axis in axes:
         axis.values, axis.words, axis.is_empty = [], "", False
@@ -124,7 +124,7 @@ def find_base(form: Form, draft: Draft, names: frozenset[str]) -> Input | Invali
             return error
 
 
-def fill_base(form: Form, draft: Draft, axes: Sequence[Axis], error: InvalidInput) -> Input | InvalidInput:
+def fill_base(form: Form, draft: Draft, axes: Sequence[VariedField], error: InvalidInput) -> Input | InvalidInput:
     """The base where a varied field is required: with the first valid combination of values."""
     names = {axis.name for axis in axes}
     others = [problem for problem in error.problems if not problem.loc or problem.loc[0] not in names]
@@ -141,7 +141,7 @@ def fill_base(form: Form, draft: Draft, axes: Sequence[Axis], error: InvalidInpu
     return last_error
 
 
-def format_too_many_runs(axes: Sequence[Axis]) -> str:
+def format_too_many_runs(axes: Sequence[VariedField]) -> str:
     """The message that these are too many runs; empty if they are not."""
     runs = prod(len(axis.values) for axis in axes)
     if runs <= MAX_VALUES:

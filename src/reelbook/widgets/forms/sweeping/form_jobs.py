@@ -17,8 +17,8 @@ from .form_races import StartedRace, race_json, render_race_panel
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from ....client import Client
     from ....session import Session
-    from ....sweeps.execute.executor import Client
     from ....sweeps.execute.job import SweepJob
     from ....sweeps.execute.progress import Progress
     from ....sweeps.plan.plan import Plan

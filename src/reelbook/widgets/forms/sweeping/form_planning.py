@@ -12,7 +12,7 @@ from ....errors import InvalidInput, ReelbookError
 from ..fields.draft import Draft
 from ..page_messages import format_problem
 from ..pictures.form_pictures import Pictures
-from .form_axes import Axis, fill_base, find_base, format_too_many_runs, parse_axes, validate_axes
+from .form_axes import VariedField, fill_base, find_base, format_too_many_runs, parse_axes, validate_axes
 
 if TYPE_CHECKING:
     from ..form import Form
@@ -40,7 +40,7 @@ class SweepPlanning:
     def __init__(self, form: Form, draft: Draft, pictures: Pictures, publish: Callable[[], None]) -> None:
         self._form: Form | None = form
         self._draft, self._pictures, self._publish = draft, pictures, publish
-        self.axes: list[Axis] = []
+        self.axes: list[VariedField] = []
         self.last_change: tuple[str, int] = ("", 0)
         """The view that sent the last change, and its number."""
         self.preview: PlanPreview | None = None
@@ -131,7 +131,7 @@ class SweepPlanning:
                 why = str(error) or type(error).__name__
             self._answer(stamp, axes, preview, why)
 
-    def _next_request(self) -> tuple[int, list[Axis]] | None:
+    def _next_request(self) -> tuple[int, list[VariedField]] | None:
         """The next plan to make, once typing has paused; None if there is none."""
         with self.condition:
             while self._is_wanted and (left := self._requested_at + PAUSE_SECONDS - time.monotonic()) > 0:
@@ -141,9 +141,9 @@ class SweepPlanning:
                 return None
             self._is_wanted = False
             # Copies, because the current ones may be published meanwhile.
-            return self._stamp, [Axis(axis.name, axis.typed) for axis in self.axes]
+            return self._stamp, [VariedField(axis.name, axis.typed) for axis in self.axes]
 
-    def _make_plan(self, stamp: int, axes: list[Axis]) -> tuple[PlanPreview | None, str]:
+    def _make_plan(self, stamp: int, axes: list[VariedField]) -> tuple[PlanPreview | None, str]:
         form = self._form
         if form is None:
             return None, ""
@@ -169,7 +169,7 @@ class SweepPlanning:
 
         return make_preview(number, form.session, base, {axis.name: axis.values for axis in axes}, form.labels), ""
 
-    def _answer(self, stamp: int, axes: list[Axis], preview: PlanPreview | None, why: str) -> None:
+    def _answer(self, stamp: int, axes: list[VariedField], preview: PlanPreview | None, why: str) -> None:
         form = self._form
         if form is None:
             return

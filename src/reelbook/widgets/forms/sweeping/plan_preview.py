@@ -17,7 +17,7 @@ from ....models.base import Input
 from ....models.catalog import find_endpoint
 from ....models.pricing import Estimate
 from ....sweeps.execute.order import order_rows
-from ....sweeps.execute.run_options import Options, make_options
+from ....sweeps.execute.run_options import RunOptions, make_options
 from ....sweeps.money_text import count_affordable
 from ....sweeps.plan.sweep_call import sweep
 from ....util.printable import format_count
@@ -103,7 +103,7 @@ def parse_limits(content: Mapping[str, Any], preview: PlanPreview) -> tuple[int,
 def _list_costs(plan: Plan, due: Sequence[Row]) -> list[tuple[int, int | None, int]]:
     """What the runs cost that the library lacks, in the order in which they are sent: rows for each run, its price, runs."""
     prices, row_counts = {row.key: row.credits for row in due}, Counter(row.key for row in plan)
-    ordered = due if len(set(prices.values())) < 2 else order_rows(plan, Options().order)
+    ordered = due if len(set(prices.values())) < 2 else order_rows(plan, RunOptions().order)
     costs = [(row_counts[key], prices[key]) for key in dict.fromkeys(row.key for row in ordered) if key in prices]
     return [(*cost, len(list(same))) for cost, same in groupby(costs)]
 
