@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from .board.routes import board_routes
 from .core import Service
 from .refusals import Refusal
-from .routes import Row, all_routes
+from .routes import ServiceRoute, all_routes
 from .service_settings import Settings
 
 log = logging.getLogger("reelbook_service")
@@ -103,7 +103,7 @@ class RequestGuard:
         return name in LOCAL_NAMES or name.strip("[]") == server[0] or name in self.service.settings.hosts
 
 
-def _route(service: Service, row: Row) -> Route:
+def _route(service: Service, row: ServiceRoute) -> Route:
     async def call(http: HTTPRequest) -> Response:
         try:
             if not service.settings.spec_only:
@@ -124,7 +124,7 @@ def _route(service: Service, row: Row) -> Route:
     return Route(row.path, call, methods=[row.method], name=f"{row.method} {row.path}")
 
 
-async def _answer_in_spec(service: Service, http: HTTPRequest, row: Row) -> Response:
+async def _answer_in_spec(service: Service, http: HTTPRequest, row: ServiceRoute) -> Response:
     """The answer to what the specification shows of a call, with the fields that it shows."""
     http.scope["headers"] = [(name, value) for name, value in http.scope["headers"] if name != b"idempotency-key"]
     response = await row.handler(service, HTTPRequest(http.scope, http.receive))

@@ -37,7 +37,7 @@ COLUMNS = ("name", "group", "budget", "key", "permissions")
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ServiceFacts:
     """What a running service writes down for the commands."""
 
     address: str = ""
@@ -47,17 +47,17 @@ class Facts:
     """Whether some of its runs are paid for at a service elsewhere."""
 
 
-def write_facts(db: sqlite3.Connection, facts: Facts) -> None:
+def write_facts(db: sqlite3.Connection, facts: ServiceFacts) -> None:
     """Store the facts of a service that starts."""
     text = json.dumps([facts.address, facts.names, facts.pays])
     db.execute("INSERT OR REPLACE INTO service VALUES ('facts', ?)", (text,))
 
 
-def read_facts(db: sqlite3.Connection) -> Facts:
+def read_facts(db: sqlite3.Connection) -> ServiceFacts:
     """The facts of the service that ran last."""
     row = db.execute("SELECT value FROM service WHERE name = 'facts'").fetchone()
     address, names, pays = json.loads(row["value"]) if row else ("", (), False)
-    return Facts(address, tuple(names), pays)
+    return ServiceFacts(address, tuple(names), pays)
 
 
 def class_names(db: sqlite3.Connection) -> dict[str, str]:

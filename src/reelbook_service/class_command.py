@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from argparse import _SubParsersAction
     from collections.abc import Iterator
 
-    from .class_admin import Chosen, Facts, NewKey
+    from .class_admin import Chosen, NewKey, ServiceFacts
 
 T = TypeVar("T")
 
@@ -290,7 +290,7 @@ def _write(sheet: IO[str], page: str) -> None:
         raise BadSheet(f"The sheet could not be written ({error.strerror}). No key was made.") from None
 
 
-def _address(given: str | None, facts: Facts) -> str:
+def _address(given: str | None, facts: ServiceFacts) -> str:
     """The address that students type: the one that was given, else the one of the service, as other machines reach it."""
     address = (given or facts.address).strip().rstrip("/")
     advice = "give one, such as --address http://192.168.1.20:8600"

@@ -26,7 +26,7 @@ from reelbook.util.data_address import is_data_address
 from . import spec_decisions
 from .accounts import Account, Accounts
 from .board.view import Board
-from .class_admin import Facts, write_facts
+from .class_admin import ServiceFacts, write_facts
 from .fetch_pictures import SourceError, decode_data_uri
 from .lanes import LOCAL, Lane
 from .queue import Queue
@@ -102,7 +102,7 @@ class Service:
     def publish_address(self, base_url: str) -> None:
         """Write down the address of this service, and whether it pays elsewhere, for the command `reelbook class`."""
         self.base_url = base_url
-        facts = Facts(base_url, self.settings.hosts, self.settings.lanes.has_elsewhere)
+        facts = ServiceFacts(base_url, self.settings.hosts, self.settings.lanes.has_elsewhere)
         self.store.submit(lambda db: write_facts(db, facts)).result()
 
     def add_own_addresses(self, *addresses: str) -> None:

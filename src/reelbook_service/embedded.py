@@ -112,7 +112,7 @@ def _get_writable(folder: Path) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServiceAccess:
     """Base URL, key and id of a folder's service."""
 
     base_url: str
@@ -132,7 +132,7 @@ class Embedded:
         self.users = 0
         """How many clients of this process use it."""
         self._server: Server | None = None
-        self._address: Address | None = None
+        self._address: ServiceAccess | None = None
         self._has_engines_elsewhere = self.settings.lanes.has_elsewhere
         self._guard = threading.Lock()
         self._pid = os.getpid()
@@ -154,7 +154,7 @@ class Embedded:
             return "embedded service with a models.toml"
         return "embedded sketch, free" if self._folder.name == "service" else "embedded weights, free"
 
-    def address(self) -> Address:
+    def address(self) -> ServiceAccess:
         """The address of the service; starts it where no process runs it."""
         with self._guard:
             self._forget_after_fork()
@@ -193,7 +193,7 @@ class Embedded:
     def _address_file(self) -> Path:
         return self._folder / "address.json"
 
-    def _join_or_start(self) -> Address:
+    def _join_or_start(self) -> ServiceAccess:
         if self._address is None or not self.runs_here:
             # Here, because another process may run it already.
             from .server import Server, bind_socket
@@ -202,7 +202,7 @@ class Embedded:
             key = self._read_or_create_key()
             self._server.service.accounts.open([NewAccount(ACCOUNT, key)])
             self._server.start()
-            self._address = Address(self._server.base_url, key, self._server.service.id)
+            self._address = ServiceAccess(self._server.base_url, key, self._server.service.id)
             self._write_address(self._address)
         return self._address
 
@@ -216,14 +216,14 @@ class Embedded:
         replace_file(path, key.encode(), mode=PRIVATE)
         return key
 
-    def _write_address(self, address: Address) -> None:
+    def _write_address(self, address: ServiceAccess) -> None:
         facts = {"base_url": address.base_url, "key": address.key, "id": address.id}
         replace_file(self._address_file, json.dumps(facts).encode(), mode=PRIVATE)
 
-    def _read_address(self) -> Address | None:
+    def _read_address(self) -> ServiceAccess | None:
         try:
             saved = json.loads(self._address_file.read_text(encoding="utf-8"))
-            return Address(saved["base_url"], saved["key"], saved["id"])
+            return ServiceAccess(saved["base_url"], saved["key"], saved["id"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -233,7 +233,7 @@ class Embedded:
             self._pid, self._server, self._address = os.getpid(), None, None
 
 
-def _read_info(address: Address) -> dict[str, Any] | None:
+def _read_info(address: ServiceAccess) -> dict[str, Any] | None:
     """What the service at the address says of itself; None unless it has this id: another may use its port by now."""
     parts = urlsplit(address.base_url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=2)

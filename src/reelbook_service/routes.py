@@ -274,7 +274,7 @@ async def _find_request(service: Service, http: HTTPRequest) -> Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ServiceRoute:
     """One route."""
 
     method: str
@@ -286,29 +286,29 @@ class Row:
     """The fields of its answer that the specification shows, where it shows some only."""
 
 
-def all_routes() -> list[Row]:
+def all_routes() -> list[ServiceRoute]:
     """All routes of the service."""
     rows = [
-        Row("GET", "/", root, in_spec=False),
-        Row("POST", "/models/run", run_model, fields=("requestId",)),
-        Row("POST", "/models/pricing/estimate", estimate),
-        Row("GET", "/models/openapi.json", model_description),
-        Row("GET", "/openapi.json", service_description),
-        Row("GET", "/docs", read_docs),
-        Row("GET", "/models", models, in_spec=False),
-        Row("GET", "/account", account_statement, in_spec=False),
-        Row("POST", "/files", upload, in_spec=False),
+        ServiceRoute("GET", "/", root, in_spec=False),
+        ServiceRoute("POST", "/models/run", run_model, fields=("requestId",)),
+        ServiceRoute("POST", "/models/pricing/estimate", estimate),
+        ServiceRoute("GET", "/models/openapi.json", model_description),
+        ServiceRoute("GET", "/openapi.json", service_description),
+        ServiceRoute("GET", "/docs", read_docs),
+        ServiceRoute("GET", "/models", models, in_spec=False),
+        ServiceRoute("GET", "/account", account_statement, in_spec=False),
+        ServiceRoute("POST", "/files", upload, in_spec=False),
         # Not in the specification's table, but its File objects refer to it.
-        Row("GET", "/files/{token}/{name}", file),
+        ServiceRoute("GET", "/files/{token}/{name}", file),
     ]
     for prefix in prefixes():
         one = f"/{prefix}/requests/{{request_id}}"
         if prefix in {row.id for row in CATALOG}:
-            rows.append(Row("POST", f"/{prefix}", submit, fields=STATUS_FIELDS))
+            rows.append(ServiceRoute("POST", f"/{prefix}", submit, fields=STATUS_FIELDS))
         rows += [
-            Row("GET", one, result),
-            Row("GET", f"{one}/status", status, fields=STATUS_FIELDS),
-            Row("PUT", f"{one}/cancel", cancel, fields=("success",)),
+            ServiceRoute("GET", one, result),
+            ServiceRoute("GET", f"{one}/status", status, fields=STATUS_FIELDS),
+            ServiceRoute("PUT", f"{one}/cancel", cancel, fields=("success",)),
         ]
     return rows
 

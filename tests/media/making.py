@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from reelbook_service.engines.video_writer import Movie
-from reelbook_service.engines.write_provenance import Provenance as Sign
+from reelbook_service.engines.write_provenance import WrittenProvenance as Sign
 
 MODEL = "svc/text-to-video-13b-distilled"
 ASKED = {"prompt": "a paper boat", "num_frames": 49, "seed": 7}

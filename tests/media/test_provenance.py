@@ -24,7 +24,7 @@ from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.service_file import File
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook_service.engines.write_provenance import Provenance as Sign
+from reelbook_service.engines.write_provenance import WrittenProvenance as Sign
 from tests.media.making import FACTS, KINDS, MODEL, PICTURES, boxes, content, plain, signed
 from tests.models.inputs import INPUTS
 from tests.service.engines.playing import second_opinion

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from reelbook_service.embedded import Address, Embedded
+from reelbook_service.embedded import Embedded, ServiceAccess
 from reelbook_service.service_settings import Settings
 from tests.support import read_charges
 
@@ -47,7 +47,7 @@ def kernel(folder: Path, jobs: list[object]) -> tuple[subprocess.Popen[str], dic
     return process, json.loads(process.stdout.readline())
 
 
-def status(address: Address, endpoint_id: str, request_id: str) -> dict[str, object]:
+def status(address: ServiceAccess, endpoint_id: str, request_id: str) -> dict[str, object]:
     """The final status of a request, followed to its end."""
     url = f"{address.base_url}/{endpoint_id}/requests/{request_id}/status?logs=1"
     with httpx.Client(headers={"x-api-key": address.key}, trust_env=False) as http:

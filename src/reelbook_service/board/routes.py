@@ -23,7 +23,7 @@ from ..core import Service
 from ..key_sheet import connect_line, format_unreachable, reachable_address
 from ..refusals import Refusal
 from ..request_bodies import read_limited
-from ..routes import Row, base_url, file
+from ..routes import ServiceRoute, base_url, file
 from .view import Board, respond
 
 MAX_FORM_BYTES = 1_000_000
@@ -43,17 +43,17 @@ Fields = dict[str, list[str]]
 Handler = Callable[[Service, HTTPRequest, Board], Awaitable[Response]]
 
 
-def board_routes() -> list[Row]:
+def board_routes() -> list[ServiceRoute]:
     """The routes of the board, which only `reelbook serve` has."""
     return [
-        Row("GET", "/class", read_board, in_spec=False),
-        Row("GET", "/class/login", log_in, in_spec=False),
-        Row("POST", "/class/logout", _behind_login(log_out), in_spec=False),
-        Row("POST", "/class/change", _behind_login(change), in_spec=False),
-        Row("GET", "/class/now", _behind_login(read_now), in_spec=False),
-        Row("GET", "/class/report.csv", _behind_login(export), in_spec=False),
-        Row("GET", "/class/results/{request_id}", _behind_login(read_result), in_spec=False),
-        Row("GET", "/class/media/{request_id}", _behind_login(read_media), in_spec=False),
+        ServiceRoute("GET", "/class", read_board, in_spec=False),
+        ServiceRoute("GET", "/class/login", log_in, in_spec=False),
+        ServiceRoute("POST", "/class/logout", _behind_login(log_out), in_spec=False),
+        ServiceRoute("POST", "/class/change", _behind_login(change), in_spec=False),
+        ServiceRoute("GET", "/class/now", _behind_login(read_now), in_spec=False),
+        ServiceRoute("GET", "/class/report.csv", _behind_login(export), in_spec=False),
+        ServiceRoute("GET", "/class/results/{request_id}", _behind_login(read_result), in_spec=False),
+        ServiceRoute("GET", "/class/media/{request_id}", _behind_login(read_media), in_spec=False),
     ]
 
 

@@ -15,7 +15,7 @@ from av.video.frame import PictureType
 from . import video_writer
 from .h264 import IDR_SLICE, PPS, SPS, START_CODE, Holder, UnknownStream, kind, nal_units
 from .video_writer import Movie
-from .write_provenance import Provenance
+from .write_provenance import WrittenProvenance
 
 PHOTO, DRAWING = 21, 14
 """Quantisers for still pictures. Text and flat colours make every flaw visible, and need few bits.
@@ -39,7 +39,7 @@ _X264_HELD = (
 S = TypeVar("S")
 
 
-def slides(path: Path, size: tuple[int, int], rate: Fraction, provenance: Provenance) -> Held | EveryFrame:
+def slides(path: Path, size: tuple[int, int], rate: Fraction, provenance: WrittenProvenance) -> Held | EveryFrame:
     """A new video of still pictures, with the best encoder available."""
     if video_writer.has_x264():
         # An unusual build of x264 may enforce its own headers; it still encodes every frame well.
@@ -73,7 +73,7 @@ class EveryFrame(Movie):
 class Held(Movie):
     """Slides for x264: each picture is encoded once, every further frame is a skipped one of a dozen bytes."""
 
-    def __init__(self, path: Path, size: tuple[int, int], rate: Fraction, provenance: Provenance) -> None:
+    def __init__(self, path: Path, size: tuple[int, int], rate: Fraction, provenance: WrittenProvenance) -> None:
         super().__init__(path, size, rate, provenance, _encoder_options(PHOTO))
         self._stream.codec_context.thread_count = 1  # One slice per picture, and no delay.
         self._file.start_encoding()

@@ -17,7 +17,7 @@ from .protocol import EngineTask, OutputFile, Report
 from .slides import DRAWING, PHOTO, EveryFrame, Slides, slides
 from .source_frames import Framer, Still
 from .video_writer import exact_rate
-from .write_provenance import Provenance
+from .write_provenance import WrittenProvenance
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class Stitch:
         )
         largest = _largest(job, report)
         threads = 1 if largest > LARGE_PIXELS else self._threads
-        provenance = Provenance(request.endpoint_id, request.wire(), None, self.name, self.version)
+        provenance = WrittenProvenance(request.endpoint_id, request.wire(), None, self.name, self.version)
         with ThreadPoolExecutor(threads, thread_name_prefix="stitch") as pool:
             size = _size(job, report)
             with slides(path, size, rate, provenance) as video:

@@ -12,7 +12,7 @@ from typing import Self, cast
 import av
 from av.video.reformatter import ColorRange, Colorspace
 
-from .write_provenance import Provenance
+from .write_provenance import WrittenProvenance
 
 THREADS = 2
 """Fixed, not the number of cores: x264 writes different bytes for different numbers of threads."""
@@ -63,7 +63,7 @@ class Movie:
         path: Path,
         size: tuple[int, int],
         rate: Fraction,
-        provenance: Provenance,
+        provenance: WrittenProvenance,
         options: Mapping[str, str] = QUICK,
     ) -> None:
         self.frames = 0

@@ -25,7 +25,7 @@ _SOFTWARE_TAG, _DESCRIPTION_TAG, _EXIF_BLOCK, _COMMENT_TAG = 0x0131, 0x010E, 0x8
 
 
 @dataclass(frozen=True, slots=True)
-class Provenance:
+class WrittenProvenance:
     """Provenance metadata of a file. It is deterministic for a run, so the file's bytes are too."""
 
     endpoint_id: str

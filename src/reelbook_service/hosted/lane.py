@@ -33,7 +33,7 @@ from ..queued_request import Request
 from ..refusals import Refusal
 from ..service_files import sniff_content_type
 from .models_file import HostedService
-from .run import WHO_SETTLES, Ended, PaidRun, Progress, Stopped
+from .run import WHO_SETTLES, Ended, HostedProgress, LaneStopping, PaidRun
 
 FOLDER = "hosted"
 """The folder of the gateway's library, in the data folder of the service."""
@@ -169,7 +169,7 @@ class HostedLane:
         try:
             try:
                 outcome = await self._run(request, folder)
-            except Stopped:
+            except LaneStopping:
                 return
             except Exception:
                 log.exception("The run %s broke off in the gateway", request.id)
@@ -208,7 +208,7 @@ class HostedLane:
             return {"failed": {"error_type": "engine_error", "detail": detail}, "charged": 0}
         loop = asyncio.get_running_loop()
 
-        def report(progress: Progress) -> None:
+        def report(progress: HostedProgress) -> None:
             with contextlib.suppress(RuntimeError):  # The loop is closed once the service has stopped.
                 loop.call_soon_threadsafe(self._apply, request, progress)
                 loop.call_soon_threadsafe(self._note_cost, request, own_input, progress.cost)
@@ -290,7 +290,7 @@ class HostedLane:
         self._service.store.submit(lambda db: db.execute(save, (self.name, kind, cost)))
         self._relay.forget_estimate(own_input)
 
-    def _apply(self, request: Request, progress: Progress) -> None:
+    def _apply(self, request: Request, progress: HostedProgress) -> None:
         """Pass on the state of a run elsewhere."""
         if request.finished is not None:
             return

@@ -20,9 +20,9 @@ from ..weights.config import (
     MODELS,
     SHARED,
     BadWeights,
+    ConfigTable,
     DeviceUse,
     LtxWeights,
-    Table,
     WanWeights,
     read_table,
     read_weights,
@@ -107,7 +107,7 @@ def _read(path: Path) -> ModelsFile:
     return ModelsFile(path, services, hosted, weights, devices)
 
 
-def _read_shared(path: Path, name: str, table: Any) -> Table:
+def _read_shared(path: Path, name: str, table: Any) -> ConfigTable:
     if not isinstance(table, dict):
         raise BadModelsFile(f"{path}: [{name}] is a table.")
     try:
@@ -185,7 +185,7 @@ def _read_row(
     pattern: str,
     table: Mapping[str, Any],
     services: Mapping[str, HostedService],
-    shared: Mapping[str, Table],
+    shared: Mapping[str, ConfigTable],
 ) -> str | LtxWeights | WanWeights | None:
     """The service or the weights of the models with this name or pattern; None for the local engine."""
     where, ids = f'{path}, [models."{pattern[:80]}"]', [row.id for row in CATALOG]

@@ -51,12 +51,12 @@ WHO_SETTLES = "It is not sent again by itself. Whoever runs this service can loo
 log = logging.getLogger("reelbook_service")
 
 
-class Stopped(Exception):
+class LaneStopping(Exception):
     """The gateway is stopping; the run is taken up again at its next start."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class HostedProgress:
     """The state of a run at the paid service."""
 
     is_waiting: bool
@@ -94,7 +94,7 @@ class PaidRun:
     request: Input | None
     """The input; None if its pictures are gone, so that it can only be continued."""
     charges_failures: bool
-    report: Callable[[Progress], None]
+    report: Callable[[HostedProgress], None]
     is_cancelled: bool = False
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _cancel_answer: asyncio.Event = field(default_factory=asyncio.Event)
@@ -109,7 +109,7 @@ class PaidRun:
             while True:
                 error = await self._attempt()
                 if self.relay.is_stopping:
-                    raise Stopped
+                    raise LaneStopping
                 standing = await self.once.standing()
                 if standing is not None and standing.is_paid and not was_paid:
                     was_paid, began, pause = True, time.monotonic(), PAUSE_SECONDS
@@ -122,7 +122,9 @@ class PaidRun:
                     return self._counted(ended, standing)
                 what = "The result cannot be fetched now" if was_paid else "The paid service does not take the run now"
                 self.report(
-                    Progress(True, lines=((f"{what} ({_format_reason(error)}); it waits.", "WARNING"),), is_silent=True)
+                    HostedProgress(
+                        True, lines=((f"{what} ({_format_reason(error)}); it waits.", "WARNING"),), is_silent=True
+                    )
                 )
                 await self._sleep(pause)
                 pause = min(2 * pause, MAX_PAUSE_SECONDS)
@@ -241,7 +243,7 @@ class PaidRun:
             stage = "fetching the files"
         added = tuple((line, "INFO") for line in new)
         is_waiting = run.service_status == IN_QUEUE
-        self.report(Progress(is_waiting, run.queue_position, fraction, stage, added, cost=run.credits))
+        self.report(HostedProgress(is_waiting, run.queue_position, fraction, stage, added, cost=run.credits))
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, but return early when the run is cancelled or the gateway stops."""
@@ -256,7 +258,7 @@ class PaidRun:
             except TimeoutError:
                 pass
         if self.relay.is_stopping:
-            raise Stopped
+            raise LaneStopping
 
 
 def _format_refusal(error: ReelbookError) -> tuple[str, str]:

@@ -68,7 +68,7 @@ Devices = Annotated[
 Guidance = Annotated[float, Field(ge=0, le=100)]
 
 
-class Table(BaseModel):
+class ConfigTable(BaseModel):
     """A table of the file, with all of its keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -78,17 +78,17 @@ class Table(BaseModel):
         return self.model_copy(update=values)
 
 
-AnyTable = TypeVar("AnyTable", bound=Table)
+AnyTable = TypeVar("AnyTable", bound=ConfigTable)
 
 
-class LoRAFolders(Table):
+class LoRAFolders(ConfigTable):
     """`[loras]`: where a request's LoRAs may be."""
 
     folders: tuple[LocalPath, ...] = ()
     most_mib: StrictInt = Field(2048, ge=1)
 
 
-class SafetyCheck(Table):
+class SafetyCheck(ConfigTable):
     """`[safety]`: an image classifier that checks the finished clip."""
 
     folder: LocalPath | None = None
@@ -96,20 +96,20 @@ class SafetyCheck(Table):
     threshold: float = Field(0.8, ge=0, le=1)
 
 
-class PromptModel(Table):
+class PromptModel(ConfigTable):
     """`[expand]`: a causal language model that lengthens prompts; without it, the rule of the sketch engine does."""
 
     folder: LocalPath | None = None
 
 
-class DeviceUse(Table):
+class DeviceUse(ConfigTable):
     """`[devices]`: how many folders of weights each device holds at once, and how long without runs."""
 
     max_loaded: StrictInt = Field(1, ge=1)
     keep_warm_s: float | None = Field(None, gt=0)
 
 
-SHARED: Mapping[str, type[Table]] = {
+SHARED: Mapping[str, type[ConfigTable]] = {
     "loras": LoRAFolders,
     "safety": SafetyCheck,
     "expand": PromptModel,
@@ -118,7 +118,7 @@ SHARED: Mapping[str, type[Table]] = {
 """The tables that hold for all models with weights."""
 
 
-class _Weights(Table):
+class _Weights(ConfigTable):
     """What both families have. The defaults are those that the tests cover."""
 
     endpoint_id: str
@@ -207,7 +207,7 @@ def weights_from_json(values: Mapping[str, Any]) -> LtxWeights | WanWeights:
 
 
 def read_weights(
-    model: str, table: Mapping[str, Any], shared: Mapping[str, Table], folder: Path
+    model: str, table: Mapping[str, Any], shared: Mapping[str, ConfigTable], folder: Path
 ) -> LtxWeights | WanWeights:
     """The weights that a model's table describes; relative paths begin at `folder`. Raises `BadWeights`."""
     kind = FAMILIES.get(str(table.get("family")))

@@ -41,7 +41,7 @@ _FETCH_AGAIN = "Run `reelbook weights fetch` again; it goes on with the files th
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PipelinePart:
     """A part of a pipeline: its library and class, and the file that holds its configuration."""
 
     library: str
@@ -50,26 +50,26 @@ class Part:
     has_weights: bool = True
 
 
-_TOKENIZER = Part("transformers", "T5Tokenizer", "tokenizer_config.json", has_weights=False)
+_TOKENIZER = PipelinePart("transformers", "T5Tokenizer", "tokenizer_config.json", has_weights=False)
 
-PARTS: Mapping[str, Mapping[str, Part]] = {
+PARTS: Mapping[str, Mapping[str, PipelinePart]] = {
     "ltx": {
-        "transformer": Part("diffusers", "LTXVideoTransformer3DModel"),
-        "vae": Part("diffusers", "AutoencoderKLLTXVideo"),
-        "text_encoder": Part("transformers", "T5EncoderModel"),
+        "transformer": PipelinePart("diffusers", "LTXVideoTransformer3DModel"),
+        "vae": PipelinePart("diffusers", "AutoencoderKLLTXVideo"),
+        "text_encoder": PipelinePart("transformers", "T5EncoderModel"),
         "tokenizer": _TOKENIZER,
     },
     "wan": {
-        "transformer": Part("diffusers", "WanTransformer3DModel"),
-        "vae": Part("diffusers", "AutoencoderKLWan"),
-        "text_encoder": Part("transformers", "UMT5EncoderModel"),
+        "transformer": PipelinePart("diffusers", "WanTransformer3DModel"),
+        "vae": PipelinePart("diffusers", "AutoencoderKLWan"),
+        "text_encoder": PipelinePart("transformers", "UMT5EncoderModel"),
         "tokenizer": _TOKENIZER,
-        "scheduler": Part("diffusers", "UniPCMultistepScheduler", "scheduler_config.json", has_weights=False),
+        "scheduler": PipelinePart("diffusers", "UniPCMultistepScheduler", "scheduler_config.json", has_weights=False),
     },
 }
 """The parts that each family is loaded from. The scheduler of LTX is made here, whatever its folder says."""
 
-UPSAMPLER = Part("ltx", "LTXLatentUpsamplerModel")
+UPSAMPLER = PipelinePart("ltx", "LTXLatentUpsamplerModel")
 
 
 def check_usable(rows: Collection[LtxWeights | WanWeights]) -> None:
@@ -273,7 +273,7 @@ def _check_model(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _check_part(folder: Path, part: Part) -> None:
+def _check_part(folder: Path, part: PipelinePart) -> None:
     config = _read_json(folder / part.config, f"{_label(folder)} has no {part.config}. {_FETCH}.")
     if part is _TOKENIZER:
         if not any((folder / name).is_file() for name in ("spiece.model", "tokenizer.json")):

@@ -14,7 +14,7 @@ from PIL import Image
 from reelbook.media.metadata import webp, xmp
 from reelbook.media.metadata.file_pieces import assemble
 from reelbook.util.containers import MalformedFile
-from reelbook_service.engines.write_provenance import Provenance
+from reelbook_service.engines.write_provenance import WrittenProvenance
 from tests.media.making import SIGN, grain
 
 
@@ -115,7 +115,7 @@ def test_a_webp_that_makes_no_sense_is_odd(body: bytes) -> None:
 
 def test_exif_of_an_engine_is_read() -> None:
     """What an engine signs stands in the EXIF block of a WebP."""
-    sign = Provenance("svc/smart-resize", {"prompt": "größer 船"}, 7, "recompose", "1")
+    sign = WrittenProvenance("svc/smart-resize", {"prompt": "größer 船"}, 7, "recompose", "1")
 
     found = dict(webp.read_texts(saved(exif=sign.exif())))
 

@@ -11,8 +11,8 @@ from PIL import Image, ImageDraw
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook_service.engines.move.depth import estimate_scene
 from reelbook_service.engines.move.field import Field
-from reelbook_service.engines.move.path import Path, Pose
-from reelbook_service.engines.move.shot_plan import Plan, make_plan
+from reelbook_service.engines.move.path import CameraPose, Path
+from reelbook_service.engines.move.shot_plan import ShotPlan, make_plan
 from reelbook_service.engines.move.size import AREA, LONGEST, SHORTEST, frame_size
 from reelbook_service.engines.move.warp import planes_of
 from tests.support import once_each
@@ -32,11 +32,11 @@ WILD = (
 )
 
 
-def a_plan(prompt: str) -> Plan:
+def a_plan(prompt: str) -> ShotPlan:
     return make_plan(ImageToVideo(prompt=prompt, image_url="u", cfg_scale=1, negative_prompt=""))
 
 
-def poses(wanted: Plan, centre: tuple[float, float] = (0.1, -0.2), aspect: float = 16 / 9) -> list[Pose]:
+def poses(wanted: ShotPlan, centre: tuple[float, float] = (0.1, -0.2), aspect: float = 16 / 9) -> list[CameraPose]:
     path = Path(wanted, centre, aspect, 5, 1.0)
     return [path.at(number / 119) for number in range(120)]
 

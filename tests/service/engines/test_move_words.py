@@ -8,10 +8,10 @@ from reelbook.models.image_to_video import ImageToVideo
 from reelbook_service.engines.move.move_phrases import KINDS
 from reelbook_service.engines.move.plan_text import format_plan
 from reelbook_service.engines.move.read_prompt import parse_prompt
-from reelbook_service.engines.move.shot_plan import CAMERA, LIGHT, SCENE, WEATHER, Plan, forbidden_kinds, make_plan
+from reelbook_service.engines.move.shot_plan import CAMERA, LIGHT, SCENE, WEATHER, ShotPlan, forbidden_kinds, make_plan
 
 
-def planned(prompt: str, **fields: str | float) -> Plan:
+def planned(prompt: str, **fields: str | float) -> ShotPlan:
     return make_plan(ImageToVideo.model_validate({"prompt": prompt, "image_url": "u", **fields}))
 
 

@@ -17,7 +17,7 @@ from PIL.PngImagePlugin import PngInfo
 from reelbook_service.engines.open_pictures import open_picture
 from reelbook_service.engines.png_decoder import plain
 from reelbook_service.engines.protocol import PictureError
-from reelbook_service.engines.write_provenance import Provenance
+from reelbook_service.engines.write_provenance import WrittenProvenance
 from tests.support import examples
 
 SIZE = (61, 40)
@@ -61,7 +61,7 @@ def test_a_plain_picture_has_the_same_pixels(level: int) -> None:
 
 def test_remarks_are_not_passed_on() -> None:
     """A picture with texts, such as those our own engines write, is still a plain one."""
-    told = Provenance("svc/smart-resize", {"prompt": "a boat"}, 7, "recompose", "1")
+    told = WrittenProvenance("svc/smart-resize", {"prompt": "a boat"}, 7, "recompose", "1")
 
     assert plain(encoded(noise(), pnginfo=told.png()), SIZE) is not None
 

@@ -16,12 +16,12 @@ from playwright.sync_api import Browser, sync_playwright
 
 from reelbook_service.engines import video_writer
 from reelbook_service.engines.video_writer import Movie, exact_rate, has_x264, substitute
-from reelbook_service.engines.write_provenance import Provenance
+from reelbook_service.engines.write_provenance import WrittenProvenance
 from tests.browser.conftest import FLAGS, chromium_path
 from tests.service.engines.playing import played, second_opinion
 
 SIZE = (96, 54)
-SIGN = Provenance("svc/a-model", {"prompt": "a boat"}, 7, "tester", "3")
+SIGN = WrittenProvenance("svc/a-model", {"prompt": "a boat"}, 7, "tester", "3")
 
 
 def grey(level: int, size: tuple[int, int] = SIZE) -> av.VideoFrame:

@@ -13,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from reelbook_service.engines.write_provenance import LONGEST_TEXT, Provenance
+from reelbook_service.engines.write_provenance import LONGEST_TEXT, WrittenProvenance
 
 INPUT = {
     "prompt": "a paper boat, “größer” than 船",
     "num_frames": 121,
     "loras": [{"path": "watercolour", "scale": 1.5}],
 }
-SIGN = Provenance("svc/text-to-video-13b-distilled", INPUT, 7, "sketch", "1")
+SIGN = WrittenProvenance("svc/text-to-video-13b-distilled", INPUT, 7, "sketch", "1")
 ALGORITHMIC = "http://cv.iptc.org/newscodes/digitalsourcetype/algorithmicMedia"
 
 
-def saved(kind: str, sign: Provenance = SIGN) -> Image.Image:
+def saved(kind: str, sign: WrittenProvenance = SIGN) -> Image.Image:
     """A picture that was saved with its provenance and opened again."""
     data = io.BytesIO()
     Image.new("RGB", (8, 8), "teal").save(data, kind, **sign.save_options(kind))
@@ -74,7 +74,7 @@ def test_every_picture_says_that_an_algorithm_made_it(kind: str) -> None:
 
 def test_the_same_run_tells_the_same() -> None:
     """Two records of one run are equal to the byte, in whatever order the input was written."""
-    turned = Provenance(SIGN.endpoint_id, dict(reversed(INPUT.items())), 7, "sketch", "1")
+    turned = WrittenProvenance(SIGN.endpoint_id, dict(reversed(INPUT.items())), 7, "sketch", "1")
 
     assert turned.as_json() == SIGN.as_json()
     assert saved("png", turned).info == saved("png").info
@@ -83,7 +83,7 @@ def test_the_same_run_tells_the_same() -> None:
 def test_a_picture_inside_the_input_is_told_by_its_hash() -> None:
     """A data URI would put the source picture into its own result; its hash says which one it was."""
     uri = "data:image/png;base64," + "A" * 10_000
-    sign = Provenance("svc/smart-resize", {"image_url": uri, "target_sizes": ["8x8"]}, 1, "recompose", "1")
+    sign = WrittenProvenance("svc/smart-resize", {"image_url": uri, "target_sizes": ["8x8"]}, 1, "recompose", "1")
 
     told = json.loads(sign.as_json())["input"]["image_url"]
 
@@ -93,7 +93,7 @@ def test_a_picture_inside_the_input_is_told_by_its_hash() -> None:
 def test_a_long_prompt_is_shortened() -> None:
     """The beginning is kept, and the hash tells whether two long prompts were the same."""
     prompt = "very " * 2000 + "good"
-    sign = Provenance("svc/a-model", {"prompt": prompt}, None, "sketch", "1")
+    sign = WrittenProvenance("svc/a-model", {"prompt": prompt}, None, "sketch", "1")
 
     told = json.loads(sign.as_json())["input"]["prompt"]
 
@@ -106,7 +106,7 @@ def test_a_long_list_of_pictures_stays_short() -> None:
     """Lists are looked through as well."""
     images = [{"url": "data:image/png;base64," + "A" * 9000, "frames": 2}] * 3
 
-    record = Provenance("svc/frames-api/images-to-video", {"images": images}, None, "stitch", "1").as_json()
+    record = WrittenProvenance("svc/frames-api/images-to-video", {"images": images}, None, "stitch", "1").as_json()
 
     assert len(record) < 1000
 
@@ -114,7 +114,7 @@ def test_a_long_list_of_pictures_stays_short() -> None:
 @given(st.text(max_size=60))
 def test_any_prompt_survives(prompt: str) -> None:
     """Line breaks, angle brackets, zeros and surrogates: whatever a prompt contains, the record is sound JSON."""
-    sign = Provenance("svc/a-model", {"prompt": prompt}, 1, 'a "<tool>" & more', "1")
+    sign = WrittenProvenance("svc/a-model", {"prompt": prompt}, 1, 'a "<tool>" & more', "1")
 
     assert json.loads(sign.as_json())["input"]["prompt"] == prompt
     ElementTree.fromstring(sign.xmp())
@@ -123,7 +123,7 @@ def test_any_prompt_survives(prompt: str) -> None:
 @given(st.text(max_size=60))
 def test_any_prompt_can_be_saved(prompt: str) -> None:
     """No prompt keeps a result from being written, in any of the three formats."""
-    sign = Provenance("svc/a-model", {"prompt": prompt}, 1, "sketch", "1")
+    sign = WrittenProvenance("svc/a-model", {"prompt": prompt}, 1, "sketch", "1")
 
     for kind in ("png", "jpeg", "webp"):
         assert saved(kind, sign).size == (8, 8)
@@ -132,7 +132,7 @@ def test_any_prompt_can_be_saved(prompt: str) -> None:
 @pytest.mark.parametrize("kind", ["jpeg", "webp"])
 def test_letters_of_every_alphabet_can_be_read_back(kind: str) -> None:
     """EXIF knows ASCII only, and yet nothing becomes a question mark."""
-    sign = Provenance("svc/smart-resize", {"prompt": "größer, 大きく"}, 1, "recompose", "1")
+    sign = WrittenProvenance("svc/smart-resize", {"prompt": "größer, 大きく"}, 1, "recompose", "1")
 
     assert json.loads(saved(kind, sign).getexif()[0x010E])["input"]["prompt"] == "größer, 大きく"
 
@@ -146,6 +146,6 @@ def test_the_longest_record_can_be_saved(kind: str, letter: str) -> None:
         "image_url": "https://example.org/" + "a" * 10_000,
         "target_sizes": ["6336x6336"] * 100,
     }
-    sign = Provenance("svc/smart-resize", longest, 2**63, "recompose", "1")
+    sign = WrittenProvenance("svc/smart-resize", longest, 2**63, "recompose", "1")
 
     assert saved(kind, sign).getexif()[0x0131] == "reelbook recompose 1"

@@ -18,7 +18,7 @@ STEEPEST = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class PictureDepth:
     """Estimated depth and subject of a picture; all maps run from 0 to 1."""
 
     near: Map
@@ -42,14 +42,14 @@ class Scene:
         return np.asarray(above * (1 - v) + below * v)
 
 
-def estimate_scene(picture: Image.Image) -> Scene:
+def estimate_scene(picture: Image.Image) -> PictureDepth:
     """The estimated depth and subject of a picture."""
     scale = LONG_SIDE / max(picture.size)
     size = (max(8, round(picture.width * scale)), max(8, round(picture.height * scale)))
     colours = np.asarray(picture.resize(size, Image.Resampling.BOX), dtype=np.float64) / 255
     subject = _importance(_opponent(colours))
     near = _nearness(subject)
-    return Scene(_with_limited_slopes(near), _with_limited_slopes(subject), _centre_of(subject))
+    return PictureDepth(_with_limited_slopes(near), _with_limited_slopes(subject), _centre_of(subject))
 
 
 def _opponent(rgb: NDArray[np.float64]) -> NDArray[np.float64]:

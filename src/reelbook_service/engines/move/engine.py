@@ -12,7 +12,7 @@ from reelbook.models.image_to_video import ImageToVideo
 
 from ..protocol import EngineTask, OutputFile, Report
 from ..video_writer import Movie
-from ..write_provenance import Provenance
+from ..write_provenance import WrittenProvenance
 from .plan_text import format_plan
 from .shot import Shot
 from .shot_plan import make_plan
@@ -52,7 +52,7 @@ class Move:
         shot = Shot(request.image_url, job.sources[request.image_url], wanted, seconds)
         with ThreadPoolExecutor(self._threads, thread_name_prefix="move") as pool:
             path, (width, height) = job.folder / "clip.mp4", shot.size
-            provenance = Provenance(request.endpoint_id, request.wire(), None, self.name, self.version)
+            provenance = WrittenProvenance(request.endpoint_id, request.wire(), None, self.name, self.version)
             with Movie(path, shot.size, Fraction(RATE), provenance) as movie:
                 for done, planes in enumerate(_map_in_order(pool, lambda number: shot.frame(number, count), count), 1):
                     movie.add(frame_of(planes))

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .depth import Map, Scene
-from .path import Pose
-from .shot_plan import Plan
+from .depth import Map, PictureDepth
+from .path import CameraPose
+from .shot_plan import ShotPlan
 
 Grid = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ PULL = 0.5
 class Field:
     """The displacement of every point of a scene, for a clip with the given poses."""
 
-    def __init__(self, scene: Scene, plan: Plan, aspect: float, poses: Sequence[Pose]) -> None:
+    def __init__(self, scene: PictureDepth, plan: ShotPlan, aspect: float, poses: Sequence[CameraPose]) -> None:
         self._scene, self._plan, self._aspect = scene, plan, aspect
         self._pivot = float(scene.at(scene.near, np.array(scene.centre[0]), np.array(scene.centre[1])))
         self._pulls = (
@@ -42,7 +42,7 @@ class Field:
         """Whether there are waves, which need a mesh with low cells."""
         return any(self._plan.amount(kind) for kind in ("ripple", "heat"))
 
-    def origin(self, x: Grid, y: Grid, pose: Pose) -> tuple[Grid, Grid]:
+    def origin(self, x: Grid, y: Grid, pose: CameraPose) -> tuple[Grid, Grid]:
         """The picture coordinates of points of the frame; coordinates run from -0.5 to 0.5."""
         cos, sin = math.cos(pose.angle), math.sin(pose.angle)
         seen_x = pose.centre[0] + pose.scale * (x * cos + y * sin / self._aspect)
@@ -53,7 +53,7 @@ class Field:
             from_x, from_y = np.clip(seen_x - dx, -0.5, 0.5), np.clip(seen_y - dy, -0.5, 0.5)
         return from_x, from_y
 
-    def moved(self, x: Grid, y: Grid, pose: Pose) -> tuple[Grid, Grid]:
+    def moved(self, x: Grid, y: Grid, pose: CameraPose) -> tuple[Grid, Grid]:
         """Displacement of points of the picture; those on its border move only along it, so it covers the frame."""
         near, subject = self._scene.at(self._scene.near, x, y), self._scene.at(self._scene.subject, x, y)
         right, down = x - self._scene.centre[0], y - self._scene.centre[1]
@@ -68,7 +68,7 @@ class Field:
             dx, dy = dx + pose.pull * np.interp(x, *self._pulls[0]), dy + pose.pull * np.interp(y, *self._pulls[1])
         return self._restraint * dx, self._restraint * dy
 
-    def _strain(self, pose: Pose) -> float:
+    def _strain(self, pose: CameraPose) -> float:
         """The maximum stretching or squeezing of the picture."""
         side = np.linspace(-0.5, 0.5, 41)
         dx, dy = self.moved(*np.meshgrid(side, side), pose)
@@ -77,7 +77,9 @@ class Field:
         strain = np.maximum(abs(x_right), abs(y_down)) + np.sqrt(abs(x_down * y_right))
         return max(float(strain.max()), 1e-9)
 
-    def _local_displacements(self, x: Grid, y: Grid, near: Grid, subject: Grid, pose: Pose) -> list[tuple[Grid, Grid]]:
+    def _local_displacements(
+        self, x: Grid, y: Grid, near: Grid, subject: Grid, pose: CameraPose
+    ) -> list[tuple[Grid, Grid]]:
         """The displacements by wind, water and the like at a moment."""
         time, amount = pose.seconds * math.tau, self._plan.amount
         effects = []

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .path import ease
-from .shot_plan import LIGHT, Plan
+from .shot_plan import LIGHT, ShotPlan
 from .warp import Planes
 
 BLACK, WHITE, NEUTRAL = 16, 235, 128
@@ -31,10 +31,10 @@ class Tone:
     colour: float = 1.0
 
 
-class Light:
+class ClipLight:
     """The light of one clip."""
 
-    def __init__(self, plan: Plan, seconds: float) -> None:
+    def __init__(self, plan: ShotPlan, seconds: float) -> None:
         self._plan, self._seconds = plan, seconds
         draw = random.Random(plan.seed + 1)
         self._strikes = [draw.uniform(part + 0.1, part + 0.8) * seconds / 3 for part in range(3)]

@@ -7,8 +7,8 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .read_prompt import Vector, Wish
-from .shot_plan import Act, Plan
+from .read_prompt import MoveWish, Vector
+from .shot_plan import Act, ShotPlan
 
 CLOSEST = 0.6
 """The smallest share of the picture's sides that the view may shrink to."""
@@ -29,7 +29,7 @@ SLIDES = frozenset({"pan", "tilt", "truck", "crane"})
 
 
 @dataclass(frozen=True, slots=True)
-class Pose:
+class CameraPose:
     """The camera pose at one moment. Lengths are shares of the picture's sides, angles are in radians."""
 
     seconds: float
@@ -56,7 +56,7 @@ class Pose:
 class Path:
     """The path of the camera through a clip."""
 
-    def __init__(self, plan: Plan, centre: Vector, aspect: float, seconds: float, detail: float) -> None:
+    def __init__(self, plan: ShotPlan, centre: Vector, aspect: float, seconds: float, detail: float) -> None:
         """`detail` is the number of pixels of the picture per pixel of the clip, along a side."""
         self._plan, self._centre, self._aspect, self._seconds = plan, centre, aspect, seconds
         # A long strip can hardly be rotated before its ends leave the picture.
@@ -72,7 +72,7 @@ class Path:
         nearest = max(self._closeness(step / 50) for step in range(51))
         self._restraint = min(1.0, -math.log(closest) / max(nearest, 1e-9))
 
-    def at(self, share: float) -> Pose:
+    def at(self, share: float) -> CameraPose:
         """The pose at a share of the clip, 0 to 1."""
         seconds = share * self._seconds
         ramp = ease(min(1.0, seconds / 1.2))
@@ -85,7 +85,7 @@ class Path:
         scale = math.exp(-self._closeness(share)) * (1 - 2 * margin) / max(wide, high)
         anchor_x, anchor_y = self._anchor(share)
         shake_x, shake_y, shake_turn = self._shake.at(seconds)
-        return Pose(
+        return CameraPose(
             seconds=seconds,
             ramp=ramp,
             scale=scale,
@@ -128,7 +128,7 @@ class Path:
                 y += (0.42 * act.wish.toward[1] - y) * come
         return x, y
 
-    def _slide(self, share: float, along: Callable[[Wish], float]) -> float:
+    def _slide(self, share: float, along: Callable[[MoveWish], float]) -> float:
         """The position of the view within its margin, from -0.5 to 0.5."""
         place = now = 0.0
         for act in self._plan.acts:
@@ -140,7 +140,7 @@ class Path:
     def _roll(self, share: float) -> float:
         return max(-self._max_turn, min(self._max_turn, self._sum(share, ROLL, _sign)))
 
-    def _sum(self, share: float, effects: Mapping[str, float], component: Callable[[Wish], float]) -> float:
+    def _sum(self, share: float, effects: Mapping[str, float], component: Callable[[MoveWish], float]) -> float:
         """The sum of one effect over all moves, at a share of the clip."""
         return sum(
             effects[act.wish.kind] * act.amount * component(act.wish) * ease(_part(act, share))
@@ -149,15 +149,15 @@ class Path:
         )
 
 
-def _right(wish: Wish) -> float:
+def _right(wish: MoveWish) -> float:
     return wish.toward[0]
 
 
-def _down(wish: Wish) -> float:
+def _down(wish: MoveWish) -> float:
     return wish.toward[1]
 
 
-def _sign(wish: Wish) -> float:
+def _sign(wish: MoveWish) -> float:
     return wish.sign
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .shot_plan import CAMERA, Act, Plan
+from .shot_plan import CAMERA, Act, ShotPlan
 
 
-def format_plan(plan: Plan) -> str:
+def format_plan(plan: ShotPlan) -> str:
     """A sentence about the moves in the clip, whether the prompt or the engine chose them, and what was forbidden.
 
     >>> from reelbook.models.image_to_video import ImageToVideo

@@ -28,7 +28,7 @@ Vector = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class MoveWish:
     """One move or effect that the prompt requests."""
 
     kind: str
@@ -44,10 +44,10 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedPrompt:
     """The result of parsing a prompt."""
 
-    wishes: tuple[Wish, ...] = ()
+    wishes: tuple[MoveWish, ...] = ()
     steps: int = 1
     vigour: float = 1.0
     """The speed that the prompt names for the whole clip."""
@@ -55,7 +55,7 @@ class Reading:
     """Whether the camera must not move."""
 
 
-def parse_prompt(prompt: str) -> Reading:
+def parse_prompt(prompt: str) -> ParsedPrompt:
     """The wishes in a prompt.
 
     >>> [(wish.kind, wish.sign, wish.step) for wish in parse_prompt("Zoom in, then slowly pull back").wishes]
@@ -64,7 +64,7 @@ def parse_prompt(prompt: str) -> Reading:
     [('pan', (-1, 0))]
     """
     steps = [step for step in re.split(THEN, _plain(prompt)) if step.strip()]
-    wishes: list[Wish] = []
+    wishes: list[MoveWish] = []
     refused: set[str] = set()
     loose = 1.0
     for number, step in enumerate(steps):
@@ -77,7 +77,7 @@ def parse_prompt(prompt: str) -> Reading:
             else:
                 loose *= _vigour(clause)
     wanted = tuple(wish for wish in _joined(wishes) if wish.kind not in refused)
-    return Reading(wanted, max(1, len(steps)), min(2.0, max(0.3, loose)), bool(re.search(STILL, _plain(prompt))))
+    return ParsedPrompt(wanted, max(1, len(steps)), min(2.0, max(0.3, loose)), bool(re.search(STILL, _plain(prompt))))
 
 
 def find_kinds(text: str) -> set[str]:
@@ -98,29 +98,29 @@ def _plain(text: str) -> str:
     return text
 
 
-def _clause(clause: str, step: int) -> list[Wish]:
+def _clause(clause: str, step: int) -> list[MoveWish]:
     """The wishes in a clause."""
     kinds = find_kinds(clause)
     vigour = _vigour(clause)
     aim = _aim(clause)
-    wishes = [Wish(kind, vigour=vigour, step=step) for kind in sorted(kinds - _STEERED)]
+    wishes = [MoveWish(kind, vigour=vigour, step=step) for kind in sorted(kinds - _STEERED)]
     closer = -1 if re.search(BACK, clause) else 1
     if "zoom" in kinds:
-        wishes.append(Wish("zoom", aim or _place(clause), closer, vigour, step))
+        wishes.append(MoveWish("zoom", aim or _place(clause), closer, vigour, step))
     elif "vertigo" in kinds:
-        wishes.append(Wish("vertigo", sign=closer, vigour=vigour, step=step))
+        wishes.append(MoveWish("vertigo", sign=closer, vigour=vigour, step=step))
     elif "dolly" in kinds and not _sideways(clause, aim):
-        wishes.append(Wish("dolly", sign=closer, vigour=vigour, step=step))
+        wishes.append(MoveWish("dolly", sign=closer, vigour=vigour, step=step))
     elif "orbit" in kinds or ("roll" in kinds and not _picture_rotates(clause)):
-        wishes.append(Wish("orbit", (aim[0] or 1.0, 0.0) if aim else (1.0, 0.0), 1, vigour, step))
+        wishes.append(MoveWish("orbit", (aim[0] or 1.0, 0.0) if aim else (1.0, 0.0), 1, vigour, step))
     elif "roll" in kinds:
         wishes.append(
-            Wish("roll", sign=-1 if "anticlockwise" in clause or "left" in clause else 1, vigour=vigour, step=step)
+            MoveWish("roll", sign=-1 if "anticlockwise" in clause or "left" in clause else 1, vigour=vigour, step=step)
         )
     elif aim and _subject_moves(clause):
-        wishes.append(Wish("drift", aim, 1, vigour, step))
+        wishes.append(MoveWish("drift", aim, 1, vigour, step))
     elif aim := aim or next((_USUAL[kind] for kind in _USUAL if kind in kinds), None):
-        wishes.append(Wish(_slide(clause, aim), aim, 1, vigour, step))
+        wishes.append(MoveWish(_slide(clause, aim), aim, 1, vigour, step))
     return wishes
 
 
@@ -189,9 +189,9 @@ def _picture_rotates(clause: str) -> bool:
     return bool(re.search(WHOLE, clause)) or len(clause.split()) <= 2
 
 
-def _joined(wishes: list[Wish]) -> list[Wish]:
+def _joined(wishes: list[MoveWish]) -> list[MoveWish]:
     """The wishes without duplicates within a step."""
-    unique: dict[tuple[object, ...], Wish] = {}
+    unique: dict[tuple[object, ...], MoveWish] = {}
     for wish in wishes:
         unique.setdefault((wish.kind, wish.toward, wish.sign, wish.step), wish)
     return list(unique.values())

@@ -7,12 +7,12 @@ from PIL import Image
 from ..open_pictures import flattened, open_picture, upright_size
 from .depth import estimate_scene
 from .field import Field
-from .light_effects import Light
+from .light_effects import ClipLight
 from .path import Path
-from .shot_plan import Plan
+from .shot_plan import ShotPlan
 from .size import frame_size
 from .warp import OVERSIZE, Planes, Warp, planes_of
-from .weather_overlay import Weather
+from .weather_overlay import ClipWeather
 
 BLEND_FRAMES = 6
 """Frames over which the original picture is blended into the camera's view, so that the transition is not visible."""
@@ -21,7 +21,7 @@ BLEND_FRAMES = 6
 class Shot:
     """Renders the frames of a clip, in any order and on any thread."""
 
-    def __init__(self, source: str, data: bytes, plan: Plan, seconds: float) -> None:
+    def __init__(self, source: str, data: bytes, plan: ShotPlan, seconds: float) -> None:
         full = upright_size(source, data)
         self.size = width, height = frame_size(*full)
         larger = _even(width * OVERSIZE), _even(height * OVERSIZE)
@@ -34,8 +34,8 @@ class Shot:
         self._path = Path(plan, scene.centre, width / height, seconds, full[0] / width)
         poses = [self._path.at(step / 12) for step in range(13)]
         self._warp = Warp(planes_of(large), self.size, Field(scene, plan, width / height, poses))
-        self._light = Light(plan, seconds)
-        self._weather = Weather(plan, self.size)
+        self._light = ClipLight(plan, seconds)
+        self._weather = ClipWeather(plan, self.size)
 
     def frame(self, number: int, count: int) -> Planes:
         """The planes of one frame; the first is the picture itself."""

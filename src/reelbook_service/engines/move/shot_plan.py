@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from reelbook.models.image_to_video import ImageToVideo
 
 from .move_phrases import MOTION, QUALITIES
-from .read_prompt import Reading, Wish, find_kinds, parse_prompt
+from .read_prompt import MoveWish, ParsedPrompt, find_kinds, parse_prompt
 
 CAMERA = frozenset({"zoom", "dolly", "vertigo", "pan", "tilt", "truck", "crane", "roll", "orbit", "shake", "swing"})
 SCENE = frozenset({"drift", "ripple", "sway", "bob", "breathe", "heat"})
@@ -35,14 +35,14 @@ OVERLAP = 0.12
 class Act:
     """A wish with its amount and its time."""
 
-    wish: Wish
+    wish: MoveWish
     amount: float
     begin: float = 0.0
     end: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ShotPlan:
     """All moves and effects of a clip, independent of the picture."""
 
     acts: tuple[Act, ...]
@@ -63,7 +63,7 @@ class Plan:
         return max((act.amount for act in self.acts if act.wish.kind == kind), default=0.0)
 
 
-def make_plan(request: ImageToVideo) -> Plan:
+def make_plan(request: ImageToVideo) -> ShotPlan:
     """The plan of a request's clip.
 
     >>> [act.wish.kind for act in make_plan(ImageToVideo(prompt="zoom in, gentle rain", image_url="u")).acts]
@@ -81,7 +81,7 @@ def make_plan(request: ImageToVideo) -> Plan:
         accepted += _idea(reading, seed, away, alone=not accepted)
     strength = 0.25 + 0.75 * request.cfg_scale
     acts = tuple(_timed(wish, reading, strength, away) for wish in accepted)
-    return Plan(
+    return ShotPlan(
         acts=acts,
         steps=reading.steps,
         seed=seed,
@@ -110,30 +110,30 @@ def forbidden_kinds(negative: str) -> frozenset[str]:
     return frozenset(kinds)
 
 
-def _idea(reading: Reading, seed: int, away: frozenset[str], *, alone: bool) -> tuple[Wish, ...]:
+def _idea(reading: ParsedPrompt, seed: int, away: frozenset[str], *, alone: bool) -> tuple[MoveWish, ...]:
     """A gentle move chosen by the engine, seeded by the prompt."""
     if (reading.still and "still" not in away) or away >= CAMERA:
-        return (Wish("breathe", vigour=0.5),) if alone and "breathe" not in away else ()
+        return (MoveWish("breathe", vigour=0.5),) if alone and "breathe" not in away else ()
     draw = random.Random(seed)
     side, rise = draw.choice((-1.0, 1.0)), draw.choice((-1.0, 1.0)) * draw.uniform(0.3, 0.6)
-    ideas: tuple[tuple[Wish, ...], ...] = (
-        (Wish("dolly"), Wish("orbit", (side, 0.0))),
-        (Wish("zoom"),),
-        (Wish("truck", (side, rise)),),
-        (Wish("orbit", (side, 0.0)), Wish("crane", (0.0, -1.0), vigour=0.5)),
-        (Wish("dolly"), Wish("crane", (0.0, rise), vigour=0.6)),
-        (Wish("dolly"), Wish("truck", (side, rise), vigour=0.7)),
+    ideas: tuple[tuple[MoveWish, ...], ...] = (
+        (MoveWish("dolly"), MoveWish("orbit", (side, 0.0))),
+        (MoveWish("zoom"),),
+        (MoveWish("truck", (side, rise)),),
+        (MoveWish("orbit", (side, 0.0)), MoveWish("crane", (0.0, -1.0), vigour=0.5)),
+        (MoveWish("dolly"), MoveWish("crane", (0.0, rise), vigour=0.6)),
+        (MoveWish("dolly"), MoveWish("truck", (side, rise), vigour=0.7)),
     )
     if any(wish.kind == "drift" for wish in reading.wishes):
         ideas = ideas[1:2]  # A camera that moves sideways would hide the direction of the subject.
     allowed = [idea for idea in ideas if not {wish.kind for wish in idea} & away]
     if not allowed:
-        return (Wish("breathe"),)
+        return (MoveWish("breathe"),)
     vigour = draw.uniform(0.55, 0.9)
     return tuple(replace(wish, vigour=wish.vigour * vigour) for wish in draw.choice(allowed))
 
 
-def _timed(wish: Wish, reading: Reading, strength: float, away: frozenset[str]) -> Act:
+def _timed(wish: MoveWish, reading: ParsedPrompt, strength: float, away: frozenset[str]) -> Act:
     """A wish with the amount allowed by speed words, `cfg_scale` and the negative prompt."""
     vigour = wish.vigour * reading.vigour
     if "fast" in away:

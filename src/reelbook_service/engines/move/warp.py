@@ -8,7 +8,7 @@ from av.video.reformatter import ColorRange, Colorspace, Interpolation
 from PIL import Image
 
 from .field import Field
-from .path import Pose
+from .path import CameraPose
 
 OVERSIZE = 1.5
 """Size of the stored picture relative to a frame: close views have more detail, and bilinear sampling stays crisp."""
@@ -56,7 +56,7 @@ class Warp:
         self._xs, self._ys = map(_ticks, size, WAVE_CELL if field.waves else CELL)
         self._grid = np.meshgrid(np.array(self._xs) / size[0] - 0.5, np.array(self._ys) / size[1] - 0.5)
 
-    def seen(self, pose: Pose) -> Planes:
+    def seen(self, pose: CameraPose) -> Planes:
         """The planes of the frame rendered from a pose."""
         x, y = self._field.origin(*self._grid, pose)
         light, blue, red = (self._bent(plane, x, y, part) for plane, part in zip(self._planes, (1, 2, 2), strict=True))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from .path import ease
-from .shot_plan import Plan
+from .shot_plan import ShotPlan
 from .warp import Planes
 
 TURNS = 8
@@ -22,7 +22,7 @@ NEARNESS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class WeatherKind:
     """The appearance of one kind of weather. Lengths are shares of the frame's height, times are seconds."""
 
     count: int
@@ -46,19 +46,19 @@ class Kind:
     """Whether they glow and pulsate, like embers."""
 
 
-KINDS: Mapping[str, Kind] = {
-    "rain": Kind(420, 0.13, 0.0022, 2.0, -0.17, 0.0, 0.0, (205, 131, 126), 0.5),
-    "snow": Kind(240, 0.026, 0.026, 0.28, 0.05, 0.03, 0.0, (232, 129, 127), 0.92),
-    "petals": Kind(64, 0.05, 0.026, 0.25, 0.15, 0.05, 0.35, (200, 122, 154), 0.95),
-    "leaves": Kind(70, 0.054, 0.026, 0.27, 0.12, 0.07, 0.3, (132, 84, 170), 0.95),
-    "sparks": Kind(130, 0.03, 0.03, -0.2, 0.05, 0.04, 0.0, (215, 72, 168), 1.0, glow=True),
+KINDS: Mapping[str, WeatherKind] = {
+    "rain": WeatherKind(420, 0.13, 0.0022, 2.0, -0.17, 0.0, 0.0, (205, 131, 126), 0.5),
+    "snow": WeatherKind(240, 0.026, 0.026, 0.28, 0.05, 0.03, 0.0, (232, 129, 127), 0.92),
+    "petals": WeatherKind(64, 0.05, 0.026, 0.25, 0.15, 0.05, 0.35, (200, 122, 154), 0.95),
+    "leaves": WeatherKind(70, 0.054, 0.026, 0.27, 0.12, 0.07, 0.3, (132, 84, 170), 0.95),
+    "sparks": WeatherKind(130, 0.03, 0.03, -0.2, 0.05, 0.04, 0.0, (215, 72, 168), 1.0, glow=True),
 }
 
 
-class Weather:
+class ClipWeather:
     """The weather of one clip; it sets in gradually, and frames can be rendered in any order."""
 
-    def __init__(self, plan: Plan, size: tuple[int, int]) -> None:
+    def __init__(self, plan: ShotPlan, size: tuple[int, int]) -> None:
         draw = np.random.default_rng(plan.seed)
         self._flecks = [
             _Flecks(kind, plan.amount(name), size, draw) for name, kind in KINDS.items() if plan.amount(name)
@@ -83,7 +83,7 @@ def _lay(planes: Planes, mask: Image.Image, colour: tuple[int, int, int]) -> Non
 class _Flecks:
     """The particles of one kind of weather."""
 
-    def __init__(self, kind: Kind, amount: float, size: tuple[int, int], draw: np.random.Generator) -> None:
+    def __init__(self, kind: WeatherKind, amount: float, size: tuple[int, int], draw: np.random.Generator) -> None:
         self.kind, self._size = kind, size
         count = max(3, round(kind.count * min(1.6, 0.4 + amount) * min(3.0, size[0] / size[1] * 9 / 16 + 0.2)))
         # More far ones than near ones.
@@ -123,7 +123,7 @@ class _Flecks:
         return np.asarray(0.55 + 0.45 * np.sin(math.tau * (0.9 * seconds * self._pace + 3 * self._phase)))
 
 
-def _sprite(kind: Kind, near: float, turn: float, height: int) -> Image.Image:
+def _sprite(kind: WeatherKind, near: float, turn: float, height: int) -> Image.Image:
     """One particle as a mask: an ellipse with a soft edge, along its path where it only falls."""
     closeness = 0.3 + 0.7 * near**1.5
     long, wide = (max(1.2, size * height * closeness) for size in (kind.long, kind.wide))

@@ -10,13 +10,13 @@ from PIL import Image
 
 from .aims import Aims, variants
 from .composition import Composition, composed
-from .crop_window import Pair, Search, Window
+from .crop_window import CropWindow, Pair, Search
 from .importance import analyse
 from .wishes import Wish
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PictureVersion:
     """One version of the picture in a target size."""
 
     picture: Image.Image
@@ -60,19 +60,19 @@ class AnalysedPicture:
         self.analysis = wish.applied(analyse(picture))
         self._searches: dict[Aims, Search] = {}
 
-    def views(self, target: Pair, count: int) -> Iterator[View]:
+    def views(self, target: Pair, count: int) -> Iterator[PictureVersion]:
         """Yield `count` different views of the picture at this size, the best first."""
         if target == self.picture.size and not self.wish.followed:
-            yield from (View(self.picture, None, 0, False, 1.0) for _ in range(count))
+            yield from (PictureVersion(self.picture, None, 0, False, 1.0) for _ in range(count))
             return
-        taken: list[Window] = []
+        taken: list[CropWindow] = []
         # The fills have separate seeds, the same for every size.
         fills = np.random.default_rng([self.seed, 1]).integers(0, 2**32, count)
         for aims, fill in zip(variants(self.wish.aims, count, self.seed, target[0] / target[1]), fills, strict=True):
             window = self._search(aims).best(target, taken)
             taken.append(window)
             composition = composed(self.analysis, self.picture.size, target, window, aims)
-            yield View(self.picture, composition, int(fill), self.wish.plain, self._reduction)
+            yield PictureVersion(self.picture, composition, int(fill), self.wish.plain, self._reduction)
 
     def seen(self) -> str:
         """What was found in the picture, in words."""

@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from .aims import Aims
-from .crop_window import Pair, Window
+from .crop_window import CropWindow, Pair
 from .deform import Strips, bent, strips_for
 from .extend import extended
 from .importance import Analysis, Box, Grid, inside
@@ -69,7 +69,7 @@ class Composition:
         return f"Shows {'; '.join([f'{extent}, at {scale:.2f}× its size', *bends, *new])}."
 
 
-def composed(analysis: Analysis, source: Pair, target: Pair, window: Window, aims: Aims) -> Composition:
+def composed(analysis: Analysis, source: Pair, target: Pair, window: CropWindow, aims: Aims) -> Composition:
     """The composition for this window."""
     inner = _inner(target, window)
     across, down = strips_for(analysis, window, source, inner, aims)
@@ -84,7 +84,7 @@ def composed(analysis: Analysis, source: Pair, target: Pair, window: Window, aim
     )
 
 
-def _unrepeatable(analysis: Analysis, window: Window) -> Grid:
+def _unrepeatable(analysis: Analysis, window: CropWindow) -> Grid:
     """The cost of repeating each part of the window: 1 for the subject's core, less around it."""
     cells = (slice(window.top, window.bottom), slice(window.left, window.right))
     around = inside(analysis.boxes, analysis.importance.shape) | (analysis.importance > 0.25)
@@ -99,7 +99,7 @@ def _scale(analysis: Analysis, source: Pair, across: Strips, down: Strips) -> fl
     return math.sqrt(width * down.growth(box.top * source[1], box.bottom * source[1]))
 
 
-def _inner(target: Pair, window: Window) -> Pair:
+def _inner(target: Pair, window: CropWindow) -> Pair:
     width, height = (
         side if part > 1 - SLIVER else max(1, round(side * part))
         for side, part in zip(target, window.covers, strict=True)
@@ -107,7 +107,9 @@ def _inner(target: Pair, window: Window) -> Pair:
     return width, height
 
 
-def _offset(analysis: Analysis, window: Window, axis: int, centre: float, missing: int, side: int, aims: Aims) -> int:
+def _offset(
+    analysis: Analysis, window: CropWindow, axis: int, centre: float, missing: int, side: int, aims: Aims
+) -> int:
     """The offset of the picture along one side of the target that puts the subject at its goal."""
     if not missing:
         return 0
@@ -118,7 +120,7 @@ def _offset(analysis: Analysis, window: Window, axis: int, centre: float, missin
     return min(max(round(aims.goal(axis, analysis.centre) * side - centre), 0), missing)
 
 
-def _touched(analysis: Analysis, window: Window, axis: int) -> tuple[bool, bool]:
+def _touched(analysis: Analysis, window: CropWindow, axis: int) -> tuple[bool, bool]:
     """Whether a subject is cut by the first edge of the window along an axis, and by the last."""
     cells = analysis.importance.shape[1 - axis]
     first, last = ((window.left, window.right), (window.top, window.bottom))[axis]

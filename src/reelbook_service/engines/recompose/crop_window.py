@@ -29,7 +29,7 @@ AIR = 0.06
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class CropWindow:
     """A part of the picture in cells of the analysis's grid, and how it fills the target."""
 
     left: int
@@ -60,7 +60,7 @@ class Search:
             6 * np.minimum(importance[a], importance[b]) + (busy[a] + busy[b]) / 2 for a, b in ((0, 1), (2, 3))
         )
 
-    def best(self, target: Pair, taken: Sequence[Window] = ()) -> Window:
+    def best(self, target: Pair, taken: Sequence[CropWindow] = ()) -> CropWindow:
         """The window that loses, cuts, warps and adds least, unlike those already taken."""
         xs, ys = self._xs, self._ys
         fit = _fit(xs, ys, target)
@@ -71,7 +71,7 @@ class Search:
         covered = float(1 - fit.added[y, x])
         covers = (covered, 1.0) if fit.wider[y, x] else (1.0, covered)
         left, top, right, bottom = (int(edge) for edge in (xs.start[x], ys.start[y], xs.end[x], ys.end[y]))
-        return Window(left, top, right, bottom, float(np.exp(fit.scale[y, x])), covers)
+        return CropWindow(left, top, right, bottom, float(np.exp(fit.scale[y, x])), covers)
 
     def _shape_price(self, fit: _Fit) -> Numbers:
         """The cost of warping, extending and enlarging each window."""
@@ -205,7 +205,7 @@ def _missing(spans: _Spans, first: str, last: str, aims: Aims) -> Numbers:
     return 3.0 * ((spans.start > 0) & (first in aims.edges)) + 3.0 * ((spans.end < spans.cells) & (last in aims.edges))
 
 
-def _likeness(window: Window, xs: _Spans, ys: _Spans) -> Numbers:
+def _likeness(window: CropWindow, xs: _Spans, ys: _Spans) -> Numbers:
     """The overlap of each window with the given one: 1 for the same."""
     across = np.clip(np.minimum(xs.end, window.right) - np.maximum(xs.start, window.left), 0, None)
     down = np.clip(np.minimum(ys.end, window.bottom) - np.maximum(ys.start, window.top), 0, None)

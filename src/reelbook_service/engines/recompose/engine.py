@@ -14,8 +14,8 @@ from reelbook.models.smart_resize import Size, SmartResize, preset_for
 
 from ..open_pictures import flattened, open_picture, upright_size
 from ..protocol import EngineTask, OutputFile, Report
-from ..write_provenance import Provenance
-from .analysed_picture import AnalysedPicture, View
+from ..write_provenance import WrittenProvenance
+from .analysed_picture import AnalysedPicture, PictureVersion
 from .wishes import Wish, parse_prompt
 from .write_picture import SUFFIXES, write
 
@@ -40,7 +40,7 @@ class Recompose:
         )
         wish = parse_prompt(job.input.prompt)
         views = _planned(job, wish, report)
-        provenance = Provenance(SmartResize.endpoint_id, job.input.wire(), job.seed, self.name, self.version)
+        provenance = WrittenProvenance(SmartResize.endpoint_id, job.input.wire(), job.seed, self.name, self.version)
         writer = _ResultWriter(job, provenance.save_options(job.input.output_format))
         while views:
             # Removed from the queue, so that the last view frees the memory of the source picture.
@@ -57,12 +57,12 @@ class Recompose:
 recompose = Recompose()
 
 
-def _planned(job: EngineTask[SmartResize], wish: Wish, report: Report) -> deque[tuple[Size, View]]:
+def _planned(job: EngineTask[SmartResize], wish: Wish, report: Report) -> deque[tuple[Size, PictureVersion]]:
     """Plan all pictures, in order, without rendering them."""
     report.progress("looking", 0.0)
     analysed = _analysed_picture(job, wish)
     report.log(" ".join(filter(None, [analysed.seen(), wish.described()])))
-    views: deque[tuple[Size, View]] = deque()
+    views: deque[tuple[Size, PictureVersion]] = deque()
     for size in job.input.target_sizes:
         report.progress("looking", ANALYSIS_SHARE)
         views.extend((size, view) for view in analysed.views((size.width, size.height), job.input.num_images_per_size))
@@ -98,7 +98,7 @@ class _ResultWriter:
         self._total = len(job.input.target_sizes) * job.input.num_images_per_size
         self._numbers: Counter[Size] = Counter()
 
-    def write_view(self, size: Size, view: View, report: Report) -> None:
+    def write_view(self, size: Size, view: PictureVersion, report: Report) -> None:
         """Render one picture, write it, and add it to the results."""
         stage = f"composing {size}, {len(self.images) + 1} of {self._total}"
         exact, scale, words = view.untouched, view.scale, view.described()

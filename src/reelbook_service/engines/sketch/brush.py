@@ -171,7 +171,7 @@ def _relief(mask: Image.Image, ink: Ink, light: Light) -> Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FigurePart:
     """One flat piece of a figure and its motion."""
 
     sprite: Sprite
@@ -201,7 +201,7 @@ class Part:
     """Seconds from start to restart, where it rises."""
 
 
-MOTIONS = frozenset(item.name for item in fields(Part)) - {"sprite", "at"}
+MOTIONS = frozenset(item.name for item in fields(FigurePart)) - {"sprite", "at"}
 """The names of the movements of a part."""
 
 
@@ -224,7 +224,7 @@ class Pose:
     alpha: float = 1.0
 
 
-def show(picture: Image.Image, parts: Sequence[Part], pose: Pose) -> None:
+def show(picture: Image.Image, parts: Sequence[FigurePart], pose: Pose) -> None:
     """Paint a figure into the picture."""
     world = np.diag([pose.scale, pose.scale * pose.squash]) @ _turned(-pose.turn if pose.mirrored else pose.turn)
     if pose.mirrored:
@@ -234,7 +234,7 @@ def show(picture: Image.Image, parts: Sequence[Part], pose: Pose) -> None:
         _paste(picture, part.sprite, world @ local, world @ at + (pose.x, pose.y), alpha * pose.alpha)
 
 
-def _moved(part: Part, time: float) -> tuple[Field, Field, float]:
+def _moved(part: FigurePart, time: float) -> tuple[Field, Field, float]:
     """A part's own transform, position and opacity at a time."""
     wave = float(np.sin(2 * np.pi * (time * part.beat + part.phase)))
     at, alpha, size = np.array(part.at) - (0, part.bob * wave), 1.0, 1.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
-from .brush import Part, Pose, show
+from .brush import FigurePart, Pose, show
 from .figures import Kit, draw
 from .ground import NEARNESS, inside
 from .light import Light, mixed, named
@@ -38,7 +38,7 @@ class Role:
     kind: str
     layer: str
     """`heaven`, `backdrop`, `sky`, `water`, `bridge` or `ground`: the planes between which it is painted."""
-    parts: tuple[Part, ...]
+    parts: tuple[FigurePart, ...]
     x: float
     y: float
     """Its position in the world at the middle of a five-second clip."""

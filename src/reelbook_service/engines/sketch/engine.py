@@ -19,7 +19,7 @@ from reelbook.models.text_to_video import TextToVideo
 
 from ..protocol import EngineTask, OutputFile, Report
 from ..video_writer import Movie
-from ..write_provenance import Provenance
+from ..write_provenance import WrittenProvenance
 from .backdrops import backdrop
 from .cast import MOVING_BACKDROPS, Role, cast_role
 from .finish import Finish
@@ -134,7 +134,7 @@ class Sketch:
         for ready, thing in enumerate(painter.prepare(), 1):
             report.progress(f"preparing {thing}", _PREPARED * ready / (ready + 4))
         path, (width, height) = job.folder / "clip.mp4", request.frame_size
-        provenance = Provenance(request.endpoint_id, request.wire(), job.seed, self.name, self.version)
+        provenance = WrittenProvenance(request.endpoint_id, request.wire(), job.seed, self.name, self.version)
         with (
             Movie(path, (width, height), Fraction(request.frame_rate), provenance) as movie,
             closing(frames_of(painter, request)) as frames,

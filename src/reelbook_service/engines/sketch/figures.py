@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .brush import MOTIONS, Ink, Part, Sprite, arc, box, oval, paint, smooth, stroke, turned
+from .brush import MOTIONS, FigurePart, Ink, Sprite, arc, box, oval, paint, smooth, stroke, turned
 from .light import Colour, Light, hexed, mixed, scaled
 from .noise import Field
 from .tables import FIGURES, Block, Figure, numbers, options_of
@@ -35,7 +35,7 @@ class Kit:
         return self.light.dark or self.light.height < 0.12
 
 
-def draw(name: str, kit: Kit) -> list[Part]:
+def draw(name: str, kit: Kit) -> list[FigurePart]:
     """The parts of a figure, ready to be shown."""
     parts = _parts(name, kit, _palette(FIGURES[name], kit), np.ones(2))
     shift = float(kit.rng.uniform(0, 1))
@@ -51,8 +51,8 @@ def _palette(figure: Figure, kit: Kit) -> dict[str, Colour]:
     return palette | {f"${index}": colour for index, colour in enumerate(kit.colours, 1) if f"${index}" in palette}
 
 
-def _parts(name: str, kit: Kit, palette: Mapping[str, Colour], size: Field) -> list[Part]:
-    parts: list[Part] = []
+def _parts(name: str, kit: Kit, palette: Mapping[str, Colour], size: Field) -> list[FigurePart]:
+    parts: list[FigurePart] = []
     named: dict[str, Block] = {}
     sprites: dict[tuple[str, float], Sprite | None] = {}
     for block in FIGURES[name].blocks:
@@ -75,7 +75,7 @@ def _parts(name: str, kit: Kit, palette: Mapping[str, Colour], size: Field) -> l
                 inks = [ink for shape in origin.shapes for ink in _inks(shape, kit, palette, size, dim)]
                 sprites[key] = paint(inks, kit.scale, kit.light, kit.depth) if inks else None
             sprite = sprites[key]
-            drawn = [Part(sprite)] if sprite else []
+            drawn = [FigurePart(sprite)] if sprite else []
         times = int(block.options.get("times", 1))
         for x, y, *phase in block.places:
             for part in drawn:

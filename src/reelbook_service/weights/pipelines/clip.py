@@ -18,7 +18,7 @@ from ...engines.move.size import frame_size
 from ...engines.open_pictures import flattened, open_picture, upright_size
 from ...engines.protocol import EngineTask, OutputFile, Report
 from ...engines.video_writer import Movie
-from ...engines.write_provenance import Provenance
+from ...engines.write_provenance import WrittenProvenance
 from ..clip_plan import Size, StageShare
 from ..config import LtxWeights, WanWeights
 from ..folder import weights_identity
@@ -105,7 +105,7 @@ class Model(Generic[Row]):
     ) -> OutputFile:
         """Write the frames of the pieces in their order; a cancelled run ends between two of them."""
         path = job.folder / "clip.mp4"
-        provenance = Provenance(job.input.endpoint_id, job.input.wire(), job.seed, self.name, self.version)
+        provenance = WrittenProvenance(job.input.endpoint_id, job.input.wire(), job.seed, self.name, self.version)
         with Movie(path, size, Fraction(rate), provenance) as movie:
             for pixels in pieces:
                 for planes in yuv_planes(pixels).cpu().numpy():
