@@ -20,10 +20,10 @@ from reelbook.models.service_file import File
 from .lanes import LaneTable
 from .refusals import CODES
 
-Document = dict[str, Any]
+OpenApiDocument = dict[str, Any]
 
 FOLDER = Path(__file__).parent
-TEMPLATE: Document = json.loads((FOLDER / "openapi.json").read_text(encoding="utf-8"))
+TEMPLATE: OpenApiDocument = json.loads((FOLDER / "openapi.json").read_text(encoding="utf-8"))
 """The operations in short, with names in capitals for what the models fill in."""
 MODEL_VERSION = "1.0.0"
 """The version that the specification gives for the description of a model."""
@@ -34,7 +34,7 @@ HEADERS = {
 """The headers of the page."""
 
 
-def describe_model(row: Endpoint, base_url: str) -> Document:
+def describe_model(row: Endpoint, base_url: str) -> OpenApiDocument:
     """The document of one model with its queue, as in the specification."""
     document = _document(row.id, row.purpose, MODEL_VERSION, base_url)
     document["info"]["x-endpoint-id"] = row.id
@@ -42,7 +42,7 @@ def describe_model(row: Endpoint, base_url: str) -> Document:
     return document
 
 
-def describe_service(base_url: str, *, spec_only: bool = False) -> Document:
+def describe_service(base_url: str, *, spec_only: bool = False) -> OpenApiDocument:
     """The document of all routes of the service."""
     document = _document("Reelbook service", "Makes videos and pictures on this machine.", __version__, base_url)
     for row in CATALOG:
@@ -65,14 +65,14 @@ def describe_service(base_url: str, *, spec_only: bool = False) -> Document:
     return document
 
 
-def _document(title: str, description: str, version: str, base_url: str) -> Document:
+def _document(title: str, description: str, version: str, base_url: str) -> OpenApiDocument:
     info = {"title": title, "description": description, "version": version}
     document = copy.deepcopy(TEMPLATE["document"]) | {"info": info, "servers": [{"url": base_url}], "paths": {}}
     document["components"]["schemas"]["Error"]["properties"]["error_type"]["enum"] = sorted(CODES)
     return dict(document)
 
 
-def _add_queue(document: Document, row: Endpoint, prefix: str, *, spec_only: bool) -> None:
+def _add_queue(document: OpenApiDocument, row: Endpoint, prefix: str, *, spec_only: bool) -> None:
     """Add the queue paths of one model under one prefix."""
     models = {"INPUT": _add_schema(document, row.input), "OUTPUT": _add_schema(document, row.output)}
     for name, operation in TEMPLATE["queue"].items():
@@ -85,13 +85,15 @@ def _add_queue(document: Document, row: Endpoint, prefix: str, *, spec_only: boo
         _add(document, name.replace("{model id}", prefix), operation, models, spec_only)
 
 
-def _add(document: Document, name: str, short: Mapping[str, Any], models: Document, spec_only: bool) -> None:
+def _add(
+    document: OpenApiDocument, name: str, short: Mapping[str, Any], models: OpenApiDocument, spec_only: bool
+) -> None:
     """Add an operation that the template describes in short; `models` are the schemas for its names in capitals."""
 
     def schema(part: Any) -> Any:
         return copy.deepcopy(models[part]) if isinstance(part, str) else copy.deepcopy(part)
 
-    responses: Document = copy.deepcopy(short.get("responses", {"200": {"description": "It worked."}}))
+    responses: OpenApiDocument = copy.deepcopy(short.get("responses", {"200": {"description": "It worked."}}))
     if "answer" in short:
         responses["200"]["content"] = {short.get("media_type", "application/json"): {"schema": schema(short["answer"])}}
     for code in (*short["refusals"], 503):
@@ -102,7 +104,7 @@ def _add(document: Document, name: str, short: Mapping[str, Any], models: Docume
     if "429" in responses:
         waiting = {"description": "Seconds to wait.", "required": True, "schema": {"type": "integer"}}
         responses["429"]["headers"]["Retry-After"] = waiting
-    operation: Document = {key: short[key] for key in ("operationId", "summary", "tags") if key in short}
+    operation: OpenApiDocument = {key: short[key] for key in ("operationId", "summary", "tags") if key in short}
     operation["responses"] = responses
     if parameters := [
         _parameter(key) for key in short.get("parameters", ()) if not (spec_only and key == "Idempotency-Key")
@@ -121,8 +123,8 @@ def _add(document: Document, name: str, short: Mapping[str, Any], models: Docume
     entry[method.lower()] = operation
 
 
-def _parameter(name: str) -> Document:
-    parameter: Document = copy.deepcopy(TEMPLATE["parameters"][name])
+def _parameter(name: str) -> OpenApiDocument:
+    parameter: OpenApiDocument = copy.deepcopy(TEMPLATE["parameters"][name])
     if parameter["schema"].get("enum") == "MODELS":
         parameter["schema"]["enum"] = _model_ids()
     return parameter
@@ -132,7 +134,7 @@ def _model_ids() -> list[str]:
     return [row.id for row in CATALOG]
 
 
-def _add_schema(document: Document, model: type[BaseModel]) -> Document:
+def _add_schema(document: OpenApiDocument, model: type[BaseModel]) -> OpenApiDocument:
     """A reference to a model's schema, which is added to the components with all schemas that it refers to."""
     schemas = document["components"]["schemas"]
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
@@ -169,7 +171,7 @@ def read_choices() -> list[Mapping[str, str]]:
     return choices
 
 
-def _fields(row: Endpoint) -> list[Document]:
+def _fields(row: Endpoint) -> list[OpenApiDocument]:
     schema = row.input.model_json_schema()
     fields = []
     for name, rule in schema["properties"].items():

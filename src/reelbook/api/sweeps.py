@@ -11,7 +11,7 @@ from ..session import session
 from ..sweeps.plan.axes import rows, zipped
 from ..sweeps.plan.make_plan import derived
 from ..sweeps.plan.plan import Plan
-from ..sweeps.plan.plan_file import Models
+from ..sweeps.plan.plan_file import FindModel
 from ..sweeps.plan.prompt_templates import template
 from ..sweeps.plan.sampling import sampled
 from ..sweeps.plan.sweep_call import Sweep
@@ -38,7 +38,7 @@ class _Sweep(Sweep):
             base = cast("Input", find_input(base, "rb.sweep"))
         return replace(super().__call__(base, *parts, **axes), session=session)
 
-    def read(self, path: str | Path, *, models: Models | None = None) -> Plan:
+    def read(self, path: str | Path, *, models: FindModel | None = None) -> Plan:
         """Read the plan in a file written by `plan.to_toml(path)`."""
         return replace(super().read(path, models=models or session.model), session=session)
 

@@ -75,7 +75,7 @@ class Judged:
         return self.names[unit], float(self.standing.chances[unit])
 
 
-class Rule(NamedTuple):
+class AdviceRule(NamedTuple):
     """What is said where a condition holds, and no rule before it."""
 
     applies: Callable[[Judged], bool]
@@ -85,38 +85,38 @@ class Rule(NamedTuple):
 
 
 RULES = (
-    Rule(lambda one: len(one.clips) < 2, lambda one: "There is only one clip, so there is nothing to compare it with."),
-    Rule(lambda one: not len(one.pairs.left), lambda one: "No pair has been decided yet, so nothing is ranked."),
-    Rule(
+    AdviceRule(lambda one: len(one.clips) < 2, lambda one: "There is only one clip, so there is nothing to compare it with."),
+    AdviceRule(lambda one: not len(one.pairs.left), lambda one: "No pair has been decided yet, so nothing is ranked."),
+    AdviceRule(
         lambda one: not len(one.pairs.decided.left),
         lambda one: "Both clips were bad in every pair so far, so nothing is ranked.",
     ),
-    Rule(
+    AdviceRule(
         lambda one: len(one.names) == 1,
         lambda one: f"{one.names[0]} is the only setting, so there is no first place to decide.",
     ),
-    Rule(
+    AdviceRule(
         lambda one: one.new > 0,
         lambda one: f"Too early to say: {one.new:,} of {len(one.names):,} were not judged twice yet.",
         lambda one: f"too early to say: {one.new:,} of {len(one.names):,} were not judged twice yet",
     ),
-    Rule(
+    AdviceRule(
         lambda one: one.first[1] >= SURE,
         lambda one: f"Settled: {one.first[0]} is the best, with a chance of {_percent(one.first[1])}.",
         lambda one: "the first place is settled",
     ),
-    Rule(
+    AdviceRule(
         lambda one: one.more[0] > MAX_MORE,
         lambda one: f"The leaders cannot be told apart yet: it would take more than {MAX_MORE:,} further judgements (an estimate). "
         "Take any of them, or ask another question.",
         lambda one: "the leaders cannot be told apart yet",
     ),
-    Rule(
+    AdviceRule(
         lambda one: one.more[1] > MAX_MORE,
         lambda one: f"At least {_round(one.more[0]):,} further judgements, and perhaps many more, would settle the first place (an estimate).",
         lambda one: f"at least {_round(one.more[0]):,} more would settle the first place",
     ),
-    Rule(
+    AdviceRule(
         lambda one: True,
         lambda one: f"About {one.span} further judgements would settle the first place (an estimate).",
         lambda one: f"about {one.span} more would settle the first place",
@@ -146,7 +146,7 @@ def describe_remaining(clips: Clips, pairs: Pairs) -> str:
     return _find_rule(judged)[1].remaining(judged)
 
 
-def _find_rule(judged: Judged) -> tuple[int, Rule]:
+def _find_rule(judged: Judged) -> tuple[int, AdviceRule]:
     return next((place, rule) for place, rule in enumerate(RULES) if rule.applies(judged))
 
 

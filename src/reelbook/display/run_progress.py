@@ -16,7 +16,7 @@ from .formatting import STATE_SIGNS, format_credits, join_with_dots
 from .live import get_kernel_shell, is_terminal, new_output, updating_line, updating_output
 from .run_card import format_failure, progress_card, run_figure, run_strip_jpeg
 from .run_text import format_attach_code, format_run, format_status
-from .update_clock import Bundle, Key, LiveOutput, updater
+from .update_clock import Bundle, LiveOutput, OutputKey, updater
 
 if TYPE_CHECKING:
     from ..runs.run import Run
@@ -81,7 +81,7 @@ def show(run: Run) -> None:
     )
 
 
-def progress_key(run: Run) -> Key:
+def progress_key(run: Run) -> OutputKey:
     """The key of a run's progress for `LiveOutput`. Time has little weight: it advances for all runs alike."""
     fraction, stage = run.progress
     return run.status, stage, fraction, len(run.logs), min(int(run.timings["total"]), 10**6) / 10

@@ -10,7 +10,7 @@ from typing import Any
 
 Bundle = dict[str, Any]
 """One output by MIME type."""
-Key = Sequence[Any]
+OutputKey = Sequence[Any]
 """A summary of what an output displays: equal keys mean equal output."""
 
 UPDATE_SECONDS = 0.25
@@ -26,10 +26,10 @@ class LiveOutput:
         self,
         send: Callable[[Bundle], object],
         bundle: Callable[[], Bundle],
-        key: Callable[[], Key],
+        key: Callable[[], OutputKey],
         *,
         is_over: Callable[[], bool] = lambda: False,
-        sent_key: Key = (),
+        sent_key: OutputKey = (),
     ) -> None:
         self.key, self.is_over = key, is_over
         self._send, self._bundle = send, bundle
@@ -131,7 +131,7 @@ class OutputUpdater:
             self._outputs.remove(output)
 
 
-def key_distance(before: Key, after: Key) -> float:
+def key_distance(before: OutputKey, after: OutputKey) -> float:
     """How different two keys are: 1 for each part that differs, less for numbers that are near.
 
     >>> key_distance(("running", 0.25), ("running", 0.5)), key_distance(("waiting", 0), ("running", 0)), key_distance((), (1,))

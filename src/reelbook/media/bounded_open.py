@@ -39,7 +39,7 @@ _PROGRESSIVE = 6
 ORIENTATION, ON_ITS_SIDE = 0x0112, (5, 6, 7, 8)
 """The Exif tag of the orientation, and its four values that swap width and height."""
 
-Size = tuple[int, int]
+PixelSize = tuple[int, int]
 
 _large = RLock()
 
@@ -47,14 +47,14 @@ _large = RLock()
 class TooLarge(ReelbookError):
     """A valid file that is too large to be decoded for display."""
 
-    def __init__(self, path: object, size: Size) -> None:
+    def __init__(self, path: object, size: PixelSize) -> None:
         place = str(path) if isinstance(path, str | Path) else "this picture"
         self.words = f"{size[0]:,} × {size[1]:,} pixels are too large to show here"
         super().__init__(f"{self.words}; the file is at {place}.")
 
 
 @contextmanager
-def open_picture(path: str | Path | IO[bytes], box: Size | None = None) -> Iterator[Image.Image]:
+def open_picture(path: str | Path | IO[bytes], box: PixelSize | None = None) -> Iterator[Image.Image]:
     """Open a picture to decode; `TooLarge` if that takes too much memory. For a box, a JPEG is decoded smaller."""
     if isinstance(path, str | Path):
         head = _head(path)
@@ -73,7 +73,7 @@ def open_picture(path: str | Path | IO[bytes], box: Size | None = None) -> Itera
             yield source
 
 
-def read_picture_size(path: str | Path) -> Size:
+def read_picture_size(path: str | Path) -> PixelSize:
     """Width and height of a picture after its Exif rotation, however large it is."""
     found = _head(path)
     if found and found[0] * found[1] > MAX_PIXELS:
@@ -114,7 +114,7 @@ def open_video(path: str | Path, *, to_decode: bool = True) -> Iterator[tuple[In
 
 
 @contextmanager
-def large_file_lock(size: Size) -> Iterator[None]:
+def large_file_lock(size: PixelSize) -> Iterator[None]:
     """Hold the lock for decoding large files, if this one is large."""
     if size[0] * size[1] <= MANY_PIXELS:
         yield
@@ -123,12 +123,12 @@ def large_file_lock(size: Size) -> Iterator[None]:
         yield
 
 
-def _check(path: object, size: Size, needed: int) -> None:
+def _check(path: object, size: PixelSize, needed: int) -> None:
     if size[0] * size[1] > MAX_PIXELS or needed > MAX_BYTES:
         raise TooLarge(path, size)
 
 
-def _head(path: str | Path) -> Size | None:
+def _head(path: str | Path) -> PixelSize | None:
     """The size of a picture in a common format; None for others, or if the header is further into the file."""
     with Path(path).open("rb") as file:
         header = parse_header(file.read(HEAD_BYTES))

@@ -38,7 +38,7 @@ CRF, TINY_CRF, TINY_PIXELS, TINY_BITS = "26", "18", 160 * 160, 0.5
 INDEX_BYTES, FRAME_BYTES = 2000, 16
 """Upper bounds for the index of a small copy: its fixed part, and the part of each frame."""
 
-Progress = Callable[[int, int], object]
+OnProgress = Callable[[int, int], object]
 
 
 def get_preview(
@@ -52,7 +52,7 @@ def get_preview(
         return None
 
 
-def get_previews(paths: Iterable[str | Path], *, progress: Progress | None = None) -> list[bytes | None]:
+def get_previews(paths: Iterable[str | Path], *, progress: OnProgress | None = None) -> list[bytes | None]:
     """The previews of many files of the usual size, in their order, made in parallel.
 
     `progress` is called with the number of files done and of all files, in this thread.
@@ -114,7 +114,7 @@ def _encoded(file: FileVersion, encoder: str, longest: int, max_bytes: int, gop:
     return content if len(content) <= max_bytes else None
 
 
-def _prepare(context: VideoCodecContext, size: stills.Size, gop: int) -> None:
+def _prepare(context: VideoCodecContext, size: stills.PixelSize, gop: int) -> None:
     context.width, context.height = size
     context.pix_fmt = "yuv420p"
     context.gop_size = gop
@@ -138,7 +138,7 @@ def _copy(
     target.mux(small.encode())
 
 
-def _box(size: stills.Size, frames: int, longest: int, max_bytes: int) -> stills.Size:
+def _box(size: stills.PixelSize, frames: int, longest: int, max_bytes: int) -> stills.PixelSize:
     """The size of the copy, with even sides, because 4:2:0 video stores colours for pairs of pixels."""
     enough = (max_bytes * 8 / (frames * LEAST_BITS * size[0] * size[1])) ** 0.5
     fitting = min(longest, max(LEAST_LONGEST, int(enough * max(size))))

@@ -34,10 +34,10 @@ _TURNS = {
 
 _CLOCKWISE = {90: Image.Transpose.ROTATE_270, 180: Image.Transpose.ROTATE_180, 270: Image.Transpose.ROTATE_90}
 
-Size = tuple[int, int]
+PixelSize = tuple[int, int]
 
 
-def fit_size(size: Size, box: Size) -> Size:
+def fit_size(size: PixelSize, box: PixelSize) -> PixelSize:
     """The largest size of the same aspect ratio that fits a box; never enlarged.
 
     >>> fit_size((1280, 720), (320, 320)), fit_size((10, 1000), (320, 320)), fit_size((1, 1), (320, 320))
@@ -47,7 +47,7 @@ def fit_size(size: Size, box: Size) -> Size:
     return max(1, round(size[0] * shrink)), max(1, round(size[1] * shrink))
 
 
-def get_size(path: str | Path) -> Size:
+def get_size(path: str | Path) -> PixelSize:
     """Width and height of a video or picture, after its rotation."""
     if is_video(path):
         with open_video(path, to_decode=False) as (container, stream):
@@ -63,7 +63,7 @@ def format_colour_note(path: str | Path) -> str:
         return video_colours.format_colour_note(stream.codec_context.color_trc)
 
 
-def read_picture(path: str | Path | IO[bytes], box: Size) -> Image.Image:
+def read_picture(path: str | Path | IO[bytes], box: PixelSize) -> Image.Image:
     """A picture scaled down to fit a box, rotated by its Exif orientation, in sRGB and opaque."""
     with bounded_open.open_picture(path, (max(box), max(box))) as source:
         source.load()
@@ -77,7 +77,7 @@ def read_picture(path: str | Path | IO[bytes], box: Size) -> Image.Image:
     return _opaque(_in_srgb(small, profile))
 
 
-def read_middle(path: str | Path, box: Size) -> Image.Image:
+def read_middle(path: str | Path, box: PixelSize) -> Image.Image:
     """A frame near the middle of a clip, scaled down to fit a box.
 
     The keyframe before the middle if it is in the second quarter, so that a single frame is decoded; else the middle
@@ -105,7 +105,7 @@ class ClipFrames:
     count: int
     """Number of frames of the clip."""
     rate: Fraction
-    size: Size
+    size: PixelSize
 
     @property
     def seconds(self) -> float:
@@ -113,7 +113,7 @@ class ClipFrames:
         return float(self.count / self.rate)
 
 
-def read_spread(path: str | Path, count: int, box: Size) -> ClipFrames:
+def read_spread(path: str | Path, count: int, box: PixelSize) -> ClipFrames:
     """`count` frames scaled to fit a box, evenly spaced from the first to the last; the middle one for a count of 1."""
     return read_frames(
         path,
@@ -124,7 +124,9 @@ def read_spread(path: str | Path, count: int, box: Size) -> ClipFrames:
     )
 
 
-def read_frames(path: str | Path, choose: Callable[[int, Fraction], Sequence[int]], box: Size | None) -> ClipFrames:
+def read_frames(
+    path: str | Path, choose: Callable[[int, Fraction], Sequence[int]], box: PixelSize | None
+) -> ClipFrames:
     """Read the frames of a clip whose numbers `choose` returns for the number of frames and their rate."""
     with open_video(path, to_decode=False) as (container, stream):
         marks = [_Mark(number, *mark) for number, mark in enumerate(_marks(container, stream))]
@@ -145,7 +147,7 @@ def read_frames(path: str | Path, choose: Callable[[int, Fraction], Sequence[int
     return ClipFrames([found[times[number]] for number in numbers], numbers, len(times), rate, size)
 
 
-def shrink_frame(frame: VideoFrame, context: VideoCodecContext, box: Size | None) -> Image.Image:
+def shrink_frame(frame: VideoFrame, context: VideoCodecContext, box: PixelSize | None) -> Image.Image:
     """A decoded frame as a picture as it is displayed: upright, with square pixels, inside a box if one is given."""
     rotation = get_rotation(frame)
     size = get_display_size((frame.width, frame.height), context.sample_aspect_ratio, rotation)
@@ -210,7 +212,7 @@ def _packets(container: InputContainer, stream: VideoStream) -> Iterator[Packet[
 
 
 def _decoded(
-    path: str | Path, stretches: Sequence[Sequence[_Mark]], wanted: set[int], box: Size | None
+    path: str | Path, stretches: Sequence[Sequence[_Mark]], wanted: set[int], box: PixelSize | None
 ) -> dict[int, Image.Image]:
     """The frames at these times. Only stretches that contain one are decoded, without frames they do not refer to."""
     found: dict[int, Image.Image] = {}
@@ -260,7 +262,7 @@ def _refers_back(stretch: Sequence[_Mark], wanted: set[int]) -> bool:
     return any(packet.pts in wanted and packet.pts < begins for packet in stretch)
 
 
-def _reduced(source: Image.Image, size: Size) -> Image.Image:
+def _reduced(source: Image.Image, size: PixelSize) -> Image.Image:
     """The picture at this size in RGB, RGBA, CMYK or grey; converted in strips, to avoid a second full copy."""
     factor = max(1, min(source.width // (2 * size[0]), source.height // (2 * size[1])))
     mode = _plain_mode(source)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from av import VideoFrame, VideoStream
     from av.container import InputContainer
 
-Size = tuple[int, int]
+PixelSize = tuple[int, int]
 
 
 def get_rotation(frame: VideoFrame) -> int:
@@ -20,7 +20,7 @@ def get_rotation(frame: VideoFrame) -> int:
     return round(-frame.rotation / 90) * 90 % 360
 
 
-def turn_size(size: Size, rotation: int) -> Size:
+def turn_size(size: PixelSize, rotation: int) -> PixelSize:
     """Width and height after the rotation, or before it.
 
     >>> turn_size((640, 360), 90), turn_size((640, 360), 180)
@@ -29,7 +29,7 @@ def turn_size(size: Size, rotation: int) -> Size:
     return size if rotation % 180 == 0 else (size[1], size[0])
 
 
-def get_display_size(coded: Size, aspect: Fraction | None, rotation: int) -> Size:
+def get_display_size(coded: PixelSize, aspect: Fraction | None, rotation: int) -> PixelSize:
     """Width and height as displayed, from those as coded, the ratio of a pixel's sides, and the rotation.
 
     >>> get_display_size((720, 576), Fraction(16, 15), 0), get_display_size((640, 360), None, 90)
@@ -64,7 +64,7 @@ def read_rotation(container: InputContainer, stream: VideoStream) -> int:
     return get_rotation(frame) if frame is not None else 0
 
 
-def read_display_size(container: InputContainer, stream: VideoStream) -> Size:
+def read_display_size(container: InputContainer, stream: VideoStream) -> PixelSize:
     """Width and height as displayed."""
     coded = stream.width, stream.height  # Before decoding, which sets them to 0 if it fails.
     rotation = read_rotation(container, stream)

@@ -44,7 +44,7 @@ _PRIMARIES = {
 _GAMMAS = {GAMMA22: 2.2, GAMMA28: 2.8, 8: 1.0}
 """Transfers that players do not treat as sRGB's."""
 
-Size = tuple[int, int]
+PixelSize = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def get_colours(frame: VideoFrame, codec: str) -> ColourSpace:
     return ColourSpace(code, FULL if is_full else LIMITED, code, code)
 
 
-def convert_to_rgb(frame: VideoFrame, colours: ColourSpace, size: Size | None = None) -> Image.Image:
+def convert_to_rgb(frame: VideoFrame, colours: ColourSpace, size: PixelSize | None = None) -> Image.Image:
     """The frame as a picture in sRGB, resized if a size is given."""
     import numpy as np  # Here, because displays import this module for a note on colours alone.
 
@@ -100,7 +100,7 @@ def convert_to_rgb(frame: VideoFrame, colours: ColourSpace, size: Size | None = 
 
 
 def resize_frame(
-    frame: VideoFrame, colours: ColourSpace, size: Size, *, pixel_format: str = "yuv420p"
+    frame: VideoFrame, colours: ColourSpace, size: PixelSize, *, pixel_format: str = "yuv420p"
 ) -> VideoFrame:  # fmt: skip
     """The frame at another size for an encoder, in the colour space of `get_encodable_colours`."""
     target = get_encodable_colours(colours)

@@ -19,7 +19,7 @@ from .value_types import Text, is_wire_json
 if TYPE_CHECKING:
     from .base import Part
 
-Kind = Literal["path", "memory", "library"]
+PictureKind = Literal["path", "memory", "library"]
 Place = tuple[str | int, ...]
 
 _ADDRESS = re.compile(r"https?://|data:|file_[0-9a-f]+\Z", re.IGNORECASE)
@@ -42,7 +42,7 @@ class Image(str):
 
     __slots__ = ("content", "kind", "label", "sha256")
 
-    kind: Kind
+    kind: PictureKind
     """Location: a `path` on this machine, in `memory`, or in the `library`."""
     sha256: str | None
     """The hash of its content; None for a path, whose content is not known yet."""
@@ -59,7 +59,7 @@ class Image(str):
         path: Any,
         /,
         *,
-        kind: Kind = "path",
+        kind: PictureKind = "path",
         sha256: str | None = None,
         label: str = "",
         content: bytes | None = None,
@@ -113,7 +113,7 @@ class Image(str):
         return _revived, (str(self), self.kind, self.sha256, self.label, self.content)
 
 
-def _revived(text: str, kind: Kind, sha256: str | None, label: str, content: bytes | None) -> Image:
+def _revived(text: str, kind: PictureKind, sha256: str | None, label: str, content: bytes | None) -> Image:
     return Image(text, kind=kind, sha256=sha256, label=label, content=content)
 
 

@@ -23,7 +23,7 @@ from .text_to_video import TextToVideo
 MAX_RATE, MAX_PLACES = 1_000_000, 12
 """The largest rate, and the most decimal places, in a rates file."""
 
-Source = Literal["exact", "assumed"]
+PriceSource = Literal["exact", "assumed"]
 Unit = Literal["second", "image", "megapixel"]
 
 
@@ -61,7 +61,7 @@ class Estimate:
     """Whole credits; None where the price is not known."""
     breakdown: tuple[Line, ...] = ()
     rate_card: str | None = None
-    source: Source = "assumed"
+    source: PriceSource = "assumed"
     """`exact` from the service itself, `assumed` from the built-in catalog."""
     catalog: int | None = field(default=None, compare=False)
     """The price in the catalog; None where the catalog does not have the model."""

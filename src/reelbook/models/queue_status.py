@@ -36,7 +36,7 @@ def _status(value: Any) -> Any:
 
 
 # A malformed optional field counts as missing, so that a paid run can still be followed.
-_Count = Annotated[int | None, BeforeValidator(parse_count)]
+_ParsedCount = Annotated[int | None, BeforeValidator(parse_count)]
 _Table = Annotated[dict[str, Any] | None, BeforeValidator(lambda value: value if isinstance(value, dict) else None)]
 _Address = Annotated[str | None, BeforeValidator(lambda value: value if isinstance(value, str) else None)]
 
@@ -48,7 +48,7 @@ class QueueStatus(Output):
     """`IN_QUEUE`, `IN_PROGRESS` or `COMPLETED`; any other value counts as unfinished."""
     request_id: str
     """The id of the request."""
-    queue_position: _Count = None
+    queue_position: _ParsedCount = None
     """The number of requests ahead of it."""
     logs: Any = None
     """The log; a free-form object in the specification, a list at other services."""

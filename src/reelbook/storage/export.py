@@ -27,7 +27,7 @@ from ..util.missing_values import is_missing
 from ..util.replace_file import replace_file
 from .judgements import Judgement
 from .ledger.transitions import Entry
-from .merge.library_merge import Progress, get_files
+from .merge.library_merge import OnProgress, get_files
 from .run_status import get_library_status
 from .shelf import hash_file
 from .table.library_table import INDEX_NAME, get_credits_source, parse_texts
@@ -52,7 +52,7 @@ def export_runs(
     frame: pd.DataFrame,
     paths: Mapping[str, str],
     write: Write | None = None,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
     judgements: Sequence[Judgement] = (),
     rows: ExportRows | None = None,
 ) -> Path:

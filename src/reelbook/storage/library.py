@@ -24,7 +24,7 @@ from .ledger.reads import read_pages, read_runs
 from .ledger.schema import SCHEMA
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
-from .merge.library_merge import MEDIA, Adopted, Progress, adopt_library, find_library, get_files
+from .merge.library_merge import MEDIA, Adopted, OnProgress, adopt_library, find_library, get_files
 from .prune import Pruned, prune_files
 from .run_status import RunStatus, get_library_status
 from .search import filter_rows
@@ -143,7 +143,7 @@ class Library:
         return Uncertainties(Uncertain(entry, self._ledger, self._actions) for entry in entries)
 
     def export(
-        self, folder: str | Path, where: Which = None, *, progress: Progress | None = None, among: Which = None
+        self, folder: str | Path, where: Which = None, *, progress: OnProgress | None = None, among: Which = None
     ) -> Path:
         """Copy runs to a folder: the files under readable names with provenance, `runs.csv` and `runs.json`.
 
@@ -209,7 +209,7 @@ class Library:
         }
         return [None if run is None else found.get(run) for run in each]
 
-    def adopt(self, other: str | Path | Library, *, progress: Progress | None = None) -> Adopted:
+    def adopt(self, other: str | Path | Library, *, progress: OnProgress | None = None) -> Adopted:
         """Copy the runs, files and judgements of another library into this one. The other is unchanged; repeats have no effect."""
         if isinstance(other, Library):
             folder, shelf = find_library(other.folder), other._shelf
@@ -218,7 +218,7 @@ class Library:
             shelf = Shelf(folder / MEDIA)
         return adopt_library(folder, shelf, self._ledger, self._shelf, progress=progress)
 
-    def verify(self, where: Which = None, *, mend: bool = False, progress: Progress | None = None) -> Verified:
+    def verify(self, where: Which = None, *, mend: bool = False, progress: OnProgress | None = None) -> Verified:
         """Check every file against its hash: damaged ones are moved aside, and downloaded again when next used.
 
         `mend=True` downloads them now. `where` selects the runs whose files are checked, as for `export`; default: all.

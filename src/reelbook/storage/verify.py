@@ -15,7 +15,7 @@ from .ledger import transitions
 from .ledger.reads import read_pages
 from .ledger.transitions import Entry, State
 from .ledger.writer import Ledger
-from .merge.library_merge import Progress, get_files
+from .merge.library_merge import OnProgress, get_files
 from .shelf import SHA256, SUFFIXES, Shelf, hash_file, list_entries, list_files
 
 DAMAGED = "damaged"
@@ -74,7 +74,7 @@ def get_paths(shelf: Shelf) -> Mapping[str, str]:
 
 
 def verify_files(
-    shelf: Shelf, ledger: Ledger, progress: Progress | None = None, only: Collection[int] | None = None
+    shelf: Shelf, ledger: Ledger, progress: OnProgress | None = None, only: Collection[int] | None = None
 ) -> Verified:
     """Check all files, or those of some runs: damaged ones are moved aside, and runs that lost a file reopened."""
     chosen = None if only is None else frozenset(only)

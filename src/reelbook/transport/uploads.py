@@ -25,7 +25,7 @@ class UploadCalls(Protocol):
     async def upload(self, content: bytes, name: str, content_type: str) -> str: ...
 
 
-class Picture(Protocol):
+class PictureToUpload(Protocol):
     """A picture to upload."""
 
     @property
@@ -54,7 +54,7 @@ class Uploads:
         self._without_uploads: set[str] = set()
         self._slots = asyncio.Semaphore(max_concurrent)
 
-    async def get_or_upload(self, calls: UploadCalls, picture: Picture) -> str | None:
+    async def get_or_upload(self, calls: UploadCalls, picture: PictureToUpload) -> str | None:
         """The picture's address at the service, after uploading it if necessary; None for a service without uploads."""
         info = await calls.service_info()
         service = info.id or calls.base_url
@@ -81,7 +81,7 @@ class Uploads:
             del self._known[key]
         return bool(mentioned)
 
-    async def _upload(self, calls: UploadCalls, picture: Picture, key: tuple[str, str]) -> str | None:
+    async def _upload(self, calls: UploadCalls, picture: PictureToUpload, key: tuple[str, str]) -> str | None:
         try:
             async with self._slots:
                 content = await asyncio.to_thread(lambda: picture.content)

@@ -25,7 +25,7 @@ MAX_FETCHED_BYTES = 20_000_000
 MAX_LINKS = 32
 """Explorers of a session whose viewers are connected."""
 
-Answer = tuple[dict[str, Any], list[bytes]]
+LinkReply = tuple[dict[str, Any], list[bytes]]
 
 
 class ExplorerLink(TableFileSender):
@@ -34,7 +34,7 @@ class ExplorerLink(TableFileSender):
     def __init__(self, key: str, explorer: Explorer) -> None:
         super().__init__(key, [[str(explorer.file.path.absolute())]])
         self._explorer = explorer
-        self._actions: Mapping[str, Callable[[dict[str, Any]], Answer]] = {
+        self._actions: Mapping[str, Callable[[dict[str, Any]], LinkReply]] = {
             "strip": self._make_strip,
             "still": lambda _: self._save(explorer.save_still),
             "clip": lambda _: self._save(explorer.save_clip),
@@ -76,13 +76,13 @@ class ExplorerLink(TableFileSender):
             found, buffers = {"error": f"{error.filename or 'The file'} cannot be read ({error.strerror})."}, []
         self.send({"did": str(content.get("id")), **found}, buffers=buffers)
 
-    def _save(self, save: Callable[[], Path]) -> Answer:
+    def _save(self, save: Callable[[], Path]) -> LinkReply:
         path = save()
         number = len(self._explorer.saved) - 1
         size = format_size(path.stat().st_size)
         return {"path": _format_path(path), "name": path.name, "number": number, "size": size}, []
 
-    def _fetch(self, content: dict[str, Any]) -> Answer:
+    def _fetch(self, content: dict[str, Any]) -> LinkReply:
         """The bytes of a file that was saved here, by its number."""
         number = content.get("number")
         if type(number) is not int or not 0 <= number < len(self._explorer.saved):
@@ -92,11 +92,11 @@ class ExplorerLink(TableFileSender):
             raise ReelbookError(f"{path} has {format_size(path.stat().st_size)}, too much for the page. It is there.")
         return {}, [path.read_bytes()]
 
-    def _make_strip(self, _: dict[str, Any]) -> Answer:
+    def _make_strip(self, _: dict[str, Any]) -> LinkReply:
         strip = make_strip(self._explorer.file)
         return {"numbers": strip.numbers, "size": strip.size}, [strip.content]
 
-    def _format_use(self, _: dict[str, Any]) -> Answer:
+    def _format_use(self, _: dict[str, Any]) -> LinkReply:
         """Code with the frame on the screen; `name` is empty where no variable has the explorer."""
         name = find_variable_name(self._explorer) or ""
         code = f'rb.ImageToVideo(image_url={name or "explorer"}.image, prompt="…")'

@@ -37,7 +37,7 @@ WORDS = {
     "topup": "{} more for {}.",
 }
 
-Fields = dict[str, list[str]]
+FormFields = dict[str, list[str]]
 
 
 Handler = Callable[[Service, HTTPRequest, Board], Awaitable[Response]]
@@ -165,7 +165,7 @@ async def _perform_once(
         board.view.expire()
 
 
-def _read_action(fields: Fields) -> tuple[str, Chosen, int]:
+def _read_action(fields: FormFields) -> tuple[str, Chosen, int]:
     """The action that a form asks for, whom it is about, and how many credits it adds."""
     kind, _, name = _first(fields, "one").partition(":")
     whom = "marked" if kind else _first(fields, "whom")
@@ -238,7 +238,7 @@ def _wants_json(http: HTTPRequest) -> bool:
     return http.headers.get("accept", "") == "application/json"
 
 
-async def _read_form(http: HTTPRequest) -> Fields:
+async def _read_form(http: HTTPRequest) -> FormFields:
     if http.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
         raise Refusal("bad_request", f"The body must be a form: {FORM}.")
     try:
@@ -249,5 +249,5 @@ async def _read_form(http: HTTPRequest) -> Fields:
         raise Refusal("bad_request", "The form is not well-formed, or did not arrive in time.") from None
 
 
-def _first(fields: Fields, name: str) -> str:
+def _first(fields: FormFields, name: str) -> str:
     return (fields.get(name) or [""])[0]

@@ -8,7 +8,7 @@ from PIL import Image, ImageFilter
 
 from .open_pictures import flattened
 
-Size = tuple[int, int]
+PixelSize = tuple[int, int]
 
 MAX_BLOCKS = 36_864
 """Maximum 16 × 16 blocks in a frame: ordinary players' hardware decodes no more."""
@@ -29,7 +29,7 @@ DIMMED = 0.55
 """Brightness of the backdrop, relative to the picture."""
 
 
-def canvas_for(first: Size) -> Size:
+def canvas_for(first: PixelSize) -> PixelSize:
     """The size of a video from the size of its first picture: the same, even, and not too large to be played.
 
     >>> canvas_for((1280, 720)), canvas_for((641, 1)), canvas_for((8000, 5000))
@@ -43,7 +43,7 @@ def canvas_for(first: Size) -> Size:
     return _even(width * scale), _even(height * scale)
 
 
-def on_canvas(picture: Image.Image, canvas: Size) -> Image.Image:
+def on_canvas(picture: Image.Image, canvas: PixelSize) -> Image.Image:
     """The picture as a frame of the video: complete, undistorted, as large as fits, over a blurred copy of itself.
 
     A blurred copy rather than black bars, because bars look unintended between pictures that fill the frame. But
@@ -67,7 +67,7 @@ def on_canvas(picture: Image.Image, canvas: Size) -> Image.Image:
     return frame
 
 
-def _fitting(size: Size, canvas: Size) -> Size:
+def _fitting(size: PixelSize, canvas: PixelSize) -> PixelSize:
     scale = min(canvas[0] / size[0], canvas[1] / size[1])
     width, height = size[0] * scale, size[1] * scale
     if canvas[0] - width <= THIN * canvas[0] and canvas[1] - height <= THIN * canvas[1]:
@@ -75,7 +75,7 @@ def _fitting(size: Size, canvas: Size) -> Size:
     return min(_even(width), canvas[0]), min(_even(height), canvas[1])
 
 
-def _edges_repeated(picture: Image.Image, canvas: Size) -> Image.Image:
+def _edges_repeated(picture: Image.Image, canvas: PixelSize) -> Image.Image:
     """The picture with its last column or row repeated, because video needs even sides."""
     frame = Image.new("RGB", canvas)
     missing = canvas[0] - picture.width, canvas[1] - picture.height
@@ -86,7 +86,7 @@ def _edges_repeated(picture: Image.Image, canvas: Size) -> Image.Image:
     return frame
 
 
-def _backdrop(picture: Image.Image, canvas: Size) -> Image.Image:
+def _backdrop(picture: Image.Image, canvas: PixelSize) -> Image.Image:
     """The middle of the picture, dimmed and so blurred that only its colours remain."""
     width, height = picture.size
     scale = min(width / canvas[0], height / canvas[1])

@@ -10,7 +10,7 @@ import numpy as np
 
 from reelbook.util.containers import PNG_SIGNATURE, MalformedFile, has_valid_checksum, parse_png_chunks, read_content
 
-Size = tuple[int, int]
+PixelSize = tuple[int, int]
 
 _RGB = (8, 2, 0, 0, 0)
 """Bit depth, colour type, compression, filter and interlace of the only kind that is decoded."""
@@ -22,7 +22,7 @@ _PROBED_BYTES = 48
 """Bytes at the beginning of each row that usually suffice to tell whether it was decoded."""
 
 
-def plain(data: bytes, size: Size) -> av.VideoFrame | None:
+def plain(data: bytes, size: PixelSize) -> av.VideoFrame | None:
     """The picture in RGB if it has this size and is a plain PNG; otherwise None.
 
     Also None where the data may be damaged: Pillow then decides, as for every other picture.
@@ -42,7 +42,7 @@ def plain(data: bytes, size: Size) -> av.VideoFrame | None:
     return frame if frame.format.name == "rgb24" and not frame.is_corrupt and _has_every_row(frame) else None
 
 
-def _stripped(data: bytes, size: Size) -> bytes | None:
+def _stripped(data: bytes, size: PixelSize) -> bytes | None:
     """The file reduced to its header and its pixels; None unless it is plain."""
     if not data.startswith(PNG_SIGNATURE):
         return None

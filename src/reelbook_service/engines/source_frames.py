@@ -12,7 +12,7 @@ import numpy as np
 from av.video.reformatter import ColorRange, Colorspace, Interpolation, VideoReformatter
 from PIL import Image
 
-from .canvas import Size, on_canvas
+from .canvas import PixelSize, on_canvas
 from .open_pictures import open_picture
 from .png_decoder import plain
 
@@ -36,7 +36,7 @@ class Still:
 class Framer:
     """Creates stills of one size from source pictures; thread-safe."""
 
-    def __init__(self, sources: Mapping[str, bytes], size: Size) -> None:
+    def __init__(self, sources: Mapping[str, bytes], size: PixelSize) -> None:
         self._sources, self._size = sources, size
         self._tools = _Tools(size)
 
@@ -59,7 +59,7 @@ class Framer:
 class _Tools(threading.local):
     """Reused objects of each thread: creating them is a considerable part of the cost."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: PixelSize) -> None:
         self.sheet = _Sheet(size)
         self.reformatter = VideoReformatter()
 
@@ -67,7 +67,7 @@ class _Tools(threading.local):
 class _Sheet:
     """A reused buffer for the pixels of a picture; allocating one each time took as long as copying the pixels."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: PixelSize) -> None:
         self._shape = (size[1], size[0], 3)
         self._count = size[0] * size[1] * 3
         self._memory = np.empty(_AHEAD + self._count + _BEYOND, np.uint8)

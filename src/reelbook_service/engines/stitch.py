@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from reelbook.models.images_to_video import Frame, ImagesToVideo
 
-from .canvas import Size, canvas_for
+from .canvas import PixelSize, canvas_for
 from .open_pictures import stored_size, upright_size
 from .protocol import EngineTask, OutputFile, Report
 from .slides import DRAWING, PHOTO, EveryFrame, Slides, slides
@@ -65,7 +65,7 @@ class Stitch:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StitchStep:
     """One picture of the sequence."""
 
     url: str
@@ -76,7 +76,7 @@ class Step:
     """The pictures to remove from the cache after this one."""
 
 
-def plan_steps(images: Iterable[Frame], *, keep: int) -> list[Step]:
+def plan_steps(images: Iterable[Frame], *, keep: int) -> list[StitchStep]:
     """One step for each picture, with a cache of at most `keep` pictures that are repeated.
 
     >>> a, b = (Frame(url=f"https://example.org/{name}.png", frames=1) for name in "ab")
@@ -99,7 +99,7 @@ def plan_steps(images: Iterable[Frame], *, keep: int) -> list[Step]:
         if len(cached) > keep:
             leaving.append(next(iter(cached)))
             del cached[leaving[-1]]
-        steps.append(Step(image.url, image.frames, is_new, tuple(leaving)))
+        steps.append(StitchStep(image.url, image.frames, is_new, tuple(leaving)))
     return steps
 
 
@@ -114,7 +114,7 @@ def _largest(job: EngineTask[ImagesToVideo], report: Report) -> int:
     return largest
 
 
-def _size(job: EngineTask[ImagesToVideo], report: Report) -> Size:
+def _size(job: EngineTask[ImagesToVideo], report: Report) -> PixelSize:
     """The size of the video: the first picture's."""
     url = job.input.images[0].url
     report.progress("looking at the first picture", 0.0)
@@ -128,7 +128,7 @@ def _size(job: EngineTask[ImagesToVideo], report: Report) -> Size:
     return size
 
 
-def _write_frames(video: Slides[Any], steps: list[Step], stills: Iterator[Future[Still]], report: Report) -> None:
+def _write_frames(video: Slides[Any], steps: list[StitchStep], stills: Iterator[Future[Still]], report: Report) -> None:
     """Write every frame, picture by picture."""
     by_url: dict[str, Any] = {}
     for number, step in enumerate(steps, 1):

@@ -9,7 +9,7 @@ from typing import Self
 
 from .config import LtxWeights
 
-Size = tuple[int, int]
+PixelSize = tuple[int, int]
 Span = tuple[int, int]
 
 SIDE = 32
@@ -46,7 +46,7 @@ def ceil_to(value: float, step: int) -> int:
 class Fit:
     """How a decoded picture becomes one of the clip: scaled to `size`, then cut at `left` and `top`."""
 
-    size: Size
+    size: PixelSize
     left: int
     top: int
 
@@ -70,9 +70,9 @@ class Piece:
 class ClipPlan:
     """What is made on the way to a clip of a size and a number of frames."""
 
-    size: Size
+    size: PixelSize
     frames: int
-    small: Size
+    small: PixelSize
     """Width and height of the first pass; the second has twice of both."""
     window: int
     """Latent frames that are denoised together."""
@@ -82,7 +82,7 @@ class ClipPlan:
     """Latent frames that are decoded together."""
 
     @classmethod
-    def of(cls, size: Size, frames: int, row: LtxWeights) -> Self:
+    def of(cls, size: PixelSize, frames: int, row: LtxWeights) -> Self:
         """The plan of a clip with the settings of a row."""
         if row.downscale <= 0.5:
             # Just enough, so that the end is a cut and no scaling.
@@ -94,7 +94,7 @@ class ClipPlan:
         return cls(size, frames, (small[0], small[1]), window, overlap, max(SHARED_LATENTS + 1, row.decode_latents))
 
     @property
-    def large(self) -> Size:
+    def large(self) -> PixelSize:
         """Width and height of the second pass."""
         return self.small[0] * 2, self.small[1] * 2
 
@@ -112,7 +112,7 @@ class ClipPlan:
         """Spans of latent frames that are denoised one after the other."""
         return _spans(self.latents, self.window, self.overlap)
 
-    def pass_tokens(self, size: Size) -> int:
+    def pass_tokens(self, size: PixelSize) -> int:
         """The tokens of one step of a pass, all windows together."""
         frames = sum(end - start for start, end in self.windows())
         return frames * (size[0] // SIDE) * (size[1] // SIDE)
@@ -138,7 +138,7 @@ class ClipPlan:
         scaled = max(width, round(made_width * scale)), max(height, round(made_height * scale))
         return Fit(scaled, (scaled[0] - width) // 2, (scaled[1] - height) // 2)
 
-    def placement(self, made: Size) -> Fit:
+    def placement(self, made: PixelSize) -> Fit:
         """Where the start picture is within a pass of this size, so that `fit` returns it in its place."""
         fit = self.fit()
         across, down = made[0] / fit.size[0], made[1] / fit.size[1]

@@ -22,14 +22,14 @@ FILE_FACTS = ("size", "frames", "rate", "seconds", "bytes", "file")
 EDGE = 1e-4
 """As in the page: seconds are rounded on their way, so that a frame begins a little before its time."""
 
-Size = tuple[int, int]
+PixelSize = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
     """The frames of a clip over time; a picture has one frame, and no rate."""
 
-    size: Size
+    size: PixelSize
     """Width and height as displayed."""
     frames: int = 1
     rate: Fraction | None = None
@@ -75,7 +75,7 @@ class Item:
     """By what the page requests the file, if not by a key of its path."""
     file_name: str = ""
     """The name of the file for readers elsewhere, in place of its path."""
-    copy_size: Size | None = None
+    copy_size: PixelSize | None = None
     """Width and height of the copy that the page has, if it is a smaller one."""
 
     @cached_property
@@ -178,7 +178,7 @@ def find_differing(items: Sequence[Item]) -> tuple[list[str], list[str], list[st
     return differing, [name for name in names if name not in differing and name not in some], some
 
 
-def fit_size(size: Size, box: Size) -> tuple[int, int, int, int]:
+def fit_size(size: PixelSize, box: PixelSize) -> tuple[int, int, int, int]:
     """Left, top, width and height of a picture that is fitted into the middle of a box.
 
     >>> fit_size((854, 480), (1280, 720)), fit_size((500, 500), (1280, 720))
@@ -193,7 +193,7 @@ def fit_size(size: Size, box: Size) -> tuple[int, int, int, int]:
     return (box[0] - width) // 2, (box[1] - height) // 2, width, height
 
 
-def find_box(sizes: Sequence[Size]) -> Size:
+def find_box(sizes: Sequence[PixelSize]) -> PixelSize:
     """The box into which pictures of these sizes are fitted: as wide as the widest, as high as the highest.
 
     >>> find_box([(1280, 720), (480, 854)])

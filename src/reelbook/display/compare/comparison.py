@@ -13,7 +13,7 @@ from .compared_items import Item, find_clock, label_items
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .frame_differences import Differences, Pair
+    from .frame_differences import Differences, ItemPair
 
 TIME, FRAME = "time", "frame"
 MAX_ITEMS = 12
@@ -48,7 +48,7 @@ class Comparison:
             )
         self.items = label_items(items)
         self.by = by
-        self._computed: dict[str, dict[Pair, Differences]] = {}
+        self._computed: dict[str, dict[ItemPair, Differences]] = {}
 
     @property
     def comparable(self) -> list[int]:
@@ -96,7 +96,7 @@ class Comparison:
         timings = [item.timing for item in self.items if item.timing is not None]
         return sum(timing.frames * timing.size[0] * timing.size[1] for timing in timings) <= MAX_PIXELS
 
-    def compute(self, by: str) -> dict[Pair, Differences]:
+    def compute(self, by: str) -> dict[ItemPair, Differences]:
         """The differences of pairs of items over the frames of the clock; cached."""
         from .frame_differences import compute_differences, list_pairs
 

@@ -22,7 +22,7 @@ from ..formatting import join_with_dots, shorten
 from ..original_links import get_link_key
 from ..synced_clips import PlayedClip, render_transport
 from ..theme import render_script, render_style
-from .compared_items import Item, Size, Timing, find_box, find_clock, find_differing, find_frame, fit_size
+from .compared_items import Item, PixelSize, Timing, find_box, find_clock, find_differing, find_frame, fit_size
 from .comparison import FRAME, TIME, Comparison
 from .frame_differences import Differences, get_compared_size
 
@@ -324,7 +324,7 @@ def _read_still(path: str, version: int, timing: Timing, number: int | None) -> 
 def _encode(picture: Image.Image, max_bytes: int) -> bytes:
     content = b""
     for quality, shrink in ((85, 1), (75, 1), (65, 1), (60, 1.5), (50, 2), (40, 3)):
-        size: Size = (max(1, round(picture.width / shrink)), max(1, round(picture.height / shrink)))
+        size: PixelSize = (max(1, round(picture.width / shrink)), max(1, round(picture.height / shrink)))
         out = io.BytesIO()
         (picture if shrink == 1 else picture.resize(size)).save(out, "JPEG", quality=quality)
         content = out.getvalue()

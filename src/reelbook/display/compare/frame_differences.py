@@ -13,7 +13,7 @@ import numpy as np
 
 from ...media.measuring.similarity import similarity
 from ...media.stills import read_picture
-from .compared_items import Item, Size, find_box, find_clock, find_frame, fit_size
+from .compared_items import Item, PixelSize, find_box, find_clock, find_frame, fit_size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +25,7 @@ STEP, LEAST = 4, 16
 MAX_THREADS = 4
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
-Pair = tuple[int, int]
+ItemPair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,9 @@ class Differences:
     """The mean over pixels and colours, in levels of 255."""
 
 
-def compute_differences(items: Sequence[Item], pairs: Sequence[Pair], *, by: str = "time") -> dict[Pair, Differences]:
+def compute_differences(
+    items: Sequence[Item], pairs: Sequence[ItemPair], *, by: str = "time"
+) -> dict[ItemPair, Differences]:
     """The differences of these pairs of items, frame by frame of the clock; each file is decoded once.
 
     Frames are compared at a small common size, in which pictures of other shapes are fitted, where both have pixels.
@@ -51,7 +53,7 @@ def compute_differences(items: Sequence[Item], pairs: Sequence[Pair], *, by: str
     rate, ticks = find_clock(known, by=by)
     box = _shrink(find_box([timing.size for timing in known]))
     wanted = sorted({place for pair in pairs for place in pair})
-    found: dict[Pair, list[tuple[int, float, float]]] = {pair: [] for pair in pairs}
+    found: dict[ItemPair, list[tuple[int, float, float]]] = {pair: [] for pair in pairs}
     with ExitStack() as stack:
         films = {place: _Film(items[place], box) for place in wanted if timings[place] is not None}
         for film in films.values():
@@ -68,12 +70,12 @@ def compute_differences(items: Sequence[Item], pairs: Sequence[Pair], *, by: str
     return {pair: Differences(*map(tuple, zip(*rows, strict=True))) if rows else Differences((), (), ()) for pair, rows in found.items()}  # fmt: skip
 
 
-def list_pairs(items: Sequence[Item]) -> list[Pair]:
+def list_pairs(items: Sequence[Item]) -> list[ItemPair]:
     """The pairs of the items that can be compared, those with the first one first."""
     return list(combinations([place for place, item in enumerate(items) if not item.problem], 2))
 
 
-def get_compared_size(items: Sequence[Item]) -> Size | None:
+def get_compared_size(items: Sequence[Item]) -> PixelSize | None:
     """The size at which the frames of these are compared; None if none can be read."""
     sizes = [item.timing.size for item in items if item.timing is not None]
     return _shrink(find_box(sizes)) if sizes else None
@@ -82,7 +84,7 @@ def get_compared_size(items: Sequence[Item]) -> Size | None:
 class _Film:
     """The frames of one item in order, fitted into the box at a small size."""
 
-    def __init__(self, item: Item, box: Size) -> None:
+    def __init__(self, item: Item, box: PixelSize) -> None:
         assert item.timing is not None
         self.timing = item.timing
         self._item, self._box = item, box
@@ -163,7 +165,7 @@ def _compare(one: _Fitted, other: _Fitted) -> tuple[float, float]:
     return similarity(a[:down, :across] @ LUMA, b[:down, :across] @ LUMA), mean_absolute
 
 
-def _shrink(size: Size) -> Size:
+def _shrink(size: PixelSize) -> PixelSize:
     scale = min(1.0, LONGEST / max(size))
     width, height = (max(LEAST, STEP * round(side * scale / STEP)) for side in size)
     return width, height

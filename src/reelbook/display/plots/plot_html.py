@@ -44,7 +44,7 @@ from .plot_drawing import (
 )
 from .plot_points import MAX_ROWS, Points, find_points
 
-Rows = np.ndarray[Any, np.dtype[np.intp]]
+RowNumbers = np.ndarray[Any, np.dtype[np.intp]]
 
 STYLES, SCRIPT = ("plot.css", "player.css"), "plot.js"
 SIZE, SAVED_SIZE, SAVED_SCALE = (560, 340), (800, 480), 2
@@ -147,7 +147,7 @@ def _render_empty(points: Points) -> Markup:
 
 
 def _render_root(
-    points: Points, numbers: Rows, still: Markup, payload: Mapping[str, Any], notes: Sequence[str]
+    points: Points, numbers: RowNumbers, still: Markup, payload: Mapping[str, Any], notes: Sequence[str]
 ) -> Markup:
     """The plot with its drawing, in which each point has its number, and the data for the script."""
     with matplotlib_style():

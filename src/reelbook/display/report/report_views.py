@@ -28,7 +28,7 @@ from .shared_table import find_picture_fields, make_shareable, rename_files
 if TYPE_CHECKING:
     import pandas as pd
 
-View = Plot | Comparison
+ReportView = Plot | Comparison
 KEY = "report"
 """The key by which the parts of the page get its files, and share which runs are selected."""
 NAMES = {Plot: ("Plot", "Plots"), Comparison: ("Comparison", "Comparisons")}
@@ -45,14 +45,14 @@ _ADDRESS = re.compile(r"https?://\S+|data:\S+")
 class ReportViews:
     """The views of a report, checked against its table before any file is made ready."""
 
-    views: tuple[View, ...]
+    views: tuple[ReportView, ...]
     rows: Mapping[int, list[int]]
     """For each plot, by its place among the views, the position in the report of each of its rows."""
     others: tuple[ReportRun, ...]
     """The files of comparisons that the table lacks, as entries after its own."""
 
     @property
-    def kinds(self) -> set[type[View]]:
+    def kinds(self) -> set[type[ReportView]]:
         """Which kinds of views there are."""
         return {type(view) for view in self.views}
 
@@ -77,7 +77,7 @@ class ReportViews:
     def _render_view(
         self,
         place: int,
-        view: View,
+        view: ReportView,
         spots: Mapping[Path, str],
         media: Mapping[Path, PageMedia],
         names: Mapping[str, str],
@@ -173,7 +173,7 @@ def _render_plot(plot: Plot, rows: Sequence[int], media: Mapping[Path, PageMedia
     return render_plot_markup(_share_plot(plot, names), key=KEY, rows=rows, posters=posters)
 
 
-def _list_others(views: Sequence[View], entries: Sequence[ReportRun]) -> Iterator[ReportRun]:
+def _list_others(views: Sequence[ReportView], entries: Sequence[ReportRun]) -> Iterator[ReportRun]:
     known = {file.path for entry in entries for file in entry.files}
     place = len(entries)
     for item in (item for view in views if isinstance(view, Comparison) for item in view.items):

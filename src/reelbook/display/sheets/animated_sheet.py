@@ -103,7 +103,7 @@ def _encode_clips(entries: Sequence[SheetEntry], width: int, kind: str) -> bytes
     return content
 
 
-def _decode(entries: Sequence[SheetEntry], pace: Pace, card: stills.Size) -> list[RunPictures]:
+def _decode(entries: Sequence[SheetEntry], pace: Pace, card: stills.PixelSize) -> list[RunPictures]:
     """All steps of all clips. Decoded once: fewer steps or pixels are made from these."""
     done: list[SheetEntry] = []
 
@@ -122,7 +122,7 @@ class _Clips:
 
     entries: Sequence[SheetEntry]
     media: Sequence[RunPictures]
-    sizes: Sequence[stills.Size]
+    sizes: Sequence[stills.PixelSize]
     across: int
     kind: str
 
@@ -189,7 +189,7 @@ def _encode_pictures(entries: Sequence[SheetEntry], width: int, kind: str) -> by
     return encode_animation(steps, round(100 * PICTURE_SECONDS), kind)
 
 
-def _read_pictures(entry: SheetEntry, box: stills.Size) -> RunPictures:
+def _read_pictures(entry: SheetEntry, box: stills.PixelSize) -> RunPictures:
     return RunPictures(
         [stills.read_picture(path, box) for path in entry.files], [stills.get_size(path) for path in entry.files]
     )
@@ -209,9 +209,9 @@ def _draw_page(entry: SheetEntry, media: RunPictures, place: PictureGrid) -> Ima
     return brush.picture
 
 
-def _measure(entries: Sequence[SheetEntry]) -> tuple[list[stills.Size], float]:
+def _measure(entries: Sequence[SheetEntry]) -> tuple[list[stills.PixelSize], float]:
     """The sizes of all readable files, and the seconds of the longest clip."""
-    sizes: list[stills.Size] = []
+    sizes: list[stills.PixelSize] = []
     longest = 0.0
     for one in read_all(entries, lambda entry: _read_length(entry)):
         sizes += one.sizes

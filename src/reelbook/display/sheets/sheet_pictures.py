@@ -37,7 +37,7 @@ def read_all(entries: Sequence[SheetEntry], read_entry: Callable[[SheetEntry], R
         return list(threads.map(lambda entry: _read_safely(entry, read_entry), entries))
 
 
-def read_over_time(entry: SheetEntry, count: int, box: stills.Size) -> RunPictures:
+def read_over_time(entry: SheetEntry, count: int, box: stills.PixelSize) -> RunPictures:
     """`count` frames of a clip from first to last, or the pictures of a run."""
     if not entry.is_film:
         return read_side_by_side(entry, count, box)
@@ -45,14 +45,14 @@ def read_over_time(entry: SheetEntry, count: int, box: stills.Size) -> RunPictur
     return RunPictures(film.frames, [film.size] * len(film.frames), film)
 
 
-def read_side_by_side(entry: SheetEntry, count: int, box: stills.Size) -> RunPictures:
+def read_side_by_side(entry: SheetEntry, count: int, box: stills.PixelSize) -> RunPictures:
     """The first `count` pictures of a run; of a clip, its middle frame."""
     chosen = entry.files[:count]
     pictures = [stills.read_middle(path, box) if is_video(path) else stills.read_picture(path, box) for path in chosen]
     return RunPictures(pictures, [stills.get_size(path) for path in chosen])
 
 
-def read_at_times(entry: SheetEntry, seconds: Sequence[float], box: stills.Size) -> RunPictures:
+def read_at_times(entry: SheetEntry, seconds: Sequence[float], box: stills.PixelSize) -> RunPictures:
     """The frames of a clip at these times, after its end the last one; of a run without a clip, its first picture."""
     if not entry.is_film:
         return read_side_by_side(entry, 1, box)
@@ -76,7 +76,7 @@ def _read_safely(entry: SheetEntry, read_entry: Callable[[SheetEntry], RunPictur
         return RunPictures(problem=UNREADABLE if is_there else VANISHED)
 
 
-def read_one(entry: SheetEntry, count: int, box: stills.Size) -> RunPictures:
+def read_one(entry: SheetEntry, count: int, box: stills.PixelSize) -> RunPictures:
     """As `read_over_time`, but raises a ReelbookError for files that cannot be read."""
     found = _read_safely(entry, lambda entry: read_over_time(entry, count, box))
     if found.problem:

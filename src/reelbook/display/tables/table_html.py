@@ -18,7 +18,7 @@ from .table_cells import Cells, Number
 from .table_columns import UNSETTLED, Column, find_columns, format_json, pack, pack_columns
 from .table_media import (
     EmbeddedClips,
-    Files,
+    FileLists,
     KnownPoster,
     Posters,
     find_files,
@@ -135,7 +135,7 @@ def _render_root(
     )
 
 
-def _choose_clips(files: Files, embed: str, known: Mapping[str, str] | None) -> EmbeddedClips:
+def _choose_clips(files: FileLists, embed: str, known: Mapping[str, str] | None) -> EmbeddedClips:
     if known is not None:
         return EmbeddedClips(
             {str(row): [known.get(path, "") for path in found] for row, found in enumerate(files) if found}
@@ -143,7 +143,9 @@ def _choose_clips(files: Files, embed: str, known: Mapping[str, str] | None) -> 
     return make_clips(files, embed) if embed in ("preview", "full") else EmbeddedClips()
 
 
-def _render_static_rows(all_places: Sequence[Column], pictures: Posters, lines: Sequence[str], files: Files) -> Markup:
+def _render_static_rows(
+    all_places: Sequence[Column], pictures: Posters, lines: Sequence[str], files: FileLists
+) -> Markup:
     """The first rows with the columns that are visible at first."""
     visible = [place for place in all_places if place.is_visible]
     has_files = any(files)

@@ -35,7 +35,7 @@ MAX_CLIPS = 200
 """Clips that are embedded for one table, because each takes time to encode."""
 
 MAX_PROMPT_LENGTH = 60
-Files = list[list[str]]
+FileLists = list[list[str]]
 
 
 class KnownPoster(NamedTuple):
@@ -67,7 +67,7 @@ def format_captions(table: pd.DataFrame) -> list[str]:
     return format_column_captions(find_columns(table), len(table))
 
 
-def find_files(table: pd.DataFrame) -> Files:
+def find_files(table: pd.DataFrame) -> FileLists:
     """The paths of the files of each row; empty lists where the table has none."""
     from ...sweeps.results.table_files import find_paths
 
@@ -85,7 +85,7 @@ def choose_poster_box(count: int) -> tuple[int, int]:
 
 
 def make_posters(
-    files: Files, *, single: int, known: Mapping[str, KnownPoster] | None = None, box: tuple[int, int] | None = None
+    files: FileLists, *, single: int, known: Mapping[str, KnownPoster] | None = None, box: tuple[int, int] | None = None
 ) -> Posters:
     """Posters of the first file of each row; those of the first `single` rows are separate, and need no script."""
     from ...media.posters import get_posters
@@ -157,7 +157,7 @@ class EmbeddedClips(NamedTuple):
     """Notes for the reader."""
 
 
-def make_clips(files: Files, embed: str) -> EmbeddedClips:
+def make_clips(files: FileLists, embed: str) -> EmbeddedClips:
     """The clips to embed, by `rb.options.embed` and the limits of a notebook."""
     paths = [path for found in files for path in found]
     embedded = _embed_files(paths[:MAX_CLIPS], embed)
@@ -181,7 +181,7 @@ def make_clips(files: Files, embed: str) -> EmbeddedClips:
     return EmbeddedClips(found, previews, notes)
 
 
-def pack_files(files: Files) -> list[list[str]]:
+def pack_files(files: FileLists) -> list[list[str]]:
     """The names of the files of each row as JSON values; their folders are no business of a page."""
     return [[Path(path).name for path in found] for found in files]
 

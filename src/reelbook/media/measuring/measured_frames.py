@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from av.video.reformatter import VideoReformatter
 
-Plane = NDArray[np.float32]
+PixelPlane = NDArray[np.float32]
 """One value per pixel, 0 to 255."""
 Pixels = NDArray[np.uint8]
 
@@ -46,7 +46,7 @@ class Scale:
         plane = _converted(self._whole, decoded, width, height, "rgb24")[0]
         return plane[:, : 3 * width].reshape(height, width, 3)
 
-    def small(self, decoded: VideoFrame) -> tuple[Plane, Plane, Plane]:
+    def small(self, decoded: VideoFrame) -> tuple[PixelPlane, PixelPlane, PixelPlane]:
         """Red, green and blue at the common size."""
         width, height = self.common
         green, blue, red = (
@@ -67,12 +67,12 @@ class MeasuredFrame:
         return self.scale.whole(self._decoded)
 
     @cached_property
-    def small(self) -> tuple[Plane, Plane, Plane]:
+    def small(self) -> tuple[PixelPlane, PixelPlane, PixelPlane]:
         """Red, green and blue at the common size."""
         return self.scale.small(self._decoded)
 
     @cached_property
-    def luma(self) -> Plane:
+    def luma(self) -> PixelPlane:
         """The luma of each pixel at the common size, 0 to 255, with the weights of Rec. 601."""
         red, green, blue = self.small
         luma = 0.299 * red

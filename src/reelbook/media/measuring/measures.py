@@ -18,9 +18,9 @@ from .measure_file import Measured, measure_file
 from .measure_pool import Order
 from .metrics import METRICS, Metric, select_metrics
 
-__all__ = ["METRICS", "Cache", "Measured", "Metric", "Progress", "Value", "measure_file", "measure_files"]
+__all__ = ["METRICS", "Cache", "Measured", "Metric", "OnProgress", "Value", "measure_file", "measure_files"]
 
-Progress = Callable[[int, int], object]
+OnProgress = Callable[[int, int], object]
 """A callback, called with the number of files done and of all files."""
 
 _SHELF_NAME = re.compile(r"[0-9a-f]{64}")
@@ -33,7 +33,7 @@ def measure_files(
     reference: Path | str | None = None,
     executor: Executor | None = None,
     cache: Cache | None = None,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> list[Measured]:
     """Measure many files; returns their figures in order, with the reason under `error` for a file that failed.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .gauge import Mean, Value
-from .measured_frames import MeasuredFile, MeasuredFrame, Pixels, Plane
+from .measured_frames import MeasuredFile, MeasuredFrame, PixelPlane, Pixels
 from .pixel_statistics import mean, mean_difference
 
 LEVELS = 255.0
@@ -18,7 +18,7 @@ class Motion:
     """
 
     def __init__(self) -> None:
-        self._last: Plane | None = None
+        self._last: PixelPlane | None = None
         self._mean = Mean()
 
     def update(self, frame: MeasuredFrame, reference: MeasuredFrame | None) -> None:
@@ -65,8 +65,8 @@ class MotionSmoothness:
     """
 
     def __init__(self) -> None:
-        self._before: Plane | None = None
-        self._last: Plane | None = None
+        self._before: PixelPlane | None = None
+        self._last: PixelPlane | None = None
         self._mean = Mean()
 
     def update(self, frame: MeasuredFrame, reference: MeasuredFrame | None) -> None:
@@ -82,6 +82,6 @@ class MotionSmoothness:
         return None if error is None else (LEVELS - error) / LEVELS
 
 
-def _mean_absolute(differences: Plane) -> float:
+def _mean_absolute(differences: PixelPlane) -> float:
     """The mean of the absolute values; overwrites the array."""
     return mean(np.abs(differences, out=differences))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .gauge import Value
-from .measured_frames import MeasuredFile, MeasuredFrame, Pixels, Plane
+from .measured_frames import MeasuredFile, MeasuredFrame, PixelPlane, Pixels
 
 SIDE, LOW = 32, 8
 NOTHING = 0.05
@@ -44,7 +44,7 @@ def perceptual_hash(picture: Pixels) -> str:
     return np.packbits(bits).tobytes().hex()
 
 
-def thumbnail(luma: Plane) -> Pixels:
+def thumbnail(luma: PixelPlane) -> Pixels:
     """The picture at 32 × 32, each pixel the mean of the area it covers."""
     (tops, heights), (lefts, widths) = map(_cells, luma.shape)
     # Not reduceat, which for rows takes twice as long.

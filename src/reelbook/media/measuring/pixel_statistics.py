@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .measured_frames import Pixels, Plane
+from .measured_frames import PixelPlane, Pixels
 
 ROWS = 64
 """Number of rows compared at once: few enough for the processor's cache, and for sums of 16 bits."""
 
 
-def mean(plane: Plane) -> float:
+def mean(plane: PixelPlane) -> float:
     """The mean of all values.
 
     >>> mean(np.array([[1, 2], [3, 6]], np.float32))
@@ -22,7 +22,7 @@ def mean(plane: Plane) -> float:
     return float(np.einsum("ij->i", plane).sum(dtype=np.float64)) / plane.size
 
 
-def variance(plane: Plane) -> float:
+def variance(plane: PixelPlane) -> float:
     """The mean squared distance of the values from their mean.
 
     >>> variance(np.array([[1, 2], [3, 6]], np.float32))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from .gauge import Mean, Value
-from .measured_frames import MeasuredFile, MeasuredFrame, Plane
+from .measured_frames import MeasuredFile, MeasuredFrame, PixelPlane
 from .pixel_statistics import mean_square_difference
 
 LEVELS = 255.0
@@ -15,7 +15,7 @@ WINDOW = 8
 """The side of a window. A window starts at every fourth pixel."""
 
 
-def similarity(one: Plane, other: Plane) -> float:
+def similarity(one: PixelPlane, other: PixelPlane) -> float:
     """The structural similarity (SSIM) of two pictures of one size: 1 is equal, 0 is unrelated.
 
     The mean over windows of (2·μa·μb + C₁)(2·σab + C₂) / ((μa² + μb² + C₁)(σa² + σb² + C₂)), with C₁ = (0.01·255)² and
@@ -46,8 +46,8 @@ class LoopClosure:
     """
 
     def __init__(self) -> None:
-        self._first: Plane | None = None
-        self._last: Plane | None = None
+        self._first: PixelPlane | None = None
+        self._last: PixelPlane | None = None
 
     def update(self, frame: MeasuredFrame, reference: MeasuredFrame | None) -> None:
         if self._first is None:
@@ -100,11 +100,11 @@ class Psnr:
         return 10 * math.log10(LEVELS**2 / error) if error else math.inf
 
 
-def _windows(values: Plane) -> Plane:
+def _windows(values: PixelPlane) -> PixelPlane:
     """The sum over every window."""
     # Slices, because summing along such short axes is slow. Both sides of the common size are multiples of 4.
     tall = values[0::4] + values[1::4] + values[2::4] + values[3::4]
     cells = tall[:, 0::4] + tall[:, 1::4] + tall[:, 2::4] + tall[:, 3::4]
     rows = cells[:-1] + cells[1:]
-    windows: Plane = rows[:, :-1] + rows[:, 1:]
+    windows: PixelPlane = rows[:, :-1] + rows[:, 1:]
     return windows

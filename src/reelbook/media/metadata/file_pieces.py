@@ -21,7 +21,7 @@ class Stretch:
     stop: int
 
 
-Piece = bytes | Stretch
+FilePiece = bytes | Stretch
 
 
 _ENGINE_RECORD = re.compile(rb'\{"endpointId"[^\0]*')
@@ -33,7 +33,7 @@ def find_engine_record(block: bytes) -> Iterator[tuple[str, str]]:
         yield "description", found[0].decode("utf-8", "replace")
 
 
-def assemble(source: BinaryIO, target: BinaryIO, pieces: Iterable[Piece]) -> None:
+def assemble(source: BinaryIO, target: BinaryIO, pieces: Iterable[FilePiece]) -> None:
     """Write the pieces in order, in blocks, so that large ones need little memory."""
     for piece in pieces:
         if isinstance(piece, bytes):

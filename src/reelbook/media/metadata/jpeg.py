@@ -16,7 +16,7 @@ from ...util.containers import (
     read_content,
 )
 from . import xmp
-from .file_pieces import MAX_BYTES, Piece, Stretch, find_engine_record
+from .file_pieces import MAX_BYTES, FilePiece, Stretch, find_engine_record
 
 XMP = b"http://ns.adobe.com/xap/1.0/\0"
 """First bytes of an XMP packet's segment."""
@@ -47,12 +47,12 @@ def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
         yield "reelbook", record[:MAX_BYTES].decode("utf-8", "replace")
 
 
-def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
+def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[FilePiece]:
     """The picture with our record and its source type near the start; an earlier record is removed.
 
     A foreign XMP packet gets the source type added, if it fits.
     """
-    pieces: list[Piece] = [Stretch(0, 2)]
+    pieces: list[FilePiece] = [Stretch(0, 2)]
     segments = list(_segments(file))
     foreign = next((item for item in segments if item.kind == _APP1 and read_content(file, item).startswith(XMP)), None)
     ours, is_written = _comments(record.encode()), False
@@ -78,7 +78,7 @@ def _segments(file: BinaryIO) -> Iterator[FilePart]:
     return parse_jpeg_segments(file, limit=_MAX_SEGMENTS)
 
 
-def _typed(file: BinaryIO, segment: FilePart, source_type: str) -> Piece:
+def _typed(file: BinaryIO, segment: FilePart, source_type: str) -> FilePiece:
     """A foreign packet with the source type added; unchanged if that is not possible."""
     foreign = read_content(file, segment).removeprefix(XMP)
     merged = xmp.merge_into_packet(foreign, source_type=source_type)

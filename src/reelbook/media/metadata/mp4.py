@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from ...util.containers import FilePart, MalformedFile, get_length, parse_boxes, read_content, read_exactly
 from . import xmp
-from .file_pieces import MAX_BYTES, Piece, Stretch
+from .file_pieces import MAX_BYTES, FilePiece, Stretch
 
 XMP_BOX = bytes.fromhex("be7acfcb97a942e89c71999491e3afac")
 """UUID of an XMP packet's box, by the XMP standard."""
@@ -29,7 +29,7 @@ def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
             yield "reelbook", record
 
 
-def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
+def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[FilePiece]:
     """The film with our record and its source type in a box after all others, merged with a foreign XMP packet.
 
     There it moves no other box: the offsets in the index stay valid, and playback starts as early.
@@ -69,7 +69,7 @@ def _record(file: BinaryIO, box: FilePart) -> str | None:
     return None if packet is None else xmp.find_record(packet)
 
 
-def _remaining_pieces(box: FilePart, *, is_removed: bool) -> list[Piece]:
+def _remaining_pieces(box: FilePart, *, is_removed: bool) -> list[FilePiece]:
     """A box with a stated size; if removed, as free space, so that the boxes after it do not move."""
     after_kind = Stretch(box.start + _HEAD, box.stop)
     if box.is_open:

@@ -17,7 +17,7 @@ from ...util.containers import (
     read_exactly,
 )
 from . import xmp
-from .file_pieces import MAX_BYTES, Piece, Stretch
+from .file_pieces import MAX_BYTES, FilePiece, Stretch
 
 OURS = b"reelbook"
 """The keyword of our own record."""
@@ -46,12 +46,12 @@ def read_packets(file: BinaryIO) -> Iterator[bytes]:
             yield _text(chunk.kind, read_content(file, chunk))[1].encode("utf-8", "replace")
 
 
-def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
+def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[FilePiece]:
     """The picture with our record and its source type before the pixels, where they are found quickly.
 
     An earlier record is removed; a foreign XMP packet gets the source type added.
     """
-    pieces: list[Piece] = [Stretch(0, len(PNG_SIGNATURE))]
+    pieces: list[FilePiece] = [Stretch(0, len(PNG_SIGNATURE))]
     foreign = next((chunk for chunk in parse_png_chunks(file) if _begins(file, chunk, XMP)), None)
     ours = [_itxt(OURS, record)]
     if source_type and foreign is None:
@@ -105,7 +105,7 @@ def _begins(file: BinaryIO, chunk: FilePart, keyword: bytes) -> bool:
     return chunk.kind in _TEXTS and chunk.size >= len(head) and read_exactly(file, chunk.inside, len(head)) == head
 
 
-def _typed(file: BinaryIO, chunk: FilePart, source_type: str) -> Piece:
+def _typed(file: BinaryIO, chunk: FilePart, source_type: str) -> FilePiece:
     """A foreign packet with the source type added; unchanged if that is not possible."""
     if source_type and chunk.size <= MAX_BYTES:
         foreign = _text(chunk.kind, read_content(file, chunk))[1].encode()

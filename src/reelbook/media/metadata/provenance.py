@@ -20,7 +20,7 @@ from ...util.containers import JPEG_SIGNATURE, PNG_SIGNATURE, MalformedFile, get
 from ...util.replace_file import open_replacement
 from . import jpeg, mp4, png, webp
 from .file_marks import MANIFEST_SUFFIX, is_marked, read_marks
-from .file_pieces import MAX_BYTES, Piece, Stretch, assemble
+from .file_pieces import MAX_BYTES, FilePiece, Stretch, assemble
 from .input_record import parse_record_input
 from .run_record import NAMES, format_record, parse_record
 from .sidecar import format_sidecar, hash_file, read_sidecar, sidecar_path
@@ -129,7 +129,7 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
             ) from error
 
 
-def _write_ours(original: BinaryIO, copy: BinaryIO, pieces: list[Piece], source_type: str) -> None:
+def _write_ours(original: BinaryIO, copy: BinaryIO, pieces: list[FilePiece], source_type: str) -> None:
     """Write the pieces, signed with the user's certificate if `options.sign` is set."""
     if options.sign is None:
         assemble(original, copy, pieces)
@@ -224,7 +224,7 @@ def _opened(file: str | os.PathLike[str] | LocalFile) -> tuple[Path, str | None]
 
 
 Texts = Callable[[BinaryIO], Iterator[tuple[str, str]]]
-Edited = Callable[[BinaryIO, str, str], list[Piece]]
+Edited = Callable[[BinaryIO, str, str], list[FilePiece]]
 
 
 def _find_format(head: bytes) -> tuple[Texts, Edited] | None:
@@ -268,8 +268,8 @@ def _source_type(source: Path, model: Any, record: str) -> str:
     return get_source_type(model, engine, (read_marks(file).source_type for file in files if file.exists()))
 
 
-def _pieces(file: BinaryIO, record: str, source_type: str) -> list[Piece]:
-    unchanged: list[Piece] = [Stretch(0, get_length(file))]
+def _pieces(file: BinaryIO, record: str, source_type: str) -> list[FilePiece]:
+    unchanged: list[FilePiece] = [Stretch(0, get_length(file))]
     file.seek(0)
     functions = _find_format(file.read(12))
     if functions is None or record == "{}":

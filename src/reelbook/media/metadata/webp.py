@@ -9,7 +9,7 @@ from typing import BinaryIO
 from ...models.picture_headers import parse_header
 from ...util.containers import FilePart, MalformedFile, get_length, parse_riff_chunks, read_content, read_exactly
 from . import xmp
-from .file_pieces import MAX_BYTES, Piece, Stretch, find_engine_record
+from .file_pieces import MAX_BYTES, FilePiece, Stretch, find_engine_record
 
 _HAS_XMP, _HAS_ALPHA = 0x04, 0x10
 _LARGEST = 2**32 - 10
@@ -26,13 +26,13 @@ def read_texts(file: BinaryIO) -> Iterator[tuple[str, str]]:
             yield "reelbook", record
 
 
-def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[Piece]:
+def build_pieces(file: BinaryIO, record: str, source_type: str = "") -> list[FilePiece]:
     """The picture with our record and its source type in its XMP packet, which is added if missing."""
     chunks = list(_chunks(file))
     if not chunks or chunks[-1].end % 2:
         raise MalformedFile("it is empty, or its last chunk lacks its padding")
     packet, is_written = _packet(xmp.make_packet(record, source_type)), False
-    pieces: list[Piece] = [_extended(file, chunks[0])]
+    pieces: list[FilePiece] = [_extended(file, chunks[0])]
     for chunk in chunks[1:] if chunks[0].kind == b"VP8X" else chunks:
         foreign = read_content(file, chunk) if chunk.kind == b"XMP " and chunk.size <= 2 * MAX_BYTES else None
         merged = None if foreign is None or is_written else xmp.merge_into_packet(foreign, record, source_type)

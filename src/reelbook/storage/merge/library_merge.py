@@ -26,7 +26,7 @@ from ..ledger.writer import CALL_SECONDS, Ledger
 from ..shelf import Shelf
 from .run_merge import PROGRESS, Merge, merge_run
 
-Progress = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """A callback, called with the number of items done and of all items."""
 
 MEDIA = "media"
@@ -75,7 +75,7 @@ class Adopted:
 
 
 def adopt_library(
-    folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf, *, progress: Progress | None = None
+    folder: Path, theirs: Shelf, ledger: Ledger, shelf: Shelf, *, progress: OnProgress | None = None
 ) -> Adopted:  # fmt: skip
     """Merge the library in this folder into `ledger` and `shelf`. It is only read; repeats have no effect."""
     entries, unreadable, judgements = _read_entries(folder)

@@ -59,15 +59,15 @@ _MODEL, _MIN_SEGMENT_ROWS = READ_COLUMNS.index("model"), 50
 _FILE = re.compile(r'"sha256":"([0-9a-f]{64})","suffix":"(\.[0-9a-z]{1,8})"')
 """A file as our writer formats it, with sorted fields. In foreign text inside a value the quotes are escaped."""
 
-Rows = Sequence[Sequence[Any]]
+TableRows = Sequence[Sequence[Any]]
 
 
-def get_rows(entries: Iterable[Entry]) -> Rows:
+def get_rows(entries: Iterable[Entry]) -> TableRows:
     """The rows for `build_table` from entries."""
     return [tuple(getattr(entry, name) for name in READ_COLUMNS) for entry in entries]
 
 
-def build_table(rows: Iterable[Rows], paths: Mapping[str, str]) -> pd.DataFrame:
+def build_table(rows: Iterable[TableRows], paths: Mapping[str, str]) -> pd.DataFrame:
     """Build the table of runs, newest last. `paths` maps the hash of a file to its path on this machine.
 
     >>> frame = build_table([], {})
@@ -85,7 +85,7 @@ def build_table(rows: Iterable[Rows], paths: Mapping[str, str]) -> pd.DataFrame:
         return _build_frame(inputs.builders, {**build_output_columns(outputs.builders), **files.builders}, runs)
 
 
-def _split_by_model(rows: Rows) -> Iterator[Rows]:
+def _split_by_model(rows: TableRows) -> Iterator[TableRows]:
     """Split rows into segments of one model, such as those of a sweep, whose rows share fields and many values."""
     models = [row[_MODEL] for row in rows]
     cuts = [place for place, (model, next_model) in enumerate(pairwise(models), 1) if model != next_model]

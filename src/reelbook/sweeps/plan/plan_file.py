@@ -31,7 +31,7 @@ STEPS: Mapping[str, Callable[[Plan, Mapping[str, Any]], Plan]] = {
     "sorted_by": lambda plan, data: plan.sorted_by(*data["names"], descending=data.get("descending", False)),
 }
 """The steps that may follow the parts, and how to apply them."""
-Models = Callable[[str], type[Input]]
+FindModel = Callable[[str], type[Input]]
 """Maps a model id to its input class."""
 
 
@@ -68,7 +68,7 @@ def format_plan(plan: Plan) -> str:
     return "\n".join([*lines, "", *_table("[base]", plan.base.changed()), *body])
 
 
-def read_plan(path: str | Path, *, models: Models | None = None) -> Plan:
+def read_plan(path: str | Path, *, models: FindModel | None = None) -> Plan:
     """Read a plan from a file; `models` provides input classes of models outside the catalog."""
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def read_plan(path: str | Path, *, models: Models | None = None) -> Plan:
     return parse_plan(text, name=str(path), models=models)
 
 
-def parse_plan(text: str, *, name: str = "The file", models: Models | None = None) -> Plan:
+def parse_plan(text: str, *, name: str = "The file", models: FindModel | None = None) -> Plan:
     """Parse a plan from TOML."""
     try:
         data = tomllib.loads(text)
@@ -95,7 +95,7 @@ def parse_plan(text: str, *, name: str = "The file", models: Models | None = Non
         ) from error
 
 
-def _make_plan(data: Mapping[str, Any], models: Models) -> Plan:
+def _make_plan(data: Mapping[str, Any], models: FindModel) -> Plan:
     _check_keys(data, "The file", "format", "model", "base", "parts", "steps", "rows", "columns", "labels")
     base = models(data["model"])(**parse_value(data.get("base", {})))
     if "rows" in data or "columns" in data:

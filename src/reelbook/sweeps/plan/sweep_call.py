@@ -8,7 +8,7 @@ from typing import Any
 from ...models.base import Input
 from .make_plan import make_plan
 from .plan import Plan
-from .plan_file import Models, read_plan
+from .plan_file import FindModel, read_plan
 
 
 class Sweep:
@@ -40,7 +40,7 @@ class Sweep:
         """
         return make_plan(base, *parts, **axes)
 
-    def read(self, path: str | Path, *, models: Models | None = None) -> Plan:
+    def read(self, path: str | Path, *, models: FindModel | None = None) -> Plan:
         """Read a plan written by `plan.to_toml(path)`; `models` provides the input classes of other models."""
         return read_plan(path, models=models)
 

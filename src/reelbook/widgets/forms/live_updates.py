@@ -8,23 +8,23 @@ import weakref
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from ...display.update_clock import Bundle, Key, LiveOutput, updater
+from ...display.update_clock import Bundle, LiveOutput, OutputKey, updater
 
-Owner = TypeVar("Owner")
+WidgetOwner = TypeVar("WidgetOwner")
 
 log = logging.getLogger("reelbook")
 
 
-class LiveUpdates(Generic[Owner]):
+class LiveUpdates(Generic[WidgetOwner]):
     """Throttled widget updates; holds the owner weakly, so that the shared clock does not keep it alive."""
 
     def __init__(
         self,
-        owner: Owner,
-        publish: Callable[[Owner, Bundle], None],
-        bundle: Callable[[Owner], Bundle],
-        key: Callable[[Owner], Key],
-        is_over: Callable[[Owner], bool],
+        owner: WidgetOwner,
+        publish: Callable[[WidgetOwner, Bundle], None],
+        bundle: Callable[[WidgetOwner], Bundle],
+        key: Callable[[WidgetOwner], OutputKey],
+        is_over: Callable[[WidgetOwner], bool],
     ) -> None:
         self._owner = weakref.ref(owner)
         self._publish, self._bundle, self._key, self._is_over = publish, bundle, key, is_over
@@ -64,7 +64,7 @@ class LiveUpdates(Generic[Owner]):
             owner = owner_ref()
             return {} if owner is None else get_bundle(owner)
 
-        def key() -> Key:
+        def key() -> OutputKey:
             owner = owner_ref()
             return () if owner is None else get_key(owner)
 

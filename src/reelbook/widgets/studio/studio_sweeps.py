@@ -17,7 +17,7 @@ from .gallery_cards import LibraryRun
 if TYPE_CHECKING:
     from ..forms.form import Form
 
-Source = SweepJob | Race
+SweepOrRace = SweepJob | Race
 MAX_ROWS = 120
 """Runs of one sweep in a gallery; its table has all of them."""
 
@@ -34,11 +34,11 @@ class StudioSweeps:
     """The sweeps started by the forms of a studio."""
 
     def __init__(self) -> None:
-        self._jobs: dict[Source, tuple[int, float, type[Any]]] = {}
+        self._jobs: dict[SweepOrRace, tuple[int, float, type[Any]]] = {}
         """The number of each, when it was first seen, and its model."""
-        self._stages_read: dict[Source, tuple[int, bool]] = {}
+        self._stages_read: dict[SweepOrRace, tuple[int, bool]] = {}
         """How many runs had ended when each table was last read, and whether the sweep was done."""
-        self._items: dict[Source, list[LibraryRun]] = {}
+        self._items: dict[SweepOrRace, list[LibraryRun]] = {}
         self._guard = threading.Lock()
         self._is_busy = False
 
@@ -48,7 +48,7 @@ class StudioSweeps:
         return tuple(job for job in self._jobs if isinstance(job, SweepJob))
 
     @property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[SweepOrRace, ...]:
         """The sweeps and races, the oldest first."""
         return tuple(self._jobs)
 
@@ -90,7 +90,7 @@ class StudioSweeps:
     def update(self, forms: Sequence[Form]) -> None:
         """Add the sweeps that these forms have started since."""
         for form in forms:
-            jobs: tuple[Source, ...] = (*form.jobs, *form.races)
+            jobs: tuple[SweepOrRace, ...] = (*form.jobs, *form.races)
             with self._guard:
                 new = [job for job in jobs if job not in self._jobs]
                 first = len(self._jobs) + 1
@@ -125,7 +125,7 @@ class StudioSweeps:
         in_background("sweeps", work)
 
 
-def _count_ended(job: Source) -> int:
+def _count_ended(job: SweepOrRace) -> int:
     """How many runs have ended."""
     if isinstance(job, Race):
         progress = job.progress
@@ -140,13 +140,13 @@ def _find_race_cost(race: Race) -> SweepCost:
     return SweepCost(progress.spent_now, progress.runs - under_way if progress.spent_now else 0, under_way)
 
 
-def _read_stage(job: Source) -> tuple[int, bool]:
+def _read_stage(job: SweepOrRace) -> tuple[int, bool]:
     # Read in this order, so that a run that ends meanwhile causes another read.
     is_done = job.is_done
     return _count_ended(job), is_done
 
 
-def _read_runs(job: Source, number: int, kind: type[Any]) -> list[LibraryRun]:
+def _read_runs(job: SweepOrRace, number: int, kind: type[Any]) -> list[LibraryRun]:
     frame = job.table if isinstance(job, Race) else job.frame
     ended = frame[frame["status"].isin(ENDED)].tail(MAX_ROWS)
     rows: list[dict[Any, Any]] = ended.to_dict("records")

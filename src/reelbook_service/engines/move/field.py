@@ -12,7 +12,7 @@ from .depth import Map, PictureDepth
 from .path import CameraPose
 from .shot_plan import ShotPlan
 
-Grid = NDArray[np.float64]
+PointGrid = NDArray[np.float64]
 
 ROUNDS = 6
 """Iterations of the inverse search for the point that moved to a given place; each nearly halves the error."""
@@ -42,7 +42,7 @@ class Field:
         """Whether there are waves, which need a mesh with low cells."""
         return any(self._plan.amount(kind) for kind in ("ripple", "heat"))
 
-    def origin(self, x: Grid, y: Grid, pose: CameraPose) -> tuple[Grid, Grid]:
+    def origin(self, x: PointGrid, y: PointGrid, pose: CameraPose) -> tuple[PointGrid, PointGrid]:
         """The picture coordinates of points of the frame; coordinates run from -0.5 to 0.5."""
         cos, sin = math.cos(pose.angle), math.sin(pose.angle)
         seen_x = pose.centre[0] + pose.scale * (x * cos + y * sin / self._aspect)
@@ -53,7 +53,7 @@ class Field:
             from_x, from_y = np.clip(seen_x - dx, -0.5, 0.5), np.clip(seen_y - dy, -0.5, 0.5)
         return from_x, from_y
 
-    def moved(self, x: Grid, y: Grid, pose: CameraPose) -> tuple[Grid, Grid]:
+    def moved(self, x: PointGrid, y: PointGrid, pose: CameraPose) -> tuple[PointGrid, PointGrid]:
         """Displacement of points of the picture; those on its border move only along it, so it covers the frame."""
         near, subject = self._scene.at(self._scene.near, x, y), self._scene.at(self._scene.subject, x, y)
         right, down = x - self._scene.centre[0], y - self._scene.centre[1]
@@ -78,8 +78,8 @@ class Field:
         return max(float(strain.max()), 1e-9)
 
     def _local_displacements(
-        self, x: Grid, y: Grid, near: Grid, subject: Grid, pose: CameraPose
-    ) -> list[tuple[Grid, Grid]]:
+        self, x: PointGrid, y: PointGrid, near: PointGrid, subject: PointGrid, pose: CameraPose
+    ) -> list[tuple[PointGrid, PointGrid]]:
         """The displacements by wind, water and the like at a moment."""
         time, amount = pose.seconds * math.tau, self._plan.amount
         effects = []
@@ -108,7 +108,7 @@ class Field:
         return effects
 
 
-def _pull(profile: Map) -> tuple[Grid, Grid]:
+def _pull(profile: Map) -> tuple[PointGrid, PointGrid]:
     """Positions along a side, and their displacement when the middle, and the subject most, shrinks for the margins."""
     places = np.linspace(-0.5, 0.5, len(profile) + 1)
     out = np.clip((0.5 - abs(places[1:] + places[:-1]) / 2) / 0.3, 0, 1)

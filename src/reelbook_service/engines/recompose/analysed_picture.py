@@ -10,7 +10,7 @@ from PIL import Image
 
 from .aims import Aims, variants
 from .composition import Composition, composed
-from .crop_window import CropWindow, Pair, Search
+from .crop_window import CropWindow, PixelSize, Search
 from .importance import analyse
 from .wishes import Wish
 
@@ -60,7 +60,7 @@ class AnalysedPicture:
         self.analysis = wish.applied(analyse(picture))
         self._searches: dict[Aims, Search] = {}
 
-    def views(self, target: Pair, count: int) -> Iterator[PictureVersion]:
+    def views(self, target: PixelSize, count: int) -> Iterator[PictureVersion]:
         """Yield `count` different views of the picture at this size, the best first."""
         if target == self.picture.size and not self.wish.followed:
             yield from (PictureVersion(self.picture, None, 0, False, 1.0) for _ in range(count))

@@ -9,10 +9,10 @@ import numpy as np
 from PIL import Image
 
 from .aims import Aims
-from .crop_window import CropWindow, Pair
+from .crop_window import CropWindow, PixelSize
 from .deform import Strips, bent, strips_for
 from .extend import extended
-from .importance import Analysis, Box, Grid, inside
+from .importance import Analysis, Box, CellGrid, inside
 
 SLIVER = 0.02
 """Smaller extensions are replaced by stretching the strips."""
@@ -22,18 +22,18 @@ SLIVER = 0.02
 class Composition:
     """The layout: the strips of the picture, and their position in the target."""
 
-    source: Pair
-    target: Pair
+    source: PixelSize
+    target: PixelSize
     across: Strips
     down: Strips
-    offset: Pair
+    offset: tuple[int, int]
     scale: float
     """The size of the subject in the target, relative to the picture."""
-    unrepeatable: Grid
+    unrepeatable: CellGrid
     """The cost of repeating each part of the picture beyond its edges, as a small map of the visible part."""
 
     @property
-    def inner(self) -> Pair:
+    def inner(self) -> PixelSize:
         """The size of the part of the target that contains the picture."""
         return self.across.length, self.down.length
 
@@ -69,7 +69,7 @@ class Composition:
         return f"Shows {'; '.join([f'{extent}, at {scale:.2f}× its size', *bends, *new])}."
 
 
-def composed(analysis: Analysis, source: Pair, target: Pair, window: CropWindow, aims: Aims) -> Composition:
+def composed(analysis: Analysis, source: PixelSize, target: PixelSize, window: CropWindow, aims: Aims) -> Composition:
     """The composition for this window."""
     inner = _inner(target, window)
     across, down = strips_for(analysis, window, source, inner, aims)
@@ -84,22 +84,22 @@ def composed(analysis: Analysis, source: Pair, target: Pair, window: CropWindow,
     )
 
 
-def _unrepeatable(analysis: Analysis, window: CropWindow) -> Grid:
+def _unrepeatable(analysis: Analysis, window: CropWindow) -> CellGrid:
     """The cost of repeating each part of the window: 1 for the subject's core, less around it."""
     cells = (slice(window.top, window.bottom), slice(window.left, window.right))
     around = inside(analysis.boxes, analysis.importance.shape) | (analysis.importance > 0.25)
-    ranks: Grid = np.maximum.reduce([0.35 * around, 0.7 * analysis.subject, 1.0 * (analysis.importance > 0.6)])
+    ranks: CellGrid = np.maximum.reduce([0.35 * around, 0.7 * analysis.subject, 1.0 * (analysis.importance > 0.6)])
     return ranks[cells]
 
 
-def _scale(analysis: Analysis, source: Pair, across: Strips, down: Strips) -> float:
+def _scale(analysis: Analysis, source: PixelSize, across: Strips, down: Strips) -> float:
     """The actual size of the subject in the result, relative to the picture."""
     box = analysis.boxes[0] if analysis.boxes else Box(0, 0, 1, 1)
     width = across.growth(box.left * source[0], box.right * source[0])
     return math.sqrt(width * down.growth(box.top * source[1], box.bottom * source[1]))
 
 
-def _inner(target: Pair, window: CropWindow) -> Pair:
+def _inner(target: PixelSize, window: CropWindow) -> PixelSize:
     width, height = (
         side if part > 1 - SLIVER else max(1, round(side * part))
         for side, part in zip(target, window.covers, strict=True)

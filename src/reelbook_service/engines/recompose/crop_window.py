@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .aims import Aims
-from .importance import Analysis, Grid
+from .importance import Analysis, CellGrid
 from .leeway import Leeway, Numbers, leeway_across, leeway_down
 
 Indices = npt.NDArray[np.int64]
-Pair = tuple[int, int]
+PixelSize = tuple[int, int]
 
 SHAPES = 15
 """Number of lengths tried along each side."""
@@ -45,7 +45,7 @@ class CropWindow:
 class Search:
     """All windows of a picture, with the costs that do not depend on the target."""
 
-    def __init__(self, analysis: Analysis, source: Pair, aims: Aims) -> None:
+    def __init__(self, analysis: Analysis, source: PixelSize, aims: Aims) -> None:
         rows, columns = analysis.importance.shape
         self.aims = aims
         self._xs = _spans(columns, source[0], leeway_across(analysis), aims.rigid)
@@ -60,7 +60,7 @@ class Search:
             6 * np.minimum(importance[a], importance[b]) + (busy[a] + busy[b]) / 2 for a, b in ((0, 1), (2, 3))
         )
 
-    def best(self, target: Pair, taken: Sequence[CropWindow] = ()) -> CropWindow:
+    def best(self, target: PixelSize, taken: Sequence[CropWindow] = ()) -> CropWindow:
         """The window that loses, cuts, warps and adds least, unlike those already taken."""
         xs, ys = self._xs, self._ys
         fit = _fit(xs, ys, target)
@@ -99,7 +99,7 @@ class _Fit:
     """The logarithm of the subject's size in the target, relative to the picture."""
 
 
-def _fit(xs: _Spans, ys: _Spans, target: Pair) -> _Fit:
+def _fit(xs: _Spans, ys: _Spans, target: PixelSize) -> _Fit:
     wide, high = np.log(target[0] / xs.length)[None], np.log(target[1] / ys.length)[:, None]
     need = wide - high
     wider = need > 0
@@ -172,7 +172,7 @@ def _tightness(low: float, high: float, spans: _Spans) -> Numbers:
     return np.asarray(missing[0] + missing[1])
 
 
-def _edges(grid: Grid, xs: _Spans, ys: _Spans) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+def _edges(grid: CellGrid, xs: _Spans, ys: _Spans) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     """The mean of the grid along the left, right, top and bottom edge of every window."""
     down = np.pad(grid, ((1, 0), (0, 0))).cumsum(0, dtype=np.float64)
     across = np.pad(grid, ((0, 0), (1, 0))).cumsum(1, dtype=np.float64)

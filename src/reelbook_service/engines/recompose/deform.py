@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from .aims import Aims
-from .crop_window import CropWindow, Pair
+from .crop_window import CropWindow, PixelSize
 from .importance import Analysis
 from .leeway import Leeway, Numbers, leeway_across, leeway_down, strip_sizes
 
@@ -81,7 +81,9 @@ class Strips:
             yield start, end, first, last
 
 
-def strips_for(analysis: Analysis, window: CropWindow, source: Pair, inner: Pair, aims: Aims) -> tuple[Strips, Strips]:
+def strips_for(
+    analysis: Analysis, window: CropWindow, source: PixelSize, inner: PixelSize, aims: Aims
+) -> tuple[Strips, Strips]:
     """The layout of the window's columns and rows over the pixels of the inner picture."""
     rows, columns = analysis.importance.shape
     across = leeway_across(analysis, window.top, window.bottom)[window.left : window.right]

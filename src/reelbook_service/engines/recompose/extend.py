@@ -11,7 +11,7 @@ import numpy.typing as npt
 import patchmatch
 from PIL import Image, ImageFilter
 
-from .importance import Grid, Mask
+from .importance import CellGrid, Mask
 from .texture import MAX, texture
 
 Floats = npt.NDArray[np.float32]
@@ -47,7 +47,7 @@ def extended(
     inner: Image.Image,
     target: tuple[int, int],
     offset: tuple[int, int],
-    unrepeatable: Grid,
+    unrepeatable: CellGrid,
     *,
     seed: int,
     plain: bool = False,
@@ -84,7 +84,7 @@ def _bands(inner: tuple[int, int], target: tuple[int, int], offset: tuple[int, i
 
 
 def _continued(
-    inner: Image.Image, target: tuple[int, int], offset: tuple[int, int], unrepeatable: Grid, seed: int, plain: bool
+    inner: Image.Image, target: tuple[int, int], offset: tuple[int, int], unrepeatable: CellGrid, seed: int, plain: bool
 ) -> Image.Image:
     """The complete target at a small size: the picture, with its background continued around it by PatchMatch."""
     size = _small(target)
@@ -124,7 +124,7 @@ def _doubled(known: npt.NDArray[np.intp]) -> slice:
     return slice(max(0, first - (last - first)), last + (last - first))
 
 
-def _avoided(picture: Image.Image, unrepeatable: Grid) -> Mask:
+def _avoided(picture: Image.Image, unrepeatable: CellGrid) -> Mask:
     """The parts that are no source for the fill: as much around the subject as leaves enough background."""
     # Transparent pixels have arbitrary colours.
     clear = np.asarray(picture)[..., 3] < 128 if picture.mode == "RGBA" else np.zeros(picture.size[::-1], bool)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-Grid = npt.NDArray[np.float32]
+CellGrid = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
 LONG_SIDE = 112
@@ -56,17 +56,17 @@ class Box:
 class Analysis:
     """The analysis of a picture, on a grid of at most 112 × 112 cells."""
 
-    importance: Grid
+    importance: CellGrid
     """0 for calm background to 1 for the subject."""
     subject: Mask
     """The cells that belong to a subject."""
     boxes: tuple[Box, ...]
     """The subjects, by descending weight; empty where nothing stands out."""
-    across: Grid
+    across: CellGrid
     """The horizontal change of each cell, which horizontal stretching would distort."""
-    down: Grid
+    down: CellGrid
     """The vertical change of each cell."""
-    lab: Grid
+    lab: CellGrid
     """The picture at this size, in CIE Lab."""
 
     @property
@@ -91,7 +91,7 @@ def analyse(picture: Image.Image) -> Analysis:
     return Analysis(importance, subject, boxes, across, down, lab)
 
 
-def subjects_of(importance: Grid) -> tuple[Mask, tuple[Box, ...]]:
+def subjects_of(importance: CellGrid) -> tuple[Mask, tuple[Box, ...]]:
     """The cells that stand out, and the boxes around connected ones."""
     threshold = max(0.25, _otsu(importance))
     labels = _labels(_with_faint_cells(importance, threshold))
@@ -137,7 +137,7 @@ def _above_or_below(one: Box, other: Box) -> bool:
     return gap < 0.12 and shared > 0.6 * min(one.right - one.left, other.right - other.left)
 
 
-def blurred(values: Grid, radius: int) -> Grid:
+def blurred(values: CellGrid, radius: int) -> CellGrid:
     """The mean of each cell's square neighbourhood."""
     reach = max(1, radius)
     padding = ((reach + 1, reach), (reach + 1, reach)) + ((0, 0),) * (values.ndim - 2)
@@ -147,11 +147,11 @@ def blurred(values: Grid, radius: int) -> Grid:
     return _grid(boxes / side**2)
 
 
-def _grid(values: npt.NDArray[Any]) -> Grid:
+def _grid(values: npt.NDArray[Any]) -> CellGrid:
     return values.astype(np.float32)
 
 
-def _small(picture: Image.Image, long_side: int) -> tuple[npt.NDArray[np.uint8], Grid]:
+def _small(picture: Image.Image, long_side: int) -> tuple[npt.NDArray[np.uint8], CellGrid]:
     """The picture with even sides of at most `long_side`, and its opacity from 0 to 1."""
     shrink = min(1.0, long_side / max(picture.size))
     width, height = (max(SHORTEST, round(extent * shrink / 2)) * 2 for extent in picture.size)
@@ -162,19 +162,19 @@ def _small(picture: Image.Image, long_side: int) -> tuple[npt.NDArray[np.uint8],
     return pixels[..., :3], _grid(pixels[..., 3] / 255)
 
 
-def _pooled(fine: Grid) -> Grid:
+def _pooled(fine: CellGrid) -> CellGrid:
     """The means of two by two cells."""
     rows = (fine[0::2] + fine[1::2]) / 2
     return np.ascontiguousarray((rows[:, 0::2] + rows[:, 1::2]) / 2)
 
 
-def _changes(lab: Grid, axis: int) -> Grid:
+def _changes(lab: CellGrid, axis: int) -> CellGrid:
     """The difference between each cell and the next along an axis."""
     steps = np.sqrt((np.diff(lab, axis=axis) ** 2).sum(-1))
     return _grid(np.concatenate([steps, steps.take([-1], axis)], axis))
 
 
-def _importance(lab: Grid, alpha: Grid, detail: Grid) -> Grid:
+def _importance(lab: CellGrid, alpha: CellGrid, detail: CellGrid) -> CellGrid:
     smooth = blurred(lab, 1)
     # A transparent background shows the subject best.
     layers = np.concatenate([smooth, 80 * alpha[..., None]], -1) if alpha.min() < 0.5 else smooth
@@ -188,18 +188,18 @@ def _importance(lab: Grid, alpha: Grid, detail: Grid) -> Grid:
     return _grid(np.minimum(1, 2 * alpha) / (1 + np.exp(-9 * (raw - 0.42))))
 
 
-def _relative(values: Grid, least: float) -> Grid:
+def _relative(values: CellGrid, least: float) -> CellGrid:
     """Values scaled so that the maximum is 1; `least` limits the noise of a plain surface."""
     return _grid(np.minimum(values / max(float(np.percentile(values, 99.5)), least), 1))
 
 
-def _prior(rows: int, columns: int) -> Grid:
+def _prior(rows: int, columns: int) -> CellGrid:
     x = (np.arange(columns) + 0.5) / columns - _CENTRE[0]
     y = (np.arange(rows) + 0.5) / rows - _CENTRE[1]
     return _grid(np.exp(-((x[None] / 0.42) ** 2) - (y[:, None] / 0.45) ** 2))
 
 
-def _lab(rgb: npt.NDArray[np.uint8]) -> Grid:
+def _lab(rgb: npt.NDArray[np.uint8]) -> CellGrid:
     linear = _LINEAR[rgb]
     # einsum, not @: BLAS may split the sum differently on another number of cores.
     xyz = np.einsum("ijk,lk->ijl", linear, _TO_XYZ) / _D65
@@ -208,14 +208,14 @@ def _lab(rgb: npt.NDArray[np.uint8]) -> Grid:
     return _grid(np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], -1))
 
 
-def _contrast(lab: Grid, smooth: Grid) -> Grid:
+def _contrast(lab: CellGrid, smooth: CellGrid) -> CellGrid:
     """How much each cell differs from its surroundings, near and far."""
     side = min(lab.shape[:2])
     surroundings = (blurred(lab, side // divisor) for divisor in (12, 5, 2))
     return _grid(np.sum([np.sqrt(((smooth - around) ** 2).sum(-1)) for around in surroundings], axis=0))
 
 
-def _border_distance(lab: Grid) -> Grid:
+def _border_distance(lab: CellGrid) -> CellGrid:
     """How unlike the colours along the picture's borders each cell is; the most different border is ignored."""
     depth = max(2, round(0.08 * min(lab.shape[:2])))
     distances = []
@@ -231,7 +231,7 @@ def _border_distance(lab: Grid) -> Grid:
     return _grid(stacked.sum(0) - stacked.max(0))
 
 
-def _barrier_distance(layers: Grid) -> Grid:
+def _barrier_distance(layers: CellGrid) -> CellGrid:
     """The smallest colour range of any path to the border: high for regions that the background does not lead to.
 
     It is approximated by sweeps in four directions, each of which processes a complete line at a time.
@@ -253,7 +253,7 @@ def _barrier_distance(layers: Grid) -> Grid:
     return _grid(distance.sum(-1))
 
 
-def _directions(*grids: Grid) -> Iterator[tuple[Grid, ...]]:
+def _directions(*grids: CellGrid) -> Iterator[tuple[CellGrid, ...]]:
     """Yield views of the same grids that run down, up, right and left."""
     yield grids
     yield tuple(grid[::-1] for grid in grids)
@@ -262,7 +262,7 @@ def _directions(*grids: Grid) -> Iterator[tuple[Grid, ...]]:
     yield tuple(grid[::-1] for grid in turned)
 
 
-def _with_faint_cells(importance: Grid, threshold: float) -> Mask:
+def _with_faint_cells(importance: CellGrid, threshold: float) -> Mask:
     """The cells above the threshold, and the fainter cells that touch them: the white sails of a dark boat."""
     core = importance > threshold
     faint = _labels(importance > 0.4 * threshold)
@@ -271,7 +271,7 @@ def _with_faint_cells(importance: Grid, threshold: float) -> Mask:
     return grown if grown.mean() < max(0.3, 3 * core.mean()) and grown.mean() < 0.6 else core
 
 
-def _otsu(values: Grid) -> float:
+def _otsu(values: CellGrid) -> float:
     """The threshold that best separates the values into low and high."""
     counts, edges = np.histogram(values, 64, (0, 1))
     share = counts / counts.sum()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .aims import Aims
-from .importance import Analysis, Grid, subjects_of
+from .importance import Analysis, CellGrid, subjects_of
 
 HIGH, LOW = 0.36, 0.66
 """The goal of the subject's centre with more room below it, and with more room above it."""
@@ -182,7 +182,7 @@ _RULES: tuple[tuple[str, _Effect], ...] = (
 """Patterns of clauses and their effects, the most specific first."""
 
 
-def _nearness(analysis: Analysis, name: str) -> Grid:
+def _nearness(analysis: Analysis, name: str) -> CellGrid:
     """The similarity of each cell to a colour, 0 to 1: mainly by hue, for greys by lightness."""
     lightness, a, b = _COLOURS[name]
     chroma, wanted = np.hypot(analysis.lab[..., 1], analysis.lab[..., 2]), math.hypot(a, b)

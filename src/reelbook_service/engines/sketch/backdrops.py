@@ -13,7 +13,7 @@ from .brush import Pose, show
 from .figures import Kit, draw
 from .ground import SNOW, inside, meadow_colour
 from .light import Colour, hexed, mixed
-from .noise import Field, cloudy, profile, sampled, smoothly, stepped
+from .noise import NoiseField, cloudy, profile, sampled, smoothly, stepped
 from .stage import Plane, Stage, blended, plane
 from .tables import FIGURES, TABLE
 
@@ -107,7 +107,7 @@ def _place(stage: Stage, kinds: str, spots: Sequence[Spot], row: dict[str, Any])
     return Plane(straight.convert("RGB"), straight.getchannel("A"), top, row["near"])
 
 
-def _smoothed(line: Field, width: int = 13) -> Field:
+def _smoothed(line: NoiseField, width: int = 13) -> NoiseField:
     return np.convolve(np.pad(line, width // 2, mode="edge"), np.full(width, 1 / width, np.float32), "valid")
 
 
@@ -115,7 +115,7 @@ def _sunny(stage: Stage) -> int:
     return 1 if stage.light.across < 0.5 else -1
 
 
-def _crest(stage: Stage, key: object, foot: float, height: float, features: float, slope: float) -> Field:
+def _crest(stage: Stage, key: object, foot: float, height: float, features: float, slope: float) -> NoiseField:
     """The y of a line of hills for every column; `foot` and `height` are shares of the picture."""
     line = profile((stage.seed, key), stage.wide, features=features * stage.wide / stage.unit, slope=slope)
     return np.asarray(stage.horizon + (foot - height * np.clip(line, 0.02, 1)) * stage.height, np.float32)
@@ -154,7 +154,7 @@ def _mountains(stage: Stage) -> list[Plane]:
     ]
 
 
-def _peaks(stage: Stage, key: str, height: float, count: int) -> Field:
+def _peaks(stage: Stage, key: str, height: float, count: int) -> NoiseField:
     """A crest of peaks: each a pair of slopes, broken into smaller ones by noise that fades at the foot."""
     rng, x = stage.random(key), stage.columns()[0] / stage.unit
     low, high = float(x[0]), float(x[-1])
@@ -170,7 +170,7 @@ def _peaks(stage: Stage, key: str, height: float, count: int) -> Field:
     return np.asarray(stage.horizon + 0.02 * stage.height - height * rough, np.float32)
 
 
-def _rocks(stage: Stage, line: Field, height: float, depth: float, near: float) -> Plane:
+def _rocks(stage: Stage, line: NoiseField, height: float, depth: float, near: float) -> Plane:
     """A range of mountains: faces of rock, the higher ones white."""
     top = max(-stage.margin_y, int(line.min()) - 2)
     y, x = stage.rows(top, stage.horizon + 0.08 * stage.height), stage.columns()

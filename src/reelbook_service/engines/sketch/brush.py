@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
 from .light import Colour, Light, mixed
-from .noise import Field
+from .noise import NoiseField
 
 Point = tuple[float, float]
 
@@ -21,7 +21,7 @@ _FINER = 4
 class Ink:
     """One shape in units: y grows downwards, feet are at y = 0, and a figure is about 1 tall."""
 
-    outlines: Sequence[Field]
+    outlines: Sequence[NoiseField]
     """Closed outlines that are filled together, each an array of points."""
     colour: Colour
     round: float = 0.5
@@ -47,19 +47,19 @@ class Sprite:
     """Pixels per unit."""
 
 
-def oval(x: float, y: float, rx: float, ry: float, turn: float = 0.0) -> Field:
+def oval(x: float, y: float, rx: float, ry: float, turn: float = 0.0) -> NoiseField:
     """The outline of an ellipse around (x, y), rotated by `turn` degrees."""
     points = arc(0, 0, rx, ry, 0, 352.5, steps=48)
     return np.asarray(turned(points, turn) + np.array((x, y)))
 
 
-def arc(x: float, y: float, rx: float, ry: float, start: float, end: float, steps: int = 40) -> Field:
+def arc(x: float, y: float, rx: float, ry: float, start: float, end: float, steps: int = 40) -> NoiseField:
     """Points along an arc around (x, y), in degrees clockwise from the right."""
     angles = np.radians(np.linspace(start, end, steps))
     return np.stack([x + rx * np.cos(angles), y + ry * np.sin(angles)], 1)
 
 
-def box(left: float, top: float, right: float, bottom: float, corner: float = 0.0) -> Field:
+def box(left: float, top: float, right: float, bottom: float, corner: float = 0.0) -> NoiseField:
     """The outline of a rectangle with round corners."""
     r = min(corner, (right - left) / 2, (bottom - top) / 2)
     corners = (
@@ -71,7 +71,7 @@ def box(left: float, top: float, right: float, bottom: float, corner: float = 0.
     return np.concatenate([arc(x, y, r, r, start, start + 90, steps=7) for x, y, start in corners])
 
 
-def stroke(path: Field, width: float, taper: float = 1.0) -> list[Field]:
+def stroke(path: NoiseField, width: float, taper: float = 1.0) -> list[NoiseField]:
     """The outlines of a stroke with round ends, `taper` times as wide at its end as at its start."""
     ahead = np.gradient(path, axis=0)
     ahead /= np.hypot(ahead[:, 0], ahead[:, 1])[:, None] + 1e-9
@@ -81,7 +81,7 @@ def stroke(path: Field, width: float, taper: float = 1.0) -> list[Field]:
     return [np.concatenate([path + side, (path - side)[::-1]]), *ends]
 
 
-def smooth(points: Field, *, closed: bool) -> Field:
+def smooth(points: NoiseField, *, closed: bool) -> NoiseField:
     """A smooth line through all points: a Catmull–Rom spline."""
     ring = np.concatenate([points[-1:], points, points[:2]] if closed else [points[:1], points, points[-1:]])
     share = np.linspace(0, 1, 8, endpoint=False)[None, :, None]
@@ -93,12 +93,12 @@ def smooth(points: Field, *, closed: bool) -> Field:
     return np.concatenate([curve.reshape(-1, 2), points[-1:][: not closed]])
 
 
-def turned(points: Field, degrees: float) -> Field:
+def turned(points: NoiseField, degrees: float) -> NoiseField:
     """The points rotated clockwise around (0, 0)."""
     return np.asarray(points @ _turned(degrees).T)
 
 
-def _turned(degrees: float) -> Field:
+def _turned(degrees: float) -> NoiseField:
     cosine, sine = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     return np.array([[cosine, -sine], [sine, cosine]])
 
@@ -117,7 +117,7 @@ def paint(inks: Sequence[Ink], scale: float, light: Light, depth: float = 0.0) -
     return Sprite(Image.frombytes("RGBa", size, pixels), (-left * scale, -top * scale), scale)
 
 
-def _fill(canvas: Field, ink: Ink, outlines: Sequence[Field], light: Light, depth: float) -> None:
+def _fill(canvas: NoiseField, ink: Ink, outlines: Sequence[NoiseField], light: Light, depth: float) -> None:
     every = np.concatenate(outlines)
     x0, y0 = np.maximum(0, every.min(0).astype(int) - 1)
     x1, y1 = np.minimum(canvas.shape[1::-1], every.max(0).astype(int) + 2)
@@ -146,14 +146,14 @@ def _fill(canvas: Field, ink: Ink, outlines: Sequence[Field], light: Light, dept
     _lay(area, cover, colour)
 
 
-def _lay(area: Field, cover: Field, colour: Field) -> None:
+def _lay(area: NoiseField, cover: NoiseField, colour: NoiseField) -> None:
     cover = cover[..., None]
     area *= 1 - cover
     area[..., :3] += colour * cover
     area[..., 3:] += cover
 
 
-def _relief(mask: Image.Image, ink: Ink, light: Light) -> Field:
+def _relief(mask: Image.Image, ink: Ink, light: Light) -> NoiseField:
     """The shading of each pixel, from -1 in the shadow to 1 in the light."""
     width, height = mask.size
     down = np.linspace(0.6, -1, height, dtype=np.float32)[:, None] * np.float32(ink.shade)
@@ -234,7 +234,7 @@ def show(picture: Image.Image, parts: Sequence[FigurePart], pose: Pose) -> None:
         _paste(picture, part.sprite, world @ local, world @ at + (pose.x, pose.y), alpha * pose.alpha)
 
 
-def _moved(part: FigurePart, time: float) -> tuple[Field, Field, float]:
+def _moved(part: FigurePart, time: float) -> tuple[NoiseField, NoiseField, float]:
     """A part's own transform, position and opacity at a time."""
     wave = float(np.sin(2 * np.pi * (time * part.beat + part.phase)))
     at, alpha, size = np.array(part.at) - (0, part.bob * wave), 1.0, 1.0
@@ -254,7 +254,7 @@ def _opened(wave: float, amount: float) -> float:
     return value if abs(value) > 0.06 else 0.06
 
 
-def _paste(picture: Image.Image, sprite: Sprite, matrix: Field, origin: Field, alpha: float) -> None:
+def _paste(picture: Image.Image, sprite: Sprite, matrix: NoiseField, origin: NoiseField, alpha: float) -> None:
     """Paint a transformed sprite with its origin at `origin` in the picture."""
     matrix = matrix / sprite.scale
     corners = (

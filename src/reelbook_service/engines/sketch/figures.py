@@ -10,7 +10,7 @@ import numpy as np
 
 from .brush import MOTIONS, FigurePart, Ink, Sprite, arc, box, oval, paint, smooth, stroke, turned
 from .light import Colour, Light, hexed, mixed, scaled
-from .noise import Field
+from .noise import NoiseField
 from .tables import FIGURES, Block, Figure, numbers, options_of
 
 
@@ -51,7 +51,7 @@ def _palette(figure: Figure, kit: Kit) -> dict[str, Colour]:
     return palette | {f"${index}": colour for index, colour in enumerate(kit.colours, 1) if f"${index}" in palette}
 
 
-def _parts(name: str, kit: Kit, palette: Mapping[str, Colour], size: Field) -> list[FigurePart]:
+def _parts(name: str, kit: Kit, palette: Mapping[str, Colour], size: NoiseField) -> list[FigurePart]:
     parts: list[FigurePart] = []
     named: dict[str, Block] = {}
     sprites: dict[tuple[str, float], Sprite | None] = {}
@@ -85,7 +85,7 @@ def _parts(name: str, kit: Kit, palette: Mapping[str, Colour], size: Field) -> l
     return parts
 
 
-def _inks(tokens: Sequence[str], kit: Kit, palette: Mapping[str, Colour], size: Field, dim: float) -> list[Ink]:
+def _inks(tokens: Sequence[str], kit: Kit, palette: Mapping[str, Colour], size: NoiseField, dim: float) -> list[Ink]:
     """The shapes of one line."""
     if tokens[0] in ("night", "day", "winter"):
         condition, *tokens = tokens
@@ -118,8 +118,8 @@ def _inks(tokens: Sequence[str], kit: Kit, palette: Mapping[str, Colour], size: 
 
 
 def _outlines(
-    kind: str, path: list[list[float]], options: Mapping[str, str], number: Mapping[str, float], size: Field
-) -> list[Field]:
+    kind: str, path: list[list[float]], options: Mapping[str, str], number: Mapping[str, float], size: NoiseField
+) -> list[NoiseField]:
     wide, high = float(size[0]), float(size[1])
     width, taper = number.get("w", 0.0) * wide, number.get("taper", 1.0)
     if kind in ("line", "shape"):
@@ -138,7 +138,7 @@ def _outlines(
     return [oval(x, y, rx, ry, number.get("turn", 0.0))]
 
 
-def _copies(outlines: list[Field], options: Mapping[str, str], size: Field) -> list[list[Field]]:
+def _copies(outlines: list[NoiseField], options: Mapping[str, str], size: NoiseField) -> list[list[NoiseField]]:
     """The outlines, and their copies around a point (`ring`), along a line (`row`) or on the other side (`mirror`)."""
     if "mirror" in options:
         return [outlines, [outline * (-1, 1) for outline in outlines]]

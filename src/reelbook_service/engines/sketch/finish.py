@@ -7,7 +7,7 @@ from PIL import Image, ImageChops, ImageFilter
 
 from reelbook.models.text_to_video import TextToVideo
 
-from .noise import Field, cloudy, generator
+from .noise import NoiseField, cloudy, generator
 from .stage import Stage
 
 CHUNK = 64
@@ -30,7 +30,7 @@ def noise_left(steps: int, each: float) -> float:
     return float(each**steps)
 
 
-def drifts(chunks: int, matching: float, rng: np.random.Generator) -> Field:
+def drifts(chunks: int, matching: float, rng: np.random.Generator) -> NoiseField:
     """How much lighter and warmer each chunk is than the first; `matching` (AdaIN) takes back that share of it."""
     angle = rng.uniform(0, 2 * np.pi, chunks)
     drift = np.stack([np.cos(angle), np.sin(angle)], 1) * (_DRIFT * (1 - matching))
@@ -38,7 +38,7 @@ def drifts(chunks: int, matching: float, rng: np.random.Generator) -> Field:
     return np.asarray(drift, np.float32)
 
 
-def tone_mapped(values: Field, compression: float) -> Field:
+def tone_mapped(values: NoiseField, compression: float) -> NoiseField:
     """The values with those far from zero compressed towards it; a compression of 0 changes nothing."""
     strength = np.float32(0.75 * compression)
     pull = 1 / (1 + np.exp(-4 * strength * (np.abs(values) - 1)))
@@ -95,7 +95,7 @@ class Finish:
         small = Image.fromarray((np.clip(both, 0, 1) * 255 + np.float32(0.5)).astype(np.uint8), "RGB")
         return small.resize(self.size, Image.Resampling.BILINEAR)
 
-    def _blotches(self, rng: np.random.Generator) -> Field:
+    def _blotches(self, rng: np.random.Generator) -> NoiseField:
         rough = Image.fromarray(rng.standard_normal((4, 6)).astype(np.float32))
         return np.asarray(rough.resize(self.small, Image.Resampling.BICUBIC), np.float32)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .light import Colour, Light, hexed, mixed, scaled
-from .noise import Field, cloudy, profile, smoothly, stepped
+from .noise import NoiseField, cloudy, profile, smoothly, stepped
 from .stage import Plane, Stage, blended, plane
 from .tables import TABLE
 
@@ -41,7 +41,7 @@ def inside(stage: Stage) -> Light:
     return replace(stage.light, ambient=lamp, haze=lamp)
 
 
-def _plan(stage: Stage, top: float) -> tuple[Field, Field, Field]:
+def _plan(stage: Stage, top: float) -> tuple[NoiseField, NoiseField, NoiseField]:
     """For every pixel below `top`: its depth (0 at the top, 1 at the lower edge) and position on the flat ground."""
     y, x = stage.rows(top, stage.floor), stage.columns()
     down = np.clip((y - top) / (stage.height - top), 0.004, 1.6)
@@ -50,7 +50,7 @@ def _plan(stage: Stage, top: float) -> tuple[Field, Field, Field]:
     return np.broadcast_to(down, across.shape), across, np.broadcast_to(away, across.shape)
 
 
-def _soil(stage: Stage, row: dict[str, Any], near: Colour, far: Colour) -> tuple[Field, Field, float]:
+def _soil(stage: Stage, row: dict[str, Any], near: Colour, far: Colour) -> tuple[NoiseField, NoiseField, float]:
     """The colours of open ground, hazy at the far edge and textured in perspective; its depth, and where it begins."""
     top = stage.horizon + row.get("top", 0.02) * stage.height
     down, across, away = _plan(stage, top)
@@ -86,7 +86,7 @@ def _banded(stage: Stage, row: dict[str, Any]) -> Plane:
     return _plane(stage, colour, down, top)
 
 
-def _plane(stage: Stage, colour: Field, down: Field, top: float) -> Plane:
+def _plane(stage: Stage, colour: NoiseField, down: NoiseField, top: float) -> Plane:
     """The ground, warmer on the side of the sun and darker at the lower edge."""
     x, y = stage.columns() / stage.width - stage.light.across, stage.rows(top, stage.floor)
     warmth = np.exp(-((x / 0.5) ** 2)) * np.clip(1 - down * 1.1, 0, 1) * 0.22 * min(1.0, sum(stage.light.ambient) / 2.4)
@@ -130,5 +130,5 @@ def _shore(stage: Stage, row: dict[str, Any]) -> list[Plane]:
     return [plane(bank, np.clip(edge - y + 0.5, 0, 1), stage.horizon - 2, 0.5), front]
 
 
-def _wander(stage: Stage, key: str) -> Field:
+def _wander(stage: Stage, key: str) -> NoiseField:
     return profile((stage.seed, key), stage.wide, features=1.6 * stage.wide / stage.unit, slope=2.2)[None]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Field = NDArray[Any]
+NoiseField = NDArray[Any]
 """Numbers on a grid; 32 bits for painting frames, 64 for one-off computations."""
 
 SIZE = 512
@@ -24,7 +24,7 @@ def generator(*key: object) -> np.random.Generator:
 
 
 @lru_cache(maxsize=12)
-def cloudy(key: Hashable, slope: float) -> Field:
+def cloudy(key: Hashable, slope: float) -> NoiseField:
     """A wrapping texture from 0 to 1 whose details fade with `slope`: 1 is rough, 2 soft. Read-only."""
     white = generator("texture", key).standard_normal((SIZE, SIZE), dtype=np.float32)
     spectrum = np.fft.rfft2(white) / _distance() ** np.float32(slope)
@@ -38,21 +38,21 @@ def cloudy(key: Hashable, slope: float) -> Field:
 
 
 @lru_cache(maxsize=1)
-def _distance() -> Field:
+def _distance() -> NoiseField:
     """The frequency of each wave; 1 for the constant term, which is removed later."""
     far = np.hypot(np.fft.fftfreq(SIZE)[:, None] * SIZE, np.fft.rfftfreq(SIZE) * SIZE).astype(np.float32)
     far[0, 0] = 1
     return np.asarray(far, np.float32)
 
 
-def sampled(texture: Field, u: Field, v: Field) -> Field:
+def sampled(texture: NoiseField, u: NoiseField, v: NoiseField) -> NoiseField:
     """The nearest texel of a texture at (u, v), in multiples of its size."""
     column = (u * np.float32(SIZE)).astype(np.int32) & (SIZE - 1)
     row = (v * np.float32(SIZE)).astype(np.int32) & (SIZE - 1)
     return texture.ravel().take((row << 9) | column)
 
 
-def smoothly(texture: Field, u: Field, v: Field) -> Field:
+def smoothly(texture: NoiseField, u: NoiseField, v: NoiseField) -> NoiseField:
     """As `sampled`, but bilinear: for enlarged textures."""
     across, down = u * np.float32(SIZE), v * np.float32(SIZE)
     column, row = np.floor(across).astype(np.int32), np.floor(down).astype(np.int32)
@@ -69,7 +69,7 @@ def smoothly(texture: Field, u: Field, v: Field) -> Field:
     return upper
 
 
-def profile(key: object, width: int, *, features: float, slope: float = 1.4) -> Field:
+def profile(key: object, width: int, *, features: float, slope: float = 1.4) -> NoiseField:
     """A line of hills from 0 to 1 across `width` columns, with about `features` hills."""
     samples = max(64, width)
     white = generator("profile", key).standard_normal(2 * samples)
@@ -81,7 +81,7 @@ def profile(key: object, width: int, *, features: float, slope: float = 1.4) -> 
     return np.asarray((line - line.min()) / (np.ptp(line) + 1e-9), np.float32)
 
 
-def stepped(low: float, high: float, values: Field) -> Field:
+def stepped(low: float, high: float, values: NoiseField) -> NoiseField:
     """A smooth step from 0 at `low` to 1 at `high`."""
     ramp = np.clip((values - np.float32(low)) / np.float32(high - low), 0, 1)
     return np.asarray(ramp * ramp * (3 - 2 * ramp), np.float32)

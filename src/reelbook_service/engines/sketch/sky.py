@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 
 from .light import mixed, scaled
-from .noise import Field, cloudy, sampled, smoothly, stepped
+from .noise import NoiseField, cloudy, sampled, smoothly, stepped
 from .stage import Stage, View, blended
 from .weather import Flock
 
@@ -73,13 +73,13 @@ class Sky:
             picture = picture.crop((0, 0, stage.width, stage.height))
         return self.stars.drift(picture, seconds) if self.stars else picture
 
-    def _gradient(self, up: Field) -> Field:
+    def _gradient(self, up: NoiseField) -> NoiseField:
         top, middle, low = self.stops
         share = up * up * (3 - 2 * up)
         upper, lower = top + (middle - top) * (share / 0.55), middle + (low - middle) * ((share - 0.55) / 0.45)
         return np.repeat(np.where(share < 0.55, upper, lower)[:, None], self.width, axis=1).astype(np.float32)
 
-    def _shine(self, colour: Field, x: Field, y: Field) -> Field:
+    def _shine(self, colour: NoiseField, x: NoiseField, y: NoiseField) -> NoiseField:
         """The colours with the sun's disc and the light around it."""
         stage, (sun_x, sun_y) = self.stage, self.sun_at()
         far = np.sqrt((x - np.float32(sun_x)) ** 2 + (y - np.float32(sun_y)) ** 2) / np.float32(stage.unit)
@@ -89,7 +89,7 @@ class Sky:
             halo = np.maximum(halo, np.clip((np.float32(radius) - far) * np.float32(stage.unit / 2.5), 0, 1))
         return blended(colour, stage.light.glow, np.clip(halo, 0, 1))
 
-    def _cover(self, colour: Field, x: Field, high: Field, seconds: float) -> None:
+    def _cover(self, colour: NoiseField, x: NoiseField, high: NoiseField, seconds: float) -> None:
         """Paint clouds on a flat ceiling into `colour`, in perspective and lit from the sun's side."""
         wind, clouds = np.float32(seconds * 0.012 * self.speed), self.stage.scene.clouds
         flat = np.float32(0.42) / (high + np.float32(0.22))
@@ -106,7 +106,7 @@ class Sky:
         paint = self.dim + (self.lit - self.dim) * np.clip(light, 0, 1)[..., None]
         colour += (paint - colour) * share[..., None]
 
-    def _aurora(self, colour: Field, x: Field, up: Field, seconds: float) -> Field:
+    def _aurora(self, colour: NoiseField, x: NoiseField, up: NoiseField, seconds: float) -> NoiseField:
         """The colours with green and violet curtains that wave slowly."""
         wave = np.float32(seconds * 0.05 * self.speed)
         fold = x * np.float32(0.55) + np.float32(0.05) * np.sin(x * 5 + wave * 9)
@@ -120,7 +120,7 @@ class Sky:
             colour + blended((0.28, 0.95, 0.62), (0.52, 0.32, 0.86), share) * curtain[..., None], np.float32
         )
 
-    def _shafts(self, colour: Field, x: Field, down: Field, seconds: float) -> Field:
+    def _shafts(self, colour: NoiseField, x: NoiseField, down: NoiseField, seconds: float) -> NoiseField:
         """The colours with bright stripes that fan out from above the water and drift."""
         pace = np.float32(seconds * self.speed)
         fan = x / (np.float32(0.7) + np.float32(0.75) * down)

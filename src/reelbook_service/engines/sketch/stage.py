@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 from .light import Colour, Light
-from .noise import Field, generator
+from .noise import NoiseField, generator
 from .words import Scene
 
 PAINTED = 800 * 450
@@ -64,11 +64,11 @@ class Stage:
         """The vanishing point."""
         return self.width / 2, min(self.horizon, self.height * 0.75)
 
-    def columns(self) -> Field:
+    def columns(self) -> NoiseField:
         """The x of every column of the world."""
         return np.arange(-self.margin_x, self.width + self.margin_x, dtype=np.float32)[None]
 
-    def rows(self, top: float, bottom: float) -> Field:
+    def rows(self, top: float, bottom: float) -> NoiseField:
         """The y of every row from `top` to `bottom`."""
         return np.arange(int(top), int(bottom), dtype=np.float32)[:, None]
 
@@ -141,7 +141,7 @@ class Plane:
     """0 for the sky, 1 for the foreground."""
 
 
-def plane(colour: Field, cover: Field, top: float, nearness: float) -> Plane:
+def plane(colour: NoiseField, cover: NoiseField, top: float, nearness: float) -> Plane:
     """A plane made of colours and opacity, both from 0 to 1."""
     colour = np.broadcast_to(colour, (*cover.shape, 3))
     picture = Image.fromarray((np.clip(colour, 0, 1) * 255 + 0.5).astype(np.uint8), "RGB")
@@ -149,7 +149,7 @@ def plane(colour: Field, cover: Field, top: float, nearness: float) -> Plane:
     return Plane(picture, mask, int(top), nearness)
 
 
-def blended(first: Field | Colour, second: Field | Colour, share: Field) -> Field:
+def blended(first: NoiseField | Colour, second: NoiseField | Colour, share: NoiseField) -> NoiseField:
     """Two colours mixed by a map of shares."""
     start, end = np.asarray(first, np.float32), np.asarray(second, np.float32)
     return np.asarray(start + (end - start) * share[..., None], np.float32)

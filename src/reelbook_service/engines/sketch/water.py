@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 
 from .light import hexed, in_bytes
-from .noise import Field, cloudy, smoothly, stepped
+from .noise import NoiseField, cloudy, smoothly, stepped
 from .stage import Stage, View
 
 
@@ -52,7 +52,7 @@ class Water:
         mirror.paste(self.glint, (0, 0), _mask(self._sparkle(down, across, small, sun_x), size))
         picture.paste(mirror, (0, top))
 
-    def _waves(self, down: Field, across: Field, seconds: float) -> Field:
+    def _waves(self, down: NoiseField, across: NoiseField, seconds: float) -> NoiseField:
         """The slope of the water, from about -1 to 1, finer towards the horizon."""
         pace = np.float32(seconds * self.pace)
         far = 1 / (down + np.float32(0.055))
@@ -62,7 +62,7 @@ class Water:
         second = smoothly(self.waves, u - pace * np.float32(0.014), v + pace * np.float32(0.022))
         return np.asarray((first + second - 1) * np.float32(1.9), np.float32)
 
-    def _sparkle(self, down: Field, across: Field, wave: Field, sun_x: float) -> Field:
+    def _sparkle(self, down: NoiseField, across: NoiseField, wave: NoiseField, sun_x: float) -> NoiseField:
         """The strength of the path of light below the sun, and of foam on crests."""
         stage = self.stage
         centre = np.float32((sun_x - stage.width / 2) / stage.unit)
@@ -92,11 +92,11 @@ class WetStreet:
             picture.paste(soft.resize((width, height), Image.Resampling.BILINEAR), (0, top), self.mask)
 
 
-def _enlarged(values: Field, size: tuple[int, int]) -> Field:
+def _enlarged(values: NoiseField, size: tuple[int, int]) -> NoiseField:
     picture = Image.fromarray(np.ascontiguousarray(values)).resize(size, Image.Resampling.BILINEAR)
     return np.asarray(picture, np.float32)
 
 
-def _mask(share: Field, size: tuple[int, int]) -> Image.Image:
+def _mask(share: NoiseField, size: tuple[int, int]) -> Image.Image:
     small = Image.fromarray((np.clip(share, 0, 1) * np.float32(255)).astype(np.uint8), "L")
     return small.resize(size, Image.Resampling.BILINEAR)

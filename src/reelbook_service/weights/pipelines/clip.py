@@ -19,7 +19,7 @@ from ...engines.open_pictures import flattened, open_picture, upright_size
 from ...engines.protocol import EngineTask, OutputFile, Report
 from ...engines.video_writer import Movie
 from ...engines.write_provenance import WrittenProvenance
-from ..clip_plan import Size, StageShare
+from ..clip_plan import PixelSize, StageShare
 from ..config import LtxWeights, WanWeights
 from ..folder import weights_identity
 from .parts import EncodedPrompt, PromptEncoder, spread
@@ -29,7 +29,7 @@ CHECKS_PER_STEP = 6
 IMAGE_RATE = 24
 """Frames a second of clips that start with a picture."""
 
-Row = TypeVar("Row", LtxWeights, WanWeights)
+WeightsRow = TypeVar("WeightsRow", LtxWeights, WanWeights)
 
 _RED, _BLUE = 0.2126, 0.0722
 _LUMA = (_RED, 1 - _RED - _BLUE, _BLUE)
@@ -48,14 +48,14 @@ class Steps:
         return {}
 
 
-class Model(Generic[Row]):
+class Model(Generic[WeightsRow]):
     """Loaded weights on one device, and the run that they work on at the moment."""
 
     name: ClassVar[str]
     prompts: PromptEncoder
 
-    def __init__(self, row: Row) -> None:
-        self.row: Row = row
+    def __init__(self, row: WeightsRow) -> None:
+        self.row: WeightsRow = row
         self.version = f"{row.folder.name}@{weights_identity(row)}"
         self._device = row.devices[0]
         self._report: Report | None = None
@@ -101,7 +101,7 @@ class Model(Generic[Row]):
         self._report.check()
 
     def _write(
-        self, job: EngineTask[Any], size: Size, count: int, rate: int, pieces: Iterable[Any], report: Report
+        self, job: EngineTask[Any], size: PixelSize, count: int, rate: int, pieces: Iterable[Any], report: Report
     ) -> OutputFile:
         """Write the frames of the pieces in their order; a cancelled run ends between two of them."""
         path = job.folder / "clip.mp4"
@@ -118,7 +118,7 @@ class Model(Generic[Row]):
         return OutputFile(path, "video/mp4", facts)
 
 
-def with_edges(picture: Image.Image, size: Size, left: int = 0, top: int = 0) -> Image.Image:
+def with_edges(picture: Image.Image, size: PixelSize, left: int = 0, top: int = 0) -> Image.Image:
     """A picture within a larger one, its edges repeated around it."""
     right, below = size[0] - picture.width - left, size[1] - picture.height - top
     return Image.fromarray(np.pad(np.asarray(picture), ((top, below), (left, right), (0, 0)), mode="edge"))

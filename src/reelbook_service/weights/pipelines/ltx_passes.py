@@ -18,7 +18,7 @@ from diffusers.pipelines.ltx.pipeline_ltx_condition import LTXVideoCondition, li
 from diffusers.utils.torch_utils import randn_tensor
 from PIL import Image
 
-from ..clip_plan import FRAMES, SIDE, ClipPlan, Piece, Size, sub_seed
+from ..clip_plan import FRAMES, SIDE, ClipPlan, Piece, PixelSize, sub_seed
 from .clip import with_edges
 from .parts import EncodedPrompt
 
@@ -110,7 +110,7 @@ class LtxPasses:
     def denoise(
         self,
         latents: Any,
-        size: Size,
+        size: PixelSize,
         count: int,
         guide: Guide,
         seed: int,
@@ -163,7 +163,7 @@ class LtxPasses:
     def _in_windows(
         self,
         plan: ClipPlan,
-        size: Size,
+        size: PixelSize,
         guide: Guide,
         seed: int,
         steps: int,
@@ -263,7 +263,7 @@ def _blended(pixels: Any, before: Any, pieces: list[Piece], number: int) -> Any:
     return frames
 
 
-def placed(picture: Image.Image, plan: ClipPlan, made: Size) -> Image.Image:
+def placed(picture: Image.Image, plan: ClipPlan, made: PixelSize) -> Image.Image:
     """The start picture within a picture of a pass, its edges repeated around it."""
     place = plan.placement(made)
     return with_edges(picture.resize(place.size, Image.Resampling.LANCZOS), made, place.left, place.top)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ....display.update_clock import Bundle, Key
+from ....display.update_clock import Bundle, OutputKey
 from ....errors import ReelbookError
 from ....models.catalog import is_reusable
 from ..base_widget import Handler
@@ -218,7 +218,7 @@ class FormRuns:
             runs[-1] = {**runs[-1], "older": older}
         return {"records": runs}
 
-    def _key(self) -> Key:
+    def _key(self) -> OutputKey:
         """A key that changes when the display would; of three parts, however many runs there are."""
         with self._guard:
             keys = [entry.progress_key for entry in self._entries]

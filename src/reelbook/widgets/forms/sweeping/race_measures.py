@@ -27,7 +27,7 @@ WORDS = {
 """The displayed names of metrics, where they differ."""
 
 
-class Measure(NamedTuple):
+class DirectedMetric(NamedTuple):
     """A metric and a direction."""
 
     value: str
@@ -43,7 +43,7 @@ class Measure(NamedTuple):
         return {"value": self.value, "label": self.label, "meaning": self.meaning, "fact": self.is_fact}
 
 
-def list_measures(base: Input) -> list[Measure]:
+def list_measures(base: Input) -> list[DirectedMetric]:
     """The measures of what a model returns; a metric whose direction is a matter of taste is listed twice.
 
     >>> from reelbook.models.text_to_video import TextToVideo
@@ -54,18 +54,20 @@ def list_measures(base: Input) -> list[Measure]:
     endpoint = find_endpoint(base.endpoint_id)
     if endpoint is not None and "video" not in endpoint.output.model_fields:
         names = [name for name in names if name in OF_STILLS]
-    found: list[Measure] = []
+    found: list[DirectedMetric] = []
     for name in names:
         metric, words, is_fact = METRICS[name], WORDS.get(name, name.replace("_", " ")), name in FACTS
         meaning = f"{metric.meaning[0].upper()}{metric.meaning[1:]}."
         if metric.better != "lower":
-            found.append(Measure(name, f"highest {words}", meaning, is_fact))
+            found.append(DirectedMetric(name, f"highest {words}", meaning, is_fact))
         if metric.better != "higher":
-            found.append(Measure(f"{LEAST}{name}", f"lowest {words}", meaning, is_fact))
+            found.append(DirectedMetric(f"{LEAST}{name}", f"lowest {words}", meaning, is_fact))
     # A page of another kind finds no widget that is not in a cell, as the judge's.
     if is_jupyter_server():
         found.append(
-            Measure(EYE, "your eye, in blind pairs", "After each round you say which of two clips is better.", False)
+            DirectedMetric(
+                EYE, "your eye, in blind pairs", "After each round you say which of two clips is better.", False
+            )
         )
     return found
 
