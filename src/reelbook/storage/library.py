@@ -22,7 +22,7 @@ from .judgements import Judgements
 from .ledger import connection, transitions
 from .ledger.reads import read_pages, read_runs
 from .ledger.schema import SCHEMA
-from .ledger.transitions import Entry
+from .ledger.transitions import KNOWN_COST, Entry
 from .ledger.writer import Ledger
 from .merge.library_merge import MEDIA, Adopted, OnProgress, adopt_library, find_library, get_files
 from .prune import Pruned, prune_files
@@ -362,7 +362,7 @@ class Library:
             word = get_library_status(state)
             counts[word] = counts.get(word, 0) + count
         cost = db.execute(
-            f"SELECT coalesce(sum({_COST_SQL}), 0), sum({_COST_SQL} > 0 AND charged IS NULL) FROM runs"
+            f"SELECT coalesce(sum({KNOWN_COST}), 0), sum({KNOWN_COST} > 0 AND charged IS NULL) FROM runs"
         ).fetchone()
         newest = f"SELECT {transitions.COLUMNS} FROM runs ORDER BY created DESC, id DESC LIMIT ?"
         paths = get_paths(self._shelf)
@@ -371,11 +371,6 @@ class Library:
             empty.folder, sum(counts.values()), dict(sorted(counts.items(), key=lambda item: -item[1])), int(cost[0]),
             not cost[1], empty.size, empty.files, counts.get(RunStatus.UNCERTAIN, 0), recent,
         )  # fmt: skip
-
-
-_COST_SQL = """(spent + CASE WHEN charged IS NOT NULL THEN charged WHEN state IN ('planned', 'rejected') THEN 0
-    ELSE coalesce(price, 0) END)"""
-"""SQL for the actual or possible cost of a run, if its price is known."""
 
 
 def _describe_recent(entry: Entry, paths: Any) -> Recent:

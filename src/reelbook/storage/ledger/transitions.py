@@ -129,9 +129,28 @@ COLUMNS = ", ".join(Entry.__dataclass_fields__)
 
 
 def get_credits(state: str, price: int | None, charged: int | None, spent: int, unpriced: int) -> int | None:
-    """The cost of a run; None if unknown."""
+    """The cost of a run as tables and cards show it: charged, else its price; None if unknown.
+
+    What a budget counts (`budget.COST`) is never less: it adds the price of a run that may yet be sent, takes a stated
+    price for an unknown one, and does not believe a charge below the known price.
+    """
     last = charged if charged is not None else 0 if state in (State.PLANNED, State.REJECTED) else price
     return None if unpriced or last is None else spent + last
+
+
+KNOWN_COST = f"""(spent + CASE WHEN charged IS NOT NULL THEN charged
+    WHEN state IN ('{State.PLANNED}', '{State.REJECTED}') THEN 0 ELSE coalesce(price, 0) END)"""
+"""SQL for `get_credits`, with 0 for what is unknown."""
+
+
+def get_settled_credits(state: str, charged: int | None, spent: int, counted: int) -> int:
+    """The part of what a budget counts for a run that is certain; the rest is set aside.
+
+    A run without a result of which its service says no charge may have been refunded: only earlier attempts are certain.
+    """
+    if charged is None:
+        return counted if state == State.STORED else spent
+    return spent + (charged if state in (State.STORED, State.FAILED, State.CANCELLED) else 0)
 
 
 def rank(entry: Entry) -> int:

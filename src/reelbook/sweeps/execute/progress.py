@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...errors import ReelbookError, RunFailed, ServiceError
 from ...media.local_file import LocalFile
 from ...runs.follower import error_kind_of
+from ...storage.ledger.transitions import get_settled_credits
 from ...storage.run_status import ENDED, SWEEP_STATUSES, WITHOUT_RESULT, RunStatus, get_sweep_status
 from ..plan.plan_rows import Row
 from .ledger_lookup import LedgerRow, RunName, has_result
@@ -82,10 +83,8 @@ class Standing:
             (stored.error_type or stored.state, stored.error) if stored.error else (None, None)
         )
         self.paid = self.status in UNDER_WAY or self.status == RunStatus.UNFINISHED
-        is_open = self.paid or self.status == RunStatus.UNCERTAIN or (stored.charged is None and self.status != RunStatus.COMPLETED)  # fmt: skip
-        spent = stored.spent if is_open else min(stored.spent + stored.charged, stored.cost) if stored.charged is not None else stored.cost  # fmt: skip
-        self.spent, self.reserved = spent, stored.cost - spent
-        self.earlier = stored.cost
+        self.spent = get_settled_credits(stored.state, stored.charged, stored.spent, stored.cost)
+        self.reserved, self.earlier = stored.cost - self.spent, stored.cost
 
     @property
     def paid_now(self) -> tuple[int, int]:
