@@ -18,9 +18,9 @@ from reelbook.models.base import Input
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.storage.ledger.transitions import STEPS, Entry, State
+from reelbook.storage.ledger.transitions import Entry, State
 from reelbook.storage.run_identity import dumps, format_canonical
-from reelbook.storage.run_status import LIBRARY_STATUSES, get_library_status
+from reelbook.storage.run_status import LIBRARY_STATUSES, SWEEP_STATUSES, get_sweep_status
 from reelbook.storage.table.library_table import (
     LAST_COLUMNS,
     build_table,
@@ -149,14 +149,21 @@ def test_an_answer_without_an_address_has_no_url() -> None:
 
 
 @pytest.mark.parametrize(
-    "state", [*STEPS, "rejected", "cancelled", State.FAILED, "expired", State.UNCERTAIN, "from the future"]
-)
-def test_every_state_has_a_word(state: str) -> None:
-    """Nine words tell how a run stands; a state that only a later version knows is uncertain."""
-    word = frame(entry(state=state)).iloc[0]["status"]
-
-    assert word == get_library_status(state)
-    assert word in LIBRARY_STATUSES
+    ("state", "in_library", "in_sweep"),
+    [
+        ("planned", "planned", "not started"), ("intent", "waiting", "waiting"), ("sending", "waiting", "waiting"),
+        ("accepted", "waiting", "waiting"), ("running", "running", "running"), ("completed", "completed", "running"),
+        ("stored", "completed", "completed"), ("rejected", "rejected", "failed"), ("cancelled", "cancelled", "cancelled"),
+        ("failed", "failed", "failed"), ("expired", "expired", "unfinished"), ("uncertain", "uncertain", "uncertain"),
+        ("from the future", "uncertain", "uncertain"),
+    ],
+)  # fmt: skip
+def test_every_state_has_a_word(state: str, in_library: str, in_sweep: str) -> None:
+    """In the library's table and in a sweep; a state that only a later version knows is uncertain."""
+    assert frame(entry(state=state)).iloc[0]["status"] == in_library
+    assert get_sweep_status(state) == in_sweep
+    assert in_library in LIBRARY_STATUSES
+    assert in_sweep in SWEEP_STATUSES
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,6 @@ class State(StrEnum):
     UNCERTAIN = "uncertain"
 
 
-STEPS = (State.PLANNED, State.INTENT, State.SENDING, State.ACCEPTED, State.RUNNING, State.COMPLETED, State.STORED)
-
 # Accepted also from intent and planned: the service's response counts, even if `sending` was not recorded.
 MOVES: Mapping[str, frozenset[str]] = {
     State.PLANNED: frozenset({State.INTENT, State.UNCERTAIN, State.ACCEPTED}),
