@@ -223,7 +223,7 @@ def test_a_kernel_that_has_ended_copies_nothing_and_says_what_to_do(
     """After a restart, whether or not somebody has pressed before: words, and no button that would wait for ever."""
     start = GRID.format(library=str(tmp_path / "library"))
     book = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
-    texts = (start, "import time; time.sleep(600)")
+    texts = (start, "import time; print('asleep', flush=True); time.sleep(600)")
     book.cells = [nbformat.v4.new_code_cell(text) for text in texts]  # type: ignore[no-untyped-call]
     book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     path = lab.root / f"grid-ended-{is_pressed}.ipynb"
@@ -236,6 +236,7 @@ def test_a_kernel_that_has_ended_copies_nothing_and_says_what_to_do(
         expect(copy).to_be_visible()
         if is_pressed:
             page.evaluate(BUSY)
+            expect(page.locator(".jp-CodeCell").nth(1).locator(".jp-OutputArea-output")).to_have_text("asleep\n")
             copy.click()
             expect(said).to_have_text("Copying")
         page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
