@@ -47,7 +47,7 @@ BARS = """async (count) => {
 """The colours of the bars on the canvas, and in the player."""
 
 SCRIPT = """
-window.clips = [...document.querySelectorAll("[data-rb-clip]")].map((box) => new PlayedClip(box));
+window.clips = [...document.querySelectorAll("[data-rb-clip]")].map((box) => new Clip(box));
 window.readNumber = readNumber;
 Object.assign(window, {store: pageFrames(), Clock, watchView});
 window.numberIn = ({picture, video}) => picture?.canvas
