@@ -199,7 +199,8 @@ def test_the_runs_of_a_sweep_that_goes_on_are_not_cancelled_along(serve: Serve, 
         job = rb.sweep(rb.TextToVideo(prompt="a boat", num_frames=1441, resolution="480p"), seed=range(60)).start(
             budget=9999
         )
-        _wait_until(lambda: job.progress.queued >= MIN_AHEAD)
+        # One is worked on, though the client may not know yet, and two wait behind it.
+        _wait_until(lambda: len(reserved(served)) > MIN_AHEAD)
         untouched = rb.cancel_queued()
         job.cancel()
     with rb.connect(served.base_url, api_key=KEY, library=folder):
