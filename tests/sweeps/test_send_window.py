@@ -104,15 +104,15 @@ def test_little_waits_at_the_service_however_many_there_are(hosted: Hosted, clie
     threading.Event().wait(0.1)  # That two are worked on, and none has ended, is no reason to send more.
     line.end(1)
     line.until_sent(AT_WORK + MIN_AHEAD + 1)
-    before = line.most_waiting
     cancelled = job.cancel(queued=True)
+    most = line.most_waiting
     line.end(AT_WORK)
     table = job.wait(PATIENCE)
 
     # The first one may be seen to have begun only after the second has been sent.
-    assert before <= MIN_AHEAD + 1
+    assert most <= MIN_AHEAD + 1
     assert cancelled is not None
-    assert 1 <= cancelled.runs <= before
+    assert 1 <= cancelled.runs <= most
     assert cancelled.credits == cancelled.runs * PRICE
     assert set(table["status"]) == {"completed", "cancelled", "not started"}
     assert line.going == []
@@ -200,7 +200,7 @@ def test_the_runs_of_a_sweep_that_goes_on_are_not_cancelled_along(serve: Serve, 
             budget=9999
         )
         # One is worked on, though the client may not know yet, and two wait behind it.
-        _wait_until(lambda: len(reserved(served)) > MIN_AHEAD)
+        _wait_until(lambda: job.progress.under_way > MIN_AHEAD)
         untouched = rb.cancel_queued()
         job.cancel()
     with rb.connect(served.base_url, api_key=KEY, library=folder):

@@ -202,6 +202,8 @@ class Submission:
     """The name of the run in the ledger, which no other run has; it stands for the take."""
     stopped: bool = False
     """Set by an interrupt or a stop, after which nothing is sent."""
+    is_of_sweep: bool = False
+    """Whether a sweep in progress wants the run, so that `cancel_queued` leaves it alone."""
     budget_turn: asyncio.Event | None = None
     """Set when the previous submission has claimed its share of the limits, so that credits are assigned in order."""
     budget_taken: asyncio.Event = field(default_factory=asyncio.Event)
@@ -338,8 +340,13 @@ class Submission:
 
     async def _send(self, entry: Entry) -> tuple[Entry, Accepted]:
         """Send the paid request; its outcome is recorded before it is returned, with the new row, or raised."""
+        if self.is_of_sweep:
+            self.context.sweep_runs.add(entry.id)
         try:
             return await self._send_and_record(entry)
+        except BaseException:
+            self.context.sweep_runs.discard(entry.id)
+            raise
         finally:
             self.context.in_flight.pop(entry.id, None)
 

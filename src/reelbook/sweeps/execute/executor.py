@@ -250,6 +250,7 @@ class Executor:
             budget=self._budget,
             spend=self._spend,
             price=self.options.price,
+            is_of_sweep=True,
         )
         try:
             run = await self._submit(standing, submission)
@@ -277,6 +278,8 @@ class Executor:
         standing.run, standing.id = run, run.id
         if self.stopped_by is None:
             self.context.sweep_runs.add(run.id)
+        else:
+            self.context.sweep_runs.discard(run.id)
         price = run.credits or 0
         if not run.from_library:
             self.tally.change(
