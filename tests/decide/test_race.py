@@ -83,7 +83,8 @@ def test_two_races_at_once_pay_for_each_run_once(served: Served, client: Client)
     """The same cell in two notebooks, here two races at the same time on one library."""
     one, other = (make_plan().race(by=merit, over="fps", budget=530) for _ in range(2))
 
-    assert get_choice(one.wait(60)) == get_choice(other.wait(60))
+    # What a budget would have sufficed for depends on how far the other one was at the time; what was found does not.
+    assert get_choice(one.wait(60))[:3] == get_choice(other.wait(60))[:3]
 
     assert len(reserved(served)) * PRICE == one.spent <= 530
     assert len(set(reserved(served))) == len(reserved(served))
