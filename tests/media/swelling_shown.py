@@ -36,7 +36,7 @@ def main(folder: Path) -> None:
             has_poster = False
         saved = file.save(folder / "warm" / path.name).read_bytes() == path.read_bytes()
         size = file.probe.width, file.probe.height
-        told = "too large to show here" in html and str(path) in html
+        told = "too large to show here" in html and path.name in html
         print(json.dumps([path.name, size, peak_mib() - before, has_poster, told, saved]), flush=True)
     # Several at the same time, as a table does.
     get_posters(paths), render_gallery([at(path) for path in paths])
