@@ -105,9 +105,9 @@ class CommandHelp(Directive):
 
     def run(self) -> list[nodes.Node]:
         os.environ["COLUMNS"] = "88"
-        commands = next(action.choices for action in _parser()._actions if action.choices)
+        commands = next(action.choices for action in _parser()._actions if isinstance(action.choices, dict))
         sections: list[nodes.Node] = []
-        for name, parser in dict(commands).items():
+        for name, parser in commands.items():
             section = nodes.section("", nodes.title("", f"reelbook {name}"), ids=[f"reelbook-{name}"])
             section += nodes.literal_block("", parser.format_help(), language="text")
             sections.append(section)
