@@ -60,7 +60,7 @@ def describe_service(base_url: str, *, spec_only: bool = False) -> OpenApiDocume
             for row in CATALOG
         ],
     }
-    for name, operation in _shown(TEMPLATE["service"], spec_only).items():
+    for name, operation in _select_operations(TEMPLATE["service"], spec_only).items():
         _add(document, name, operation, {"RUN": run, "FILE": File.model_json_schema()}, spec_only)
     return document
 
@@ -145,7 +145,7 @@ def _add_schema(document: OpenApiDocument, model: type[BaseModel]) -> OpenApiDoc
     return {"$ref": f"#/components/schemas/{model.__name__}"}
 
 
-def _shown(operations: Mapping[str, Any], spec_only: bool) -> Mapping[str, Any]:
+def _select_operations(operations: Mapping[str, Any], spec_only: bool) -> Mapping[str, Any]:
     return {name: operation for name, operation in operations.items() if not (spec_only and operation.get("extra"))}
 
 
@@ -153,7 +153,7 @@ def page(base_url: str, lanes: LaneTable | None = None, *, spec_only: bool = Fal
     """The page for people, which loads nothing else; `lanes` says which engine answers for each model."""
     lanes = lanes or LaneTable()
     template = Environment(autoescape=True).from_string((FOLDER / "docs.html").read_text(encoding="utf-8"))
-    operations = {**TEMPLATE["queue"], **_shown(TEMPLATE["service"], spec_only)}
+    operations = {**TEMPLATE["queue"], **_select_operations(TEMPLATE["service"], spec_only)}
     return template.render(
         base_url=base_url,
         version=__version__,

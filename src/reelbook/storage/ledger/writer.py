@@ -210,7 +210,7 @@ class Ledger:
                 self._drop()
                 self._start()
             if self.is_copy:
-                outcomes = self._look_up(batch)
+                outcomes = self._execute_on_copy(batch)
             else:
                 self._check_there()
                 with write_lock(self.folder), self._disk:
@@ -246,7 +246,8 @@ class Ledger:
             log.warning("%s", _format_restored(self.folder, restored))
         return outcomes
 
-    def _look_up(self, batch: list[_Step]) -> list[tuple[Any, BaseException | None]]:
+    def _execute_on_copy(self, batch: list[_Step]) -> list[tuple[Any, BaseException | None]]:
+        """Execute a batch on a copy in memory, where the folder cannot be written; a claim of a run is refused there."""
         if self._db is None:
             self._db = connection.copy_to_memory(self.folder)
         self._db.execute("BEGIN")
