@@ -200,7 +200,7 @@ def test_the_runs_of_a_sweep_that_goes_on_are_not_cancelled_along(serve: Serve, 
             budget=9999
         )
         # One is worked on, though the client may not know yet, and two wait behind it.
-        _wait_until(lambda: job.progress.under_way > MIN_AHEAD)
+        _wait_until(lambda: len(reserved(served)) > MIN_AHEAD)
         untouched = rb.cancel_queued()
         job.cancel()
     with rb.connect(served.base_url, api_key=KEY, library=folder):
