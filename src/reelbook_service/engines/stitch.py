@@ -2,40 +2,48 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from concurrent.futures import Future
+from functools import lru_cache
+from typing import Any
 
-from reelbook.models.images_to_video import Frame, ImagesToVideo
+import av
+import numpy as np
+from av.video.frame import PictureType
+from av.video.reformatter import ColorRange, Colorspace, Interpolation
 
-from .canvas import PixelSize, canvas_for
-from .open_pictures import stored_size, upright_size
+from reelbook.models.images_to_video import ImagesToVideo
+
+from .canvas import PixelSize, canvas_for, on_canvas
+from .open_pictures import open_picture, stored_size, upright_size
 from .protocol import EngineTask, OutputFile, Report
-from .slides import DRAWING, PHOTO, EveryFrame, Slides, slides
-from .source_frames import Framer, Still
-from .video_writer import exact_rate
+from .threads import in_order, thread_pool
+from .video_writer import Movie, exact_rate
 from .write_provenance import WrittenProvenance
-
-T = TypeVar("T")
 
 LARGE_PIXELS = 8_000_000
 """Pixels of a picture above which no other is decoded concurrently: both could need too much memory for a worker."""
 
-MAX_CACHED_PIXELS = 64_000_000
-"""Pixels of encoded pictures cached because they are repeated; each takes about a byte."""
+KEPT_PIXELS = 40_000_000
+"""Pixels of decoded pictures that are kept because they may come again; each takes a byte and a half."""
 
 FRAMES_SHARE = 0.98
 """The progress when all frames are written and only the index remains."""
+
+STILLS = {
+    "preset": "ultrafast",
+    # One quantiser for every frame: the second frame of a hold then differs from the first in next to nothing.
+    "qp": "19",
+    "forced-idr": "1",
+    # A player that seeks starts at a key frame: one at each cut, and after 250 frames at most.
+    "x264-params": "bframes=0:scenecut=0:keyint=250:ipratio=1:rc-lookahead=0:sync-lookahead=0:force-cfr=1",
+}
 
 
 class Stitch:
     """Shows pictures in sequence, each for exactly as many frames as requested."""
 
     name = "stitch"
-    version = "1"
+    version = "2"
 
     def __init__(self, *, threads: int = 2) -> None:
         self._threads = threads
@@ -47,60 +55,37 @@ class Stitch:
             f"This is the stitch engine {self.version}: it puts pictures together on this machine. Pictures: "
             f"{len(request.images):,}, frames: {request.total_frames:,}, {request.fps:g} a second."
         )
-        largest = _largest(job, report)
-        threads = 1 if largest > LARGE_PIXELS else self._threads
+        threads = 1 if _largest(job, report) > LARGE_PIXELS else self._threads
         provenance = WrittenProvenance(request.endpoint_id, request.wire(), None, self.name, self.version)
-        with ThreadPoolExecutor(threads, thread_name_prefix="stitch") as pool:
-            size = _size(job, report)
-            with slides(path, size, rate, provenance) as video:
-                if isinstance(video, EveryFrame):
-                    report.log(f"x264 cannot be used here; every frame is encoded with {video.encoder}.", "WARNING")
-                steps = plan_steps(request.images, keep=max(1, MAX_CACHED_PIXELS // (size[0] * size[1])))
-                new = (step.url for step in steps if step.is_new)
-                with closing(_map_ahead(pool, Framer(job.sources, size), new, threads + 1)) as stills:
-                    _write_frames(video, steps, stills, report)
-                report.progress("writing the index", FRAMES_SHARE)
+        size = _size(job, report)
+        with (
+            thread_pool("stitch", threads) as pool,
+            Movie(path, size, rate, provenance, STILLS) as video,
+        ):
+            if video.encoder != "libx264":
+                report.log(f"x264 cannot be used here; the video is encoded with {video.encoder}.", "WARNING")
+
+            @lru_cache(maxsize=max(1, KEPT_PIXELS // (size[0] * size[1])))
+            def begin(url: str) -> Future[av.VideoFrame]:
+                return pool.submit(_still, url, job.sources[url], size)
+
+            stills = in_order(begin, (image.url for image in request.images), ahead=threads)
+            for number, image in enumerate(request.images):
+                stage = f"picture {number + 1:,} of {len(request.images):,}"
+                report.progress(stage, FRAMES_SHARE * number / len(request.images))
+                still = next(stills)
+                for done in range(image.frames):
+                    still.pict_type = PictureType.NONE if done else PictureType.I
+                    video.add(still)
+                    share = (number + (done + 1) / image.frames) / len(request.images)
+                    report.progress(stage, FRAMES_SHARE * share)
+            report.progress("writing the index", FRAMES_SHARE)
         facts = {"width": size[0], "height": size[1], "frames": request.total_frames, "fps": request.fps}
         return {"video": OutputFile(path, "video/mp4", {**facts, "duration": float(request.total_frames / rate)})}
 
 
-@dataclass(frozen=True, slots=True)
-class StitchStep:
-    """One picture of the sequence."""
-
-    url: str
-    frames: int
-    is_new: bool
-    """Whether it must be decoded; otherwise it is in the cache."""
-    leaving: tuple[str, ...]
-    """The pictures to remove from the cache after this one."""
-
-
-def plan_steps(images: Iterable[Frame], *, keep: int) -> list[StitchStep]:
-    """One step for each picture, with a cache of at most `keep` pictures that are repeated.
-
-    >>> a, b = (Frame(url=f"https://example.org/{name}.png", frames=1) for name in "ab")
-    >>> [step.is_new for step in plan_steps([a, b, a], keep=1)]
-    [True, True, False]
-    """
-    images = tuple(images)
-    coming = Counter(image.url for image in images)
-    cached: dict[str, None] = {}  # In order of use, the least recently used first.
-    steps = []
-    for image in images:
-        is_new = image.url not in cached
-        cached.pop(image.url, None)
-        coming[image.url] -= 1
-        leaving = []
-        if coming[image.url]:
-            cached[image.url] = None
-        else:
-            leaving.append(image.url)
-        if len(cached) > keep:
-            leaving.append(next(iter(cached)))
-            del cached[leaving[-1]]
-        steps.append(StitchStep(image.url, image.frames, is_new, tuple(leaving)))
-    return steps
+stitch = Stitch()
+"""The engine instance."""
 
 
 def _largest(job: EngineTask[ImagesToVideo], report: Report) -> int:
@@ -128,37 +113,12 @@ def _size(job: EngineTask[ImagesToVideo], report: Report) -> PixelSize:
     return size
 
 
-def _write_frames(video: Slides[Any], steps: list[StitchStep], stills: Iterator[Future[Still]], report: Report) -> None:
-    """Write every frame, picture by picture."""
-    by_url: dict[str, Any] = {}
-    for number, step in enumerate(steps, 1):
-        stage = f"picture {number:,} of {len(steps):,}"
-        if step.is_new:
-            report.progress(stage, FRAMES_SHARE * (number - 1) / len(steps))
-            still = next(stills).result()
-            by_url[step.url] = video.prepared(still.frame, DRAWING if still.is_drawn else PHOTO)
-        for done in video.show(by_url[step.url], step.frames):
-            report.progress(stage, FRAMES_SHARE * (number - 1 + done / step.frames) / len(steps))
-        for url in step.leaving:
-            del by_url[url]
-
-
-def _map_ahead(
-    pool: ThreadPoolExecutor, make: Callable[[str], T], urls: Iterable[str], count: int
-) -> Generator[Future[T], None, None]:
-    """Yield a future for each picture, in order, with `count` of them started ahead."""
-    under_way: deque[Future[T]] = deque()
-    try:
-        for url in urls:
-            under_way.append(pool.submit(make, url))
-            if len(under_way) > count:
-                yield under_way.popleft()
-        while under_way:
-            yield under_way.popleft()
-    finally:
-        for future in under_way:
-            future.cancel()
-
-
-stitch = Stitch()
-"""The engine instance."""
+def _still(url: str, data: bytes, size: PixelSize) -> av.VideoFrame:
+    """A picture ready for the encoder: on the canvas, in the colour space of the video."""
+    picture = on_canvas(open_picture(url, data, at_least=size), size)
+    return av.VideoFrame.from_ndarray(np.asarray(picture), format="rgb24").reformat(
+        format="yuv420p",
+        dst_colorspace=Colorspace.ITU709,
+        dst_color_range=ColorRange.MPEG,
+        interpolation=Interpolation.AREA,
+    )

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,9 @@ from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, sync_playwright
 
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook_service.engines import canvas, png_decoder, slides, source_frames, video_writer
-from reelbook_service.engines.h264 import IDR_SLICE, Holder, kind
+from reelbook_service.engines import canvas, video_writer
 from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile, PictureError
-from reelbook_service.engines.stitch import Stitch, plan_steps, stitch
+from reelbook_service.engines.stitch import Stitch, stitch
 from tests.browser.conftest import FLAGS, chromium_path
 from tests.heard import Heard, Log, Progress
 from tests.service.engines.playing import Playback, played, second_opinion, watched
@@ -104,26 +102,6 @@ def test_every_picture_is_held_for_exactly_its_frames(tmp_path: Path, show: list
     assert made.content_type == "video/mp4"
 
 
-def test_a_wrong_slice_would_be_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control of the strict decoding above: one macroblock too many in held frames, and both decoders complain."""
-    right = Holder.held
-
-    def wrong(self: Holder, since: int) -> bytes:
-        self._macroblocks += 1
-        try:
-            return right(self, since)
-        finally:
-            self._macroblocks -= 1
-
-    monkeypatch.setattr(Holder, "held", wrong)
-
-    made = video(tmp_path, [("red", 3)])
-
-    assert second_opinion(made.path)[1] != ""
-    with pytest.raises(av.FFmpegError):
-        played(made.path)
-
-
 RATES = [
     (1, Fraction(1)),
     (12.5, Fraction(25, 2)),
@@ -193,14 +171,14 @@ def decibels(shown: np.ndarray[Any, Any], wanted: Image.Image) -> float:
 )
 @pytest.mark.parametrize("kind", ["PNG", "JPEG"])
 def test_first_and_last_frame_are_the_picture(tmp_path: Path, picture: Image.Image, at_least: float, kind: str) -> None:
-    """A frame looks like its picture from the first to the last of its hold, text better still; all are one."""
+    """A frame looks like its picture from the first to the last of its hold, text better still; nobody sees a step."""
     data = encoded(picture, kind, quality=95)
     made = video(tmp_path, [("a", 30)], sources={address("a"): data})
 
     playback = played(made.path, whole=True)
     shown = Image.open(io.BytesIO(data))
     assert decibels(playback.frames[0], shown) >= at_least
-    assert all(np.array_equal(frame, playback.frames[0]) for frame in playback.frames)
+    assert min(decibels(frame, Image.fromarray(playback.frames[0])) for frame in playback.frames[1:]) > 50
 
 
 def test_colours_survive(tmp_path: Path) -> None:
@@ -264,60 +242,14 @@ def test_a_picture_that_comes_again_is_not_decoded_again(tmp_path: Path) -> None
     assert names(played(made.path)) == ["red", "green"] * 100
 
 
-def test_only_so_many_pictures_are_kept() -> None:
-    """What comes again after too many others is decoded again, and nothing is kept longer than it is needed."""
-    show = [Frame(url=name, frames=1) for name in "abcabca"]
-
-    steps = plan_steps(show, keep=2)
-
-    assert [step.is_new for step in steps] == [True, True, True, True, True, False, False]
-    at_hand: set[str] = set()
-    for step in steps:
-        at_hand.add(step.url)
-        at_hand -= set(step.leaving)
-        assert len(at_hand) <= 2
-    assert at_hand == set()
-
-
-def packets(path: Path) -> list[tuple[bool, bytes]]:
-    """Of each packet whether it is a key frame, and its only NAL unit."""
-    with av.open(str(path)) as file:
-        # In an MP4 a length of four bytes stands before each unit.
-        return [(packet.is_keyframe, bytes(packet)[4:]) for packet in file.demux(video=0) if packet.size]
-
-
-def test_seeking_is_cheap_and_holding_costs_nothing(tmp_path: Path) -> None:
-    """There is a key frame at each cut and after 250 frames at most; between them a frame takes under 16 bytes."""
+def test_seeking_is_cheap_and_holding_costs_little(tmp_path: Path) -> None:
+    """There is a key frame at each cut and after 250 frames at most; between them a frame takes a few bytes."""
     made = video(tmp_path, [("red", 600), ("green", 20)])
 
-    found = packets(made.path)
-    assert [number for number, (is_key, _) in enumerate(found) if is_key] == [0, 250, 500, 600]
-    assert all((kind(unit) == IDR_SLICE) == is_key for is_key, unit in found)
-    assert max(len(unit) for is_key, unit in found if not is_key) <= 16
-
-
-def test_key_frames_in_a_row_have_different_numbers(tmp_path: Path) -> None:
-    """Where pictures are held for one frame each, no two neighbours carry the same number, as H.264 demands."""
-    pages = {address("page"): encoded(a_page()), address("photo"): encoded(a_landscape())}
-    show = [("photo", 1), ("page", 1), ("page", 1), ("photo", 1), ("photo", 1), ("photo", 1), ("page", 1)]
-
-    made = video(tmp_path, show, sources=pages)
-
     with av.open(str(made.path)) as file:
-        record = bytes(file.streams.video[0].codec_context.extradata or b"")
-    numbers = [headers_of(record).number(unit) for _, unit in packets(made.path)]
-    assert all(one != another for one, another in pairwise(numbers))
-    assert played(made.path).messages == []
-    assert second_opinion(made.path) == (7, "")
-
-
-def headers_of(record: bytes) -> Holder:
-    """The holder for a stream, from the record with its headers that stands in an MP4."""
-    length = int.from_bytes(record[6:8])
-    sequence = record[8 : 8 + length]
-    rest = record[8 + length + 1 :]
-    picture = rest[2 : 2 + int.from_bytes(rest[:2])]
-    return Holder(b"\0\0\0\1" + sequence + b"\0\0\0\1" + picture)
+        packets = [(packet.is_keyframe, packet.size) for packet in file.demux(video=0) if packet.size]
+    assert [number for number, (is_key, _) in enumerate(packets) if is_key] == [0, 250, 500, 600]
+    assert max(size for is_key, size in packets if not is_key) <= 64
 
 
 @pytest.mark.parametrize(
@@ -402,7 +334,7 @@ def test_news_of_the_work_never_goes_back(tmp_path: Path) -> None:
     news, _ = news_and_video(stitch, a_job(tmp_path, [("red", 600), ("green", 2), ("red", 3)]))
 
     assert isinstance(news[0], Log)
-    assert "stitch engine 1" in news[0].message
+    assert "stitch engine 2" in news[0].message
     progress = [item for item in news if isinstance(item, Progress)]
     fractions = [item.fraction for item in progress]
     assert fractions == sorted(fractions)
@@ -427,25 +359,18 @@ def test_it_can_be_cancelled_at_every_step(tmp_path: Path, steps: int) -> None:
     assert len(heard.news) == steps
 
 
-def test_cancelled_pictures_are_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelled_pictures_are_not_begun(tmp_path: Path) -> None:
     """A cancelled run waits for the pictures that are being decoded, and for no other."""
-    begun: list[object] = []
-    decode = png_decoder.plain
-
-    def counted(*arguments: Any) -> Any:
-        begun.append(arguments)
-        return decode(*arguments)
-
-    monkeypatch.setattr(source_frames, "plain", counted)
-    many = [(str(number), 1) for number in range(30)]
+    sources = Counted(some_landscapes(30))
 
     with pytest.raises(Cancelled):
         stitch(
-            a_job(tmp_path, many, sources=some_landscapes(30)),
+            a_job(tmp_path, [(str(number), 1) for number in range(30)], sources=sources),
             Heard(lambda item: isinstance(item, Progress) and item.stage.startswith("picture 1 of")),
         )
 
-    assert len(begun) < 30
+    # Each has been read once for its header, and the first once more for the size of the video.
+    assert len(sources.reads) < 31 + 5
     assert stitching_threads() == []
 
 
@@ -470,7 +395,7 @@ def test_the_video_says_where_it_comes_from(tmp_path: Path) -> None:
     assert told["endpointId"] == "svc/frames-api/images-to-video"
     assert told["input"]["images"][1] == {"url": address("green"), "frames": 1}
     assert told["input"]["fps"] == 12.5
-    assert (told["engine"], told["engineVersion"], told["seed"]) == ("stitch", "1", None)
+    assert (told["engine"], told["engineVersion"], told["seed"]) == ("stitch", "2", None)
 
 
 def test_without_x264_every_frame_is_encoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -488,19 +413,6 @@ def test_without_x264_every_frame_is_encoded(tmp_path: Path, monkeypatch: pytest
     assert any(isinstance(item, Log) and item.level == "WARNING" and "libvpx-vp9" in item.message for item in news)
     with av.open(str(made.path)) as file:
         assert file.streams.video[0].codec_context.name != "h264"
-
-
-def test_an_unusual_x264_is_used_frame_by_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An x264 whose stream the skipped slices do not fit encodes every frame itself; nothing comes out broken."""
-    monkeypatch.setattr(slides, "_X264_HELD", slides._X264_HELD.replace("cabac=0", "cabac=1"))
-    show = [("red", 3), ("green", 2)]
-
-    news, made = news_and_video(stitch, a_job(tmp_path, show))
-
-    playback = played(made.path)
-    assert names(playback) == ["red"] * 3 + ["green"] * 2
-    assert playback.messages == []
-    assert any(isinstance(item, Log) and item.level == "WARNING" for item in news)
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from fractions import Fraction
 from threading import local
@@ -18,6 +16,7 @@ from PIL import Image
 from reelbook.models.text_to_video import TextToVideo
 
 from ..protocol import EngineTask, OutputFile, Report
+from ..threads import in_order, thread_pool
 from ..video_writer import Movie
 from ..write_provenance import WrittenProvenance
 from .backdrops import backdrop
@@ -187,15 +186,6 @@ def frames_of(painter: Painter, request: TextToVideo) -> Generator[av.VideoFrame
         return scaled
 
     numbers = range(request.num_frames)
-    waiting: deque[Future[av.VideoFrame]] = deque()
-    pool = ThreadPoolExecutor(PAINTERS, thread_name_prefix="sketch")
-    try:
-        for number in numbers[::-1] if request.reverse_video else numbers:
-            waiting.append(pool.submit(painted, number))
-            if len(waiting) > PAINTERS:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        # Also when the run is cancelled: at most the frames in progress are finished, and no thread is left running.
-        pool.shutdown(wait=True, cancel_futures=True)
+    with thread_pool("sketch", PAINTERS) as pool:
+        order = numbers[::-1] if request.reverse_video else numbers
+        yield from in_order(lambda number: pool.submit(painted, number), order, ahead=PAINTERS)
