@@ -305,7 +305,7 @@ def test_on_paper_there_are_pictures_and_a_table(chromium: Browser, page_path: P
         shot(page, "report-print", whole=True)
         seen = {
             name: page.locator(name).first.is_visible()
-            for name in (".rb-transport", "video", ".rb-live", ".rb-folds", ".rb-clip img", ".rb-paper", ".rb-plot")
+            for name in (".rb-transport", "video", ".rb-live", ".rb-folds", ".rb-clip img", ".rb-paper", ".rb-costs")
         }
         rows = page.locator(".rb-paper tbody tr").count()
         paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -313,7 +313,7 @@ def test_on_paper_there_are_pictures_and_a_table(chromium: Browser, page_path: P
 
     assert seen == {
         ".rb-transport": False, "video": False, ".rb-live": False, ".rb-folds": False, ".rb-clip img": True, ".rb-paper": True,
-        ".rb-plot": True,
+        ".rb-costs": True,
     }  # fmt: skip
     assert rows == 13
     assert paper == "rgb(255, 255, 255)"

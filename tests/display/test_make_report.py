@@ -129,7 +129,7 @@ class TestPage:
         assert "https://host.example/api" in told
         assert all(
             words in told
-            for words in ("5 completed", "1 failed", "265", "Credits by seed", "seed60 · 1 · 2 · 3 · 4 · 5")
+            for words in ("5 completed", "1 failed", "265", "seedrunscreditsper success", "seed60 · 1 · 2 · 3 · 4 · 5")
         )
 
     def test_a_run_that_failed_says_why(self, clips: list[str], tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ MAX_VALUES = 12
 THUMB, SMALL_THUMB, MANY = (96, 54), (64, 36), 60
 """Pixels of a poster in the table, with up to `MANY` files and with more."""
 MAX_PLOTS = 3
+REPORT_COSTS = ("runs", "credits", "credits_per_success")
+"""The columns of costs in a report, whose tables stand side by side."""
 MAX_TITLE_LENGTH, MAX_GIVEN_LENGTH = 90, 200
 """Characters of a generated title, and of one that is passed."""
 
@@ -139,7 +141,7 @@ def _list_assets(kinds: Collection[type]) -> tuple[list[str], list[str]]:
     modules = {Plot: plot_html, Comparison: comparison_html}
     parts = [table_html, clip_grid, *(module for kind, module in modules.items() if kind in kinds)]
     styles = dict.fromkeys(name for part in parts for name in part.STYLES)
-    return [*styles, "report.css"], [*(part.SCRIPT for part in parts), "report.js"]
+    return [*styles, "costs.css", "report.css"], [*(part.SCRIPT for part in parts), "report.js"]
 
 
 def _make_scripts(names: Sequence[str]) -> dict[str, Markup]:
@@ -252,7 +254,7 @@ def _format_clips_heading(media: Mapping[Path, PageMedia]) -> str:
 
 
 def _render_costs(report: ReportContent) -> Markup:
-    """A plot for each axis."""
+    """A table for each axis."""
     if not {"status", "credits"} <= set(report.table.columns):
         return Markup("")
     plots = [plot for name in _choose_cost_columns(report.groups) if (plot := _render_plot(report.table, name))]
@@ -271,14 +273,14 @@ def _choose_cost_columns(groups: Sequence[ModelRuns]) -> Iterator[str]:
 
 def _render_plot(table: pd.DataFrame, name: str) -> Markup:
     from ...sweeps.results.cost import compute_costs
-    from ..cost_chart import render_cost_svg
+    from ..cost_chart import render_cost_table
 
     try:
         costs = compute_costs(table, name)
-    # Values that cannot be grouped, such as lists, have no plot; the rest of the page does not fail.
+    # Values that cannot be grouped have no table; the rest of the page does not fail.
     except (TypeError, ValueError):
         return Markup("")
-    return Markup('<figure class="rb-plot">{}</figure>').format(render_cost_svg(costs))
+    return Markup('<div class="rb">{}</div>').format(render_cost_table(costs, REPORT_COSTS))
 
 
 def _render_runs(report: ReportContent) -> Markup:
