@@ -139,7 +139,7 @@ def administer(data: Path, action: str, now: float | None = None, **options: Any
             case "pause" | "resume":
                 return class_admin.pause(db, chosen, paused=action == "pause")
             case "replace":
-                return class_admin.replace_keys(db, chosen)
+                return class_admin.replace_keys(db, now, chosen)
         return read_class(db, now, with_results=False)
 
 

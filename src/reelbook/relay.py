@@ -156,6 +156,10 @@ class Relay:
         """The price that the service quotes, asked for once an hour for all inputs that cost the same."""
         return await self._client.context.estimate(request)
 
+    async def account(self) -> Mapping[str, Any]:
+        """The credits of the key, as the service reports them."""
+        return await self._client.context.calls.account()
+
     def forget_estimate(self, request: Input) -> None:
         """Ask for the price again, because a run was dearer than it was."""
         background.call(lambda: self._client.context.forget_estimate(request))

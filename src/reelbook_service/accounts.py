@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import sqlite3
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -139,7 +140,7 @@ class Accounts:
             raise unknown_key()
         return {
             "name": account.name,
-            "credits_available": read_credits(db, row, self._clock()).left,
+            "credits_available": min(read_credits(db, row, self._clock()).left, read_shared_budget(db).left),
             "credits_reserved": row["reserved"],
             "credits_spent": row["spent"],
             "permissions": sorted(account.permissions),
@@ -181,6 +182,12 @@ class Accounts:
                 f"This run costs {credits} credits and the account has {available} left. Nothing was charged.{again} {WHO_HELPS}",
                 facts={"needed": credits, "available": available},
             )
+        if (shared := read_shared_budget(db)).left < credits:
+            raise Refusal(
+                "insufficient_credits",
+                f"This run costs {credits} credits and all accounts together have {shared.left} left. Nothing was charged. {WHO_HELPS}",
+                facts={"needed": credits, "available": shared.left},
+            )
         if weekly and row["refilled"] != (began := week_start(row, weekly, now)):
             db.execute("UPDATE accounts SET refilled = ? WHERE name = ?", (began, account))
         db.execute("UPDATE accounts SET reserved = reserved + ? WHERE name = ?", (credits, account))
@@ -200,7 +207,7 @@ class Accounts:
             record_charge(db, self._clock(), account, request_id, reserved - spent, "refund")
 
     def _load(self, db: sqlite3.Connection) -> None:
-        rows = db.execute("SELECT name, key_hash, permissions FROM accounts").fetchall()
+        rows = db.execute("SELECT name, key_hash, permissions FROM accounts WHERE NOT removed").fetchall()
         self._by_hash = {
             row["key_hash"]: Account(row["name"], frozenset(row["permissions"].split()), row["key_hash"])
             for row in rows
@@ -226,6 +233,35 @@ def read_credits(db: sqlite3.Connection, account: sqlite3.Row, now: float) -> Cr
     return Credits(budget, spent, taken - spent - refunded, max(0, budget - taken + refunded))
 
 
+@dataclass(frozen=True, slots=True)
+class SharedBudget:
+    """What all accounts of a service may spend together, ever."""
+
+    limit: int | None
+    """None for as much as their own budgets allow."""
+    taken: int
+    """What they have spent and reserved, removed ones too."""
+
+    @property
+    def left(self) -> int:
+        return sys.maxsize if self.limit is None else max(0, self.limit - self.taken)
+
+
+def read_shared_budget(db: sqlite3.Connection) -> SharedBudget:
+    """The budget that all accounts share."""
+    row = db.execute(
+        "SELECT (SELECT value FROM service WHERE name = 'shared budget') AS most, sum(spent + reserved) AS taken FROM accounts"
+    ).fetchone()
+    return SharedBudget(None if row["most"] is None else int(row["most"]), row["taken"] or 0)
+
+
+def write_shared_budget(db: sqlite3.Connection, limit: int | None) -> None:
+    """Set the budget that all accounts share, or take it away."""
+    db.execute("DELETE FROM service WHERE name = 'shared budget'")
+    if limit is not None:
+        db.execute("INSERT INTO service VALUES ('shared budget', ?)", (str(limit),))
+
+
 def week_start(account: sqlite3.Row, weekly: Weekly, now: float) -> float:
     """When the present week of a weekly budget began."""
     last, moment = account["refilled"], weekly.last_moment(now)
@@ -244,7 +280,7 @@ def _open(db: sqlite3.Connection, *, account: NewAccount) -> None:
     refuse_taken_key(db, account.name, account.key)
     db.execute(
         "INSERT INTO accounts (name, key_hash, permissions, granted) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
-        "key_hash = excluded.key_hash, permissions = excluded.permissions",
+        "key_hash = excluded.key_hash, permissions = excluded.permissions, removed = 0",
         (account.name, hash_key(account.key), " ".join(account.permissions), account.budget),
     )
 

@@ -1,4 +1,4 @@
-"""What a teacher does with the accounts of a class: add, top up, pause, resume, replace keys; and lists of students.
+"""What a teacher does with the accounts of a class: add, limit, top up, pause, replace keys, remove; and lists of students.
 
 Each action is a function of the database and of options; its changes belong to one transaction, all or none.
 """
@@ -12,7 +12,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 
 from .accounts import (
@@ -24,6 +24,7 @@ from .accounts import (
     read_credits,
     record_charge,
     refuse_taken_key,
+    write_shared_budget,
 )
 from .limits import NONE, Limits, parse_week
 
@@ -44,26 +45,27 @@ class ServiceFacts:
     names: tuple[str, ...] = ()
     """The host names that it was given."""
     pays: bool = False
-    """Whether some of its runs are paid for at a service elsewhere."""
+    """Whether some of its runs are paid for at another service."""
+    paid: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """What is known of each lane that pays: `silent_since`, a moment, and `left`, the credits on its key."""
 
 
 def write_facts(db: sqlite3.Connection, facts: ServiceFacts) -> None:
-    """Store the facts of a service that starts."""
-    text = json.dumps([facts.address, facts.names, facts.pays])
-    db.execute("INSERT OR REPLACE INTO service VALUES ('facts', ?)", (text,))
+    """Store the facts of a running service."""
+    db.execute("INSERT OR REPLACE INTO service VALUES ('facts', ?)", (json.dumps(astuple(facts)),))
 
 
 def read_facts(db: sqlite3.Connection) -> ServiceFacts:
     """The facts of the service that ran last."""
     row = db.execute("SELECT value FROM service WHERE name = 'facts'").fetchone()
-    address, names, pays = json.loads(row["value"]) if row else ("", (), False)
-    return ServiceFacts(address, tuple(names), pays)
+    address, names, *others = json.loads(row["value"]) if row else ("", ())
+    return ServiceFacts(address, tuple(names), *others)
 
 
 def class_names(db: sqlite3.Connection) -> dict[str, str]:
     """The names of all accounts of the class with their groups, by group and name."""
     hidden = () if read_facts(db).pays else STAFF
-    rows = db.execute("SELECT name, class_group FROM accounts ORDER BY class_group, name")
+    rows = db.execute("SELECT name, class_group FROM accounts WHERE NOT removed ORDER BY class_group, name")
     return {row["name"]: row["class_group"] for row in rows if row["name"] not in hidden}
 
 
@@ -108,6 +110,8 @@ class NewKey:
     name: str
     group: str
     key: str
+    terms: str = ""
+    """Its budget and limits, in a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,18 +167,19 @@ def add(
     for student in students:
         _check_student(student)
         existing = db.execute("SELECT * FROM accounts WHERE name = ?", (student.name,)).fetchone()
-        if existing is None:
+        if existing is None or existing["removed"]:
             if student.budget is None:
                 words = "say how many credits it may spend, such as --budget 530. Nothing was changed."
                 raise BadAccounts(f"The account {student.name!r} is new: {words}")
             key = student.key or new_readable_key()
             refuse_taken_key(db, student.name, key)
             db.execute(
-                "INSERT INTO accounts (name, key_hash, permissions, granted) VALUES (?, ?, ?, 0)",
+                "INSERT INTO accounts (name, key_hash, permissions, granted) VALUES (?, ?, ?, 0) ON CONFLICT (name) DO UPDATE SET "
+                "key_hash = excluded.key_hash, permissions = excluded.permissions, class_group = '', paused = 0, limits = '', refilled = NULL, removed = 0",
                 (student.name, hash_key(key), " ".join(DEFAULT_PERMISSIONS)),
             )
-            added.keys.append(NewKey(student.name, student.group or "", key))
             _change(db, now, student, weekly, limits or {})
+            added.keys.append(NewKey(student.name, student.group or "", key, _terms(db, student.name, now)))
         elif reset:
             if student.key:
                 _set_key(db, student.name, student.key)
@@ -206,10 +211,44 @@ def pause(db: sqlite3.Connection, chosen: Chosen, *, paused: bool = True) -> lis
     return names
 
 
-def replace_keys(db: sqlite3.Connection, chosen: Chosen) -> list[NewKey]:
+def change_limits(
+    db: sqlite3.Connection,
+    now: float,
+    chosen: Chosen,
+    budget: int | None,
+    weekly: str | None,
+    limits: Mapping[str, str],
+) -> list[str]:
+    """Change the budget and limits of the accounts, as far as they are given; returns their names."""
+    names = chosen.resolve(db)
+    for name in names:
+        student = Student(name, budget=budget)
+        _check_budget(student)
+        _change(db, now, student, weekly, limits)
+    return names
+
+
+def share_budget(db: sqlite3.Connection, text: str) -> None:
+    """Set what all accounts may spend together, in all, or take that limit away."""
+    is_number = re.fullmatch("[0-9]{1,13}", text)
+    if not is_number and text != NONE:
+        raise BadAccounts(f"{text[:60]!r} is not a whole number of credits; `none` takes the limit away.")
+    write_shared_budget(db, int(text) if is_number else None)
+
+
+def remove(db: sqlite3.Connection, chosen: Chosen) -> list[str]:
+    """Remove the accounts; returns their names. Runs that were accepted go on, and what was spent still counts."""
+    names = chosen.resolve(db)
+    for name in names:
+        _set_key(db, name, new_readable_key())
+        db.execute("UPDATE accounts SET removed = 1 WHERE name = ?", (name,))
+    return names
+
+
+def replace_keys(db: sqlite3.Connection, now: float, chosen: Chosen) -> list[NewKey]:
     """Replace the keys of the accounts; the old ones are refused at once, and runs, files and budgets stay."""
     groups = class_names(db)
-    keys = [NewKey(name, groups[name], new_readable_key()) for name in chosen.resolve(db)]
+    keys = [NewKey(name, groups[name], new_readable_key(), _terms(db, name, now)) for name in chosen.resolve(db)]
     for key in keys:
         _set_key(db, key.name, key.key)
     return keys
@@ -223,12 +262,23 @@ def _check_student(student: Student) -> None:
         )
     if name in STAFF:
         raise BadAccounts(f"The name {name!r} is that of an account of the service itself. Choose another one.")
-    if student.budget is not None and not 0 <= student.budget <= MAX_CREDITS:
-        raise BadAccounts(f"The budget {student.budget} of {name!r} is not a number of credits. Nothing was changed.")
+    _check_budget(student)
     if student.key is not None and (len(student.key) < MIN_KEY_CHARS or not student.key.isprintable()):
         raise BadAccounts(
             f"The key of {name!r} can be guessed: it needs {MIN_KEY_CHARS} printable characters or more. Nothing was changed."
         )
+
+
+def _check_budget(student: Student) -> None:
+    if student.budget is not None and not 0 <= student.budget <= MAX_CREDITS:
+        raise BadAccounts(
+            f"The budget {student.budget} of {student.name!r} is not a number of credits. Nothing was changed."
+        )
+
+
+def _terms(db: sqlite3.Connection, name: str, now: float) -> str:
+    row = db.execute("SELECT * FROM accounts WHERE name = ?", (name,)).fetchone()
+    return Limits.from_json(row["limits"]).terms(read_credits(db, row, now).budget)
 
 
 def _set_key(db: sqlite3.Connection, name: str, key: str) -> None:

@@ -45,6 +45,13 @@ that serves.
 """
 
 
+LIMIT_HELP = """\
+Change what is given here; everything else stays, and `none` takes a limit away. Also lowers a budget.
+
+  reelbook class limit Ada --budget 300
+  reelbook class limit --all --at-once 1 --until 2026-12-18
+  reelbook class limit --together 5000
+"""
 MAX_ADDRESS_CHARS = 200
 
 
@@ -63,18 +70,17 @@ def add_class_command(commands: _SubParsersAction[argparse.ArgumentParser]) -> N
 
     add = _action(actions, "add", _add, "make accounts and their keys, or change limits", ADD_HELP)
     add.add_argument("students", nargs="+", metavar="NAME|FILE", help="names, or a file of them: .csv or .txt")
-    add.add_argument(
-        "--budget", type=int, metavar="CREDITS", help="what each may spend, in all or with --weekly each week"
-    )
-    add.add_argument(
-        "--weekly", nargs="?", const="mon", metavar='"DAY TIME"',
-        help="fill the budget again each week, on Monday at 00:00 or then; what was not used does not add up",
-    )  # fmt: skip
-    for name, (metavar, words) in LIMITS.items():
-        add.add_argument(f"--{name}", metavar=metavar, help=words)
+    _add_limits(add)
     add.add_argument("--group", help="a name for these students together, to pause or top up")
     add.add_argument("--reset", action="store_true", help="change accounts that exist: what is given here counts")
     _add_sheet(add)
+
+    limit = _action(actions, "limit", _limit, "change budgets and limits, or what all may spend together", LIMIT_HELP)
+    _add_choice(limit)
+    _add_limits(limit)
+    limit.add_argument(
+        "--together", metavar="CREDITS", help="the most that all accounts together may ever spend, or `none`"
+    )
 
     top_up = _action(actions, "topup", _top_up, "give more credits")
     _add_choice(top_up)
@@ -90,6 +96,8 @@ def add_class_command(commands: _SubParsersAction[argparse.ArgumentParser]) -> N
     replace = _action(actions, "replace", _replace, "replace a key that leaked; runs and budget stay")
     replace.add_argument("names", nargs="+", metavar="NAME", help="the accounts")
     _add_sheet(replace)
+
+    _add_choice(_action(actions, "remove", _remove, "remove accounts: their keys stop at once, runs under way go on"))
 
     report = _action(actions, "report", _report, "spending against budget, runs, and errors by kind")
     report.add_argument("--csv", action="store_true", help="as CSV, for a spreadsheet")
@@ -118,6 +126,23 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="all accounts of the class")
 
 
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--budget", type=int, metavar="CREDITS", help="what each may spend, in all or with --weekly each week"
+    )
+    parser.add_argument(
+        "--weekly", nargs="?", const="mon", metavar='"DAY TIME"',
+        help="fill the budget again each week, on Monday at 00:00 or then; what was not used does not add up",
+    )  # fmt: skip
+    for name, (metavar, words) in LIMITS.items():
+        parser.add_argument(f"--{name}", metavar=metavar, help=words)
+
+
+def _given_limits(options: argparse.Namespace) -> dict[str, str]:
+    given = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name in LIMITS}
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def _add_sheet(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sheet", type=Path, metavar="FILE.html", help="write the new keys there, to print and cut apart"
@@ -129,8 +154,7 @@ def _add(options: argparse.Namespace) -> int:
     from .class_admin import add, read_students
 
     students = read_students(options.students, group=options.group, budget=options.budget)
-    given = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name in LIMITS}
-    limits = {name: value for name, value in given.items() if value is not None}
+    limits = _given_limits(options)
     sentences = []
 
     def make(db: sqlite3.Connection) -> list[NewKey]:
@@ -140,6 +164,41 @@ def _add(options: argparse.Namespace) -> int:
 
     _with_new_keys(options, make)
     print(printable("".join(f"{sentence}\n" for sentence in sentences if sentence)), end="")
+    return 0
+
+
+def _limit(options: argparse.Namespace) -> int:
+    from .class_admin import change_limits, share_budget
+
+    limits, changed = _given_limits(options), []
+    changes = limits or options.budget is not None or options.weekly is not None
+    if not changes and options.together is None:
+        raise ReelbookError(
+            "Say what to change, such as --budget 300, --at-once 1, or --together 5000 for all as a whole."
+        )
+    with _transaction(options) as db:
+        if changes:
+            changed = change_limits(db, time.time(), _chosen(options), options.budget, options.weekly, limits)
+        if options.together is not None:
+            share_budget(db, options.together)
+    if changed:
+        print(f"Changed: {_listed(changed)}. Their runs and spending stay.")
+    if options.together == "none":
+        print("Each account may spend its own budget; there is no limit for all together.")
+    elif options.together is not None:
+        print(
+            f"All accounts together may spend {format_count(int(options.together), 'credit')}, with what is spent already."
+        )
+    return 0
+
+
+def _remove(options: argparse.Namespace) -> int:
+    from .class_admin import remove
+
+    removed = _administer(options, lambda db: remove(db, _chosen(options)))
+    print(
+        f"Removed: {_listed(removed)}. Their keys stopped just now; runs under way go on, and what was spent still counts."
+    )
     return 0
 
 
@@ -171,7 +230,7 @@ def _keys(options: argparse.Namespace) -> int:
 
     if options.new:
         options.all = not options.names and options.group is None
-        _with_new_keys(options, lambda db: replace_keys(db, _chosen(options)))
+        _with_new_keys(options, lambda db: replace_keys(db, time.time(), _chosen(options)))
         return 0
     how = "For a sheet of all keys, make new ones: reelbook class keys --new --sheet keys.html (the old ones stop at once)."
     if options.sheet:
@@ -186,19 +245,20 @@ def _keys(options: argparse.Namespace) -> int:
 def _replace(options: argparse.Namespace) -> int:
     from .class_admin import Chosen, replace_keys
 
-    _with_new_keys(options, lambda db: replace_keys(db, Chosen(options.names)))
+    _with_new_keys(options, lambda db: replace_keys(db, time.time(), Chosen(options.names)))
     print("The old key stopped just now; runs, files and budget stay.")
     return 0
 
 
 def _report(options: argparse.Namespace) -> int:
-    from .class_report import format_report, read_class, report_table
+    from .class_report import describe_class, format_report, read_class, report_table
 
-    rows = _administer(options, lambda db: read_class(db, time.time(), with_results=False))
+    with _transaction(options) as db:
+        rows, (facts, problems) = read_class(db, time.time(), with_results=False), describe_class(db)
     if options.csv:
         csv.writer(sys.stdout, lineterminator="\n").writerows(report_table(rows))
     else:
-        print(printable(format_report(rows)))
+        print(printable("\n".join([format_report(rows), *facts, *problems])))
     return 0
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from reelbook.util.printable import format_line
+from reelbook.util.printable import format_count, format_line
 
-from .accounts import read_credits
-from .class_admin import class_names
+from .accounts import read_credits, read_shared_budget
+from .class_admin import class_names, read_facts
 from .limits import Limits
 
 MAX_PROMPT_CHARS = 160
@@ -149,6 +149,36 @@ def _first_token(value: Any) -> str | None:
         return str(value["$file"])
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return next((token for token in map(_first_token, inner) if token), None)
+
+
+def describe_class(db: sqlite3.Connection) -> tuple[list[str], list[str]]:
+    """What is true of the class as a whole, and what is wrong at present, in sentences."""
+    facts, problems = [], []
+    for lane, state in read_facts(db).paid.items():
+        name = lane.partition(":")[2]
+        if "left" in state:
+            facts.append(f"{format_count(int(state['left']), 'credit')} left at the paid service {name!r}.")
+        if "silent_since" in state:
+            query = "SELECT count(*) FROM requests WHERE lane = ? AND finished IS NULL"
+            (waiting,) = db.execute(query, (lane,)).fetchone()
+            runs = f"{format_count(waiting, 'run')} {'waits' if waiting == 1 else 'wait'}"
+            since = format_time(state["silent_since"])
+            problems.append(f"The paid service {name!r} has not answered since {since}; {runs}.")
+    shared = read_shared_budget(db)
+    if shared.limit is not None:
+        facts.append(
+            f"All accounts together: {shared.taken:,} of {format_count(shared.limit, 'credit')} spent or reserved."
+        )
+    (spent,) = db.execute("SELECT sum(spent) FROM accounts WHERE removed").fetchone()
+    if spent:
+        facts.append(f"Removed students have spent {format_count(spent, 'credit')}.")
+    return facts, problems
+
+
+def format_time(seconds: float) -> str:
+    """A moment by the clock of this machine: the time today, else the date as well."""
+    moment = datetime.fromtimestamp(seconds)
+    return moment.strftime("%H:%M" if moment.date() == datetime.now().date() else "%a %d %b %H:%M")
 
 
 REPORT_COLUMNS = (

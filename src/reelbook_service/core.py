@@ -10,6 +10,7 @@ import json
 import sqlite3
 import uuid
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -47,8 +48,8 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.base_url = settings, ""
-        self.problems: dict[str, str] = {}
-        """Why runs of a lane do not go on at present, in a sentence for whoever runs the service, by the lane's name."""
+        self.facts = ServiceFacts()
+        """What is written down for `reelbook class` and the board."""
         data = settings.data
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = FolderLock(data)
@@ -102,8 +103,17 @@ class Service:
     def publish_address(self, base_url: str) -> None:
         """Write down the address of this service, and whether it pays elsewhere, for the command `reelbook class`."""
         self.base_url = base_url
-        facts = ServiceFacts(base_url, self.settings.hosts, self.settings.lanes.has_elsewhere)
+        self.facts = facts = ServiceFacts(base_url, self.settings.hosts, self.settings.lanes.has_elsewhere)
         self.store.submit(lambda db: write_facts(db, facts)).result()
+
+    def note_paid(self, lane: str, name: str, value: float | None) -> None:
+        """Write down what is known of the service that a lane pays; None for no longer."""
+        known = dict(self.facts.paid.get(lane, {}))
+        if known.get(name) == value:
+            return
+        known = {key: fact for key, fact in {**known, name: value}.items() if fact is not None}
+        self.facts = facts = replace(self.facts, paid={**self.facts.paid, lane: known})
+        self.store.submit(lambda db: write_facts(db, facts))
 
     def add_own_addresses(self, *addresses: str) -> None:
         """Register addresses of this service, so that it recognises its own files in inputs."""

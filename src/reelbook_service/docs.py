@@ -165,6 +165,12 @@ def page(base_url: str, lanes: LaneTable | None = None, *, spec_only: bool = Fal
     )
 
 
+def home(base_url: str, *, has_board: bool) -> str:
+    """The page that a browser gets at the root: how to begin."""
+    template = Environment(autoescape=True).from_string((FOLDER / "home.html").read_text(encoding="utf-8"))
+    return template.render(base_url=base_url, has_board=has_board)
+
+
 def read_choices() -> list[Mapping[str, str]]:
     """What this service does where the specification is silent: `gap`, `choice` and `because` of each."""
     choices: list[Mapping[str, str]] = tomllib.loads((FOLDER / "choices.toml").read_text(encoding="utf-8"))["choice"]

@@ -17,14 +17,7 @@ FIRST_RUN = 'rb.run(rb.TextToVideo(prompt="a paper boat on a rainy street", num_
 QUIET_ZONE = 4
 """The white modules around a QR code that readers need."""
 
-SHEET_ADVICE = Markup(
-    "Start the service with <code>reelbook serve --host 0.0.0.0</code>, then make new keys: <code>reelbook class keys --new "
-    "--sheet FILE.html</code>. If students reach it by another address, as behind a proxy, add <code>--address</code> and that "
-    "address."
-)
-"""What to do about a sheet whose address only this machine can reach."""
-
-STYLE = (Path(__file__).parent / "key_sheet.css").read_text(encoding="utf-8")
+FOLDER = Path(__file__).parent
 
 
 def connect_line(address: str, key: str) -> str:
@@ -72,45 +65,25 @@ def board_link(address: str, token: str) -> str:
     return f"{address}/class/login?token={token}"
 
 
-def render_key_sheet(keys: Iterable[NewKey], address: str) -> str:
-    """A page with a strip for each key: name, address, key, the two lines to type, and a QR code of the first of them.
+def render_key_sheet(keys: Iterable[NewKey], address: str, *, nonce: str = "", back: str = "") -> str:
+    """A page with a strip for each key: name, address, key, budget and dates, the two lines to type, and a QR code of the first.
 
-    It needs nothing from elsewhere, so that it prints offline.
+    It needs nothing from elsewhere, so that it prints offline. On the board it has the `nonce` of the answer, and a link `back`.
     """
-    strips = Markup("\n").join(_strip(key, address) for key in keys)
-    unreachable = format_unreachable(address)
-    warning = (
-        Markup("<p class=note><strong>{}</strong> {}</p>\n").format(unreachable, SHEET_ADVICE) if unreachable else ""
+    import jinja2  # Only sheets need it here.
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    return Markup(
-        "<!doctype html>\n<html lang=en><meta charset=utf-8><title>Keys</title>\n"
-        '<meta name=viewport content="width=device-width">'
-        "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        "<style>{style}</style>\n"
-        "{warning}<p class=note>Print this page, cut it along the lines, then delete this file: whoever has a key can spend its budget. "
-        "A key that leaked is replaced with <code>reelbook class replace NAME</code>.</p>\n"
-        "<main>\n{strips}\n</main>\n</html>\n"
-    ).format(style=Markup(STYLE), warning=warning, strips=strips)
-
-
-def _strip(key: NewKey, address: str) -> Markup:
-    first = connect_line(address, key.key)
-    start, comma, end = first.partition(", ")
-    group = Markup("<small>{}</small>").format(key.group) if key.group else ""
-    return Markup(
-        "<section><div><h2>{name} {group}</h2>"
-        "<dl><dt>Address<dd>{address}<dt>Key<dd class=key>{key}</dl>"
-        "<ol><li><code>{start}{comma}</code><code>{end}</code><li><code>{run}</code></ol></div>{code}</section>"
-    ).format(
-        name=key.name,
-        group=group,
+    lines = [(key, connect_line(address, key.key)) for key in keys]
+    return environment.get_template("key_sheet.html").render(
         address=address,
-        key=key.key,
-        start=start,
-        comma=comma,
-        end=end,
+        unreachable=format_unreachable(address),
         run=FIRST_RUN,
-        code=render_qr_code(first),
+        strips=[(key, line.split(", ", 1), render_qr_code(line)) for key, line in lines],
+        style=Markup((FOLDER / "key_sheet.css").read_text(encoding="utf-8")),
+        nonce=nonce,
+        back=back,
     )
 
 

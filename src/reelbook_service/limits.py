@@ -15,6 +15,7 @@ from reelbook.models.catalog import CATALOG
 from .refusals import Refusal
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+DAY_NAMES = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 NONE = "none"
 """The text that takes a limit away."""
 AT_ONCE_RETRY_SECONDS = 2
@@ -167,6 +168,13 @@ class Limits:
             "models": list(self.models),
         }
         return {name: value for name, value in found.items() if value}
+
+    def terms(self, budget: int) -> str:
+        """The budget and the limits in a line for the student."""
+        each = f" each week, from {DAY_NAMES[self.weekly.weekday]} {_clock(self.weekly.minute)}" if self.weekly else ""
+        runs = f"{self.at_once} {'run' if self.at_once == 1 else 'runs'} at once" if self.at_once else ""
+        parts = [f"{budget:,} credits{each}", str(self.window), runs, ", ".join(self.models)]
+        return " · ".join(part for part in parts if part)
 
     def check(self, name: str, endpoint_id: str, now: float) -> None:
         """Raise a refusal if the account of this name may not start a run of this model at this moment."""

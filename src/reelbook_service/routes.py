@@ -36,7 +36,9 @@ Handler = Callable[[Service, HTTPRequest], Awaitable[Response]]
 
 
 async def root(service: Service, http: HTTPRequest) -> Response:
-    """Answer with the version and features of the service."""
+    """Answer with the version and features of the service, or to a browser with a page that says how to begin."""
+    if "text/html" in http.headers.get("accept", ""):
+        return HTMLResponse(docs.home(base_url(http), has_board=service.settings.has_board), headers=docs.HEADERS)
     return JSONResponse(service_info(service))
 
 

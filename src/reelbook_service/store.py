@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS accounts (
     name TEXT PRIMARY KEY, key_hash TEXT NOT NULL UNIQUE, permissions TEXT NOT NULL,
     granted INTEGER NOT NULL, reserved INTEGER NOT NULL DEFAULT 0, spent INTEGER NOT NULL DEFAULT 0,
     class_group TEXT NOT NULL DEFAULT '', paused INTEGER NOT NULL DEFAULT 0, limits TEXT NOT NULL DEFAULT '',
-    refilled REAL,
+    refilled REAL, removed INTEGER NOT NULL DEFAULT 0,
     CHECK (reserved >= 0 AND spent >= 0)
 );
 CREATE TABLE IF NOT EXISTS requests (
@@ -35,6 +35,7 @@ CREATE TABLE IF NOT EXISTS requests (
     resubmits INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX IF NOT EXISTS unfinished ON requests (seq) WHERE finished IS NULL;
+CREATE INDEX IF NOT EXISTS requests_by_account ON requests (account, finished, error_type);
 CREATE TABLE IF NOT EXISTS charges (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, request_id TEXT NOT NULL, account TEXT NOT NULL,
     credits INTEGER NOT NULL, kind TEXT NOT NULL
@@ -54,23 +55,11 @@ CREATE TABLE IF NOT EXISTS files (
 """
 
 
-ADDED_COLUMNS = (
-    ("requests", "lane", "TEXT NOT NULL DEFAULT 'local'"),
-    ("requests", "error_type", "TEXT"),
-    ("requests", "resubmits", "INTEGER NOT NULL DEFAULT 0"),
-    ("accounts", "class_group", "TEXT NOT NULL DEFAULT ''"),
-    ("accounts", "paused", "INTEGER NOT NULL DEFAULT 0"),
-    ("accounts", "limits", "TEXT NOT NULL DEFAULT ''"),
-    ("accounts", "refilled", "REAL"),  # When the present week of a weekly budget began.
-)
-"""The columns that a database of an earlier version may lack."""
-FILL_ERROR_TYPES = (
-    "UPDATE requests SET error_type = json_extract(record, '$.error.error_type') WHERE finished IS NOT NULL"
-)
+ADDED_COLUMNS = (("requests", "resubmits"), ("accounts", "removed"))
+"""The columns that a database of version 0.1.0 lacks."""
 DATABASE = "service.sqlite3"
 BUSY_SECONDS = 30.0
 """How long a commit waits for another process, which writes a sheet of keys at most."""
-INDEX = "CREATE INDEX IF NOT EXISTS requests_by_account ON requests (account, finished, error_type)"
 
 
 class FolderLock:
@@ -99,12 +88,9 @@ def open_database(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode=TRUNCATE")
     connection.execute("PRAGMA synchronous=FULL")
     connection.executescript(SCHEMA)
-    for table, name, kind in ADDED_COLUMNS:
+    for table, name in ADDED_COLUMNS:
         if name not in {row["name"] for row in connection.execute(f"PRAGMA table_info({table})")}:
-            connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {kind}")
-            if name == "error_type":
-                connection.execute(FILL_ERROR_TYPES)
-    connection.execute(INDEX)
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} INTEGER NOT NULL DEFAULT 0")
     return connection
 
 

@@ -197,6 +197,8 @@ def test_a_replaced_key_is_on_one_page_once(board: Board) -> None:
 
     keys = set(re.findall(r"rb(?:-[0-9a-z]{4}){6}", answer.text))
     assert f"Only this machine can reach {board.http.base_url}".rstrip("/") in answer.text
+    assert "2,000 credits" in answer.text, "a strip to print, as in the sheet of the command"
+    assert "<svg" in answer.text
     assert len(keys) == 1
     assert answer.headers["cache-control"] == "no-store"
     key = keys.pop()

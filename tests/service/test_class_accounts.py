@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reelbook_service import class_admin
+from reelbook_service.accounts import record_charge
 from reelbook_service.class_report import ClassRow, read_class
 from reelbook_service.refusals import Refusal
-from reelbook_service.store import Store
+from reelbook_service.store import Store, open_transaction
 from tests.support import Serve, Served, administer
 
 STITCH, TEXT = "svc/frames-api/images-to-video", "svc/text-to-video-13b-distilled"
@@ -378,46 +380,17 @@ def shared_class(shared: Served) -> Classroom:
     return room
 
 
-OLD_SCHEMA = """
-CREATE TABLE accounts (
-    name TEXT PRIMARY KEY, key_hash TEXT NOT NULL UNIQUE, permissions TEXT NOT NULL,
-    granted INTEGER NOT NULL, reserved INTEGER NOT NULL DEFAULT 0, spent INTEGER NOT NULL DEFAULT 0,
-    CHECK (reserved >= 0 AND spent >= 0)
-);
-CREATE TABLE requests (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, account TEXT NOT NULL, endpoint TEXT NOT NULL,
-    input TEXT NOT NULL, credits INTEGER NOT NULL, created REAL NOT NULL, finished REAL,
-    cancelling INTEGER NOT NULL DEFAULT 0, record TEXT
-);
-INSERT INTO accounts VALUES ('Ada', 'h', 'run upload', 530, 53, 106);
-INSERT INTO requests VALUES (1, 'a', 'Ada', 'm', '{}', 53, 1, 2, 0, '{"output": {"video": {"$file": "t"}}, "error": null}');
-INSERT INTO requests VALUES (2, 'b', 'Ada', 'm', '{}', 53, 1, 2, 0, '{"output": null, "error": {"error_type": "engine_error"}}');
-INSERT INTO requests VALUES (3, 'c', 'Ada', 'm', '{}', 53, 1, NULL, 0, NULL);
-"""
+def test_a_database_of_the_first_edition_opens_as_it_was(tmp_path: Path) -> None:
+    """It lacks two columns, which are added."""
+    Store(tmp_path / "service.sqlite3").close()
+    with open_transaction(tmp_path) as old:
+        class_admin.add(old, MONDAY, [class_admin.Student("Ada", budget=530)])
+        record_charge(old, MONDAY, "Ada", "r", 53, "reserve")
+        old.execute("UPDATE accounts SET reserved = 53")
+        old.execute("ALTER TABLE accounts DROP COLUMN removed")
+        old.execute("ALTER TABLE requests DROP COLUMN resubmits")
 
-
-def test_a_database_of_before_opens_with_its_accounts_unlimited(
-    tmp_path: Path, connect_sqlite: Callable[[Path], Any]
-) -> None:
-    """Columns are only added; what failed before is counted by kind."""
-    with connect_sqlite(tmp_path / "service.sqlite3") as old:
-        old.executescript(OLD_SCHEMA)
-
-    rows: list[ClassRow] = []
     for _ in range(2):
-        store = Store(tmp_path / "service.sqlite3")
-        rows.append(store.submit(lambda db: read_class(db, MONDAY)[0]).result())
-        store.close()
+        (row,) = administer(tmp_path, "report")
 
-    assert rows[0] == rows[1]
-    assert (rows[0].budget, rows[0].spent, rows[0].reserved, rows[0].left) == (530, 106, 53, 371)
-    assert (rows[0].completed, rows[0].errors, rows[0].queued) == (1, {"engine_error": 1}, 1)
-    assert (rows[0].paused, rows[0].limits, rows[0].is_open) == (False, {}, True)
-
-
-@pytest.fixture
-def connect_sqlite() -> Callable[[Path], Any]:
-    import contextlib
-    import sqlite3
-
-    return lambda path: contextlib.closing(sqlite3.connect(path))
+    assert (row.name, row.budget, row.reserved, row.left) == ("Ada", 530, 53, 477)

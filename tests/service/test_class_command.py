@@ -146,6 +146,65 @@ def test_credits_pauses_and_keys_change_while_the_service_runs(school: School) -
     assert school.served.get("/account", key[0]).json()["credits_available"] == 135
 
 
+def test_budgets_and_limits_change_for_one_or_for_all(school: School, tmp_path: Path) -> None:
+    """A budget is lowered below what is left, "Ada" is Ada Lovelace, and what is not named stays."""
+    key = _keys(school.says("add", "Ada Lovelace", "--budget", "500"))[0]
+    school.says("add", "Bo", "--budget", "500", "--hours", "8-16")
+
+    assert "Changed: Ada Lovelace." in school.says("limit", "ada", "--budget", "300")
+    assert "Changed: Ada Lovelace, Bo." in school.says("limit", "--all", "--at-once", "1", "--until", "2099-12-18")
+    assert "Say whom" in school.says("limit", "--budget", "3", status=1)
+    assert "Say what to change" in school.says("limit", "Bo", status=1)
+    assert "not a number of credits" in school.says("limit", "Bo", "--budget", "-3", status=1)
+
+    account = school.served.get("/account", key).json()
+    window = "until Friday, 18 December 2099, 24:00"
+    assert (account["credits_available"], account["limits"]) == (300, {"at_once": 1, "window": window})
+    assert school.report()["Bo"]["budget"] == "500"
+    assert school.report()["Bo"]["window"] == f"{window}; 08:00-16:00"
+    sheet = tmp_path / "keys.html"
+    school.says("replace", "ada", "--sheet", str(sheet))
+    assert f"300 credits · {window} · 1 run at once" in sheet.read_text(encoding="utf-8")
+
+
+def test_all_accounts_together_spend_no_more_than_they_may(school: School, dot: str) -> None:
+    """Whatever their own budgets say, and also what removed students have spent; `none` lifts it."""
+    ada, bo = (_keys(school.says("add", name, "--budget", "530"))[0] for name in ("Ada", "Bo"))
+    stitch = "svc/frames-api/images-to-video"
+
+    assert "may spend 110 credits" in school.says("limit", "--together", "110")
+    first = school.served.run(stitch, {"images": [dot]}, ada).json()["requestId"]
+    school.served.finished(stitch, first, ada)
+    assert "Removed: Ada. Their keys stopped just now" in school.says("remove", "Ada")
+    assert school.served.run(stitch, {"images": [dot]}, ada).status_code == 401
+    assert school.served.get("/account", bo).json()["credits_available"] == 57
+    assert school.served.run(stitch, {"images": [dot]}, bo).status_code == 200
+    refused = school.served.run(stitch, {"images": [dot]}, bo)
+    said = school.says("report")
+    again = _keys(school.says("add", "Ada", "--budget", "530"))[0]
+
+    assert refused.status_code == 402
+    assert "all accounts together have 4 left" in refused.json()["detail"]
+    assert "All accounts together: 106 of 110 credits spent or reserved." in said
+    assert "Removed students have spent 53 credits." in said
+    assert re.search("^1 in all", said, re.MULTILINE)
+    assert school.report()["Ada"]["left"] == str(530 - 53), "whoever comes back has spent what was spent"
+    assert school.served.run(stitch, {"images": [dot]}, again).status_code == 402
+    assert "no limit for all together" in school.says("limit", "--together", "none")
+    assert school.served.run(stitch, {"images": [dot]}, again).status_code == 200
+    assert "is not a whole number" in school.says("limit", "--together", "much", status=1)
+
+
+def test_a_browser_at_the_address_of_a_strip_finds_out_how_to_begin(school: School) -> None:
+    """A page for people, and the facts of the service for programs."""
+    page = school.served.http.get("/", headers={"accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+
+    assert f'rb.connect("{school.served.base_url}", api_key="your key")' in html.unescape(page.text)
+    assert 'href="docs"' in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert school.served.http.get("/").json()["service"] == "reelbook"
+
+
 def test_a_sheet_is_made_with_keys_and_never_from_old_ones(school: School, tmp_path: Path) -> None:
     """Keys are hashes in the service; an existing file is never written over, and no key is made then."""
     sheet = tmp_path / "keys.html"
@@ -307,7 +366,8 @@ def test_an_address_that_fits_no_code_replaces_no_key(school: School, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), *((name,) for name in ("add", "topup", "pause", "resume", "keys", "replace", "report"))]
+    "arguments",
+    [(), *((name,) for name in ("add", "limit", "remove", "topup", "pause", "resume", "keys", "replace", "report"))],
 )
 def test_every_action_is_explained(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     """The help says what it does and to whom."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
+import secrets
 import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -20,11 +21,11 @@ from ..accounts import BadAccounts
 from ..class_admin import Chosen, pause, replace_keys, top_up
 from ..class_report import report_table
 from ..core import Service
-from ..key_sheet import connect_line, format_unreachable, reachable_address
+from ..key_sheet import reachable_address, render_key_sheet
 from ..refusals import Refusal
 from ..request_bodies import read_limited
 from ..routes import ServiceRoute, base_url, file
-from .view import Board, respond
+from .view import Board, respond, respond_page
 
 MAX_FORM_BYTES = 1_000_000
 MAX_LISTED = 200
@@ -99,8 +100,8 @@ async def change(service: Service, http: HTTPRequest, board: Board) -> Response:
         return respond("board.html", status=422, above="../", notice=str(error), is_problem=True, **facts)
     if kind == "replace":
         address = reachable_address(service.base_url or base_url(http), service.settings.hosts)
-        keys = [(key.name, key.key, connect_line(address, key.key)) for key in outcome]
-        return respond("keys.html", above="../", keys=keys, unreachable=format_unreachable(address))
+        nonce = secrets.token_urlsafe(16)
+        return respond_page(render_key_sheet(outcome, address, nonce=nonce, back="../class"), nonce)
     if _wants_json(http):
         return JSONResponse({"done": _words(kind, len(outcome), amount)})
     return RedirectResponse(f"../class?{urlencode({'did': kind, 'count': len(outcome), 'credits': amount})}", 303)
@@ -151,7 +152,7 @@ async def _perform_once(
 
     def perform(db: sqlite3.Connection) -> list[Any]:
         if kind == "replace":
-            return replace_keys(db, chosen)
+            return replace_keys(db, now, chosen)
         if kind == "topup":
             return top_up(db, now, chosen, credits)
         return pause(db, chosen, paused=kind == "pause")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import sqlite3
 import time
 from collections import deque
 from datetime import datetime
@@ -18,7 +19,7 @@ from starlette.responses import HTMLResponse
 from reelbook.models.queue_status import IN_PROGRESS
 from reelbook.util.printable import format_count, format_line
 
-from ..class_report import ClassRow, LastResult, read_class
+from ..class_report import ClassRow, LastResult, describe_class, format_time, read_class
 from ..queued_request import Request
 from ..refusals import Refusal
 from .login import BoardLogin
@@ -36,11 +37,9 @@ MAX_NAMES = 5
 
 
 def format_moment(seconds: float) -> Markup:
-    """A moment of the service's own clock: the time today, else the date as well."""
-    moment = datetime.fromtimestamp(seconds)
-    is_today = moment.date() == datetime.now().date()
-    text = moment.strftime("%H:%M" if is_today else "%a %d %b %H:%M")
-    return Markup('<time datetime="{}">{}</time>').format(moment.isoformat(timespec="minutes"), text)
+    """A moment of the service's own clock."""
+    moment = datetime.fromtimestamp(seconds).isoformat(timespec="minutes")
+    return Markup('<time datetime="{}">{}</time>').format(moment, format_time(seconds))
 
 
 _templates = jinja2.Environment(
@@ -65,6 +64,11 @@ def respond(template: str, *, status: int = 200, above: str = "", **facts: Any) 
     """
     nonce, once = secrets.token_urlsafe(16), secrets.token_hex(8)
     page = _templates.get_template(template).render(nonce=nonce, once=once, above=above, **facts)
+    return respond_page(page, nonce, status)
+
+
+def respond_page(page: str, nonce: str, status: int = 200) -> HTMLResponse:
+    """A page whose own style and script carry this nonce."""
     policy = (
         f"default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; img-src 'self' data:; "
         "media-src 'self'; form-action 'self'; base-uri 'self'; frame-ancestors 'none'"
@@ -111,8 +115,12 @@ class BoardView:
             self._read_at = time.monotonic()
             self.reads += 1
             service, running = self._service, self._service.queue.count_running()
-            self.rows = await service.store.run(lambda db: read_class(db, service.settings.clock(), running))
-            self._facts = _facts(self.rows, service.queue.unfinished(), list(service.problems.values()))
+
+            def read(db: sqlite3.Connection) -> tuple[list[ClassRow], tuple[list[str], list[str]]]:
+                return read_class(db, service.settings.clock(), running), describe_class(db)
+
+            self.rows, (sentences, problems) = await service.store.run(read)
+            self._facts = _facts(self.rows, service.queue.unfinished(), sentences, problems)
         return self._facts
 
     async def read_table(self) -> tuple[str, str]:
@@ -130,7 +138,7 @@ class BoardView:
         raise Refusal("not_found", "This result is not on the board any more: reload the class.")
 
 
-def _facts(rows: list[ClassRow], requests: list[Request], problems: list[str]) -> dict[str, Any]:
+def _facts(rows: list[ClassRow], requests: list[Request], sentences: list[str], problems: list[str]) -> dict[str, Any]:
     active, paused = sum(row.active for row in rows), sum(row.paused for row in rows)
     summary = [
         format_count(len(rows), "student"),
@@ -138,6 +146,7 @@ def _facts(rows: list[ClassRow], requests: list[Request], problems: list[str]) -
         f"{sum(row.completed for row in rows):,} done",
         f"{active:,} queued or running",
         *([f"{paused:,} paused"] if paused else []),
+        *(sentence.rstrip(".") for sentence in sentences),
     ]
     ordered = sorted(requests, key=_waits)
     runs = [

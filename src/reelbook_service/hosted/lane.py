@@ -10,12 +10,11 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from reelbook.errors import LibraryError, ReelbookError, Refused
+from reelbook.errors import LibraryError, NotFound, ReelbookError, Refused
 from reelbook.models import pricing
 from reelbook.models.base import WIRE, Input
 from reelbook.models.catalog import get_endpoint
@@ -42,6 +41,8 @@ PRICE_SECONDS = 4.0
 PRICE_RETRY_SECONDS = 30.0
 RECORD_RETRY_SECONDS = 2.0
 FORGET_SECONDS = 3600.0
+ACCOUNT_SECONDS = 30.0
+"""How often the paid service is asked for the credits that are left."""
 CLOSE_PAUSE = (0.25, 0.03)
 """The longest time between two polls of a run, in seconds or as a share of its age: what it adds for each student."""
 MAX_LOG_LINES = 1_000
@@ -76,7 +77,7 @@ class HostedLane:
     def start(self) -> None:
         """Start to take requests from the queue."""
         self._tasks = [asyncio.create_task(self._serve()) for _ in range(self._hosted.at_once)]
-        self._tasks.append(asyncio.create_task(self._forget_expired()))
+        self._tasks += [asyncio.create_task(self._forget_expired()), asyncio.create_task(self._watch_account())]
 
     async def stop(self) -> None:
         """Stop taking requests, and wait until the answers to the paid ones in flight are recorded."""
@@ -153,6 +154,20 @@ class HostedLane:
                     "Old runs of the gateway's library could not be removed; this is tried again.", exc_info=True
                 )
             await asyncio.sleep(FORGET_SECONDS)
+
+    async def _watch_account(self) -> None:
+        """Keep whoever runs the service informed of the credits that are left on the key, if the paid service says."""
+        while True:
+            try:
+                account = await asyncio.wrap_future(background.submit(self._relay.account()))
+            except NotFound:
+                return  # The specification has no account.
+            except (ReelbookError, OSError):
+                log.debug("The credits at %r are not known now.", self._hosted.name, exc_info=True)
+            else:
+                left = account.get("credits_available")
+                self._service.note_paid(self.name, "left", left if isinstance(left, int) else None)
+            await asyncio.sleep(ACCOUNT_SECONDS)
 
     async def _serve(self) -> None:
         while True:
@@ -266,15 +281,11 @@ class HostedLane:
 
     def _note_silence(self, is_silent: bool) -> None:
         """Tell whoever runs the service that the paid one does not answer, once for each time."""
-        problems = self._service.problems
         if not is_silent:
-            problems.pop(self.name, None)
-        elif self.name not in problems:
-            since = datetime.fromtimestamp(self._service.settings.clock()).strftime("%H:%M")
-            problems[self.name] = (
-                f"The paid service {self._hosted.name!r} has not answered since {since}; its runs wait."
-            )
-            log.warning("%s", problems[self.name])
+            self._service.note_paid(self.name, "silent_since", None)
+        elif "silent_since" not in self._service.facts.paid.get(self.name, {}):
+            self._service.note_paid(self.name, "silent_since", self._service.settings.clock())
+            log.warning("The paid service %r does not answer; its runs wait.", self._hosted.name)
 
     def _note_cost(self, request: Request, own_input: Input, cost: int | None) -> None:
         """Reserve more for runs of this kind from now on, if this one costs more than was reserved for it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 import reelbook as rb
+from reelbook.cli import main
 from reelbook.errors import ReelbookError
 from reelbook.util.background_loop import background
 from reelbook_service import spec_decisions
@@ -709,8 +711,11 @@ def test_retention_ends_in_the_library_of_the_gateway_too(
     assert sum(rb.library(library).frame["credits"]) == 3 * 53
 
 
-def test_a_paid_service_that_does_not_answer_is_on_the_board(tmp_path: Path, serve: Serve) -> None:
-    """Since when it is silent, until it takes runs again."""
+def test_the_board_and_the_report_say_how_the_paid_service_is(
+    tmp_path: Path, serve: Serve, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Since when it is silent and how many runs wait, until it takes runs again; then what is left on its key."""
+    monkeypatch.setattr(hosted_lane, "ACCOUNT_SECONDS", 0.05)
     port = bind_socket("127.0.0.1", 0)
     address = f"http://127.0.0.1:{port.getsockname()[1]}"
     table = make_lane_table(read_models_file(write_models(tmp_path, address)))
@@ -720,13 +725,22 @@ def test_a_paid_service_that_does_not_answer_is_on_the_board(tmp_path: Path, ser
     served.http.get("/class/login", params={"token": board.login.token})
     request_id = served.submitted(TEXT, text(), "key-of-ana")
     waiting = threading.Event()
+
+    def report() -> str:
+        assert main(["class", "report", "--data", str(tmp_path / "gateway")]) == 0
+        return capsys.readouterr().out
+
     while "has not answered since" not in served.http.get("/class").text:
         waiting.wait(0.05)
+    assert re.search(r"The paid service 'paid' has not answered since \d\d:\d\d; 1 run waits.\n", report())
 
     server = Server(Settings(data=tmp_path / "late"), port)
-    server.service.accounts.open([NewAccount("teacher", TEACHER)])
+    server.service.accounts.open([NewAccount("teacher", TEACHER, 1000)])
     with server:
         assert "error" not in served.finished(TEXT, request_id, "key-of-ana")
-        while "has not answered since" in served.http.get("/class").text:
+        while "947 credits left at the paid service" not in (page := served.http.get("/class").text):
             waiting.wait(0.05)
+        assert "has not answered since" not in page
+        assert "947 credits left at the paid service 'paid'.\n" in (said := report())
+        assert "has not answered since" not in said
         served.server.stop()
