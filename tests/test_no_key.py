@@ -33,7 +33,7 @@ from reelbook.runs import follower
 from reelbook.session import session
 from reelbook.transport.downloads import downloader
 from reelbook.transport.http import RetryPolicy
-from reelbook_service.worker_rules import WorkerRules, worker_environment
+from reelbook_service.worker_process import WorkerRules, worker_environment
 from tests.faults.canary import Canary, verbose
 from tests.support import png
 from tests.transport.variants import Answering, Hosted, Received, Reply

@@ -36,7 +36,7 @@ from .refusals import Refusal, check_list_lengths, invalid, invalid_at
 from .service_files import Files, ResultWriter
 from .service_settings import Settings
 from .store import FolderLock, Store
-from .worker_pool import WorkerPool
+from .workers import WorkerLane
 
 CLEANUP_INTERVAL_SECONDS = 3600.0
 NOTICE_SECONDS = 0.5
@@ -69,7 +69,7 @@ class Service:
         self.files = Files(self.store, data / "files", settings.clock, settings.retention)
         self.queue = Queue(self.store, self.accounts, settings.clock, settings.max_waiting, settings.lanes)
         self.results = ResultWriter(self.queue, self.files, settings.clock)
-        self.workers = WorkerPool(settings, self.queue, self.files, self.accounts, self.results)
+        self.workers = WorkerLane(self)
         self.lanes: dict[str, Lane] = {LOCAL: self.workers}
         try:
             self.lanes |= {name: make(self) for name, make in settings.lanes.makers.items()}

@@ -1,4 +1,4 @@
-"""A lane of the workers of a Dask cluster, each of which has a GPU on its machine; the cluster decides which runs what."""
+"""The GPUs of a Dask cluster as workers: the cluster decides which of its processes makes which run."""
 
 from __future__ import annotations
 
@@ -7,22 +7,17 @@ import contextlib
 import logging
 import uuid
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from reelbook._version import __version__
 
 from .dask_remote import cancel_there, drop_there, run_there
-from .device_lane import DeviceGroup, DeviceLane
 from .lanes import DASK
 from .queued_request import Request
 from .service_settings import Settings
-from .worker_pool import Worker, take_message
-from .worker_rules import WorkerRules
-
-if TYPE_CHECKING:
-    from .core import Service
+from .worker_process import WorkerRules, take_message, timed_out
 
 RESOURCE = "GPU"
 """The resource with which a worker of the cluster is started, one for each process."""
@@ -64,8 +59,15 @@ class Cluster:
         workers = (await client.scheduler.identity())["workers"].values()
         return sum(bool(facts["resources"].get(RESOURCE)) and facts["status"] == "running" for facts in workers)
 
+    async def find_workers(self, settings: Settings, rules: WorkerRules) -> Sequence[DaskWorker]:
+        """As many workers as the cluster has with a GPU now."""
+        count = 1  # Without an answer, one goes on and says of each model why it cannot be loaded.
+        with contextlib.suppress(Exception):
+            count = max(1, await self.count_workers())
+        return [DaskWorker(self, settings, rules) for _ in range(count)]
+
     async def call(self, function: Callable[..., None], *arguments: str, workers: list[str] | None = None) -> None:
-        """Call a function in workers; one that is gone is said elsewhere."""
+        """Call a function in workers, as far as they are still there."""
         with contextlib.suppress(Exception):
             async with asyncio.timeout(LEAVE_SECONDS):
                 client = await self.client()
@@ -89,38 +91,12 @@ async def count_workers(device: str) -> int:
         await cluster.close()
 
 
-class DaskLane(DeviceLane):
-    """Works on the runs of the models of a cluster, as many at once as it has workers with a GPU at the start."""
-
-    def __init__(self, service: Service, group: DeviceGroup) -> None:
-        super().__init__(service, group)
-        self._cluster = Cluster(group.devices[0])
-
-    def start(self) -> None:
-        """Start to process requests, once it is known on how many workers."""
-        self._tasks = [asyncio.create_task(self._start_all())]
-
-    async def stop(self) -> None:
-        """Stop, and leave the cluster."""
-        await super().stop()
-        await self._cluster.close()
-
-    async def _start_all(self) -> None:
-        # Without an answer, one slot goes on and says of each model why it cannot be loaded.
-        with contextlib.suppress(Exception):
-            self._loading = max(1, await self._cluster.count_workers())
-        self._tasks += [asyncio.create_task(self._serve(self._rules[0])) for _ in range(self._loading)]
-
-    def _make_worker(self, rules: WorkerRules) -> Worker:
-        return DaskWorker(self._settings, rules, self._cluster)
-
-
-class DaskWorker(Worker):
+class DaskWorker:
     """One run at a time in the cluster, wherever there is a GPU for it."""
 
-    def __init__(self, settings: Settings, rules: WorkerRules, cluster: Cluster) -> None:
-        super().__init__(settings, rules)
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, settings: Settings, rules: WorkerRules) -> None:
+        self.rules = rules
+        self._cluster, self._settings = cluster, settings
         self._key = self._where = self._reason = ""
         self._pid: int | None = None
         self._future: Any = None
@@ -141,15 +117,16 @@ class DaskWorker(Worker):
         """Why the last run broke off, as the beginning of a sentence."""
         return self._reason
 
-    async def perform(self, order: Mapping[str, Any], request: Request, settings: Settings) -> dict[str, Any] | None:
+    async def perform(self, order: Mapping[str, Any], request: Request) -> dict[str, Any] | None:
         """Execute one run; None if it was lost."""
+        clock = self._settings.clock
 
-        def note(message: Mapping[str, Any]) -> None:
+        def take(message: Mapping[str, Any]) -> None:
             if "lost" in message:
                 request.stage, request.progress = "", 0.0
                 warning = "The Dask worker was lost; the run starts again, free of charge."
-                request.log(settings.clock(), warning, "WARNING", "service")
-            take_message(request, message, settings.clock())
+                request.log(clock(), warning, "WARNING", "service")
+            take_message(request, message, clock())
 
         # No address of ours leaves this machine: it has a token in it.
         names = {address: f"file_{number}" for number, address in enumerate(order["local"])}
@@ -157,7 +134,7 @@ class DaskWorker(Worker):
             lambda: {names[address]: Path(path).read_bytes() for address, path in order["local"].items()}
         )
         order_there = {**order, "input": _renamed(order["input"], names), "local": {}, "folder": ""}
-        reply = await self._submit(order_there, files, note)
+        reply = await self._submit(order_there, files, take, request)
         if reply is None:
             return None
         await asyncio.to_thread(_write_files, reply["files"], Path(order["folder"]))
@@ -168,8 +145,8 @@ class DaskWorker(Worker):
         reply = await self._submit({"load": endpoint_id}, {}, lambda message: None)
         if reply is None:
             return f"{self._reason} while it was loading."
-        failed = reply["message"].get("failed", {}).get("detail") or reply["message"].get("load_failed")
-        return None if failed is None else str(failed)
+        failed = reply["message"].get("failed")
+        return None if failed is None else str(failed["detail"])
 
     def cancel(self, request_id: str) -> None:
         """Request a stop between two steps."""
@@ -189,17 +166,21 @@ class DaskWorker(Worker):
             self._where = ""
 
     async def _submit(
-        self, order: Mapping[str, Any], files: Mapping[str, bytes], note: Callable[[Mapping[str, Any]], None]
+        self,
+        order: Mapping[str, Any],
+        files: Mapping[str, bytes],
+        take: Callable[[Mapping[str, Any]], None],
+        request: Request | None = None,
     ) -> dict[str, Any] | None:
         """The reply of the cluster; None where the run is lost, with the reason set."""
         key = self._key = f"reelbook-{uuid.uuid4().hex}"
         self._where, self._pid, client = "", None, cast(Any, None)
-        now, seconds = asyncio.get_running_loop().time, self._rules.run_seconds or self._settings.run_seconds
-        limit = asyncio.timeout(self._rules.load_seconds)
+        now, seconds = asyncio.get_running_loop().time, self.rules.run_seconds or self._settings.run_seconds
+        limit = asyncio.timeout(self.rules.load_seconds)
         task = {
             "version": __version__,
-            "weights": self._rules.first_message,
-            "environment": {name: value for name, value in self._rules.environment.items() if name not in _HERE_ONLY},
+            "weights": self.rules.first_message,
+            "environment": {name: value for name, value in self.rules.environment.items() if name not in _HERE_ONLY},
             "order": dict(order),
             "files": dict(files),
         }
@@ -213,25 +194,25 @@ class DaskWorker(Worker):
             elif "loaded" in message:
                 limit.reschedule(now() + seconds)  # Loading does not count.
             else:
-                note(message)
+                take(message)
 
         def on_worker(event: tuple[float, Mapping[str, Any]]) -> None:
             if event[1].get("action") == "remove-worker" and self._key == key and self._where:
                 self._where, self._pid = "", None
-                note({"lost": True})
+                take({"lost": True})
 
         try:
             client = await self._cluster.client()
             client.subscribe_topic(key, on_event)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Pictures make it larger than Dask likes.
-                future = client.submit(run_there, task, key, key=key, resources={RESOURCE: 1}, pure=False)
-            self._future = future
+                self._future = client.submit(run_there, task, key, key=key, resources={RESOURCE: 1}, pure=False)
+            if request is not None and request.cancelling:
+                self.cancel(request.id)  # It was cancelled before there was a future.
             async with limit:
-                return await _result_of(future)
+                return await _result_of(self._future)
         except TimeoutError:
-            detail = f"The run took longer than {seconds:g} s and was stopped. Nothing was charged; make it smaller."
-            return {"message": {"failed": {"error_type": "engine_timeout", "detail": detail}}, "files": {}}
+            return {"message": timed_out(seconds), "files": {}}
         except Exception as error:
             log.info("A run in the Dask cluster broke off", exc_info=True)
             is_known = isinstance(error, ConnectionError)

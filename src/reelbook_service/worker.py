@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 WEIGHTS_ENGINE = "reelbook_service.weights.pipelines.engine"
 
+LOST_DEVICE = 70
+"""The exit code of a process whose device failed: it answers nothing more in that process."""
 PROGRESS_INTERVAL_SECONDS = 0.1
 
 Emit = Callable[[dict[str, Any]], None]
@@ -118,12 +120,13 @@ def load_ahead(endpoint_id: str, engines: Engines) -> dict[str, Any]:
     try:
         engines.load(endpoint_id, Report())
     except (BadWeights, MemoryError) as error:
-        return {"load_failed": str(error) or "There is not enough memory for the weights."}
+        return _failed("engine_error", str(error) or "There is not enough memory for the weights.")
     except Exception as error:
-        traceback.print_exc()
-        sys.stderr.flush()
-        return {"load_failed": f"The weights could not be loaded ({type(error).__name__}); workers.log says more."}
-    return {"loaded": endpoint_id}
+        _print_traceback()
+        return _failed(
+            "engine_error", f"The weights could not be loaded ({type(error).__name__}); workers.log says more."
+        )
+    return {"done": {}}
 
 
 def run_order(
@@ -149,18 +152,18 @@ def run_order(
     except BadWeights as error:
         return _failed("engine_error", str(error))
     except MemoryError as error:
-        return _failed(
-            "engine_error",
-            str(error)
-            or "The run needed more memory than a worker has. Make it smaller: fewer frames, or smaller pictures.",
-        )
+        words = "The run needed more memory than a worker has. Make it smaller: fewer frames, or smaller pictures."
+        return _failed("engine_error", str(error) or words)
     except Exception as error:
-        traceback.print_exc()  # For the operator: the service's folder has the log of the workers.
-        sys.stderr.flush()
-        return _failed(
-            "engine_error",
-            f"The engine broke off ({type(error).__name__}). Nothing was charged; try again, or change the input.",
-        )
+        _print_traceback()
+        words = f"The engine broke off ({type(error).__name__}). Nothing was charged; try again, or change the input."
+        return _failed("engine_error", words)
+
+
+def _print_traceback() -> None:
+    """Print the traceback for the operator: the service's folder has the log of the workers."""
+    traceback.print_exc()
+    sys.stderr.flush()
 
 
 def perform(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], bool], engines: Engines) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from reelbook_service.refusals import CODES
 from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_files import Files, StoredFile
 from reelbook_service.service_settings import Settings
-from reelbook_service.worker_pool import Worker
+from reelbook_service.worker_process import read_message
 from tests.support import KEY, Served, as_data_uri, deep, png
 
 STITCH = "svc/frames-api/images-to-video"
@@ -673,23 +673,16 @@ def test_a_cancellation_that_comes_too_late_says_so(shared: Served, dot: str, mo
     assert [charge["kind"] for charge in served.charges()] == ["reserve", "settle"]
 
 
-def test_a_message_cut_off_by_a_worker_s_death_counts_as_none(tmp_path: Path) -> None:
+def test_a_message_cut_off_by_a_worker_s_death_counts_as_none() -> None:
     """Half a line from a dying process is not an answer, and does not break the crew."""
 
-    async def followed() -> object:
-        class Dying:
-            stdout = asyncio.StreamReader()
+    async def read() -> list[object]:
+        pipe = asyncio.StreamReader()
+        pipe.feed_data(b'{"stage": "painting 1 of 2", "fraction": 0.5}\n{"done": {"video": {"$ma')
+        pipe.feed_eof()
+        return [await read_message(pipe), await read_message(pipe)]
 
-            async def wait(self) -> int:
-                return -9
-
-        Dying.stdout.feed_data(b'{"stage": "painting 1 of 2", "fraction": 0.5}\n{"done": {"video": {"$ma')
-        Dying.stdout.feed_eof()
-        request = Request(1, "id", "account", STITCH, 53, 0.0)
-        ending = await Worker(Settings(data=tmp_path))._follow(Dying(), request)  # type: ignore[arg-type]
-        return ending, request.stage
-
-    assert asyncio.run(followed()) == (None, "painting 1 of 2")
+    assert asyncio.run(read()) == [{"stage": "painting 1 of 2", "fraction": 0.5}, None]
 
 
 def test_a_made_file_that_is_gone_ends_the_run(shared: Served, dot: str, monkeypatch: pytest.MonkeyPatch) -> None:

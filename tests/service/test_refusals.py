@@ -454,7 +454,7 @@ def test_a_worker_that_cannot_be_started_ends_the_run_and_not_the_crew(
     """Where the system has no process to give, the run fails after three tries; the next one finds the crew at its place."""
     served = serve(workers=1)
     with monkeypatch.context() as broken:
-        broken.setattr("reelbook_service.worker_pool.sys.executable", "/nowhere/python")
+        broken.setattr("reelbook_service.worker_process.sys.executable", "/nowhere/python")
         final, result = failed(served, STITCH, {"images": [dot]})
 
     check_refusal(result, "engine_error")

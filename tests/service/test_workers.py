@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reelbook_service.queued_request import Request
-from reelbook_service.worker_pool import seed_of
+from reelbook_service.workers import seed_of
 from tests.support import Serve, Served
 
 STITCH = "svc/frames-api/images-to-video"

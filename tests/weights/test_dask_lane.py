@@ -19,11 +19,11 @@ import pytest
 
 from reelbook_service import dask_lane
 from reelbook_service.accounts import NewAccount
-from reelbook_service.dask_lane import DaskLane
 from reelbook_service.hosted.lane_table import make_lane_table
 from reelbook_service.hosted.models_file import read_models_file
 from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_settings import Settings
+from reelbook_service.workers import WorkerLane
 from tests.support import KEY, Served, as_data_uri, png
 from tests.weights.tiny import LTX, UPSAMPLER
 
@@ -132,7 +132,8 @@ def until(served: Served, request_id: str, words: str, model: str = TEXT) -> dic
 
 
 def pid_of(served: Served, request_id: str) -> int:
-    (lane,) = [lane for lane in served.server.service.lanes.values() if isinstance(lane, DaskLane)]
+    (lane,) = [lane for name, lane in served.server.service.lanes.items() if name.startswith("weights:")]
+    assert isinstance(lane, WorkerLane)
     return lane.pids[request_id]
 
 

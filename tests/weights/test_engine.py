@@ -24,7 +24,7 @@ from reelbook_service.weights.config import BadWeights, SafetyCheck
 from reelbook_service.weights.pipelines import engine as engine_module
 from reelbook_service.weights.pipelines import ltx, parts
 from reelbook_service.weights.pipelines.engine import DeviceFacts, WeightsEngine
-from reelbook_service.worker_rules import LOST_DEVICE
+from reelbook_service.worker import LOST_DEVICE
 from tests.heard import Heard
 from tests.weights.ltx_runs import IMAGE, TEXT, Finished, cancel_at, ltx_row, model_of, run, small, task
 from tests.weights.tiny import CHECK, LTX

@@ -18,7 +18,7 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.display.cards import provenance_table
 from reelbook.errors import RunCancelled
-from reelbook_service.device_lane import DeviceLane
+from reelbook_service.workers import WorkerLane
 from tests.support import as_data_uri, png, read_charges
 from tests.weights.tiny import LORAS, LTX, UPSAMPLER
 
@@ -71,7 +71,8 @@ def pids(client: Client) -> list[int]:
     """The processes that make a run on the device now."""
     assert client._embedded is not None
     assert client._embedded._server is not None
-    (lane,) = [one for one in client._embedded._server.service.lanes.values() if isinstance(one, DeviceLane)]
+    (lane,) = [lane for name, lane in client._embedded._server.service.lanes.items() if name.startswith("weights:")]
+    assert isinstance(lane, WorkerLane)
     return list(lane.pids.values())
 
 

@@ -16,11 +16,12 @@ import httpx
 import pytest
 
 from reelbook_service.accounts import NewAccount
-from reelbook_service.device_lane import DeviceGroup, DeviceLane, group_rows
+from reelbook_service.devices import DeviceGroup, group_rows
 from reelbook_service.hosted import lane_table
 from reelbook_service.hosted.models_file import read_models_file
 from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_settings import Settings
+from reelbook_service.workers import WorkerLane
 from tests.support import KEY, Served, as_data_uri, png
 from tests.weights.losing_engine import LOSES
 from tests.weights.tiny import LORAS, LTX, UPSAMPLER
@@ -111,7 +112,8 @@ def until(served: Served, request_id: str, words: str) -> dict[str, Any]:
 
 
 def pid_of(served: Served, request_id: str) -> int:
-    (lane,) = [lane for lane in served.server.service.lanes.values() if isinstance(lane, DeviceLane)]
+    (lane,) = [lane for name, lane in served.server.service.lanes.items() if name.startswith("weights:")]
+    assert isinstance(lane, WorkerLane)
     return lane.pids[request_id]
 
 

@@ -10,7 +10,6 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +54,7 @@ log = logging.getLogger("reelbook_service")
 class HostedLane:
     """Works on the runs of one service elsewhere, `at_once` of them at a time."""
 
-    def __init__(self, service: Service, hosted: HostedService) -> None:
+    def __init__(self, hosted: HostedService, service: Service) -> None:
         self._service, self._hosted = service, hosted
         self.name = lane_name(hosted.name)
         data = service.settings.data
@@ -337,15 +336,6 @@ def _kind(request: Input) -> str:
 def lane_name(service: str) -> str:
     """The name of the lane of a service elsewhere."""
     return f"hosted:{service}"
-
-
-def make_lane(hosted: HostedService) -> Any:
-    """A function that makes the lane of a service elsewhere."""
-    return partial(_make_lane, hosted)
-
-
-def _make_lane(hosted: HostedService, service: Service) -> HostedLane:
-    return HostedLane(service, hosted)
 
 
 def _link(source: Path, target: Path) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 
 from reelbook.errors import ReelbookError
 
 from ..core import Service
-from ..dask_lane import DaskLane
-from ..device_lane import DeviceGroup, DeviceLane, group_rows
-from ..lanes import DASK, DEVICES, Lane, LaneTable
+from ..devices import DeviceGroup, group_rows, make_device_lane
+from ..lanes import DEVICES, Lane, LaneTable
 from ..weights.config import BadWeights
 from ..weights.folder import check_usable, weights_identity
-from .lane import lane_name, make_lane
+from .lane import HostedLane, lane_name
 from .models_file import ModelsFile
 
 
@@ -28,8 +28,9 @@ def make_lane_table(file: ModelsFile) -> LaneTable:
     groups = group_rows(tuple(file.weights.values()), file.devices.max_loaded, file.devices.keep_warm_s)
     by_model = {model: lane_name(name) for model, name in file.hosted.items()}
     by_model |= {row.endpoint_id: group.lane for group in groups for row in group.rows}
-    makers = {lane_name(name): make_lane(service) for name, service in used.items()}
-    makers |= {group.lane: _make_device_lane(group) for group in groups}
+    makers: dict[str, Callable[[Service], Lane]] = {}
+    makers |= {lane_name(name): partial(HostedLane, service) for name, service in used.items()}
+    makers |= {group.lane: partial(make_device_lane, group) for group in groups}
     labels = {lane_name(name): f"hosted ({name})" for name in used}
     return LaneTable(
         by_model=by_model,
@@ -47,11 +48,6 @@ def _weights_id(file: ModelsFile) -> str:
     return hashlib.sha256("\n".join(named).encode()).hexdigest()[:12] if named else ""
 
 
-def _make_device_lane(group: DeviceGroup) -> Callable[[Service], Lane]:
-    kind = DaskLane if group.devices[0].startswith(DASK) else DeviceLane
-    return lambda service: kind(service, group)
-
-
 def _label(group: DeviceGroup) -> str:
     # Whoever reaches a scheduler can run programs on its machines, so that its address is for the owner alone.
-    return f"{DEVICES}dask" if group.devices[0].startswith(DASK) else group.lane
+    return f"{DEVICES}dask" if group.is_cluster else group.lane

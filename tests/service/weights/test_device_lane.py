@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from reelbook_service.core import Service
-from reelbook_service.device_lane import DeviceGroup, DeviceLane, group_rows
+from reelbook_service.devices import DeviceGroup, group_rows, make_device_lane
 from reelbook_service.lanes import LaneTable
 from reelbook_service.queued_request import Request
 from reelbook_service.waiting_list import WaitingList
 from reelbook_service.weights.config import LtxWeights
+from reelbook_service.workers import WorkerLane
 from tests.support import Serve, Served, as_data_uri, png
 
 TEXT, MOVE = "svc/text-to-video-13b-distilled", "svc/video-gen/v2.1/master/image-to-video"
@@ -34,12 +34,9 @@ Open = Callable[..., Served]
 def lane_table(groups: list[DeviceGroup]) -> LaneTable:
     groups = [replace(group, engine_module=MODULE) for group in groups]
 
-    def make(group: DeviceGroup, service: Service) -> DeviceLane:
-        return DeviceLane(service, group)
-
     return LaneTable(
         by_model={row.endpoint_id: group.lane for group in groups for row in group.rows},
-        makers={group.lane: partial(make, group) for group in groups},
+        makers={group.lane: partial(make_device_lane, group) for group in groups},
         labels={group.lane: group.lane for group in groups},
     )
 
@@ -72,8 +69,9 @@ def until(served: Served, request_id: str, words: str, model: str = TEXT) -> dic
     return served.until(re.escape(words), model, request_id)
 
 
-def lane_of(served: Served) -> DeviceLane:
-    (lane,) = [lane for lane in served.server.service.lanes.values() if isinstance(lane, DeviceLane)]
+def lane_of(served: Served) -> WorkerLane:
+    (lane,) = [lane for name, lane in served.server.service.lanes.items() if name.startswith("weights:")]
+    assert isinstance(lane, WorkerLane)
     return lane
 
 

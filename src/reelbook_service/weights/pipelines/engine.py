@@ -26,7 +26,7 @@ from ...engines.move.size import frame_size
 from ...engines.open_pictures import upright_size
 from ...engines.protocol import EngineTask, Report
 from ...prompt_check import ContentRefused
-from ...worker_rules import LOST_DEVICE
+from ...worker import LOST_DEVICE
 from ..config import BadWeights, LtxWeights, SafetyCheck, WanWeights
 from ..folder import weights_gib, weights_identity
 from .clip import sampled_frames

@@ -1,0 +1,242 @@
+"""The service's handle on one worker process: its rules, its start and end, and the messages through its pipes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import spec_decisions
+from .queue import cancellation_error
+from .queued_request import Request
+from .service_settings import Settings
+from .worker import LOST_DEVICE
+
+MAX_LINE_BYTES = 64 * spec_decisions.MIB
+WATCH_SECONDS = 0.05  # A decoder can allocate hundreds of megabytes within a few of these.
+MAX_FILE_BYTES = 2_000_000_000
+
+# Not "-m": that would search for modules in the current folder first, where a notebook may have its own queue.py.
+_MAIN = (
+    f"import sys; sys.path.append({str(Path(__file__).parents[1])!r}); from reelbook_service.worker import main; main()"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRules:
+    """What a worker may do. The defaults are those of workers on the CPU, of which several share the cores."""
+
+    cancel_seconds: float = 0.8
+    """How long a cancelled run may take to end before its process is killed."""
+    idle_seconds: float | None = 120.0
+    """How long a worker without runs is kept; None for ever."""
+    run_seconds: float | None = None
+    """The time limit of a run, without loading; None for that of the settings."""
+    load_seconds: float | None = None
+    """The time limit of loading, which comes before each run; None where nothing is loaded."""
+    limits_memory: bool = True
+    nice: int = 5
+    attempts: int = spec_decisions.MAX_ATTEMPTS
+    """How many workers a run may cost."""
+    first_message: Mapping[str, Any] | None = None
+    """What the process is sent before its first run: the weights that it has to load."""
+    environment: Mapping[str, str] = field(
+        # One thread per library: several workers share the cores already. Few malloc arenas: each can retain memory.
+        # Two blocks of Pillow's: pictures of one run tend to have one size, and allocating new pages each time took a
+        # tenth of the total time.
+        default_factory=lambda: {
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
+            "MALLOC_ARENA_MAX": "2",
+            "PILLOW_BLOCKS_MAX": "2",
+        }
+    )
+
+
+class WorkerProcess:
+    """A worker in a process of its own, which is started again where it has died."""
+
+    def __init__(self, settings: Settings, rules: WorkerRules) -> None:
+        self.rules = rules
+        self._settings = settings
+        self._process: asyncio.subprocess.Process | None = None
+        self._kill_reason: dict[str, str] | None = None
+        self._request_id: str | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process is not None and self._process.returncode is None
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the process."""
+        return self._process.pid if self._process is not None else None
+
+    @property
+    def reason_of_end(self) -> str:
+        """Why the process is gone, as the beginning of a sentence."""
+        is_lost = self._process is not None and self._process.returncode == LOST_DEVICE
+        return "The device was lost" if is_lost else "The worker died"
+
+    async def perform(self, order: Mapping[str, Any], request: Request) -> dict[str, Any] | None:
+        """Execute one run; None if the process died over it."""
+        seconds = self._settings.run_seconds if self.rules.run_seconds is None else self.rules.run_seconds
+        self._request_id, self._kill_reason = request.id, None
+        try:
+            ending = await self._exchange(
+                order, seconds, lambda message: take_message(request, message, self._settings.clock()), request
+            )
+        except TimeoutError:
+            return timed_out(seconds)
+        finally:
+            self._request_id = None
+        return {"failed": self._kill_reason} if ending is None and self._kill_reason else ending
+
+    async def load(self, endpoint_id: str) -> str | None:
+        """Load the weights of a model ahead of its runs; None, or the reason why they cannot be loaded."""
+        try:
+            ending = await self._exchange({"load": endpoint_id}, self.rules.load_seconds or 0.0)
+        except TimeoutError:
+            return f"Loading took longer than {self.rules.load_seconds:g} s."
+        if ending is None:
+            return f"{self.reason_of_end} while it was loading."
+        return str(ending["failed"]["detail"]) if "failed" in ending else None
+
+    def cancel(self, request_id: str) -> None:
+        """Request a stop between two frames; a process that does not react is killed."""
+        if not self.alive:
+            return
+        self._send({"cancel": request_id})
+        process = self._process
+
+        def kill_if_running() -> None:
+            if process is self._process and self._request_id == request_id and self.alive:
+                self._kill(cancellation_error())
+
+        asyncio.get_running_loop().call_later(self.rules.cancel_seconds, kill_if_running)
+
+    async def end(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._kill(None)
+            await self._process.wait()
+
+    async def _exchange(
+        self,
+        order: Mapping[str, Any],
+        seconds: float,
+        take: Callable[[Mapping[str, Any]], object] = lambda message: None,
+        request: Request | None = None,
+    ) -> dict[str, Any] | None:
+        """Send an order, and return the message with its end; None if the process dies over it."""
+        if not self.alive:
+            await self._start()
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        watch = asyncio.create_task(self._watch(process))
+        now = asyncio.get_running_loop().time
+        try:
+            self._send(order)
+            if request is not None and request.cancelling:
+                self.cancel(request.id)  # It was cancelled while the process was starting.
+            async with asyncio.timeout(self.rules.load_seconds or seconds) as limit:
+                while (message := await read_message(process.stdout)) is not None:
+                    if "done" in message or "failed" in message:
+                        return message
+                    if "loaded" in message:
+                        limit.reschedule(now() + seconds)  # Loading does not count.
+                    take(message)
+            await process.wait()
+            return None
+        except (TimeoutError, asyncio.CancelledError):
+            await self.end()
+            raise
+        finally:
+            watch.cancel()
+
+    def _kill(self, reason: dict[str, str] | None) -> None:
+        self._kill_reason = reason
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+
+    async def _start(self) -> None:
+        with (self._settings.data / "workers.log").open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-P", "-c", _MAIN,
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log,
+                limit=MAX_LINE_BYTES, env=worker_environment(self.rules, self._settings.lanes.is_secret), start_new_session=True,
+            )  # fmt: skip
+        data = 3 * self._settings.worker_mib * spec_decisions.MIB if self.rules.limits_memory else None
+        self._send({"limits": {"nice": self.rules.nice, "data": data, "file": MAX_FILE_BYTES}})
+        if self.rules.first_message is not None:
+            self._send(self.rules.first_message)
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        with contextlib.suppress(ConnectionError):  # A dead process is detected where its messages are read.
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+
+    async def _watch(self, process: asyncio.subprocess.Process) -> None:
+        """Kill the process if it uses too much memory."""
+        while self.rules.limits_memory:
+            if _resident_mib(process.pid) > self._settings.worker_mib:
+                limit = self._settings.worker_mib
+                detail = f"The run needed more than {limit} MiB of memory and was stopped. Nothing was charged; make it smaller."
+                self._kill({"error_type": "engine_error", "detail": detail})
+                return
+            await asyncio.sleep(WATCH_SECONDS)
+
+
+def take_message(request: Request, message: Mapping[str, Any], now: float) -> None:
+    """Note in a request what its worker says on the way."""
+    if "log" in message:
+        request.log(now, message["log"], message["level"])
+    elif "stage" in message:
+        request.stage, request.progress = message["stage"], max(request.progress, message["fraction"])
+    elif "engine" in message:
+        request.engine = message["engine"]
+
+
+def timed_out(seconds: float) -> dict[str, Any]:
+    """The outcome of a run that exceeds its time limit."""
+    detail = f"The run took longer than {seconds:g} s and was stopped. Nothing was charged; make it smaller."
+    return {"failed": {"error_type": "engine_timeout", "detail": detail}}
+
+
+async def read_message(pipe: asyncio.StreamReader) -> dict[str, Any] | None:
+    """The next message of a process; None at its end."""
+    line = await pipe.readline()
+    # A last line without a newline was truncated by the end of the process.
+    return dict(json.loads(line)) if line.endswith(b"\n") else None
+
+
+def _resident_mib(pid: int) -> float:
+    """Resident memory of a process, on Linux; 0 on other systems."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / spec_decisions.MIB
+
+
+def worker_environment(rules: WorkerRules, is_secret: Callable[[str], bool] = lambda value: False) -> dict[str, str]:
+    """The environment of a worker process: that of the service, without its keys and tokens."""
+    # Proxies are for clients; a source must be fetched from the address that was checked.
+    # A worker opens untrusted media, and does not need the key of a hosted service, nor the token of a hub.
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.lower().endswith(("_proxy", "_api_key", "_token")) and not is_secret(value)
+    }
+    return {**inherited, **rules.environment, "PYTHONUNBUFFERED": "1"}

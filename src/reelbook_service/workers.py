@@ -1,0 +1,288 @@
+"""Lanes of workers: one loop for each, whether it is a process, a process with weights on a device, or a GPU of a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import re
+import shutil
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from reelbook.models import pricing
+from reelbook.models.base import Input
+from reelbook.models.pricing import Estimate
+
+from .accounts import Account
+from .lanes import LOCAL, ModelState
+from .queue import cancellation_error
+from .queued_request import Request
+from .refusals import Refusal
+from .worker_process import WorkerProcess, WorkerRules
+
+if TYPE_CHECKING:
+    from .core import Service
+    from .devices import DeviceGroup
+
+GIVE_WAY_SECONDS = 0.05
+"""How long a request waits for a running worker that ends its last one, before another worker is started for it."""
+MAX_LOAD_ATTEMPTS = 2
+"""How many workers may die while they load ahead."""
+
+log = logging.getLogger("reelbook_service")
+
+
+class Worker(Protocol):
+    """Makes one run at a time, and is started by the first one."""
+
+    rules: WorkerRules
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is started, and holds what it has loaded."""
+
+    @property
+    def pid(self) -> int | None:
+        """Its process, wherever that is."""
+
+    @property
+    def reason_of_end(self) -> str:
+        """Why its last run broke off, as the beginning of a sentence."""
+
+    async def perform(self, order: Mapping[str, Any], request: Request) -> dict[str, Any] | None:
+        """Execute one run, and return its outcome; None if it broke off."""
+
+    async def load(self, endpoint_id: str) -> str | None:
+        """Load the weights of a model ahead of its runs; None, or the reason why they cannot be loaded."""
+
+    def cancel(self, request_id: str) -> None:
+        """Request a stop between two steps."""
+
+    async def end(self) -> None:
+        """End it, with all that it holds."""
+
+
+class WorkerLane:
+    """Works on the runs of some models, with a slot for each of its workers."""
+
+    def __init__(
+        self,
+        service: Service,
+        find_workers: Callable[[], Awaitable[Sequence[Worker]]] | None = None,
+        group: DeviceGroup | None = None,
+        close: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """`group`: the devices and weights of the workers; without it they are processes on the CPU."""
+        self.name = LOCAL if group is None else group.lane
+        self.workers: Sequence[Worker] = ()
+        self._find_workers, self._close = find_workers, close
+        self._service, self._queue, self._settings = service, service.queue, service.settings
+        self._folder = self._settings.data / (
+            "work" if group is None else f"work-{re.sub('[^A-Za-z0-9]+', '-', self.name)}"
+        )
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir(mode=0o700)
+        self._busy: dict[str, Worker] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._rows = {} if group is None else {row.endpoint_id: row for row in group.rows}
+        self._max_loaded = 0 if group is None else group.max_loaded
+        self._loading = 1
+        """How many workers are still loading ahead."""
+        self._ready: set[str] = set()
+        self._reasons: dict[str, str] = {}
+
+    def start(self) -> None:
+        """Start to process requests."""
+        self._tasks = [asyncio.create_task(self._start())]
+
+    async def stop(self) -> None:
+        """Stop processing requests and end the workers; unfinished runs start again with the next service."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._close is not None:
+            await self._close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def cancel(self, request: Request) -> bool:
+        """Cancel a request that a worker is processing."""
+        worker = self._busy.get(request.id)
+        if worker:
+            worker.cancel(request.id)
+        return True
+
+    def states(self) -> Mapping[str, ModelState]:
+        """Of each model with weights: loading until a worker is ready, failed once none can load them."""
+        return {model: self._state(model) for model in self._rows}
+
+    def _state(self, model: str) -> ModelState:
+        if model in self._ready:
+            return ModelState("ready")
+        return ModelState("loading") if self._loading else ModelState("failed", self._reasons.get(model, ""))
+
+    def _find_failure(self, model: str) -> str | None:
+        """Why nobody can run a model, as a sentence; None if somebody can."""
+        state = self._state(model) if model in self._rows else ModelState("ready")
+        words = f"The weights of {model} could not be loaded when the service was started: {state.reason}"
+        return words if state.state == "failed" else None
+
+    async def estimate(self, request: Input, account: Account) -> Estimate:
+        """The price of a run, which is the amount that will be charged; refused where its weights cannot be loaded."""
+        if failure := self._find_failure(request.endpoint_id):
+            raise Refusal("unavailable", failure)
+        price = pricing.estimate(request, self._settings.rates)
+        return Estimate(price.credits, price.breakdown, price.rate_card, "exact")
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """The process id of the worker of each request."""
+        return {request_id: worker.pid for request_id, worker in self._busy.items() if worker.pid is not None}
+
+    async def _start(self) -> None:
+        if self._find_workers is None:
+            self.workers = [WorkerProcess(self._settings, WorkerRules()) for _ in range(self._settings.workers)]
+        else:
+            self.workers = await self._find_workers()
+        self._loading = len(self.workers)
+        self._tasks += [asyncio.create_task(self._serve(worker)) for worker in self.workers]
+
+    async def _serve(self, worker: Worker) -> None:
+        """One slot: load ahead, then process requests one after another."""
+        try:
+            is_useful = await self._load_ahead(worker)
+            if not is_useful:
+                await worker.end()  # It holds memory of the device, and runs nothing.
+            self._loading -= 1
+            if not is_useful and (self._ready or self._loading):
+                return  # Another worker serves these models, or says that none can.
+            request: Request | None = None
+            while True:
+                request = await self._next(worker, request)
+                await self._handle(worker, request)
+        finally:
+            await worker.end()
+
+    async def _load_ahead(self, worker: Worker) -> bool:
+        """Load as many models as the worker holds; the others are loaded with their first run. False if it can run none."""
+        folders: list[object] = []
+        failed: dict[str, str] = {}
+        for model, row in self._rows.items():
+            if row.folder not in folders and len(folders) == self._max_loaded:
+                self._ready.add(model)
+                continue
+            reason = await self._load(worker, model)
+            if reason is None:
+                folders.append(row.folder)
+                self._ready.add(model)
+            else:
+                failed[model] = reason
+                log.error("The weights of %s cannot be loaded: %s", model, reason)
+        self._reasons |= failed
+        return not self._rows or len(failed) < len(self._rows)
+
+    async def _load(self, worker: Worker, model: str) -> str | None:
+        """None once the weights of a model are loaded, or the reason why they cannot be."""
+        reason: str | None = None
+        for _ in range(MAX_LOAD_ATTEMPTS):
+            try:
+                reason = await worker.load(model)
+            except Exception as error:  # For example a process that cannot be started.
+                reason = f"Its worker cannot be started ({error})."
+            if reason is None or worker.alive:
+                break
+        return reason
+
+    async def _next(self, worker: Worker, last: Request | None) -> Request:
+        """The next request, if possible one that needs the weights and LoRAs of the last one."""
+
+        def prefer(request: Request) -> bool:
+            return last is None or self._needs(request) == self._needs(last)
+
+        while True:
+            if not worker.alive:
+                await self._queue.wait_for_request(self.name)
+                if any(other.alive for other in self.workers):
+                    # It may take the request soon, and starting another worker takes longer than a short run.
+                    await asyncio.sleep(GIVE_WAY_SECONDS)
+                    if not self._queue.count_waiting(self.name):
+                        continue
+            try:
+                async with asyncio.timeout(worker.rules.idle_seconds if worker.alive else None):
+                    return await self._queue.pop_next(self.name, prefer)
+            except TimeoutError:
+                await worker.end()
+
+    def _needs(self, request: Request) -> object:
+        row = self._rows.get(request.endpoint_id)
+        return row and (row.folder, request.loras)
+
+    async def _handle(self, worker: Worker, request: Request) -> None:
+        folder = self._folder / request.id
+        self._busy[request.id] = worker
+        try:
+            outcome: dict[str, Any] | None = None
+            if failure := self._find_failure(request.endpoint_id):
+                outcome = _failed("engine_error", f"{failure} Nothing was charged.")
+            elif not request.cancelling:
+                outcome = await self._perform(worker, request)
+            if request.cancelling:
+                # Even if the run ended just before it was cancelled: a cancelled run is not charged.
+                outcome = {"failed": cancellation_error()}
+            if outcome is None and request.attempts >= worker.rules.attempts:
+                outcome = _failed(
+                    "engine_error",
+                    f"{worker.reason_of_end} {request.attempts} times over this run. Nothing was charged; change the input, "
+                    "or tell whoever runs the service.",
+                )
+            if outcome is None:
+                self._queue.requeue(request, worker.reason_of_end)
+            else:
+                await self._service.results.end(request, outcome, folder)
+        finally:
+            self._busy.pop(request.id, None)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    async def _perform(self, worker: Worker, request: Request) -> dict[str, Any] | None:
+        """The outcome of the run; None if its worker broke off."""
+        try:
+            values = await self._queue.read_input(request)
+            order = {
+                "id": request.id,
+                "endpoint": request.endpoint_id,
+                "input": values,
+                "seed": seed_of(request, values),
+                "folder": str(self._folder / request.id),
+                "local": self._find_local_paths(values, request.account),
+                "may_be_unchecked": "unchecked" in self._service.accounts.permissions_of(request.account),
+            }
+            outcome = await worker.perform(order, request)
+        except Exception:
+            # For example a process that cannot be started; this slot of the lane must survive it.
+            log.exception("The run %s broke off in the service", request.id)
+            await worker.end()
+            return None
+        return None if outcome is None else {**outcome, "inline": values.get("sync_mode", False)}
+
+    def _find_local_paths(self, input: Any, account: str) -> dict[str, str]:
+        """Local paths of the addresses in an input that are files of this service."""
+        paths: dict[str, str] = {}
+        for value in input.values() if isinstance(input, dict) else input:
+            if isinstance(value, str):
+                path = self._service.files.find_local_path(value, account)
+                paths |= {value: str(path)} if path else {}
+            elif isinstance(value, (dict, list)):
+                paths |= self._find_local_paths(value, account)
+        return paths
+
+
+def seed_of(request: Request, input: Mapping[str, Any]) -> int:
+    """The input's seed; without one, a seed derived from the request's id, so that a retry gives the same result."""
+    seed = input.get("seed")
+    if isinstance(seed, (int, float)) and not isinstance(seed, bool):
+        return int(seed)
+    return int.from_bytes(hashlib.sha256(request.id.encode()).digest()[:4])
+
+
+def _failed(error_type: str, detail: str) -> dict[str, Any]:
+    return {"failed": {"error_type": error_type, "detail": detail}}
