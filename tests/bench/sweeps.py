@@ -37,7 +37,7 @@ from reelbook.storage.ledger.transitions import State
 from reelbook.storage.run_identity import dumps
 from reelbook.sweeps.execute.ledger_lookup import RunName, name_runs
 from reelbook.sweeps.execute.order import spread_rows
-from reelbook.sweeps.execute.progress import Standing, Tally
+from reelbook.sweeps.execute.progress import Standing
 from reelbook.sweeps.plan.plan import Plan
 from reelbook.sweeps.results.result_frame import make_result_table
 from reelbook.util.background_loop import background
@@ -163,11 +163,11 @@ def _table(address: str, library: Path) -> tuple[float, float, float]:
         service, found = background.wait(context.name(), 60), background.wait(name_runs(runs, context.shelf.find), 60)
     names = [name for name in found if isinstance(name, RunName)]
     _fill(library, service, names)
-    tally = Tally()
-    for row, name in zip(plan, names, strict=True):
-        tally.add(Standing(row, name, status="completed"), [row.number])
+    standings = [Standing(row, name, [row.number], status="completed") for row, name in zip(plan, names, strict=True)]
     with rb.connect(address, api_key=KEY, library=library) as client:
-        best = min(_timed(plan, lambda: make_result_table(plan, tally, client.context, service)) for _ in range(ROUNDS))
+        best = min(
+            _timed(plan, lambda: make_result_table(plan, standings, client.context, service)) for _ in range(ROUNDS)
+        )
         return best, order, _timed(plan, lambda: plan.run(budget=0, progress=False))
 
 

@@ -23,7 +23,7 @@ from reelbook.models.base import Input
 from reelbook.storage.ledger import claims
 from reelbook.sweeps.execute.job import StillRunning, SweepJob
 from reelbook.sweeps.execute.order import order_rows
-from reelbook.sweeps.execute.rate_limit import RateLimit
+from reelbook.sweeps.execute.pacing import RateLimit
 from reelbook.transport.picture_sources import Loc, Source, read_sources
 from tests.support import Served, png
 from tests.sweeps.dots import BOAT, DOT, PRICE, RUN, Scripted, dots, paid, reserved
@@ -169,13 +169,13 @@ def _elsewhere(served: Served, tmp_path: Path, call: str, before: str = "") -> s
 def test_a_killed_sweep_is_finished_by_running_it_again(served: Served, tmp_path: Path) -> None:
     """SIGKILL in the middle: 12 results for 12 charges, and the table is the same afterwards."""
     die = (
-        "    from reelbook.sweeps.execute.progress import Tally\n"
-        "    ended, left = Tally.record_end, [5]\n"
-        "    def count(*args, **facts):\n"
-        "        ended(*args, **facts)\n"
-        "        left[0] -= 1\n"
+        "    from reelbook.sweeps.execute.progress import Standing\n"
+        "    change, left = Standing.change, [5]\n"
+        "    def count(standing, status, *args, **money):\n"
+        "        change(standing, status, *args, **money)\n"
+        "        left[0] -= status == 'completed'\n"
         "        if not left[0]: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    Tally.record_end = count\n"
+        "    Standing.change = count\n"
     )
     with _elsewhere(served, tmp_path, "rows.run(budget=rows.credits)", die) as other:
         code = other.wait(60)
@@ -365,7 +365,7 @@ def test_a_service_that_is_gone_for_a_while_is_waited_for(
             raise rb.Unreachable(hosted.base_url, "a cable")
         return await submit(self, submission, **facts)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("reelbook.sweeps.execute.backoff.FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("reelbook.sweeps.execute.pacing.FIRST_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(Client, "submit_run", sometimes)
     table = sweep(BOAT, seed=range(4)).run(budget=4 * PRICE)
     hosted.stop_listening()

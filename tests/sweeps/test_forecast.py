@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
 import reelbook as rb
-from reelbook.sweeps.execute.progress import Tally
 from reelbook.sweeps.plan.forecast import Past, estimate_seconds, get_work
 from tests.sweeps.dots import Scripted
 from tests.transport.variants import Hosted
@@ -76,19 +74,3 @@ def test_a_plan_tells_its_time_once_something_like_it_has_run(tmp_path: Path) ->
 def test_without_a_client_nobody_knows() -> None:
     """A plan is shown without connecting to anything."""
     assert "about" not in rb.sweep(BOAT, seed=[1, 2]).summary()
-
-
-def test_the_time_left_goes_over_from_what_was_foretold_to_the_pace() -> None:
-    """Two quick or slow ends do not turn it upside down; after eight the pace alone counts, and so it does where the forecast is over."""
-    tally = Tally()
-    tally.forecast = 10.0
-    told = []
-    for ends in (0, 2, 4, 8, 40):
-        tally._ends.clear()
-        tally._ends.extend([time.monotonic()] * ends)
-        told.append(tally._seconds_left(20, 0.5 if ends else None) or 0.0)
-    tally.forecast = 0.0
-
-    assert told == pytest.approx([10.0, 17.5, 25.0, 40.0, 40.0], abs=0.2)
-    assert tally._seconds_left(20, 0.5) == 40.0
-    assert tally._seconds_left(20, None) is None

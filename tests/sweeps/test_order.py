@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from decimal import Decimal
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import pytest
@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput
-from reelbook.sweeps.execute.backoff import GIVE_UP_SECONDS, Backoff
-from reelbook.sweeps.execute.order import order_rows, reverse_bits, spread_rows
-from reelbook.sweeps.execute.rate_limit import RateLimit, parse_rate
+from reelbook.sweeps.execute.order import order_rows, spread_rows
+from reelbook.sweeps.execute.pacing import GIVE_UP_SECONDS, MIN_AHEAD, Backoff, RateLimit, SendWindow
 from reelbook.sweeps.execute.run_options import make_options
 from reelbook.sweeps.plan.axes import zipped
 from reelbook.sweeps.plan.prompt_templates import template
@@ -53,12 +52,13 @@ def test_as_given_the_same_stop_leaves_half_the_values_out() -> None:
 
 
 def test_a_half_of_a_two_level_design_has_every_pair_of_values() -> None:
-    """Four of the eight runs of three switches are the classical half fraction."""
-    plan = sweep(BOAT, num_frames=[49, 97], seed=[1, 2], enable_detail_pass=[False, True])
+    """Eight of the sixteen runs of four switches are the classical half fraction."""
+    switches = ("num_frames", "seed", "enable_detail_pass", "frame_rate")
+    plan = sweep(BOAT, num_frames=[49, 97], seed=[1, 2], enable_detail_pass=[False, True], frame_rate=[12, 24])
 
-    half = spread_rows(plan)[:4]
+    half = spread_rows(plan)[:8]
 
-    for one, other in [("num_frames", "seed"), ("num_frames", "enable_detail_pass"), ("seed", "enable_detail_pass")]:
+    for one, other in combinations(switches, 2):
         assert {(row[one], row[other]) for row in half} == set(product(plan.axes[one], plan.axes[other]))
 
 
@@ -80,7 +80,7 @@ def test_the_order_does_not_depend_on_how_python_hashes_texts() -> None:
 
     order = [row.number for row in order_rows(plan, "coverage")]
 
-    assert order == [0, 8, 5, 7, 10, 3, 4, 9, 6, 2, 1, 11]
+    assert order == [0, 9, 10, 5, 2, 7, 8, 1, 4, 11, 6, 3]
 
 
 def test_axes_that_move_together_count_once() -> None:
@@ -96,12 +96,11 @@ def test_axes_that_move_together_count_once() -> None:
 
 def test_few_of_many_values_reach_from_end_to_end() -> None:
     """Of a hundred seeds the first four lie in different quarters."""
-    assert sorted(step // 25 for step in reverse_bits(100)[:4]) == [0, 1, 2, 3]
-    assert all(sorted(reverse_bits(count)) == list(range(count)) for count in range(40))
+    assert sorted(row.seed // 25 for row in spread_rows(sweep(BOAT, seed=range(100)))[:4]) == [0, 1, 2, 3]
 
 
-def test_a_large_plan_is_ordered_quickly_enough_to_do_it_every_time() -> None:
-    """What is cheapest comes first, and what has no price last; the others keep their order."""
+def test_the_cheapest_runs_come_first() -> None:
+    """Those without a price last; the others keep their order."""
     plan = sweep(BOAT, enable_detail_pass=[True, False], seed=range(3))
 
     cheapest = [row.number for row in order_rows(plan, "cheapest")]
@@ -143,6 +142,34 @@ def test_patience_grows_and_ends() -> None:
     assert GIVE_UP_SECONDS <= now <= GIVE_UP_SECONDS + 60
 
 
+def test_as_many_as_may_be_are_sent_where_others_queue_or_nothing_is_said() -> None:
+    """Runs sent one by one would queue at the end of the line each time; and silence says nothing of what is worked on."""
+    window, silent = SendWindow(8), SendWindow(8)
+    window.observe(at_work=False, position=50, under_way=3)
+    behind = window.ahead(working=0)
+    window.observe(at_work=False, position=1, under_way=3)
+    ahead = [silent.ahead(working=0)]
+    for _ in range(3):
+        silent.record_end(None)
+        ahead.append(silent.ahead(working=0))
+
+    assert (behind, window.ahead(working=0)) == (8, MIN_AHEAD)
+    assert ahead == [MIN_AHEAD, MIN_AHEAD, MIN_AHEAD, 8]
+
+
+def test_more_is_sent_where_runs_hardly_wait_and_less_where_they_wait_long() -> None:
+    """The service does not run dry, however late news comes; and a line of many does not stay one."""
+    window = SendWindow(64)
+    window.observe(at_work=True, position=None, under_way=1)
+    for _ in range(40):
+        window.record_end(queued=0.1)
+    grown = window.ahead(working=2)
+    for _ in range(60):
+        window.record_end(queued=5.0)
+
+    assert (grown, window.ahead(working=2), window.ahead(working=10)) == (MIN_AHEAD + 40, MIN_AHEAD, 5)
+
+
 @pytest.mark.parametrize(
     "said",
     [{"budget": -1}, {"budget": True}, {"budget": 1.5}, {"budget": "much"}, {"concurrency": 0}, {"concurrency": 1000},
@@ -153,10 +180,10 @@ def test_patience_grows_and_ends() -> None:
 )  # fmt: skip
 def test_a_wrong_option_is_told_before_anything_is_sent(said: dict[str, Any]) -> None:
     """The sentence names the option."""
-    with pytest.raises(InvalidInput, match=next(iter(said))):
+    with pytest.raises(InvalidInput, match=f"`{next(iter(said))}` is .*(give|write|can be|has to be)"):
         make_options(**said)
 
 
 def test_rates_are_read_as_people_write_them() -> None:
     """In a second, a minute, or an hour."""
-    assert [parse_rate(rate) for rate in ("10/s", "30 / min", "90/hour", 0.5)] == [10.0, 0.5, 0.025, 0.5]
+    assert [make_options(rate=rate).rate for rate in ("10/s", "30 / min", "90/hour", 0.5)] == [10.0, 0.5, 0.025, 0.5]

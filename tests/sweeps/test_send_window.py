@@ -10,7 +10,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.sweeps.execute.send_window import MIN_AHEAD, SendWindow
+from reelbook.sweeps.execute.pacing import MIN_AHEAD
 from tests.faults.kernels import PATIENCE, Kernel
 from tests.support import KEY, Serve, deep, png
 from tests.sweeps.dots import BOAT, PRICE, RUN, paid, reserved
@@ -130,29 +130,6 @@ def test_a_service_that_never_says_what_it_works_on_is_sent_as_many_as_may_be(ho
     job.cancel(running=True)
 
     assert job.wait(PATIENCE)["status"].value_counts()["completed"] == 3
-
-
-def test_behind_others_in_the_line_as_many_are_sent_as_may_be() -> None:
-    """Whoever sends one by one there has to queue at the end of the line each time."""
-    window = SendWindow(8, now=0.0)
-    window.observe(at_work=False, position=50, under_way=3)
-    behind = window.ahead(working=0, now=1.0)
-    window.observe(at_work=False, position=1, under_way=3)
-
-    assert (behind, window.ahead(working=0, now=1.0)) == (8, MIN_AHEAD)
-
-
-def test_more_is_sent_where_runs_hardly_wait_and_less_where_they_wait_long() -> None:
-    """However late news comes on a busy machine, the service does not run dry; and a line of many does not stay one."""
-    window = SendWindow(64, now=0.0)
-    window.observe(at_work=True, position=None, under_way=1)
-    for second in range(100, 140):
-        window.record_end(now=float(second), queued=0.1)
-    grown = window.ahead(working=2, now=140.0)
-    for second in range(140, 200):
-        window.record_end(now=float(second), queued=5.0)
-
-    assert (grown, window.ahead(working=2, now=200.0)) == (MIN_AHEAD + 40, MIN_AHEAD)
 
 
 @pytest.mark.deep

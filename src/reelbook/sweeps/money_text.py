@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Hashable, Iterable
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from .plan.plan_rows import Row
     from .plan.plan_summary import PlanFacts
 
-ESTIMATE_SECONDS = 5.0
+ESTIMATE_SECONDS = 10.0
+"""How long the service is asked for prices, before the plan's are taken."""
 
 
 def format_all_paid(amount: int) -> str:
@@ -121,18 +123,27 @@ def add_advice(
     return OverBudget(error.budget, error.committed, error.price, error.limit, f"To finish the plan: {what}.{note}")
 
 
-async def estimate_total(rows: Sequence[Row], context: ClientContext, own_price: int | None) -> int | None:
-    """The total price counted for these runs: the service's or the caller's own, else the plan's; None if unknown."""
-    total = 0
-    try:
+async def find_prices(
+    rows: Iterable[Row], context: ClientContext, own_price: int | None = None
+) -> dict[Hashable, int | None]:
+    """The price of each possible row by its key, as limits count it: the service's, else the plan's or the caller's own."""
+    possible = {row.key: row for row in rows if row.input is not None}
+    prices = {key: row.credits if own_price is None else own_price for key, row in possible.items()}
+    with contextlib.suppress(ReelbookError, TimeoutError):
         async with asyncio.timeout(ESTIMATE_SECONDS):
-            for row in rows:
-                estimate = None if row.input is None else await context.estimate(row.input)
-                if estimate is None or (estimate.counted is None and own_price is None):
-                    return None
+            for key, row in possible.items():
+                assert row.input is not None
+                estimate = await context.estimate(row.input)
                 stated = estimate.credits if estimate.source == "exact" else None
-                total += max(stated or 0, own_price) if own_price is not None else estimate.counted or 0
-    except (ReelbookError, TimeoutError):
-        prices = [row.credits if own_price is None else own_price for row in rows]
-        return None if None in prices else sum(price for price in prices if price is not None)
-    return total
+                prices[key] = estimate.counted if own_price is None else max(stated or 0, own_price)
+    return prices
+
+
+def sum_or_none(prices: Iterable[int | None]) -> int | None:
+    """The sum of prices; None if any is unknown.
+
+    >>> sum_or_none([53, 106]), sum_or_none([53, None])
+    (159, None)
+    """
+    known = list(prices)
+    return None if None in known else sum(price for price in known if price is not None)

@@ -97,7 +97,9 @@ class Race:
         self._reason = self._first_error = ""
         self._costs: dict[Hashable, int] = {}
         self._spent_before = self._spent = runs.spent()
-        self._enough = self._spent - earlier + runs.find_enough(rounds.race)
+        # What is paid for already need not have been the cheapest way to two runs of each setting.
+        cheapest = rounds.race.find_enough(lambda row: runs.get_price(row) or 0, lambda row: False)
+        self._enough = min(cheapest, self._spent - earlier + runs.find_enough(rounds.race))
         self._job: SweepJob | None = None
         self._began, self._ended = time.monotonic(), 0.0
         self._failure: BaseException | None = None
@@ -531,7 +533,7 @@ class RaceRuns:
             return int(db.execute("SELECT value FROM meta WHERE name = ?", (key,)).fetchone()[0])
 
         earlier = background.wait(self._context.ledger.transact(keep), CALL_SECONDS)
-        self._options = replace(self._options, budget=None if budget is None else earlier + budget)
+        self._options = self._options.model_copy(update={"budget": None if budget is None else earlier + budget})
         return earlier
 
     def get_price(self, row: Row) -> int | None:
@@ -577,7 +579,7 @@ class RaceRuns:
 
     def make_job(self, rows: Sequence[Row], *, is_free: bool = False) -> SweepJob:
         """A job that sends those of these rows that are not in the library, or none; it is not started yet."""
-        options = replace(self._options, spend=0) if is_free else self._options
+        options = self._options.model_copy(update={"spend": 0}) if is_free else self._options
         job = SweepJob(self._make_plan(rows), self._client, options)
         job.has_panel = True
         return job
@@ -601,7 +603,7 @@ class RaceRuns:
         keys = [name.key for name in self._names.values() if isinstance(name, RunName)]
         scope = make_budget_scope(self._service, keys)
         await context.ledger.transact(lambda db: join_scope(db, scope, self._service, keys))
-        self._options = replace(self._options, scope=scope)
+        self._options = self._options.model_copy(update={"scope": scope})
         for key, row in self._rows.items():
             self._prices[key] = await self._estimate(row)
 

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import bisect
 import contextlib
+import heapq
 import logging
 import time
-from collections import deque
 from collections.abc import Callable
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from ...errors import InvalidInput, LibraryError, OverBudget, ReelbookError, TooManyRequests, UncertainRun, Unreachable
+from ...errors import (
+    InsufficientCredits,
+    InvalidInput,
+    LibraryError,
+    NotFound,
+    OverBudget,
+    ReelbookError,
+    TooManyRequests,
+    Unauthorized,
+    UncertainRun,
+    Unreachable,
+)
 from ...media.posters import get_posters
 from ...models.queue_status import COMPLETED as SERVICE_ENDED
 from ...models.queue_status import IN_PROGRESS
@@ -23,54 +32,68 @@ from ...storage.ledger import known_services, transitions
 from ...storage.ledger.budget import Budget, Spend, join_scope, lower_floors
 from ...storage.run_status import RunStatus, get_end_status
 from ...storage.verify import get_paths
-from ..money_text import add_advice, count_affordable, estimate_total
+from ..money_text import add_advice, count_affordable, find_prices, sum_or_none
 from ..plan.forecast import forecast
-from .backoff import Backoff
-from .ledger_lookup import RunName, find_rows, make_budget_scope, name_runs
+from .ledger_lookup import RunName, find_rows, make_budget_scope, name_rows
 from .order import order_rows
-from .progress import Snapshot, Standing, Tally, format_error, get_error_type
-from .rate_limit import RateLimit
+from .pacing import Backoff, RateLimit, SendWindow
+from .progress import Standing, format_error, get_error_type, make_standings
 from .run_options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, RunOptions
-from .send_window import SendWindow
-from .standings import is_due, make_standings
-from .stop_reasons import MAX_LOST, SAME_FOR_ALL, Stopped
 
 if TYPE_CHECKING:
     from ...client import Client
     from ...runs.run import Run
     from ..plan.plan import Plan
 
+SAME_FOR_ALL = (Unauthorized, InsufficientCredits, NotFound, LibraryError)
+"""Errors that would occur for every run: of the key, the credits, the model, the disk."""
+MAX_LOST = 8
+"""The sweep stops after this many consecutive lost answers, each of which may have cost its price."""
+
 log = logging.getLogger("reelbook")
 
 
+class Stopped(ReelbookError):
+    """The user stopped the sweep, or closed its client; the argument states which, as a clause."""
+
+    def sentence(self) -> str:
+        return f"{self.args[0]}. Run the plan again to go on: nothing is paid for twice."
+
+
 class Executor:
-    """The execution of one plan."""
+    """The execution of one plan: one task for each run that is under way, and a loop that starts the next one."""
 
     def __init__(self, plan: Plan, client: Client, options: RunOptions, changed: Callable[[], None]) -> None:
-        self.plan, self.options, self.tally = plan, options, Tally()
+        self.plan, self.options, self.context = plan, options, client.context
+        self.standings: list[Standing] = []
+        """How each distinct run stands; empty until the library was asked."""
         self.stopped_by: BaseException | None = None
         """The reason why sending has stopped."""
-        self.is_prepared, self.is_paused = False, False
+        self.began, self.ended = time.monotonic(), None  # type: float, float | None
+        self.forecast: float | None = None
+        """Seconds that the entire sweep was expected to take at its start."""
+        self.affordable: int | None = None
+        """The number of rows that the limits paid for at its start; None if that was all of them."""
+        self.differs: tuple[int, int] | None = None
+        """A run's price as stated by the service, and the higher known price that is counted; None if they agree."""
+        self.is_prepared = self.is_paused = self.has_panel = False
         self.service = ""
-        self.context = client.context
         self._client, self._changed = client, changed
         usual = EMBEDDED_AT_ONCE if client.is_embedded else HOSTED_AT_ONCE
         self._at_once = options.concurrency or session_options.concurrency or usual
         self._budget: Budget | None = None
         self._spend = None if options.spend is None else Spend(options.spend)
-        self._queue: deque[Standing] = deque()
-        self._under_way: dict[asyncio.Task[None], Standing] = {}
+        self._queue: list[tuple[int, Standing]] = []
+        """A heap of the runs to be sent, by their places in the order, which they keep when they are sent again."""
+        self._tasks: dict[asyncio.Task[None], Standing] = {}
         self._fetching: set[Standing] = set()
         """Runs that have ended at the service and whose files are being downloaded."""
-        self._queue_places: dict[Standing, int] = {}
-        """Position in the queue, also for runs that are requeued."""
+        self._submitting: dict[Standing, Submission] = {}
         self._last_budget_taken: asyncio.Event | None = None
         """Set when the previously sent run has claimed its share of the limits."""
-        self._submitting: dict[Standing, Submission] = {}
         self._wake = asyncio.Event()
-        self._rate_limit, self._backoff = RateLimit(options.rate), Backoff()
-        self._window: SendWindow | None = None
-        self._is_proven = self._is_full = self._cancels_running = self.has_panel = False
+        self._rate_limit, self._backoff, self._window = RateLimit(options.rate), Backoff(), SendWindow(self._at_once)
+        self._is_proven = self._is_full = self._cancels_running = False
         self._is_watched = plan.session is not None and plan.session.is_in_notebook
         self._lost_in_a_row = 0
 
@@ -78,27 +101,26 @@ class Executor:
         """Execute the plan until nothing more can be sent and all sent runs have ended."""
         await self._prepare()
         self.is_prepared = True
-        self.signal_change()
-        clock = asyncio.get_running_loop().time
-        while self._under_way or (self._queue and self.stopped_by is None):
+        self._signal_change()
+        while self._tasks or (self._queue and self.stopped_by is None):
             self._wake.clear()
-            pause = self._delay(clock())
+            pause = self._get_pause()
             if pause == 0.0:
-                self._rate_limit.record_send(clock())
-                self._start(self._queue.popleft())
+                self._rate_limit.record_send(self._now())
+                self._start(*heapq.heappop(self._queue))
                 continue
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._wake.wait()
         if isinstance(self.stopped_by, OverBudget):
-            due = await estimate_total(
-                [standing.row for standing in self._queue if not standing.paid], self.context, self.options.price
-            )
-            paid = sum(standing.spent + standing.reserved for standing in self.tally)
-            self.stopped_by = add_advice(
-                self.stopped_by, self.options, due, paid, self.plan.credits, self.tally.differs
-            )
-        self._close()
+            self.stopped_by = await self._add_advice(self.stopped_by)
+        if self.stopped_by is not None:
+            for standing in self.standings:
+                if standing.status == RunStatus.NOT_STARTED:
+                    standing.change(RunStatus.NOT_STARTED, self.stopped_by)
+            if not isinstance(self.stopped_by, Stopped) and not self.has_panel:
+                log.warning("The sweep has stopped. %s", format_error(self.stopped_by))
+        self.ended = time.monotonic()
 
     def stop(self, reason: BaseException) -> None:
         """Stop sending. Must run on the loop, so that no step of a submission interleaves."""
@@ -106,15 +128,20 @@ class Executor:
             self.stopped_by = reason
             for submission in self._submitting.values():
                 submission.stopped = True
-            self.context.sweep_runs.difference_update(standing.id or 0 for standing in self._under_way.values())
+            self.context.sweep_runs.difference_update(standing.id or 0 for standing in self._tasks.values())
             # Submitted without an await in between, so that no run can be marked as sent after the stop.
             self.context.ledger.submit(lambda db: transitions.record_stop(db, f"sweep: {get_error_type(reason)}"))
-        self.signal_change()
+        self._signal_change()
+
+    async def pause(self, is_paused: bool) -> None:
+        """Send nothing until the pause is over, or go on."""
+        self.is_paused = is_paused
+        self._signal_change()
 
     async def wait_for_answers(self, seconds: float) -> None:
         """Wait until the requests in flight are answered, so that reports about them are accurate."""
-        deadline = asyncio.get_running_loop().time() + seconds
-        while self._submitting and asyncio.get_running_loop().time() < deadline:
+        deadline = self._now() + seconds
+        while self._submitting and self._now() < deadline:
             await asyncio.sleep(0.02)
 
     @property
@@ -124,29 +151,21 @@ class Executor:
         left = self._backoff.delay(time.monotonic())  # The same clock as `loop.time()`.
         return text or (f"waiting to ask the service again, {left:.0f} s left" if left >= 1 else "")
 
-    @property
-    def queued(self) -> list[Standing]:
-        """The runs accepted by the service that are not in progress yet."""
-        return [
-            standing
-            for standing in [*self._under_way.values()]
-            if standing.status == RunStatus.WAITING and standing.run is not None
-        ]
-
     async def cancel_queued(self) -> CancelResult:
         """Cancel the runs in the service's queue."""
-        return await cancel_runs(self.context, [standing.run for standing in self.queued if standing.run is not None])
+        standings = [standing for standing in self._tasks.values() if standing.status == RunStatus.WAITING]
+        return await cancel_runs(self.context, [standing.run for standing in standings if standing.run is not None])
 
     async def cancel_running(self) -> CancelResult:
         """Cancel all runs of this sweep at the service, including those in progress."""
         self._cancels_running = True
-        return await cancel_runs(
-            self.context,
-            [standing.run for standing in [*self._under_way.values()] if standing.run is not None],
-            at_work=True,
-        )
+        runs = [standing.run for standing in self._tasks.values() if standing.run is not None]
+        return await cancel_runs(self.context, runs, at_work=True)
 
-    def signal_change(self) -> None:
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _signal_change(self) -> None:
         """Signal a change to the sending loop and to listeners."""
         self._wake.set()
         self._changed()
@@ -154,109 +173,99 @@ class Executor:
     # Preparation.
 
     async def _prepare(self) -> None:
-        context, take = self.context, self.options.take
-        self.service = await context.name()
-        possible = [(row, row.input) for row in self.plan if row.input is not None]
-        names = await name_runs([(request, row.take + take) for row, request in possible], context.shelf.find)
-        keys = [name.key for name in names if isinstance(name, RunName)]
-        if not await asyncio.to_thread(context.ledger.read, known_services.has_sweeps):
-            await context.ledger.transact(known_services.record_sweep)
-        if self.options.budget is not None:
-            scope = self.options.scope or make_budget_scope(self.service, keys)
-            self._budget = Budget(scope, self.options.budget)
-            await context.ledger.transact(lambda db: join_scope(db, scope, self.service, keys))
-        if (price := self.options.price) is not None:
+        ledger, options = self.context.ledger, self.options
+        self.service, names = await name_rows(self.plan.rows, self.context, take=options.take)
+        keys = [name.key for name in names.values() if isinstance(name, RunName)]
+        if not await asyncio.to_thread(ledger.read, known_services.has_sweeps):
+            await ledger.transact(known_services.record_sweep)
+        if options.budget is not None:
+            scope = options.scope or make_budget_scope(self.service, keys)
+            self._budget = Budget(scope, options.budget)
+            await ledger.transact(lambda db: join_scope(db, scope, self.service, keys))
+        if (price := options.price) is not None:
             named = None if self._budget is None else self._budget.scope
-            await context.ledger.transact(lambda db: lower_floors(db, self.service, named, price))
-        await asyncio.to_thread(
-            self._load_standings, dict(zip((row.number for row, _ in possible), names, strict=True))
-        )
+            await ledger.transact(lambda db: lower_floors(db, self.service, named, price))
+        await asyncio.to_thread(self._load_standings, names)
 
     def _load_standings(self, names: dict[int, RunName | InvalidInput]) -> None:
         """Load the state of every run from the library and queue the missing ones, paid ones first."""
         keys = [name.key for name in names.values() if isinstance(name, RunName)]
-        seen = find_rows(self.context.ledger, self.service, keys, unknown=self.options.price or 0)
-        runs = make_standings(order_rows(self.plan, self.options.order), names, seen, get_paths(self.context.shelf))
-        for standing, numbers in runs:
-            self.tally.add(standing, numbers)
-        self.tally.count_stored()
+        stored = find_rows(self.context.ledger, self.service, keys, unknown=self.options.price or 0)
+        rows = order_rows(self.plan, self.options.order)
+        standings = make_standings(rows, names, stored, get_paths(self.context.shelf))
         # Paid runs come first, because they cost nothing more, whatever the budget.
-        self._queue.extend(sorted(filter(is_due, self.tally), key=lambda standing: not standing.paid))
-        self._queue_places = {standing: place for place, standing in enumerate(self._queue)}
-        self.tally.forecast = forecast([standing.row for standing in self._queue], self.context.ledger, self.service)
-        self.tally.affordable = self._count_affordable()
+        due = sorted((standing for standing in standings if standing.is_due), key=lambda standing: not standing.paid)
+        self.forecast = forecast([standing.row for standing in due], self.context.ledger, self.service)
+        self.affordable = self._count_affordable(standings, due)
+        self._queue, self.standings = list(enumerate(due)), standings
 
-    def _count_affordable(self) -> int | None:
+    def _count_affordable(self, standings: list[Standing], due: list[Standing]) -> int | None:
         """The number of rows that the limits pay for, with those in the library; None if that is all of them."""
-        spend, budget, own_price = self.options.spend, self.options.budget, self.options.price
-        limits = [] if spend is None else [spend]
-        if budget is not None:
-            limits.append(budget - sum(standing.spent + standing.reserved for standing in self.tally))
-        prices = [0 if standing.paid else standing.row.credits if own_price is None else own_price for standing in self._queue]  # fmt: skip
+        options = self.options
+        limits = [] if options.spend is None else [options.spend]
+        if options.budget is not None:
+            limits.append(options.budget - sum(standing.spent + standing.reserved for standing in standings))
+        own, prices = options.price, list[int | None]()
+        for standing in due:
+            prices.append(0 if standing.paid else standing.row.credits if own is None else own)
         if not limits or None in prices:
             return None
         paid = count_affordable([price or 0 for price in prices], min(limits))
-        if paid == len(prices):
+        if paid == len(due):
             return None
-        completed = sum(standing.rows for standing in self.tally if standing.status == RunStatus.COMPLETED)
-        return completed + sum(standing.rows for standing in islice(self._queue, paid))
+        stored = [standing for standing in standings if standing.status == RunStatus.COMPLETED]
+        return sum(len(standing.numbers) for standing in [*stored, *due[:paid]])
+
+    async def _add_advice(self, error: OverBudget) -> OverBudget:
+        """The error of a used-up limit, with the limit that would finish the plan."""
+        rows = [standing.row for _, standing in self._queue if not standing.paid]
+        due = sum_or_none((await find_prices(rows, self.context, self.options.price)).values())
+        paid = sum(standing.spent + standing.reserved for standing in self.standings)
+        return add_advice(error, self.options, due, paid, self.plan.credits, self.differs)
 
     # Sending.
 
-    def _delay(self, now: float) -> float | None:
+    def _get_pause(self) -> float | None:
         """Seconds until the next run may be sent; None to wait for a change."""
-        if not self._queue or self.stopped_by is not None or self.is_paused or not self._has_room(now):
+        if not self._queue or self.stopped_by is not None or self.is_paused or not self._has_room():
             return None
-        if self._is_full and self._under_way:
-            return None
-        return max(self._backoff.delay(now), self._rate_limit.delay(now))
+        return max(self._backoff.delay(self._now()), self._rate_limit.delay(self._now()))
 
-    def _has_room(self, now: float) -> bool:
+    def _has_room(self) -> bool:
         # The first run is sent alone, so that a wrong key or an empty account leads to a single refusal.
-        if not self._is_proven:
-            return not self._under_way
-        if self._window is None:
-            expected = len(self._queue) / self.tally.forecast if self.tally.forecast else 0.0
-            self._window = SendWindow(self._at_once, now=now, per_second=expected)
-        with_service = [standing for standing in self._under_way.values() if standing not in self._fetching]
+        if not self._is_proven or self._is_full:
+            return not self._tasks
+        with_service = [standing for standing in self._tasks.values() if standing not in self._fetching]
         working = sum(standing.status == RunStatus.RUNNING for standing in with_service)
-        ahead = self._window.ahead(working=working, now=now)
-        return len(self._under_way) < self._at_once and len(with_service) - working < ahead
+        return len(self._tasks) < self._at_once and len(with_service) - working < self._window.ahead(working=working)
 
-    def _start(self, standing: Standing) -> None:
-        task = asyncio.get_running_loop().create_task(self._run(standing))
-        self._under_way[task] = standing
+    def _start(self, place: int, standing: Standing) -> None:
+        task = asyncio.get_running_loop().create_task(self._run(place, standing))
+        self._tasks[task] = standing
         task.add_done_callback(self._on_task_done)
 
     def _on_task_done(self, task: asyncio.Task[None]) -> None:
-        standing = self._under_way.pop(task)
+        standing = self._tasks.pop(task)
         standing.run = None
         self.context.sweep_runs.discard(standing.id or 0)
         self._fetching.discard(standing)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self.tally.change(standing, RunStatus.FAILED, error)
-        self.signal_change()
+            standing.change(RunStatus.FAILED, error)
+        self._signal_change()
 
-    async def _run(self, standing: Standing) -> None:
-        before = Snapshot(standing.status, standing.error_type, standing.error, standing.reserved)
-        request = standing.row.input
+    async def _run(self, place: int, standing: Standing) -> None:
+        request, name = standing.row.input, standing.name
         assert request is not None
-        assert standing.name is not None
-        self.tally.change(standing, RunStatus.WAITING, reserved=standing.reserved)
+        assert name is not None
         submission = Submission(
-            self.context,
-            request,
-            take=standing.name.take,
-            budget=self._budget,
-            spend=self._spend,
-            price=self.options.price,
-            is_of_sweep=True,
-        )
+            self.context, request, take=name.take, budget=self._budget, spend=self._spend, price=self.options.price, is_of_sweep=True,
+        )  # fmt: skip
+        before, standing.status = standing.status, RunStatus.WAITING
         try:
             run = await self._submit(standing, submission)
         except Exception as error:
             self._note_difference(submission.stated_price, submission.min_price)
-            self._on_submit_error(standing, before, error, is_paid_here=submission.is_paid_here)
+            self._on_submit_error(place, standing, before, error, is_paid_here=submission.is_paid_here)
             return
         await self._follow(standing, run, submission)
 
@@ -276,18 +285,17 @@ class Executor:
         self._is_proven, self._lost_in_a_row = True, 0
         self._backoff.reset()
         standing.run, standing.id = run, run.id
+        standing.change(RunStatus.WAITING)
         if self.stopped_by is None:
             self.context.sweep_runs.add(run.id)
         else:
             self.context.sweep_runs.discard(run.id)
         price = run.credits or 0
         if not run.from_library:
-            self.tally.change(
-                standing, RunStatus.WAITING, spent=0, reserved=price, is_paid_here=submission.is_paid_here
-            )
+            standing.change(RunStatus.WAITING, spent=0, reserved=price, is_paid_here=submission.is_paid_here)
             self._note_difference(submission.stated_price, submission.min_price)
         run.on_change(lambda _: self._on_progress(standing, run))
-        self.signal_change()
+        self._signal_change()
         if self._cancels_running:
             await cancel_runs(self.context, [run], at_work=True)
         await run.wait_finished()
@@ -298,17 +306,21 @@ class Executor:
             reserved = await self._find_difference(standing, run, submission.min_price)
         elif run.failure is not None:
             spent, reserved = 0, price
-        self.tally.change(standing, get_end_status(run.failure), run.failure, spent=spent, reserved=reserved)
+        standing.change(get_end_status(run.failure), run.failure, spent=spent, reserved=reserved)
+        standing.from_library = run.from_library
         # It may have cost less than was reserved, so that the next run may fit in the budget.
         self._is_full = False
         if not run.from_library:
+            standing.ended = time.monotonic()
             self._on_service_end(standing, run)
-        self.tally.record_end(standing, run.media if run.failure is None else (), from_library=run.from_library)
-        if self._is_watched and run.failure is None and not run.from_library:
+        if run.failure is not None:
+            if self.options.on_error == "stop":
+                self.stop(run.failure)
+            return
+        standing.file = run.media[0].path if run.media else None
+        if self._is_watched and not run.from_library:
             # Create the posters while other runs are in progress, so that the table is displayed quickly afterwards.
             asyncio.get_running_loop().run_in_executor(None, get_posters, [file.path for file in run.media])
-        if run.failure is not None and self.options.on_error == "stop":
-            self.stop(run.failure)
 
     async def _find_difference(self, standing: Standing, run: Run, min_price: int) -> int:
         """The amount that the limits count beyond what the service reports as charged."""
@@ -322,15 +334,14 @@ class Executor:
 
     def _note_difference(self, stated_price: int | None, min_price: int) -> None:
         """Record that the service states less than the limits count, unless the caller set the price."""
-        if self.options.price is None:
-            self.tally.note_difference(stated_price, min_price)
+        if self.options.price is None and stated_price is not None and stated_price < min_price:
+            self.differs = stated_price, min_price
 
     def _on_progress(self, standing: Standing, run: Run) -> None:
-        if self._window is not None:
-            at_work = run.service_status == IN_PROGRESS
-            self._window.observe(at_work=at_work, position=run.queue_position, under_way=len(self._under_way))
+        at_work = run.service_status == IN_PROGRESS
+        self._window.observe(at_work=at_work, position=run.queue_position, under_way=len(self._tasks))
         if standing.status == RunStatus.WAITING and run.status == IN_PROGRESS:
-            self.tally.change(standing, RunStatus.RUNNING, reserved=standing.reserved)
+            standing.change(RunStatus.RUNNING)
             self._wake.set()  # Another run may now be sent.
         if run.service_status == SERVICE_ENDED:
             self._on_service_end(standing, run)
@@ -338,70 +349,48 @@ class Executor:
 
     def _on_service_end(self, standing: Standing, run: Run) -> None:
         """Record that a run has ended at the service, so that only its files remain to be downloaded."""
-        if self._window is not None and standing not in self._fetching:
+        if standing not in self._fetching:
             self._fetching.add(standing)
-            self._window.record_end(now=asyncio.get_running_loop().time(), queued=run.queue_seconds)
+            self._window.record_end(run.queue_seconds)
             self._wake.set()
 
     def _on_submit_error(
-        self,
-        standing: Standing,
-        before: Snapshot,
-        error: Exception,
-        *,
-        is_paid_here: bool,
+        self, place: int, standing: Standing, before: str, error: Exception, *, is_paid_here: bool
     ) -> None:
-        is_retryable = isinstance(error, Unreachable | TooManyRequests) or (
-            isinstance(error, UncertainRun) and error.repeatable
-        )
+        is_lost = isinstance(error, UncertainRun) and not error.repeatable
         is_stopped = type(error) is ReelbookError and (self.stopped_by is not None or self.context.stopping)
         if is_stopped or (self.context.closed and isinstance(error, LibraryError)):
-            self.tally.restore(standing, before)
+            standing.status = before
             self.stop(Stopped("The client was closed"))
         elif isinstance(error, OverBudget):
-            self._requeue(standing, before)
+            self._requeue(place, standing, before)
             self._is_full = True
-            if len(self._under_way) <= 1:
+            if len(self._tasks) <= 1:
                 self.stop(error)
         elif isinstance(error, SAME_FOR_ALL):
-            self.tally.restore(standing, before)
+            standing.status = before
             self.stop(error)
-        elif is_retryable:
-            self._requeue(standing, before)
-            is_worth_retrying = self._backoff.record_failure(asyncio.get_running_loop().time())
+        elif isinstance(error, Unreachable | TooManyRequests | UncertainRun) and not is_lost:
+            self._requeue(place, standing, before)
+            is_worth_retrying = self._backoff.record_failure(self._now())
             if not (is_worth_retrying and self._is_proven):
                 self.stop(error)
         elif isinstance(error, UncertainRun):
-            self.tally.change(
-                standing,
-                RunStatus.UNCERTAIN,
-                error,
-                reserved=max(standing.reserved, error.credits or 0),
-                is_paid_here=is_paid_here,
-            )
+            reserved = max(standing.reserved, error.credits or 0)
+            standing.change(RunStatus.UNCERTAIN, error, reserved=reserved, is_paid_here=is_paid_here)
             self._lost_in_a_row += 1
             if error.status in (429, 503):
-                self._backoff.record_failure(asyncio.get_running_loop().time())
+                self._backoff.record_failure(self._now())
             # A 4xx page for the first request, such as from a proxy or a wrong address, means that all would fail.
             if self._lost_in_a_row >= MAX_LOST or (400 <= error.status < 500 and not self._is_proven):
                 self.stop(error)
         else:
             self._is_proven = self._is_proven or not isinstance(error, InvalidInput)
             self._is_full = False
-            self.tally.change(standing, RunStatus.FAILED, error)
+            standing.change(RunStatus.FAILED, error, reserved=0)
             if self.options.on_error == "stop":
                 self.stop(error)
 
-    def _requeue(self, standing: Standing, before: Snapshot) -> None:
-        self.tally.restore(standing, before)
-        bisect.insort(self._queue, standing, key=self._queue_places.__getitem__)
-
-    def _close(self) -> None:
-        """Record the stop reason on the runs not started, and finish the tally."""
-        if self.stopped_by is not None:
-            for standing in self.tally:
-                if standing.status == RunStatus.NOT_STARTED:
-                    self.tally.change(standing, RunStatus.NOT_STARTED, self.stopped_by)
-            if not isinstance(self.stopped_by, Stopped) and not self.has_panel:
-                log.warning("The sweep has stopped. %s", format_error(self.stopped_by))
-        self.tally.finish()
+    def _requeue(self, place: int, standing: Standing, before: str) -> None:
+        standing.status = before
+        heapq.heappush(self._queue, (place, standing))

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +22,7 @@ from ...storage.verify import get_paths
 from ...transport.picture_sources import read_sources
 from ...util.background_loop import background
 from ...util.data_address import is_data_address
-from ..plan.plan_rows import Known, KnownRows
+from ..plan.plan_rows import Known, KnownRows, Row
 
 if TYPE_CHECKING:
     from ...runs.submission import ClientContext
@@ -90,6 +90,15 @@ class LedgerRow(NamedTuple):
 _COLUMNS = ", ".join(f"{COST} AS cost" if name == "cost" else name for name in LedgerRow._fields)
 
 
+async def name_rows(
+    rows: Iterable[Row], context: ClientContext, *, take: int = 0
+) -> tuple[str, dict[int, RunName | InvalidInput]]:
+    """The service's name, and by number the ledger names of the possible rows, or the error of one's pictures."""
+    runs = {row.number: (row.input, row.take + take) for row in rows if row.input is not None}
+    names = await name_runs([*runs.values()], context.shelf.find)
+    return await context.name(), dict(zip(runs, names, strict=True))
+
+
 async def name_runs(
     runs: Sequence[tuple[Input, int]], library: Callable[[str], Path | None]
 ) -> list[RunName | InvalidInput]:
@@ -115,9 +124,10 @@ async def name_runs(
     return await asyncio.to_thread(_make_names, runs, with_pictures, wrong)
 
 
-def find_rows(ledger: Ledger, service: str, keys: Collection[RunKey], *, unknown: int = 0) -> dict[RunKey, LedgerRow]:
+def find_rows(ledger: Ledger, service: str, keys: Iterable[RunKey], *, unknown: int = 0) -> dict[RunKey, LedgerRow]:
     """The ledger rows of those runs that are in the ledger, by key. `unknown` is the price of a run without one."""
-    wanted, identities = set(keys), list(dict.fromkeys(name for name, _ in keys))
+    wanted = set(keys)
+    identities = sorted({identity for identity, _ in wanted})
     found: dict[RunKey, LedgerRow] = {}
     for start in range(0, len(identities), BATCH_SIZE):
         batch = identities[start : start + BATCH_SIZE]
@@ -133,21 +143,12 @@ def find_rows_by_id(ledger: Ledger, runs: Sequence[int]) -> dict[int, LedgerRow]
 
 def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
     """A snapshot of the results that the library has for a plan, queried once for all its rows."""
-    runs = [(row.input, row.take + take) for row in plan.distinct if row.input is not None]
-
-    async def found() -> tuple[str, list[RunName | InvalidInput]]:
-        return await context.name(), await name_runs(runs, context.shelf.find)
-
-    service, names = background.wait(found(), CALL_SECONDS)
-    rows_by_key = find_rows(context.ledger, service, [name.key for name in names if isinstance(name, RunName)])
-    files = get_paths(context.shelf)
-    found_rows = {
-        row.key: rows_by_key[name.key]
-        for row, name in zip(plan.distinct, names, strict=True)
-        if isinstance(name, RunName) and name.key in rows_by_key
-    }
-    have = frozenset(key for key, row in found_rows.items() if has_result(row, files))
-    return KnownRows(have, {key: row.reported_cost for key, row in found_rows.items()})
+    service, names = background.wait(name_rows(plan.distinct, context, take=take), CALL_SECONDS)
+    keys = {row.key: name.key for row in plan.distinct if isinstance(name := names[row.number], RunName)}
+    stored, files = find_rows(context.ledger, service, keys.values()), get_paths(context.shelf)
+    found = {key: stored[name] for key, name in keys.items() if name in stored}
+    have = frozenset(key for key, row in found.items() if has_result(row, files))
+    return KnownRows(have, {key: row.reported_cost for key, row in found.items()})
 
 
 def make_budget_scope(service: str, keys: Iterable[RunKey]) -> str:
@@ -156,13 +157,9 @@ def make_budget_scope(service: str, keys: Iterable[RunKey]) -> str:
     return f"plan {hashlib.sha256(listed.encode()).hexdigest()[:32]}"
 
 
-def has_result(rows_by_key: LedgerRow | None, files: Mapping[str, str]) -> bool:
+def has_result(row: LedgerRow, files: Mapping[str, str]) -> bool:
     """Whether the library has the result with all its files, so that no request is necessary."""
-    return (
-        rows_by_key is not None
-        and rows_by_key.state == State.STORED
-        and all(sha256 in files for sha256 in rows_by_key.files)
-    )
+    return row.state == State.STORED and all(sha256 in files for sha256 in row.files)
 
 
 def _counts_by_content(picture: str) -> bool:

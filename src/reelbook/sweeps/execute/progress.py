@@ -1,23 +1,21 @@
-"""The state of a sweep: the status of every run, and the totals for progress displays."""
+"""The state of a sweep: how every run stands, and a summary of them for progress displays."""
 
 from __future__ import annotations
 
 import heapq
 import re
-import threading
 import time
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...errors import ReelbookError, RunFailed, ServiceError
-from ...media.local_file import LocalFile
+from ...errors import InvalidInput, ReelbookError, RunFailed, ServiceError
 from ...runs.follower import error_kind_of
 from ...storage.ledger.transitions import get_settled_credits
 from ...storage.run_status import ENDED, SWEEP_STATUSES, WITHOUT_RESULT, RunStatus, get_sweep_status
+from ...util.printable import format_count
 from ..plan.plan_rows import Row
 from .ledger_lookup import LedgerRow, RunName, has_result
 
@@ -33,30 +31,22 @@ MIN_ENDS = 8
 """From this many ended runs on, only their rate determines the remaining time, no longer the forecast."""
 
 
-class Snapshot(NamedTuple):
-    """State of a run of a sweep before an attempt to send it."""
-
-    status: str
-    error_type: str | None
-    error: str | None
-    reserved: int
-
-
 @dataclass(eq=False, slots=True)
 class Standing:
-    """State of one run of a sweep, shared by all rows with the same input and take."""
+    """How one run of a sweep stands; rows with the same input and take share it. Changed on the background loop only."""
 
     row: Row
     name: RunName | None
     """The name in the ledger; None if the run is impossible or its pictures cannot be read."""
-    rows: int = 1
-    """The number of rows of the plan that share this run."""
+    numbers: list[int] = field(default_factory=list)
+    """The rows of the plan that share this run."""
     status: str = RunStatus.NOT_STARTED
     error_type: str | None = None
     error: str | None = None
     paid: bool = False
     """Whether the run was paid for earlier and its result is still missing."""
     from_library: bool = False
+    """Whether its result costs this sweep nothing."""
     spent: int = 0
     reserved: int = 0
     """Credits that the run may still cost, or may have cost."""
@@ -68,6 +58,8 @@ class Standing:
     """The id in the library."""
     file: Path | None = None
     """The first file, once downloaded."""
+    ended: float | None = None
+    """When the service has run it for this sweep, by the monotonic clock."""
     run: Run | None = field(default=None, repr=False)
 
     def update_from(self, stored: LedgerRow | None, files: Mapping[str, str]) -> None:
@@ -83,8 +75,21 @@ class Standing:
             (stored.error_type or stored.state, stored.error) if stored.error else (None, None)
         )
         self.paid = self.status in UNDER_WAY or self.status == RunStatus.UNFINISHED
+        self.from_library = self.status == RunStatus.COMPLETED
         self.spent = get_settled_credits(stored.state, stored.charged, stored.spent, stored.cost)
         self.reserved, self.earlier = stored.cost - self.spent, stored.cost
+
+    def change(self, status: str, error: BaseException | None = None, **money: Any) -> None:
+        """Update the status and the error, and of `spent`, `reserved` and `is_paid_here` those that are given."""
+        self.error_type, self.error = (None, None) if error is None else (get_error_type(error), format_error(error))
+        self.status = status
+        for name, value in money.items():
+            setattr(self, name, value)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the run is to be sent or followed; an uncertain run must be resolved by the user."""
+        return self.name is not None and self.status not in (RunStatus.UNCERTAIN, RunStatus.COMPLETED)
 
     @property
     def paid_now(self) -> tuple[int, int]:
@@ -93,6 +98,34 @@ class Standing:
             return 0, 0
         spent = max(self.spent - self.earlier, 0)
         return spent, max(self.spent + self.reserved - self.earlier, 0) - spent
+
+
+def make_standings(
+    rows: Iterable[Row],
+    names: Mapping[int, RunName | InvalidInput],
+    stored: Mapping[tuple[str, int], LedgerRow],
+    files: Mapping[str, str],
+) -> list[Standing]:
+    """The distinct runs of the rows with their state in the library; `names` are by the rows' numbers."""
+    runs: dict[object, Standing] = {}
+    for row in rows:
+        name = names.get(row.number)
+        key = name.key if isinstance(name, RunName) else row.number
+        if key not in runs:
+            runs[key] = make_standing(row, name)
+            if isinstance(name, RunName):
+                runs[key].update_from(stored.get(name.key), files)
+        runs[key].numbers.append(row.number)
+    return list(runs.values())
+
+
+def make_standing(row: Row, name: RunName | InvalidInput | None = None) -> Standing:
+    """How a row stands before the library was asked."""
+    if row.input is None:
+        return Standing(row, None, status=RunStatus.IMPOSSIBLE, error_type="impossible", error=row.problem)
+    if isinstance(name, InvalidInput):
+        return Standing(row, None, status=RunStatus.FAILED, error_type=get_error_type(name), error=format_error(name))
+    return Standing(row, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,156 +211,100 @@ class Progress:
         return self.counts[RunStatus.WAITING] + self.counts[RunStatus.RUNNING]
 
 
-class Tally:
-    """The runs of a sweep and their running totals. Modified on the background loop, readable from any thread."""
+def make_progress(
+    standings: Sequence[Standing], *, state: str, reason: str | None, budget: int | None, spend: int | None, began: float, ended: float | None,
+    differs: tuple[int, int] | None = None, forecast: float | None = None, affordable: int | None = None, waits: str = "",
+    planned: int = 0,
+) -> Progress:  # fmt: skip
+    """Sum up how the runs stand; `planned` is the number of rows, used before their states are known.
 
-    def __init__(self) -> None:
-        self.by_row: dict[int, Standing] = {}
-        self._runs: list[Standing] = []
-        self._guard = threading.Lock()
-        self._counts = Counter(dict.fromkeys(SWEEP_STATUSES, 0))
-        self._spent = self._reserved = self._spent_now = self._reserved_now = self._from_library = 0
-        self._differs: tuple[int, int] | None = None
-        self._failed: dict[str, dict[Standing, None]] = {}
-        self._latest: deque[Standing] = deque(maxlen=MAX_LATEST)
-        self._ends: deque[float] = deque(maxlen=MAX_RECENT_ENDS)
-        self._began = time.monotonic()
-        self._ended: float | None = None
-        self.forecast: float | None = None
-        """Seconds that the entire sweep was expected to take at its start."""
-        self.affordable: int | None = None
-        """The number of rows that the limits paid for at its start; None if that was all of them."""
-
-    def __iter__(self) -> Iterator[Standing]:
-        return iter(self._runs)
-
-    def add(self, run: Standing, numbers: list[int]) -> None:
-        """Add a run and the numbers of the rows that share it."""
-        run.rows = len(numbers)
-        with self._guard:
-            self._runs.append(run)
-            self.by_row |= dict.fromkeys(numbers, run)
-            self._count(run, 1)
-
-    def change(
-        self, run: Standing, status: str, error: BaseException | None = None, *, spent: int | None = None, reserved: int = 0,
-        is_paid_here: bool | None = None,
-    ) -> None:  # fmt: skip
-        """Update the status, error and cost of a run."""
-        with self._guard:
-            self._count(run, -1)
-            run.status = status
-            run.error_type, run.error = (None, None) if error is None else (get_error_type(error), format_error(error))
-            run.spent, run.reserved = run.spent if spent is None else spent, reserved
-            run.is_paid_here = run.is_paid_here if is_paid_here is None else is_paid_here
-            self._count(run, 1)
-
-    def restore(self, run: Standing, snapshot: Snapshot) -> None:
-        """Restore the state of a run from before an attempt."""
-        with self._guard:
-            self._count(run, -1)
-            run.status, run.error_type, run.error, run.reserved = snapshot
-            run.is_paid_here = False
-            self._count(run, 1)
-
-    def record_end(self, run: Standing, media: tuple[LocalFile, ...], *, from_library: bool) -> None:
-        """Record the end of a run, for the rate of ended runs and the latest results."""
-        with self._guard:
-            run.from_library = from_library
-            self._from_library += run.rows * from_library
-            if not from_library:
-                self._ends.append(time.monotonic())
-            if media:
-                run.file = media[0].path
-                self._latest.appendleft(run)
-
-    def note_difference(self, stated: int | None, least: int) -> None:
-        """Record that the service states less than the known price of a run."""
-        if stated is not None and stated < least:
-            self._differs = stated, least
-
-    @property
-    def differs(self) -> tuple[int, int] | None:
-        """A run's price as stated by the service, and the known price that is counted; None if they agree."""
-        return self._differs
-
-    def count_stored(self) -> None:
-        """Count the runs that are completed at the start as from the library."""
-        with self._guard:
-            for run in self._runs:
-                run.from_library = run.status == RunStatus.COMPLETED
-                self._from_library += run.rows * run.from_library
-
-    def finish(self) -> None:
-        """Record the end of the sweep."""
-        self._ended = time.monotonic()
-
-    def progress(
-        self, state: str, reason: str | None, budget: int | None, spend: int | None, *, planned: int = 0
-    ) -> Progress:
-        """A snapshot of the current state; `planned` is the number of rows, used while no run has been added."""
-        with self._guard:
-            counts = dict(self._counts)
-            if not self._runs:
-                counts[RunStatus.NOT_STARTED] = planned
-            pace = self._ends_per_second()
-            left = counts[RunStatus.NOT_STARTED] + counts[RunStatus.WAITING] + counts[RunStatus.RUNNING]
-            groups = [
-                Group(name, sum(run.rows for run in runs), min(run.row.number for run in runs), next(iter(runs)).error or "")
-                for name, runs in self._failed.items() if runs
-            ]  # fmt: skip
-            return Progress(
-                state=state, reason=reason, counts=counts, from_library=self._from_library, spent=self._spent,
-                reserved=self._reserved, spent_now=self._spent_now, reserved_now=self._reserved_now, budget=budget,
-                spend=spend, differs=self._differs, per_minute=None if pace is None else pace * 60,
-                seconds_left=self._seconds_left(left, pace) if state == "running" else None,
-                elapsed=(self._ended or time.monotonic()) - self._began,
-                failures=tuple(sorted(groups, key=lambda group: (-group.count, group.first))),
-                results=tuple(self._results(state)), affordable=self.affordable,
-            )  # fmt: skip
-
-    def _results(self, state: str) -> Iterator[Result]:
-        is_moving = state in ("preparing", "running", "stopping")
-        made = (run for run in self._runs if run.status == RunStatus.COMPLETED and run.file is not None)
-        if is_moving:
-            listed = list(dict.fromkeys([*self._latest, *islice(made, MAX_LATEST)]))[:MAX_LATEST]
-        else:
-            listed = heapq.nsmallest(MAX_RESULTS, made, key=lambda run: run.row.number)
-        return (Result(run.row.number, run.file, run.row.values) for run in listed if run.file is not None)
-
-    def _seconds_left(self, runs: int, pace: float | None) -> float | None:
-        """Estimated seconds left: at first the forecast, increasingly weighted by the actual rate as runs end.
-
-        A forecast that has elapsed was too short, so that only the rate counts then.
-        """
-        forecast_left = None if self.forecast is None else self.forecast - (time.monotonic() - self._began)
-        if not pace:
-            return forecast_left if forecast_left is not None and forecast_left > 0 else None
-        by_pace = runs / pace
-        if forecast_left is None or forecast_left <= 0:
-            return by_pace
-        share = min(1.0, len(self._ends) / MIN_ENDS)
-        return share * by_pace + (1 - share) * forecast_left
-
-    def _ends_per_second(self) -> float | None:
-        """Ended runs per second, over the recent ones until now; None for fewer than two."""
-        if len(self._ends) < 2:
-            return None
-        since = (self._ended or time.monotonic()) - self._ends[0]
-        return (len(self._ends) - 1) / since if since > 0 else None
-
-    def _count(self, run: Standing, sign: int) -> None:
-        self._counts[run.status] += sign * run.rows
-        self._spent += sign * run.spent
-        self._reserved += sign * run.reserved
-        self._spent_now += sign * run.paid_now[0]
-        self._reserved_now += sign * run.paid_now[1]
+    `forecast` are the seconds that the entire sweep was expected to take at its start.
+    """
+    now = ended or time.monotonic()
+    counts = Counter(dict.fromkeys(SWEEP_STATUSES, 0))
+    spent, reserved, spent_now, reserved_now, from_library = 0, 0, 0, 0, 0
+    queued: list[Standing] = []
+    failed: dict[str, list[Standing]] = {}
+    for run in standings:
+        rows = len(run.numbers)
+        counts[run.status] += rows
+        from_library += rows * run.from_library
+        spent, reserved = spent + run.spent, reserved + run.reserved
+        paid, may_be_paid = run.paid_now
+        spent_now, reserved_now = spent_now + paid, reserved_now + may_be_paid
+        if run.status == RunStatus.WAITING and run.run is not None:
+            queued.append(run)
         if run.status in WITHOUT_RESULT and run.error_type is not None:
-            group = self._failed.setdefault(run.error_type, {})
-            if sign > 0:
-                group[run] = None
-            else:
-                group.pop(run, None)
+            failed.setdefault(run.error_type, []).append(run)
+    if not standings:
+        counts[RunStatus.NOT_STARTED] = planned
+    ends = sorted(run.ended for run in standings if run.ended is not None)[-MAX_RECENT_ENDS:]
+    pace = (len(ends) - 1) / (now - ends[0]) if len(ends) > 1 and now > ends[0] else None
+    left = counts[RunStatus.NOT_STARTED] + counts[RunStatus.WAITING] + counts[RunStatus.RUNNING]
+    groups = [
+        Group(kind, sum(len(run.numbers) for run in runs), min(run.row.number for run in runs), runs[0].error or "")
+        for kind, runs in failed.items()
+    ]
+    return Progress(
+        state=state, reason=reason, counts=counts, from_library=from_library, spent=spent, reserved=reserved, spent_now=spent_now,
+        reserved_now=reserved_now, budget=budget, spend=spend, differs=differs, elapsed=now - began,
+        per_minute=None if pace is None else pace * 60,
+        seconds_left=estimate_seconds_left(left, pace, len(ends), forecast and forecast - (now - began)) if state == "running" else None,
+        failures=tuple(sorted(groups, key=lambda group: (-group.count, group.first))),
+        results=_list_results(standings, is_moving=state in ("preparing", "running", "stopping")),
+        affordable=affordable, queued=len(queued), queued_credits=sum(run.reserved for run in queued), waits=waits,
+    )  # fmt: skip
+
+
+def _list_results(standings: Sequence[Standing], *, is_moving: bool) -> tuple[Result, ...]:
+    completed = [run for run in standings if run.status == RunStatus.COMPLETED and run.file is not None]
+    if is_moving:
+        listed = heapq.nsmallest(MAX_LATEST, completed, key=lambda run: -(run.ended or 0.0))
+    else:
+        listed = heapq.nsmallest(MAX_RESULTS, completed, key=lambda run: run.row.number)
+    return tuple(Result(run.row.number, run.file, run.row.values) for run in listed if run.file is not None)
+
+
+def estimate_seconds_left(runs: int, pace: float | None, ends: int, forecast_left: float | None) -> float | None:
+    """Estimated seconds left: at first the forecast, increasingly weighted by the actual pace as runs end.
+
+    A forecast that has elapsed was too short, so that only the pace counts then.
+
+    >>> [estimate_seconds_left(20, 0.5 if ends else None, ends, 10.0) for ends in (0, 2, 4, 8)]
+    [10.0, 17.5, 25.0, 40.0]
+    """
+    if forecast_left is not None and forecast_left <= 0:
+        forecast_left = None
+    if not pace:
+        return forecast_left
+    by_pace, share = runs / pace, min(1.0, ends / MIN_ENDS)
+    return by_pace if forecast_left is None else share * by_pace + (1 - share) * forecast_left
+
+
+def format_interrupt(progress: Progress) -> str:
+    """The message for a user who interrupted a sweep: what has ended, what goes on, and how to continue."""
+    completed, at_work = progress.counts[RunStatus.COMPLETED], progress.counts[RunStatus.RUNNING]
+    waiting = max(progress.counts[RunStatus.WAITING] - progress.queued, 0)
+    under_way = [f"{format_count(at_work, 'run')} {_is(at_work)} being worked on"] if at_work else []
+    if progress.queued:
+        verb = "waits" if progress.queued == 1 else "wait"
+        under_way.append(f"{format_count(progress.queued, 'run')} {verb} in the service's queue")
+    if waiting:
+        under_way.append(f"{format_count(waiting, 'run')} {_is(waiting)} being sent")
+    unsent = format_count(progress.counts[RunStatus.NOT_STARTED], "run")
+    completed_text = f"{completed:,} of {format_count(progress.total, 'run')} {_is(completed)} completed"
+    sentences = [f"You interrupted a sweep: {completed_text}, and {unsent} will not be sent."]
+    if under_way:
+        cost = f", which may still cost {progress.reserved:,} credits" if progress.reserved else ""
+        sentences.append(f"In the background, {' and '.join(under_way)}{cost}.")
+    if progress.queued:
+        back = f" and get {progress.queued_credits:,} credits back" if progress.queued_credits else ""
+        sentences.append(f"To cancel what waits in the queue{back}: rb.cancel_queued().")
+    return " ".join([*sentences, "Run the same plan again to go on: nothing is paid for twice."])
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def get_error_type(error: BaseException) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from ...errors import InvalidInput
 from ...models.catalog import find_endpoint
 from ...models.service_file import File
 from ...storage.ledger.transitions import State, get_credits
@@ -19,12 +18,10 @@ from ...storage.table.output_columns import build_output_columns
 from ...storage.table.typed_columns import ColumnBuilder, build_column, order_columns
 from ...storage.verify import get_paths
 from ...util.background_loop import background
-from ..execute.ledger_lookup import CALL_SECONDS, LedgerRow, RunKey, RunName, find_rows, find_rows_by_id, name_runs
-from ..execute.progress import Standing, Tally, cut_data_uris
-from ..execute.standings import make_standings
+from ..execute.ledger_lookup import CALL_SECONDS, LedgerRow, RunKey, RunName, find_rows, find_rows_by_id, name_rows
+from ..execute.progress import Standing, cut_data_uris, make_standing, make_standings
 from ..plan.field_paths import Schema
 from ..plan.plan_frame import get_columns, make_input_columns
-from ..plan.plan_rows import Row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,9 +35,12 @@ SOURCES = ("charged", "estimated")
 _TEXT = {"type": "string"}
 
 
-def make_result_table(plan: Plan, tally: Tally, context: ClientContext, service: str, *, take: int = 0) -> pd.DataFrame:
-    """A table with one row per row of the plan in its current state, indexed by number."""
-    standings = [tally.by_row.get(row.number) or _standing_of_row(row) for row in plan]
+def make_result_table(
+    plan: Plan, runs: Iterable[Standing], context: ClientContext, service: str, *, take: int = 0
+) -> pd.DataFrame:
+    """A table with one row per row of the plan, indexed by number, from how its runs stand."""
+    by_number = {number: standing for standing in runs for number in standing.numbers}
+    standings = [by_number.get(row.number) or make_standing(row) for row in plan]
     ledger_rows = _ledger_rows(standings, context, service)
     frame = build_frame(plan, standings, ledger_rows, get_paths(context.shelf), take=take, service=service)
     frame.attrs["reelbook"] = {
@@ -52,20 +52,9 @@ def make_result_table(plan: Plan, tally: Tally, context: ClientContext, service:
 
 def make_stored_table(plan: Plan, context: ClientContext) -> pd.DataFrame:
     """The table of a plan with the results that the library has; nothing is sent."""
-    possible = [(row, row.input) for row in plan if row.input is not None]
-
-    async def named() -> tuple[str, list[RunName | InvalidInput]]:
-        return await context.name(), await name_runs(
-            [(request, row.take) for row, request in possible], context.shelf.find
-        )
-
-    service, names = background.wait(named(), CALL_SECONDS)
-    rows = find_rows(context.ledger, service, [name.key for name in names if isinstance(name, RunName)])
-    by_number = dict(zip((row.number for row, _ in possible), names, strict=True))
-    tally = Tally()
-    for standing, numbers in make_standings(plan, by_number, rows, get_paths(context.shelf)):
-        tally.add(standing, numbers)
-    return make_result_table(plan, tally, context, service)
+    service, names = background.wait(name_rows(plan, context), CALL_SECONDS)
+    stored = find_rows(context.ledger, service, [name.key for name in names.values() if isinstance(name, RunName)])
+    return make_result_table(plan, make_standings(plan, names, stored, get_paths(context.shelf)), context, service)
 
 
 def build_frame(
@@ -122,11 +111,6 @@ def _ledger_rows(standings: Sequence[Standing], context: ClientContext, service:
         None if standing.name is None else rows.get(standing.name.key) or by_id.get(standing.id or 0)
         for standing in standings
     ]
-
-
-def _standing_of_row(row: Row) -> Standing:
-    """The state of a row before the library was queried."""
-    return Standing(row, None) if row.input else Standing(row, None, status=RunStatus.IMPOSSIBLE, error_type="impossible", error=row.problem)  # fmt: skip
 
 
 def _was_requested(row: LedgerRow | None) -> TypeGuard[LedgerRow]:
