@@ -35,7 +35,7 @@ SOURCE = str(Path(reelbook.__file__).parents[1])
 FATAL = f"""
 import os, sys
 sys.path.append({SOURCE!r})
-from reelbook.media.measuring import measure_worker as worker
+from reelbook.media.measuring import measure_pool as worker
 measure_file = worker.measure_file
 def deadly(path, *args, **options):
     if "deadly" in path:

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
 from reelbook.errors import ReelbookError
+from reelbook.media.measuring.frame_figures import perceptual_hash
 from reelbook.media.measuring.measures import METRICS, measure_file
 from reelbook.media.measuring.metrics import VBENCH
-from reelbook.media.measuring.perceptual_hash import perceptual_hash
 from reelbook.media.measuring.similarity import similarity
 from tests.clips import film
 from tests.media.moving import Pixels, flat, noise, panned, picture, texture, written

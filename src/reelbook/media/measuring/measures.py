@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import os
 import re
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from contextlib import closing
 from pathlib import Path
 
 from ...errors import ReelbookError
+from ...util.replace_file import replace_file
 from . import measure_pool
 from .gauge import Value
-from .measure_cache import Cache
 from .measure_file import Measured, measure_file
 from .measure_pool import Order
 from .metrics import METRICS, Metric, select_metrics
@@ -158,3 +160,52 @@ def _sha256(place: str) -> str | None:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
+
+
+class Cache:
+    """Figures by the hash of a file's content and by name; entries that cannot be read or written are ignored.
+
+    Every measurement adds a small file and changes none, so any number of processes may share a folder.
+
+    >>> from tempfile import mkdtemp
+    >>> cache = Cache(mkdtemp())
+    >>> cache.keep("c0ffee", {"sharpness 1": 12.5})
+    >>> cache.find("c0ffee"), cache.find("decaf")
+    ({'sharpness 1': 12.5}, {})
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+
+    def find(self, sha256: str) -> dict[str, Value]:
+        """All cached figures of the file with this hash."""
+        found: dict[str, Value] = {}
+        with contextlib.suppress(OSError):
+            for path in sorted(self._place(sha256).glob("*.json")):
+                found |= _read_figures(path)
+        return found
+
+    def keep(self, sha256: str, values: Mapping[str, Value]) -> None:
+        """Add figures; disk errors are ignored."""
+        if not values:
+            return
+        # The same names have the same values, so concurrent writers do not matter.
+        name = hashlib.sha256(json.dumps(sorted(values)).encode()).hexdigest()[:16]
+        place = self._place(sha256)
+        with contextlib.suppress(OSError):
+            place.mkdir(parents=True, exist_ok=True)
+            replace_file(place / f"{name}.json", json.dumps(dict(values)).encode())
+
+    def _place(self, sha256: str) -> Path:
+        return self.folder / sha256[:2] / sha256
+
+
+def _read_figures(path: Path) -> dict[str, Value]:
+    """The figures in one file; none if it is incomplete or of another format."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(values, dict):
+        return {}
+    return {name: value for name, value in values.items() if value is None or isinstance(value, (int, float, str))}

@@ -8,10 +8,9 @@ from typing import Literal, NamedTuple
 
 from ...errors import ReelbookError
 from ...util.printable import suggest
-from . import frame_light, motion, similarity
+from . import frame_figures, motion, similarity
 from .gauge import Fact, Gauge, MeanOfFrames, Value
 from .measured_frames import MeasuredFile, MeasuredFrame
-from .perceptual_hash import PerceptualHash
 
 Better = Literal["higher", "lower", "as you want it"]
 
@@ -55,28 +54,28 @@ def _fact(fact: Callable[[MeasuredFile], Value]) -> Callable[[MeasuredFile], Gau
 
 METRICS: dict[str, Metric] = {
     "sharpness": Metric(
-        _of_frames(frame_light.sharpness),
+        _of_frames(frame_figures.sharpness),
         "edges and fine texture; noise raises it, too",
         "the variance of the Laplacian of the luma, with the longer side at 512 pixels; mean over the frames",
         "levels²",
         better="higher",
     ),
     "brightness": Metric(
-        _of_frames(frame_light.brightness),
+        _of_frames(frame_figures.brightness),
         "how light it is: 0 is black",
         "the mean of the luma (BT.601 weights); mean over the frames",
         "levels",
         maximum=255,
     ),
     "contrast": Metric(
-        _of_frames(frame_light.contrast),
+        _of_frames(frame_figures.contrast),
         "how far light and dark are apart within a frame",
         "the standard deviation of the luma (RMS contrast, Peli 1990); mean over the frames",
         "levels",
         maximum=127.5,
     ),
     "colourfulness": Metric(
-        _of_frames(frame_light.colourfulness),
+        _of_frames(frame_figures.colourfulness),
         "how colourful it looks: 0 is grey, beyond 80 is very colourful",
         "√(σ²rg + σ²yb) + 0.3·√(μ²rg + μ²yb) with rg = R − G and yb = (R + G)/2 − B (Hasler and Süsstrunk 2003); "
         "mean over the frames",
@@ -118,7 +117,7 @@ METRICS: dict[str, Metric] = {
         better="higher",
     ),
     "perceptual_hash": Metric(
-        lambda film: PerceptualHash(),
+        lambda film: frame_figures.PerceptualHash(),
         "how the middle frame looks: pictures alike differ in few bits",
         "64 bits, one for each low wave of its cosine transform: whether it is above the median",
         "hexadecimal",

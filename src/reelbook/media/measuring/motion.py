@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .gauge import Mean, Value
+from .gauge import Mean, Value, mean, mean_difference
 from .measured_frames import MeasuredFile, MeasuredFrame, PixelPlane, Pixels
-from .pixel_statistics import mean, mean_difference
 
 LEVELS = 255.0
 

@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 
-from .gauge import Mean, Value
+from .gauge import Mean, Value, mean_square_difference
 from .measured_frames import MeasuredFile, MeasuredFrame, PixelPlane
-from .pixel_statistics import mean_square_difference
 
 LEVELS = 255.0
 WINDOW = 8
