@@ -27,20 +27,20 @@ EXAMPLES: dict[type[ReelbookError], tuple[ReelbookError, tuple[str, ...], str]] 
     errors.ServiceError: (ServiceError("No tea", **REFUSAL), ("No tea.", "r-1"), "change the request"),
     errors.Unauthorized: (errors.Unauthorized("The key is not known", **REFUSAL), ("The key is not known.", "r-1"), "Check the key"),
     errors.InsufficientCredits: (errors.InsufficientCredits("Not enough", **REFUSAL), ("Not enough.", "r-1"), "Add credits"),
-    errors.Forbidden: (errors.Forbidden("Not yours", **REFUSAL), ("Not yours.", "r-1"), "Ask whoever keeps the account"),
+    errors.Forbidden: (errors.Forbidden("Not yours", **REFUSAL), ("Not yours.", "r-1"), "Ask the owner of the account"),
     errors.NotFound: (errors.NotFound("No such run", **REFUSAL), ("No such run.", "r-1"), "Check the spelling"),
     errors.NotReady: (errors.NotReady("Not yet", **REFUSAL), ("Not yet.", "r-1"), "wait a little"),
-    errors.Refused: (errors.Refused("Too large", **REFUSAL), ("Too large.", "r-1"), "Change the request"),
+    errors.Refused: (errors.Refused("Too large", **REFUSAL), ("Too large.", "r-1"), "Change the input"),
     errors.TooManyRequests: (errors.TooManyRequests("Later", **REFUSAL), ("Later.", "r-1"), "wait a minute"),
     errors.ServiceBroken: (errors.ServiceBroken("Broken!", **REFUSAL), ("Broken!", "r-1"), "try again later"),
-    errors.FolderInUse: (errors.FolderInUse("/data"), ("/data", "Another running service"), "Stop that one first"),
-    errors.Unreachable: (errors.Unreachable("http://127.0.0.1:9", "refused"), ("http://127.0.0.1:9", "refused"), "check the address"),
-    errors.UncertainRun: (errors.UncertainRun("http://a", "reset", 53), ("http://a", "reset", "53 credits"), "Look into the account's history"),
-    errors.OverBudget: (errors.OverBudget(100, 53, 53), ("budget=100", "already cost 53 credits", "The next run costs 53, with 47 left"), "Give a larger budget"),
+    errors.FolderInUse: (errors.FolderInUse("/data"), ("/data", "Another running service"), "Stop it first"),
+    errors.Unreachable: (errors.Unreachable("http://127.0.0.1:9", "refused"), ("http://127.0.0.1:9", "refused"), "Check the URL"),
+    errors.UncertainRun: (errors.UncertainRun("http://a", "reset", 53), ("http://a", "reset", "53 credits"), "Look at the account's history"),
+    errors.OverBudget: (errors.OverBudget(100, 53, 53), ("budget=100", "53 credits are already spent or reserved", "The next run costs 53, and 47 is left"), "Raise budget"),
     errors.LibraryError: (errors.LibraryError("/home/me/.reelbook", "the disk is full"), ("/home/me/.reelbook", "the disk is full"), "choose another folder"),
     errors.RunFailed: (errors.RunFailed("r-1", "No picture there", "image_load_error"), ("r-1", "No picture there.", "image_load_error"), "run it again"),
     errors.RunCancelled: (errors.RunCancelled("r-1"), ("r-1", "cancelled"), "Run it again"),
-    errors.RunTimeout: (errors.RunTimeout("r-1", "IN_QUEUE", 60.0), ("r-1", "IN_QUEUE", "60 s"), "wait() again, or cancel() it"),
+    errors.RunTimeout: (errors.RunTimeout("r-1", "IN_QUEUE", 60.0), ("r-1", "IN_QUEUE", "60 s"), "call wait() again, or cancel()"),
     errors.DownloadFailed: (errors.DownloadFailed("r-1", "http://a/b.mp4", "cut off"), ("r-1", "http://a/b.mp4", "cut off"), "attach('r-1', model=…)"),
 }  # fmt: skip
 """One of each, what its sentence must name, and what it tells one to do."""
@@ -135,7 +135,7 @@ def test_the_pieces_of_a_refusal_stay_apart() -> None:
     assert (error.message, error.status, error.error_type, error.request_id) == ("Not enough", 418, "teapot", "r-1")
     assert error.facts == {"needed": 53}
     assert str(error) == (
-        "Not enough. (Request r-1.) Add credits to the account, or ask for less: `estimate` tells what a run costs."
+        "Not enough. (Request r-1.) Add credits to the account, or make the run cheaper: `rb.estimate` shows what it costs."
     )
 
 
@@ -154,12 +154,12 @@ def test_several_problems_are_a_list() -> None:
 
     assert str(few) == "A has 2 problems:\n  - First.\n  - Second."
     assert str(many).startswith("A has 50 problems:\n  - word")
-    assert str(many).endswith("\n  - and 32 more; mend these first.")
+    assert str(many).endswith("\n  - and 32 more; fix these first.")
 
 
 def test_an_unknown_model_without_a_list_says_where_to_look() -> None:
     """Even when nothing is known here."""
-    assert str(UnknownModel("a/b")) == "There is no model 'a/b'. Check it against the service's own list."
+    assert str(UnknownModel("a/b")) == "There is no model 'a/b'. Compare it with the service's list."
 
 
 def test_an_uncertain_run_without_a_price_names_none() -> None:

@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     shtab.add_argument_to(parser, help="print a completion script for this shell, to source in its profile")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    serve = commands.add_parser("serve", help="run a service on this machine, for yourself or a class")
+    serve = commands.add_parser("serve", help="run a service on this machine, for you or for a class")
     serve.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (default %(default)s: this machine only)"
     )
@@ -72,35 +72,36 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.add_argument("--data", type=Path, help="folder of its database and files (default: your user data folder)")
     serve.add_argument(
-        "--key", help="the key of the account `default` (default: made up once, and printed, unless runs are paid for)"
+        "--key",
+        help="the key of the account `default` (default: generated and printed once, unless runs cost real credits)",
     )
     serve.add_argument(
         "--accounts", type=Path, help="CSV of accounts to add: name[,group][,budget][,key][,permissions]"
     )
-    serve.add_argument("--budget", type=int, help="credits of each new account that has no budget of its own")
+    serve.add_argument("--budget", type=int, help="credits for each new account without a budget of its own")
     serve.add_argument("--reset", action="store_true", help="let --accounts change accounts that exist already")
-    serve.add_argument("--rates", type=Path, help="TOML of per-unit rates, in place of the spec's prices")
-    serve.add_argument("--models", type=Path, help="TOML that says which engine answers for each model")
+    serve.add_argument("--rates", type=Path, help="TOML file of per-unit rates, which replace the usual prices")
+    serve.add_argument("--models", type=Path, help="TOML file that says what runs each model")
     serve.add_argument("--retention", type=float, metavar="DAYS", help="how long files are kept (default 7 days)")
-    serve.add_argument("--workers", type=int, help="runs worked on at once (default: number of cores, 4 at most)")
+    serve.add_argument("--workers", type=int, help="runs in progress at a time (default: number of cores, at most 4)")
     serve.add_argument(
-        "--name", action="append", default=[], help="a host name by which clients call this machine; repeatable"
+        "--name", action="append", default=[], help="a host name of this machine that clients use; repeatable"
     )
-    serve.add_argument("--spec-only", action="store_true", help="answer with only what the specification shows")
-    serve.add_argument("--quiet", action="store_true", help="print nothing but the keys that were made up")
+    serve.add_argument("--spec-only", action="store_true", help="offer only what the specification has")
+    serve.add_argument("--quiet", action="store_true", help="print nothing but new keys")
     serve.set_defaults(command=_serve)
 
     add_class_command(commands)
     add_weights_command(commands)
 
     models = commands.add_parser("models", help="list the models and their prices")
-    models.add_argument("--service", metavar="ADDRESS", help="say also which engine answers for each model there")
+    models.add_argument("--service", metavar="URL", help="also show what runs each model at this service")
     models.set_defaults(command=_models)
 
-    estimate = commands.add_parser("estimate", help="say what a run costs")
+    estimate = commands.add_parser("estimate", help="show what a run costs")
     estimate.add_argument("model", help="a model id, such as svc/text-to-video-13b-distilled")
     estimate.add_argument("input", help="the input as JSON, or - to read it from standard input")
-    estimate.add_argument("--rates", type=Path, help="TOML of per-unit rates, in place of the spec's prices")
+    estimate.add_argument("--rates", type=Path, help="TOML file of per-unit rates, which replace the usual prices")
     estimate.set_defaults(command=_estimate)
 
     run = commands.add_parser("run", help="run a model and print where its files are")
@@ -108,10 +109,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("input", help="the input as JSON, or - to read it from standard input")
     run.set_defaults(command=_run)
 
-    sweep = commands.add_parser("sweep", help="run a plan that plan.to_toml(file) wrote, under a budget")
+    sweep = commands.add_parser("sweep", help="run a plan written by plan.to_toml(file), under a budget")
     sweep.add_argument("file", type=Path, help="the plan")
     sweep.add_argument(
-        "--budget", type=int, help="the most credits that its runs may cost together, whoever pays and whenever"
+        "--budget", type=int, help="the most credits that its runs may cost in total, earlier payments included"
     )
     sweep.add_argument(
         "--spend", type=int, help="the most credits that may be paid now; without either, only the price is shown"
@@ -122,14 +123,14 @@ def _parser() -> argparse.ArgumentParser:
     library = commands.add_parser("library", help="list the runs of this library, check their files, export them")
     library.add_argument(
         "folder", nargs="*", metavar="[rebuild] [folder]",
-        help="the library's folder (default: the nearest .reelbook); with `rebuild` before it, make its damaged ledger again",
+        help="the library's folder (default: the nearest .reelbook); `rebuild` before it repairs a damaged ledger",
     )  # fmt: skip
-    library.add_argument("--find", metavar="TEXT", help="only runs whose prompt has this text in it")
+    library.add_argument("--find", metavar="TEXT", help="only runs whose prompt contains this text")
     library.add_argument(
         "--run", metavar="REQUEST", action="append", help="only the run of this request id; repeatable"
     )
-    library.add_argument("--verify", action="store_true", help="read every file again and say which are damaged")
-    library.add_argument("--export", metavar="FOLDER", type=Path, help="copy the files there, under names to read")
+    library.add_argument("--verify", action="store_true", help="check every file and list the damaged ones")
+    library.add_argument("--export", metavar="FOLDER", type=Path, help="copy the files there under readable names")
     library.set_defaults(command=_library)
 
     doctor = commands.add_parser("doctor", help="check this installation, the embedded service and one small run")
@@ -140,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="MODELS.TOML",
         help="check this models.toml instead, at no cost: keys, services, weights, their devices and a short clip",
     )
-    doctor.add_argument("--deep", action="store_true", help="read every file of weights again and compare its hash")
+    doctor.add_argument("--deep", action="store_true", help="also compare the hash of every weights file")
     doctor.set_defaults(command=_doctor)
     for command in (models, estimate, run, sweep, library, doctor):
         command.add_argument("--json", action="store_true", help="print one JSON document, for other programs")
@@ -159,7 +160,7 @@ def _serve(options: argparse.Namespace) -> int:
     students = read_list(options.accounts, budget=_budget(options, settings)) if options.accounts else []
     if options.key and _budget(options, settings) is None:
         raise ReelbookError(
-            "Some runs are paid for elsewhere, so say how many credits the account `default` may spend: --key KEY --budget CREDITS."
+            "Some runs are paid for at another service, so say how many credits the account `default` may spend: --key KEY --budget CREDITS."
         )
     try:
         listening = bind_socket(options.host, options.port)
@@ -219,9 +220,11 @@ def _open_accounts(
         service.accounts.open([NewAccount("default", keys["default"], budget or 0)])
     service.accounts.open([])  # Reads the keys of the list, too.
     if not service.accounts.names:
-        sentence = f"There is no account yet: reelbook class add names.csv --budget 530 --data {service.settings.data}"
+        sentence = (
+            f"No accounts yet. Add some: reelbook class add names.csv --budget 530 --data {service.settings.data}"
+        )
     elif not (keys or students or options.key):
-        sentence = "The accounts and keys of this data folder are the ones it had before."
+        sentence = "Accounts and keys are unchanged since the last start."
     return keys, sentence
 
 
@@ -243,15 +246,15 @@ def _announce(options: argparse.Namespace, server: Server, keys: Mapping[str, st
             f"Reelbook service at {server.base_url}\n  docs   {server.base_url}/docs\n  data   {server.service.settings.data}"
         )
         for model, lane in server.service.settings.lanes.by_model.items():
-            where = "on this machine" if is_on_this_machine(lane) and DASK not in lane else "elsewhere"
-            print(f"  {model} is run {where}: {server.service.settings.lanes.labels[lane]}")
+            where = "on this machine" if is_on_this_machine(lane) and DASK not in lane else "on another machine"
+            print(f"  {model} runs {where}: {server.service.settings.lanes.labels[lane]}")
         reachable = reachable_address(server.base_url, server.service.settings.hosts)
         if server.service.board is not None:
             print(f"  board  {board_link(reachable, server.service.board.login.token)}")
         if reachable != server.base_url:
-            print(f"  At other computers: {reachable}")
+            print(f"  From other computers: {reachable}")
         if options.spec_only:
-            print("  It answers with only what the specification shows.")
+            print("  It offers only what the specification has.")
     for name, key in keys.items():
         print(printable(f"  key    {key}   (account {name}; shown only now)"))
     if sentence and not options.quiet:

@@ -15,11 +15,11 @@
     │   ├── TooManyRequests       429: the service limits the rate of requests
     │   └── ServiceBroken         5xx, or an answer that cannot be parsed
     ├── FolderInUse           a folder owned by another running service
-    ├── Unreachable           no answer from the address
+    ├── Unreachable           nothing answers at the URL
     ├── UncertainRun          a paid request was sent and its answer was lost
     ├── OverBudget            the run costs more than its budget has left; nothing was sent
     ├── LibraryError          the library's folder cannot be read or written
-    ├── RunFailed             the service accepted the run and could not finish it
+    ├── RunFailed             the service accepted the run but could not finish it
     ├── RunCancelled          the run was cancelled
     ├── RunTimeout            the wait ended before the run
     └── DownloadFailed        the run is paid for and finished, but its file could not be downloaded
@@ -68,7 +68,7 @@ def __dir__() -> list[str]:
 
 
 class ReelbookError(Exception):
-    """Base class of all errors of this package. Its text may quote a service, and never has control characters."""
+    """Base class of all errors of this package. Its text may quote a service, and never contains control characters."""
 
     def __str__(self) -> str:
         return printable(self.sentence())
@@ -124,7 +124,7 @@ class InvalidInput(ReelbookError, ValueError):
         for index, problem in enumerate(self.problems):
             room -= len(problem.message)
             if room < 0 and index:
-                return "\n".join([*lines, f"  - and {len(self.problems) - index} more; mend these first."])
+                return "\n".join([*lines, f"  - and {len(self.problems) - index} more; fix these first."])
             lines.append(f"  - {shortened(problem.message)}")
         return "\n".join(lines)
 
@@ -138,7 +138,7 @@ class UnknownModel(ReelbookError, LookupError):
 
     def sentence(self) -> str:
         name = str(self.endpoint_id)[:200]
-        known = f" Known here: {', '.join(self.known)}." if self.known else " Check it against the service's own list."
+        known = f" The models are: {', '.join(self.known)}." if self.known else " Compare it with the service's list."
         return shortened(f"There is no model {name!r}.{suggest(name, self.known)}{known}")
 
 
@@ -197,70 +197,72 @@ def _revive(
 class Unauthorized(ServiceError):
     """401: the key is missing or unknown."""
 
-    advice = "Check the key, and that it belongs to this service."
+    advice = "Check the key, and whether it belongs to this service."
 
 
 class InsufficientCredits(ServiceError):
     """402: the account has too few credits."""
 
-    advice = "Add credits to the account, or ask for less: `estimate` tells what a run costs."
+    advice = "Add credits to the account, or make the run cheaper: `rb.estimate` shows what it costs."
 
 
 class Forbidden(ServiceError):
     """403: the account lacks the permission."""
 
-    advice = "Ask whoever keeps the account for the permission, or leave that out of the request."
+    advice = "Ask the owner of the account for permission, or leave that out of the request."
 
 
 class NotFound(ServiceError):
     """404: no such model, run or file."""
 
-    advice = "Check the spelling, and that the key is that of the account which made it."
+    advice = "Check the spelling, and whether the key belongs to the account that made it."
 
 
 class NotReady(ServiceError):
     """The result of a run is not available yet."""
 
     advice = (
-        "It is paid for: wait a little, then run the same again or attach it, to ask once more at no cost. "
-        "Only fresh=True pays for another one."
+        "It is paid for: wait a little, then run the cell again, which asks once more at no cost. "
+        "Only fresh=True pays for another run."
     )
 
 
 class Refused(ServiceError):
     """409, 413 or 422: the request is not acceptable as written."""
 
-    advice = "Change the request as it says; sent again as it is, it would be refused again."
+    advice = "Change the input accordingly; unchanged, it would be refused again."
 
 
 class TooManyRequests(ServiceError):
     """429: the service limits the rate of requests."""
 
     advice = (
-        "Nothing was paid. The service limits how much it takes in a time: wait a minute, then run the same again; a sweep sends "
-        'more slowly with rate="10/min".'
+        "Nothing was charged. The service limits how many requests it takes: wait a minute, then run it again; a sweep slows down "
+        'with rate="10/min".'
     )
 
 
 class ServiceBroken(ServiceError):
     """5xx, or an answer that cannot be parsed."""
 
-    advice = "The fault is at the service: try again later, and tell whoever runs it if that does not help."
+    advice = (
+        "The fault is on the service's side: try again later, and if that does not help, tell the people who run it."
+    )
 
 
 class FolderInUse(ReelbookError):
-    """A folder owned by another running service."""
+    """The folder is in use by another running service."""
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)
         self.folder = folder
 
     def sentence(self) -> str:
-        return f"Another running service owns the folder {self.folder}. Stop that one first, or choose another folder."
+        return f"Another running service is using the folder {self.folder}. Stop it first, or choose another folder."
 
 
 class Unreachable(ReelbookError):
-    """No answer from the address."""
+    """Nothing answers at the URL."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(address, reason)
@@ -269,7 +271,7 @@ class Unreachable(ReelbookError):
     def sentence(self) -> str:
         return (
             f"Nothing answered at {self.address} ({self.reason}). "
-            "Nothing was charged: check the address and that the service is running, then try again."
+            "Nothing was charged. Check the URL, and whether the service is running, then try again."
         )
 
 
@@ -284,21 +286,21 @@ class UncertainRun(ReelbookError):
         self.status = status
         """HTTP status of the response received in place of the service's own answer; 0 if there was none."""
         self.request_id = request_id
-        """The request's id at a gateway, which took it and lost the answer of the service behind it."""
+        """The request's id at a gateway that lost the answer of the service behind it."""
 
     def sentence(self) -> str:
         if self.request_id:
             return (
                 f"Run {readable_id(self.request_id)} is uncertain: {as_sentence(printable(self.reason))} "
-                "rb.library().uncertain lists it, with resubmit() and write_off() for when it is clear what became of it."
+                "rb.library().uncertain lists it, with resubmit() and write_off() for when you know what became of it."
             )
         price = "" if self.credits is None else f" It may have cost up to {self.credits} credits."
         happened = f"A paid request was sent to {self.address} and its answer was lost ({self.reason}).{price} "
         if self.repeatable:
-            return f"{happened}Run it again: this service recognises a repetition and charges once."
+            return f"{happened}Run it again: this service recognises repeated requests and charges only once."
         return (
-            f"{happened}It is not sent again by itself. Look into the account's history, then settle it: "
-            "rb.library().uncertain lists it, with attach(request_id) if the service has it, resubmit() or write_off() if not."
+            f"{happened}It is never sent again by itself. Look at the account's history on the service's website, then decide: "
+            "rb.library().uncertain lists it, with attach(request_id) if it is there, and resubmit() or write_off() if not."
         )
 
 
@@ -317,18 +319,18 @@ class OverBudget(ReelbookError):
     def __str__(self) -> str:
         if self.price is None:
             return (
-                f"Nobody knows what this run costs, so it cannot run under {self.limit}={self.budget}. "
-                "Say the most that one run may cost, with price=…"
+                f"The price of this run is unknown, so it cannot run under {self.limit}={self.budget}. "
+                "Give the most that one run may cost: price=…"
             )
         paid = format_count(self.committed, "credit")
         if self.limit == "spend":
-            have = f"this call has paid {paid}, or may have" if self.committed else "nothing was paid now"
+            have = f"{paid} are spent or reserved by this call" if self.committed else "nothing is spent yet"
         else:
-            have = f"these runs have already cost {paid}, or may have" if self.committed else "nothing was paid yet"
+            have = f"{paid} are already spent or reserved" if self.committed else "nothing is spent yet"
         left = f"{self.budget - self.committed:,}" if self.budget > self.committed else "nothing"
         return (
-            f"With {self.limit}={self.budget}, {have}. The next run costs {self.price:,}, with {left} left, "
-            f"so it was not sent. {self.advice or f'Give a larger {self.limit} to go on.'}"
+            f"With {self.limit}={self.budget}, {have}. The next run costs {self.price:,}, and {left} is left, "
+            f"so it was not sent. {self.advice or f'Raise {self.limit} to go on.'}"
         )
 
 
@@ -340,15 +342,17 @@ class LibraryError(ReelbookError, OSError):
         self.folder, self.reason, self.advice = folder, reason, advice
 
     def sentence(self) -> str:
-        usual = "Make room there or make it writable, or choose another folder with REELBOOK_LIBRARY, then try again."
+        usual = (
+            "Free some space there or make it writable, or choose another folder with REELBOOK_LIBRARY, then try again."
+        )
         return (
-            f"The library in {self.folder} cannot be used ({self.reason}), and without it nothing is paid for: no run was sent. "
+            f"The library in {self.folder} cannot be used ({self.reason}). Nothing was sent, and nothing was charged. "
             f"{self.advice or usual}"
         )
 
 
 class RunFailed(ReelbookError):
-    """The service accepted the run and could not finish it."""
+    """The service accepted the run but could not finish it."""
 
     def __init__(self, request_id: str, message: str, error_type: str | None) -> None:
         super().__init__(request_id, message, error_type)
@@ -359,12 +363,12 @@ class RunFailed(ReelbookError):
         kind = f" [{self.error_type}]" if self.error_type else ""
         return (
             f"Run {readable_id(self.request_id)} failed{kind}: {as_sentence(self.message)} "
-            "Read its logs, change the input if it is at fault, and run it again."
+            "Look at its logs, change the input if that is the cause, and run it again."
         )
 
 
 class RunCancelled(ReelbookError):
-    """The run was cancelled before it was finished."""
+    """The run was cancelled before it finished."""
 
     def __init__(self, request_id: str) -> None:
         super().__init__(request_id)
@@ -372,8 +376,8 @@ class RunCancelled(ReelbookError):
 
     def sentence(self) -> str:
         return (
-            f"Run {readable_id(self.request_id)} was cancelled before it was finished, so there is no result. "
-            "Run it again when you like; the account shows what was given back."
+            f"Run {readable_id(self.request_id)} was cancelled before it finished, so there is no result. "
+            "Run it again if you still want it; the account shows what was refunded."
         )
 
 
@@ -387,7 +391,7 @@ class RunTimeout(ReelbookError):
     def sentence(self) -> str:
         return (
             f"Run {readable_id(self.request_id)} was still {self.status} after {self.waited:g} s. "
-            "The service is still working on it: wait() again, or cancel() it."
+            "The service is still working on it: call wait() again, or cancel()."
         )
 
 
@@ -400,6 +404,6 @@ class DownloadFailed(ReelbookError):
 
     def sentence(self) -> str:
         return (
-            f"Run {readable_id(self.request_id)} finished, but its file could not be fetched from {shortened(self.url)} ({self.reason}). "
-            f"The result is still at the service: attach({self.request_id!r}, model=…) fetches it again, at no cost."
+            f"Run {readable_id(self.request_id)} finished, but its file could not be downloaded from {shortened(self.url)} ({self.reason}). "
+            f"The service still has the result: rb.attach({self.request_id!r}, model=…) downloads it again, at no cost."
         )

@@ -83,7 +83,7 @@ class Chosen:
         if self.names:
             return list(dict.fromkeys(_find_name(name, list(groups)) for name in self.names))
         if self.group is None and not self.all:
-            raise BadAccounts("Say whom: some names, or a group, or all. Nothing was changed.")
+            raise BadAccounts("Which accounts? Give names, a group, or all. Nothing was changed.")
         chosen = [name for name, group in groups.items() if self.group is None or group == self.group]
         if not chosen:
             where = "in this class" if self.group is None else f"in the group {self.group[:MAX_NAME_CHARS]!r}"

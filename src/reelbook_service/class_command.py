@@ -1,4 +1,4 @@
-"""The command `reelbook class`: the accounts of a service, for whoever teaches with it."""
+"""The command `reelbook class`: the accounts of a service, for teachers."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ LIMITS = {
     "until": ("MOMENT", "no runs after this date (its end) or moment"),
     "days": ("DAYS", "runs only on these weekdays: mon-fri, or mon,wed"),
     "hours": ("HOURS", "runs only at this time of day: 08:00-16:00"),
-    "at-once": ("RUNS", "how many runs of each may be queued or running"),
-    "models": ("MODELS", "the models that may be run, by id or a part of it: text-to-video,smart-resize"),
+    "at-once": ("RUNS", "how many runs each student may have queued or running"),
+    "models": ("MODELS", "the models they may run, by id or part of it: text-to-video,smart-resize"),
 }
 ADD_HELP = """\
-Make accounts, each with a key of its own. One that exists keeps its key, budget and limits, unless --reset is given: then what is
-given counts, what is not given stays as it is, and `none` takes a limit away (--until none --reset). Names are typed, or come from
-a file: one on each line, or a table with the columns name[,group][,budget][,key][,permissions]. Times are those of the machine
-that serves.
+Add accounts, each with its own key. Accounts that exist keep their key, budget and limits unless you give --reset, which changes
+what you name and leaves the rest; `none` removes a limit (--until none --reset). Type the names, or give a file: one name on each
+line, or a table with the columns name[,group][,budget][,key][,permissions]. Times are in the time zone of the machine that runs
+`serve`.
 
   reelbook class add names.csv --budget 530 --weekly --at-once 2 --sheet keys.html
 """
 
 
 LIMIT_HELP = """\
-Change what is given here; everything else stays, and `none` takes a limit away. Also lowers a budget.
+Change only what is given here; `none` removes a limit. A budget can also be lowered.
 
   reelbook class limit Ada --budget 300
   reelbook class limit --all --at-once 1 --until 2026-12-18
@@ -63,47 +63,49 @@ def add_class_command(commands: _SubParsersAction[argparse.ArgumentParser]) -> N
     """Add `class` and its own commands to those of `reelbook`."""
     teacher = commands.add_parser(
         "class",
-        help="students of a running `serve`: keys, budgets, limits, report",
-        description="The accounts of a service, also while it runs. Budgets, pauses and new keys count at once.",
+        help="the students of a service: keys, budgets, limits, report",
+        description="Manage the accounts of a service, also while it is running. Changes take effect at once.",
     )
     actions = teacher.add_subparsers(required=True, metavar="ACTION")
 
-    add = _action(actions, "add", _add, "make accounts and their keys, or change limits", ADD_HELP)
+    add = _action(actions, "add", _add, "add accounts with their keys, or change limits", ADD_HELP)
     add.add_argument("students", nargs="+", metavar="NAME|FILE", help="names, or a file of them: .csv or .txt")
     _add_limits(add)
-    add.add_argument("--group", help="a name for these students together, to pause or top up")
-    add.add_argument("--reset", action="store_true", help="change accounts that exist: what is given here counts")
+    add.add_argument("--group", help="a name for these students as a group, to pause or top up together")
+    add.add_argument("--reset", action="store_true", help="also change accounts that exist")
     _add_sheet(add)
 
-    limit = _action(actions, "limit", _limit, "change budgets and limits, or what all may spend together", LIMIT_HELP)
+    limit = _action(actions, "limit", _limit, "change budgets and limits, or what all may spend in total", LIMIT_HELP)
     _add_choice(limit)
     _add_limits(limit)
     limit.add_argument(
         "--together", metavar="CREDITS", help="the most that all accounts together may ever spend, or `none`"
     )
 
-    top_up = _action(actions, "topup", _top_up, "give more credits")
+    top_up = _action(actions, "topup", _top_up, "give accounts more credits")
     _add_choice(top_up)
-    top_up.add_argument("credits", type=int, metavar="CREDITS", help="what each of them may spend in addition")
-    _add_choice(_action(actions, "pause", _pause, "let accounts start no more runs; those under way go on"))
+    top_up.add_argument("credits", type=int, metavar="CREDITS", help="how many more each of them may spend")
+    _add_choice(_action(actions, "pause", _pause, "stop accounts from starting runs; those in progress continue"))
     _add_choice(_action(actions, "resume", _resume, "let paused accounts start runs again"))
 
-    keys = _action(actions, "keys", _keys, "list whose keys there are, or make new ones for all")
+    keys = _action(actions, "keys", _keys, "list the accounts that have keys, or make new keys")
     _add_choice(keys)
-    keys.add_argument("--new", action="store_true", help="replace the keys, of all if nobody is named")
+    keys.add_argument("--new", action="store_true", help="replace the keys of the accounts named, or of all")
     _add_sheet(keys)
 
-    replace = _action(actions, "replace", _replace, "replace a key that leaked; runs and budget stay")
+    replace = _action(actions, "replace", _replace, "replace a leaked key; runs and budget stay")
     replace.add_argument("names", nargs="+", metavar="NAME", help="the accounts")
     _add_sheet(replace)
 
-    _add_choice(_action(actions, "remove", _remove, "remove accounts: their keys stop at once, runs under way go on"))
+    _add_choice(
+        _action(actions, "remove", _remove, "remove accounts: their keys stop at once, runs in progress continue")
+    )
 
-    report = _action(actions, "report", _report, "spending against budget, runs, and errors by kind")
+    report = _action(actions, "report", _report, "show spending and budgets, runs, and errors by kind")
     report.add_argument("--csv", action="store_true", help="as CSV, for a spreadsheet")
 
     board = _action(actions, "board", _board, "print the link of the board")
-    board.add_argument("--new", action="store_true", help="make another link; the old one and its sessions end")
+    board.add_argument("--new", action="store_true", help="make a new link; the old one stops working")
 
 
 def _action(
@@ -128,11 +130,11 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--budget", type=int, metavar="CREDITS", help="what each may spend, in all or with --weekly each week"
+        "--budget", type=int, metavar="CREDITS", help="what each may spend in total, or every week with --weekly"
     )
     parser.add_argument(
         "--weekly", nargs="?", const="mon", metavar='"DAY TIME"',
-        help="fill the budget again each week, on Monday at 00:00 or then; what was not used does not add up",
+        help="refill the budget every week, on Monday at 00:00 or at the time given; unused credits don't carry over",
     )  # fmt: skip
     for name, (metavar, words) in LIMITS.items():
         parser.add_argument(f"--{name}", metavar=metavar, help=words)
@@ -147,7 +149,7 @@ def _add_sheet(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sheet", type=Path, metavar="FILE.html", help="write the new keys there, to print and cut apart"
     )
-    parser.add_argument("--address", help="the address on the sheet (default: the one that this service printed)")
+    parser.add_argument("--address", help="the URL on the sheet (default: the one that the service printed)")
 
 
 def _add(options: argparse.Namespace) -> int:
@@ -214,7 +216,9 @@ def _pause(options: argparse.Namespace) -> int:
     from .class_admin import pause
 
     changed = _administer(options, lambda db: pause(db, _chosen(options)))
-    print(f"Paused: {_listed(changed)}. Runs under way go on; `reelbook class resume` lets them start new ones.")
+    print(
+        f"Paused: {_listed(changed)}. Runs in progress continue. `reelbook class resume --all` lets everybody start new ones."
+    )
     return 0
 
 
@@ -234,7 +238,7 @@ def _keys(options: argparse.Namespace) -> int:
         return 0
     how = "For a sheet of all keys, make new ones: reelbook class keys --new --sheet keys.html (the old ones stop at once)."
     if options.sheet:
-        raise BadSheet(f"Keys are stored as hashes only, so that nobody can read them here, not even you. {how}")
+        raise BadSheet(f"Keys are stored as hashes only, so nobody can read them, not even you. {how}")
     groups = _administer(options, class_names)
     for name, group in groups.items():
         print(printable(f"{name}{f'  ({group})' if group else ''}"))
@@ -246,7 +250,7 @@ def _replace(options: argparse.Namespace) -> int:
     from .class_admin import Chosen, replace_keys
 
     _with_new_keys(options, lambda db: replace_keys(db, time.time(), Chosen(options.names)))
-    print("The old key stopped just now; runs, files and budget stay.")
+    print("The old key no longer works; runs, files and budget stay.")
     return 0
 
 
@@ -270,7 +274,7 @@ def _board(options: argparse.Namespace) -> int:
     facts, token = _administer(options, lambda db: (read_facts(db), read_token(db, new=options.new)))
     print(f"  board  {board_link(reachable_address(facts.address, facts.names), token)}")
     if options.new:
-        print("  Whoever had the board open is logged out.")
+        print("  Everyone who had the board open is logged out.")
     return 0
 
 

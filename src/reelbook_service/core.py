@@ -237,7 +237,7 @@ def require_endpoint(endpoint_id: Any, at: tuple[str, ...] = ("body", "endpointI
         return get_endpoint(endpoint_id)
     except UnknownModel:
         known = ", ".join(row.id for row in CATALOG)
-        raise Refusal("not_found", f"There is no model {endpoint_id[:100]!r} here. There are: {known}.") from None
+        raise Refusal("not_found", f"There is no model {endpoint_id[:100]!r} here. The models are: {known}.") from None
 
 
 def addresses(request: Request, base_url: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ NONE = "none"
 """The text that takes a limit away."""
 AT_ONCE_RETRY_SECONDS = 2
 MAX_DAYS_AHEAD = 8
-WHO_HELPS = "Ask whoever runs the service."
+WHO_HELPS = "Ask the people who run the service."
 
 
 class BadLimit(ReelbookError, ValueError):
@@ -312,6 +312,6 @@ def _models(text: str) -> tuple[str, ...]:
         if len(matching) != 1:
             known = ", ".join(row.id for row in CATALOG)
             words = "names no model" if not matching else f"may mean {' or '.join(matching)}"
-            raise BadLimit(f"{part[:60]!r} {words}. There are: {known}.")
+            raise BadLimit(f"{part[:60]!r} {words}. The models are: {known}.")
         found.append(matching[0])
     return tuple(dict.fromkeys(found))

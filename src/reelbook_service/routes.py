@@ -223,7 +223,11 @@ def _envelope(body: Mapping[str, Any]) -> tuple[Any, Any]:
     ]
     unknown = [name for name in body if name not in names]
     problems += [
-        (("body", name[:60]), f"There is no field {name[:60]!r}. There are: {', '.join(names)}.", "extra_forbidden")
+        (
+            ("body", name[:60]),
+            f"There is no field {name[:60]!r}. The fields are: {', '.join(names)}.",
+            "extra_forbidden",
+        )
         for name in unknown[:MAX_PROBLEMS]
     ]
     if problems:

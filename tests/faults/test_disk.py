@@ -168,7 +168,7 @@ def test_on_a_full_disk_nothing_is_sent_that_is_not_written_down(tmp_path: Path,
     known = rows(folder)
     trouble = [" ".join(words) for words in said if words[0] == "trouble"]
     assert len(trouble) == 1
-    assert "nothing is paid for: no run was sent. Make room there" in trouble[0]
+    assert "Nothing was sent, and nothing was charged. Free some space there" in trouble[0]
     assert said[-1] == ["done"]
     assert unknown(said, known) == []
     assert sum(words[0] == "stored" for words in said) >= 24
@@ -232,7 +232,7 @@ def test_a_folder_that_is_shut_while_we_are_at_work_is_said_so(tmp_path: Path) -
     ledger.transact_now(lambda db: transitions.mark_sending(db, run, ledger.owner, None))
 
     assert isinstance(error, LibraryError)
-    assert "no run was sent" in str(error)
+    assert "Nothing was sent" in str(error)
     assert ledger.read(lambda db: transitions.get_entry(db, run)).state == "sending"
     ledger.close()
 

@@ -41,7 +41,7 @@ def client(hosted: Hosted, tmp_path: Path) -> Iterator[Client]:
 def test_giving_up_says_what_to_do(hosted: Hosted, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing was paid, and the same can be run again."""
     monkeypatch.setattr(retries, "MAX_BUSY_SECONDS", 1.0)
-    with pytest.raises(rb.TooManyRequests, match=r"Nothing was paid.*wait a minute, then run the same again"):
+    with pytest.raises(rb.TooManyRequests, match=r"Nothing was charged.*wait a minute, then run it again"):
         client.run(BOAT)
 
     assert len(hosted.seen("POST", RUN)) == 1

@@ -119,7 +119,7 @@ def test_an_unknown_field_is_refused_and_the_right_one_named() -> None:
         "TextToVideo: There is no field `promt`. Did you mean `prompt`?"
     )
     assert message(ImagesToVideo, images=["a"], zzz=1) == (
-        "ImagesToVideo: There is no field `zzz`. There are: fps, images."
+        "ImagesToVideo: There is no field `zzz`. The fields are: fps, images."
     )
     assert message(TextToVideo, prompt="a", loras=[{"path": "b", "scala": 1}]) == (
         "TextToVideo: There is no field `scala` of `loras[0]`. Did you mean `scale`?"
@@ -188,7 +188,7 @@ def test_json_schemas_hold_no_python(row: Any) -> None:
     text = json.dumps(row.input.model_json_schema())
 
     assert ">>>" not in text
-    assert row.input.model_json_schema()["description"].startswith("What to ask of ")
+    assert row.input.model_json_schema()["description"].startswith("Input of the ")
 
 
 def test_an_output_never_changes_and_keeps_what_it_does_not_know() -> None:

@@ -70,8 +70,8 @@ MESSAGES: list[tuple[type[Input], dict[str, Any], str]] = [
     (ImageToVideo, {"duration": 5}, "`duration` = 5 is not one of '5', '10'. Did you mean '5'?"),
     (ImageToVideo, {"duration": "15s"}, "`duration` = '15s' is not one of '5', '10'. Did you mean '10'?"),
     (ImageToVideo, {"cfg_scale": 7.5}, "`cfg_scale` = 7.5 is outside 0 to 1. The nearest allowed value is 1."),
-    (ImageToVideo, {"prompt": "a" * 2501}, "`prompt` has 2,501 characters; 2,500 at most are allowed. Shorten it."),
-    (ImageToVideo, {"cfg": 0.5}, "There is no field `cfg`. There are: cfg_scale, duration, image_url, negative_prompt, prompt."),
+    (ImageToVideo, {"prompt": "a" * 2501}, "`prompt` has 2,501 characters; at most 2,500 are allowed. Shorten it."),
+    (ImageToVideo, {"cfg": 0.5}, "There is no field `cfg`. The fields are: cfg_scale, duration, image_url, negative_prompt, prompt."),
     (SmartResize, {"target_sizes": []}, "`target_sizes` needs at least 1 entry and has 0."),
     (SmartResize, {"target_sizes": ["300x600"] * 101}, "`target_sizes` needs at most 100 entries and has 101."),
     (SmartResize, {"target_sizes": ["8x600"]}, "`target_sizes[0]` = '8x600': a side is 16 to 6336 pixels long. The nearest allowed value is 16x600."),
@@ -307,9 +307,9 @@ def test_a_million_problems_are_not_all_told() -> None:
     error = caught.value
 
     assert len(error.problems) == MAX_PROBLEMS + 1
-    assert error.problems[-1].message == "19,900 more problems are not listed; mend these first."
+    assert error.problems[-1].message == "19,900 more problems are not listed. Fix these first."
     assert len(str(error)) < 2_100
-    assert str(error).endswith(" more; mend these first.")
+    assert str(error).endswith(" more; fix these first.")
 
 
 def test_a_problem_keeps_plain_values_and_the_looks_of_others() -> None:

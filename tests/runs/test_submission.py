@@ -158,7 +158,7 @@ def test_a_lost_answer_makes_a_run_uncertain_and_it_is_never_sent_again_by_itsel
     """One POST; the second call sends nothing and says what to do."""
     hosted.on("POST", RUN, answer)
 
-    with pytest.raises(rb.UncertainRun, match="not sent again"):
+    with pytest.raises(rb.UncertainRun, match="never sent again"):
         client.run(BOAT)
     with pytest.raises(rb.UncertainRun, match=r"rb.library\(\).uncertain"):
         client.run(BOAT)
@@ -385,7 +385,7 @@ def test_a_result_without_a_file_is_not_kept_as_the_result(
     _script(hosted, "r1", _set())
     hosted.on("GET", f"/{BOAT.endpoint_id}/requests/r1", answer)
 
-    with pytest.raises(rb.ReelbookError, match="run the same again"):
+    with pytest.raises(rb.ReelbookError, match="run the cell again"):
         client.run(BOAT)
     _script(hosted, "r1", _set())
     run = client.run(BOAT)

@@ -85,7 +85,7 @@ def test_a_weekly_budget_is_filled_again_and_does_not_add_up(classroom: Classroo
 
     assert (status, kind) == (402, "insufficient_credits")
     assert "filled again on Friday, 27 November 2026, 14:00" in words
-    assert "whoever runs the service" in words
+    assert "the people who run the service" in words
     assert last[0] == 402
     assert left == PRICE
     assert (after_two_weeks.budget, after_two_weeks.left) == (2 * PRICE, 2 * PRICE)
@@ -199,7 +199,7 @@ def test_a_paused_account_starts_nothing_until_it_is_resumed(classroom: Classroo
     status, kind, words = classroom.refusal("Ada", STITCH, stitch)
     assert (status, kind) == (403, "forbidden")
     assert "paused" in words
-    assert "whoever runs the service" in words
+    assert "the people who run the service" in words
     assert classroom.served.run(STITCH, stitch, classroom.keys["Cy"]).status_code == 200
     assert classroom.act("pause", all=True) == ["Ada", "Bo", "Cy"]
     assert classroom.served.run(STITCH, stitch).status_code == 200
@@ -348,7 +348,7 @@ def test_a_row_has_runs_errors_and_the_last_result(classroom: Classroom, dot: st
     ("action", "words"),
     [
         ({"action": "pause", "names": ["Adda"]}, "Did you mean 'Ada'"),
-        ({"action": "pause"}, "Say whom"),
+        ({"action": "pause"}, "Which accounts"),
         ({"action": "pause", "group": "Z"}, "no accounts in the group 'Z'"),
         ({"action": "topup", "names": ["Ada"], "credits": -1}, "not a number of credits"),
         ({"action": "topup", "names": ["Ada"], "credits": 10**30}, "not a number of credits"),

@@ -188,4 +188,6 @@ def test_refusals_name_who_can_help_and_that_nothing_was_charged() -> None:
     assert [one.status for one in refusals] == [403, 403, 429]
     assert window.value.facts == {"opens": "2026-11-28T08:00"}
     assert busy.value.headers == {"Retry-After": "2"}
-    assert all("Nothing was charged" in one.detail and "whoever runs the service" in one.detail for one in refusals)
+    assert all(
+        "Nothing was charged" in one.detail and "the people who run the service" in one.detail for one in refusals
+    )

@@ -115,7 +115,7 @@ REFUSALS = {
     "pair/../paper": "is not a name in this service's LoRA folders.",
     "/etc/passwd": "is not a name in this service's LoRA folders.",
     "https://example.org/x.safetensors": "is not a name in this service's LoRA folders.",
-    "someone/a-lora": "There is no LoRA 'someone/a-lora' here. There are: ",
+    "someone/a-lora": "There is no LoRA 'someone/a-lora' here. Those here are: ",
     "x" * 300: "is not the name of a file.",
 }
 

@@ -13,7 +13,7 @@ from .value_types import Real, Text
 
 
 class ImageToVideo(Input):
-    """What to ask of image-to-video.
+    """Input of the image-to-video model.
 
     >>> ImageToVideo(prompt="slowly closer", image_url="https://example.org/boat.png", duration="10").duration
     '10'
@@ -28,13 +28,13 @@ class ImageToVideo(Input):
     duration: Literal["5", "10"] = "5"
     """Length of the clip in seconds."""
     cfg_scale: Real = Field(default=0.5, ge=0, le=1)
-    """How closely to follow the prompt: 0 freely, 1 to the letter."""
+    """How closely to follow the prompt: 0 is freely, 1 to the letter."""
     negative_prompt: Text = "blur, distort, and low quality"
     """What the clip should avoid."""
 
 
 class ImageToVideoOutput(Output):
-    """What image-to-video gives back."""
+    """Output of the image-to-video model."""
 
     video: File
-    """The clip that was made."""
+    """The finished clip."""

@@ -19,12 +19,12 @@ MAX_FRAMES = 100_000
 
 
 class Frame(Part):
-    """One picture and how long it stays."""
+    """One picture and how long it is shown."""
 
     url: Picture
     """The picture to show."""
     frames: Integer = Field(ge=1, le=MAX_FRAMES)
-    """For how many frames it is shown."""
+    """How many frames it is shown for."""
 
 
 class _OrBarePicture:
@@ -37,7 +37,7 @@ class _OrBarePicture:
 
 
 class ImagesToVideo(Input):
-    """What to ask of images-to-video.
+    """Input of the images-to-video model.
 
     >>> show = ImagesToVideo(images=[Frame(url="https://example.org/a.png", frames=12), "https://example.org/b.png"])
     >>> [frame.frames for frame in show.images]
@@ -98,7 +98,7 @@ def _is_alone(value: Any) -> bool:
 
 
 class ImagesToVideoOutput(Output):
-    """What images-to-video gives back."""
+    """Output of the images-to-video model."""
 
     video: File
     """The video that was made."""

@@ -61,7 +61,7 @@ def problems_of(model: type[BaseModel], error: ValidationError) -> list[Problem]
     independent = [found for found in findings if not _is_consequence(found, places)]
     problems = [_problem(schema, found) for found in independent[:MAX_PROBLEMS]]
     if len(independent) > MAX_PROBLEMS:
-        rest = f"{len(independent) - MAX_PROBLEMS:,} more problems are not listed; mend these first."
+        rest = f"{len(independent) - MAX_PROBLEMS:,} more problems are not listed. Fix these first."
         problems.append(Problem((), rest, "more"))
     return problems
 
@@ -159,7 +159,7 @@ def _problem(schema: Schema, found: ErrorDetails) -> Problem:
             return not_a_choice(loc, kind, value, rule.get("enum", [rule["const"]] if "const" in rule else []))
         case "string_too_long":
             max_chars = facts["max_length"]
-            message = f"`{field}` has {len(value):,} characters; {max_chars:,} at most are allowed. Shorten it."
+            message = f"`{field}` has {len(value):,} characters; at most {max_chars:,} are allowed. Shorten it."
             return Problem(loc, message, kind, compact_value(value), value[:max_chars])
         case "too_short" | "too_long":
             return _wrong_length(loc, kind, value, facts)
@@ -174,7 +174,7 @@ def _problem(schema: Schema, found: ErrorDetails) -> Problem:
         case "string_unicode" if "properties" in rule:
             return Problem(
                 loc,
-                f"{format_subject(loc)} has a field {format_literal(value)}, which is no text in UTF-8.",
+                f"{format_subject(loc)} has a field {format_literal(value)}, which cannot be written as UTF-8.",
                 kind,
                 compact_value(value),
             )
@@ -215,7 +215,7 @@ def unknown_field(loc: Loc, value: Any, known: Iterable[str]) -> Problem:
     """The problem of a field that does not exist, with the one that was probably meant."""
     name, names = str(loc[-1]), sorted(known)
     close = difflib.get_close_matches(name[:100], names[:MAX_COMPARED], n=1, cutoff=0.6)
-    hint = f" Did you mean `{close[0]}`?" if close else f" There are: {format_list(names)}." if names else ""
+    hint = f" Did you mean `{close[0]}`?" if close else f" The fields are: {format_list(names)}." if names else ""
     where = f" of `{format_field_path(loc[:-1])}`" if len(loc) > 1 else ""
     words = f"There is no field `{format_literal(name)[1:-1]}`{where}.{hint}"
     return Problem(loc, words, "extra_forbidden", compact_value(value), *close)

@@ -183,7 +183,7 @@ def _nearest_possible(size: Size) -> Size:
 
 
 class SmartResize(Input):
-    """What to ask of smart-resize.
+    """Input of the smart-resize model.
 
     >>> SmartResize(image_url="https://example.org/boat.png", target_sizes=["1080x1920", (300, 600)]).target_sizes
     (Size(1080, 1920), Size(300, 600))
@@ -194,21 +194,21 @@ class SmartResize(Input):
     image_url: Picture
     """The picture to recompose."""
     target_sizes: Annotated[tuple[Size, ...], Ordered] = Field(min_length=1, max_length=MAX_SIZES)
-    """The sizes to make, each in pixels, such as 1080x1920, or the name of a format, such as story."""
+    """The sizes to make: each in pixels, such as 1080x1920, or the name of a format, such as story."""
     prompt: Text = ""
-    """An extra instruction, such as "keep the left side"; without one the picture changes as little as possible."""
+    """An extra instruction, such as "keep the left side". Without one the picture changes as little as possible."""
     resolution: Tier = "1K"
-    """The smallest canvas to work on; a size that needs a larger one gets it. The size of the result does not change."""
+    """The smallest canvas to work on; sizes that need a larger one get it. The size of the result stays the same."""
     num_images_per_size: Integer = Field(default=1, ge=1, le=4)
-    """How many variants of each size."""
+    """Variants of each size."""
     output_format: Literal["jpeg", "png", "webp"] = "png"
-    """The format of the results."""
+    """File format of the results."""
     safety_tolerance: Literal["1", "2", "3", "4", "5", "6"] = "4"
-    """How much the check lets pass: 1 is strict, 6 is loose."""
+    """How tolerant the safety check is: 1 is strict, 6 is lenient."""
     seed: Seed | None = None
-    """Where the randomness starts; every size uses the same."""
+    """The starting point for randomness; every size uses the same."""
     sync_mode: Flag = False
-    """Put the pictures into the answer itself instead of linking to them."""
+    """Put the pictures into the response instead of linking to them."""
 
     @model_validator(mode="after")
     def _every_target_has_a_preset(self) -> Self:
@@ -262,7 +262,7 @@ class ResizeResult(Output):
 
 
 class SmartResizeOutput(Output):
-    """What smart-resize gives back."""
+    """Output of the smart-resize model."""
 
     images: tuple[ResizedImage, ...]
     """All pictures: the variants of the first size, then those of the second, and so on."""

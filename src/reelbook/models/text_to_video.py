@@ -29,7 +29,7 @@ class LoRA(Part):
     """One set of LoRA weights to mix in."""
 
     path: Text
-    """Address or path of the weights."""
+    """URL or path of the weights."""
     scale: Real = Field(default=1.0, ge=0, le=4)
     """How strongly the weights act."""
     weight_name: Text | None = None
@@ -37,7 +37,7 @@ class LoRA(Part):
 
 
 class TextToVideo(Input):
-    """What to ask of text-to-video.
+    """Input of the text-to-video model.
 
     >>> TextToVideo(prompt="a paper boat on a rainy street", num_frames=49, seed=7)
     TextToVideo(prompt='a paper boat on a rainy street', seed=7, num_frames=49)
@@ -48,37 +48,37 @@ class TextToVideo(Input):
     prompt: Text
     """What the clip should show."""
     negative_prompt: Text = "worst quality, inconsistent motion, blurry, jittery, distorted"
-    """What the clip should avoid. A distilled model has no guidance to weigh it with, so it has little effect here."""
+    """What the clip should avoid. It has little effect here, because a distilled model works without guidance."""
     loras: Annotated[tuple[LoRA, ...], Ordered] = ()
     """LoRA weights to mix in, in order."""
     resolution: Resolution = "720p"
-    """How many lines the picture has."""
+    """Pixels along the shorter side."""
     aspect_ratio: AspectRatio = "16:9"
-    """The shape of the picture, width to height."""
+    """Width to height."""
     seed: Seed | None = None
-    """Where the randomness starts: the same seed and settings give the same clip. Without one, the service draws it."""
+    """The starting point for randomness: the same seed and settings give the same clip."""
     num_frames: Integer = Field(default=121, ge=9, le=1441)
-    """How many frames to make; 121 is about five seconds at 24 per second."""
+    """Length of the clip in frames; 121 is about five seconds at 24 per second."""
     frame_rate: Integer = Field(default=24, ge=1, le=60)
-    """How many frames are shown each second."""
+    """Frames per second."""
     first_pass_num_inference_steps: Integer = Field(default=8, ge=2, le=12)
     """Steps of the first pass, which lays out the scene."""
     second_pass_num_inference_steps: Integer = Field(default=8, ge=2, le=12)
     """Steps of the second pass, which adds the details."""
     second_pass_skip_initial_steps: Integer = Field(default=5, ge=1, le=11)
-    """Steps left out at the start of the second pass, so that it works on small details only; fewer than the pass has."""
+    """Steps skipped at the start of the second pass, so that it changes only fine details; fewer than the pass has."""
     expand_prompt: Flag = False
-    """Let a language model lengthen the prompt first."""
+    """Let a language model expand the prompt first."""
     reverse_video: Flag = False
     """Play the clip backwards."""
     enable_safety_checker: Flag = True
-    """Check prompt and result. Turning this off needs the account's permission; without it the check stays on."""
+    """Check the prompt and the result. It can be turned off only if the account has permission."""
     enable_detail_pass: Flag = False
-    """Refine details in one more pass, for twice the base price."""
+    """Refine the details in another pass, at twice the base price."""
     temporal_adain_factor: Annotated[Real, MultipleOf("0.05")] = Field(default=0.5, ge=0, le=1)
-    """How much later chunks take over the colours of the first one: high is steady, low may drift."""
+    """How closely later parts of a long clip keep the colours of its beginning: high is steady, low may drift."""
     tone_map_compression_ratio: Annotated[Real, MultipleOf("0.05")] = Field(default=0.0, ge=0, le=1)
-    """How much the range from dark to bright is squeezed: 0 not at all, 1 fully."""
+    """How strongly the range from dark to bright is compressed: 0 is not at all, 1 fully."""
 
     @model_validator(mode="after")
     def _leave_steps_to_run(self) -> Self:
@@ -104,11 +104,11 @@ class TextToVideo(Input):
 
 
 class TextToVideoOutput(Output):
-    """What text-to-video gives back."""
+    """Output of the text-to-video model."""
 
     video: File
-    """The clip that was made."""
+    """The finished clip."""
     seed: int
     """The seed that was used."""
     prompt: str
-    """The prompt that was used, longer than yours if you let it be expanded."""
+    """The prompt that was used; longer than yours with `expand_prompt`."""

@@ -229,4 +229,4 @@ def _check_names(where: str, table: Mapping[str, Any], known: Collection[str]) -
 
 def _suggest(name: str, known: Collection[str]) -> str:
     close = difflib.get_close_matches(name[:100], list(known), n=1)
-    return f"Did you mean {close[0]!r}?" if close else f"There are: {', '.join(known)}."
+    return f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."

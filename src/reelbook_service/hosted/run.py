@@ -46,7 +46,7 @@ INPUT_ERRORS = frozenset(
     {"content_policy_violation", "validation_error", "file_download_error", "image_load_error", "lora_load_error"}
 )
 """Error types about the input; all others become `engine_error`."""
-WHO_SETTLES = "It is not sent again by itself. Whoever runs this service can look into the account there."
+WHO_SETTLES = "It is never sent again by itself. The people who run this service can look at the account there."
 
 log = logging.getLogger("reelbook_service")
 
@@ -270,14 +270,16 @@ def _format_refusal(error: ReelbookError) -> tuple[str, str]:
             kind = error.error_type if error.error_type in INPUT_ERRORS else None
             return kind or "validation_error", f"The paid service refuses this input: {error.message}"
         case InsufficientCredits():
-            why = "the account that pays for the runs of all has not enough credits left there"
+            why = "the shared account has too few credits left there"
         case Unauthorized() | Forbidden():
-            why = "the key that pays for the runs of all is not accepted there"
+            why = "the shared key is not accepted there"
         case NotFound():
             why = "it does not know this model"
         case _:
             why = "a gateway in front of it refuses the call"
-    words = f"The paid service does not take this run: {why}. It is not your fault; tell whoever runs this service."
+    words = (
+        f"The paid service does not take this run: {why}. It is not your fault; tell the people who run this service."
+    )
     return "engine_error", words
 
 

@@ -80,4 +80,4 @@ def _names_in(folders: Sequence[Path]) -> str:
     )
     if not names:
         return "This service has no LoRAs; names of a hub and addresses are never read."
-    return f"There are: {', '.join(names[:MAX_NAMED])}{' …' if len(names) > MAX_NAMED else ''}."
+    return f"Those here are: {', '.join(names[:MAX_NAMED])}{' …' if len(names) > MAX_NAMED else ''}."

@@ -238,7 +238,7 @@ def test_a_problem_names_its_field_whatever_that_is_called(name: str) -> None:
         ({"enum": [0.5, 1, 2]}, 3, "= 3 is not one of 0.5, 1, 2. Did you mean 2?"),
         ({"const": "circle"}, "square", "= 'square' has to be 'circle'."),
         ({"minLength": 3}, "a", "has 1 character; at least 3 are needed."),
-        ({"maxLength": 3}, "abcd", "has 4 characters; 3 at most are allowed. Shorten it."),
+        ({"maxLength": 3}, "abcd", "has 4 characters; at most 3 are allowed. Shorten it."),
         ({"pattern": "^#"}, "red", "= 'red' does not have the form `^#`."),
         ({"minItems": 1}, [], "needs at least 1 entry and has 0."),
         ({"maxItems": 1}, [1, 2], "needs at most 1 entry and has 2."),

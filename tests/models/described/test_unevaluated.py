@@ -28,7 +28,7 @@ CUBE = {"properties": {"side": {"type": "number"}}, "required": ["side"]}
         ({**LORA, "unevaluatedProperties": False}, {"scael": 1}, "There is no field `scael` of `x`. Did you mean `scale`?"),
         ({**LORA, "unevaluatedProperties": {"type": "integer"}}, {"weight": "1"}, "`x.weight` needs a whole number, not '1' (str). Did you mean 1?"),
         ({"patternProperties": {"^x-": {}}, "unevaluatedProperties": False}, {"y": 1}, "There is no field `y` of `x`."),
-        ({"anyOf": [SPHERE, CUBE], "unevaluatedProperties": False}, {"radius": 1, "sid": 2}, "There is no field `sid` of `x`. There are: radius."),
+        ({"anyOf": [SPHERE, CUBE], "unevaluatedProperties": False}, {"radius": 1, "sid": 2}, "There is no field `sid` of `x`. The fields are: radius."),
     ],
 )  # fmt: skip
 def test_what_is_left_is_refused_with_its_place(rule: dict[str, Any], value: Any, sentence: str) -> None:

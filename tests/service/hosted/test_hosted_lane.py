@@ -231,9 +231,9 @@ def test_an_estimate_here_is_the_quote_elsewhere(elsewhere: Callable[..., StandI
 @pytest.mark.parametrize(
     ("kind", "error_type", "words"),
     [
-        ("no credits", "engine_error", "has not enough credits left there. It is not your fault"),
-        ("no key", "engine_error", "the key that pays for the runs of all is not accepted there"),
-        ("in words", "engine_error", "the key that pays for the runs of all is not accepted there"),
+        ("no credits", "engine_error", "has too few credits left there. It is not your fault"),
+        ("no key", "engine_error", "the shared key is not accepted there"),
+        ("in words", "engine_error", "the shared key is not accepted there"),
         ("no such model", "engine_error", "it does not know this model"),
         ("no input", "validation_error", "refuses this input"),
     ],

@@ -76,7 +76,7 @@ def test_the_same_cell_once_more_pays_nothing(elsewhere: Callable[..., StandIn],
 
     assert again.status == "uncertain"
     assert "run it again" not in str(lost.value).lower()
-    assert "not sent again by itself" in str(lost.value)
+    assert "never sent again by itself" in str(lost.value)
     assert uncertain.credits == 53
     assert (len(service.charges), left(served)) == (1, 530 - 53)
 

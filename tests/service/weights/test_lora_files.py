@@ -77,7 +77,7 @@ def test_nothing_outside_is_found(folder: Path, path: str) -> None:
 
 def test_sentences_name_what_there_is(folder: Path) -> None:
     """So that the next request can be right."""
-    with pytest.raises(LoRAError, match=r"There is no LoRA 'boat' here\. There are: near, .*paper\."):
+    with pytest.raises(LoRAError, match=r"There is no LoRA 'boat' here\. Those here are: near, .*paper\."):
         find("boat", folders=(folder,))
     with pytest.raises(LoRAError, match=r"Say which by `weight_name`: one, two\."):
         find("pair", folders=(folder,))

@@ -198,7 +198,7 @@ def _make_input_class(endpoint_id: str, schema: str) -> type[Described]:
     base = Described if rules.json_schema.get("additionalProperties") is False else _Open
     attributes = _attributes_for(rules.fields, is_open=base is _Open)
     fields = {attributes[name]: (Any, _field(name, attributes[name], rules)) for name in rules.fields}
-    about = find_keyword(rules.rule, "description", rules.defs) or f"What to ask of {endpoint_id}."
+    about = find_keyword(rules.rule, "description", rules.defs) or f"Input of the model {endpoint_id}."
     # Any, because mypy would treat the name below as that of a declared class.
     make: Any = create_model
     cls: type[Described] = make(_name_for(endpoint_id, rules), __base__=base, __doc__=about, **fields)

@@ -46,7 +46,7 @@ def text_problems(value: str, rule: Rule, loc: Loc) -> Iterator[Problem]:
     """Problems of a text.
 
     >>> [problem.message for problem in text_problems("boat", {"maxLength": 3}, ("name",))]
-    ['`name` has 4 characters; 3 at most are allowed. Shorten it.']
+    ['`name` has 4 characters; at most 3 are allowed. Shorten it.']
     """
     if isinstance(value, Image):
         # The text sent in its place is not known yet, so only the service can check it.
@@ -56,7 +56,7 @@ def text_problems(value: str, rule: Rule, loc: Loc) -> Iterator[Problem]:
     if len(value) < shortest:
         yield Problem(loc, f"{has}; at least {int(shortest):,} are needed.", "string_too_short", compact_value(value))
     if len(value) > longest:
-        words = f"{has}; {int(longest):,} at most are allowed. Shorten it."
+        words = f"{has}; at most {int(longest):,} are allowed. Shorten it."
         yield Problem(loc, words, "string_too_long", compact_value(value), value[: int(longest)])
     if "pattern" in rule and not matches(rule["pattern"], value):
         words = f"{format_subject(loc)} = {format_literal(value)} does not have the form `{rule['pattern'][:200]}`."
