@@ -37,7 +37,7 @@ html_theme = "furo"
 html_static_path = ["static"]
 html_css_files = ["reelbook.css"]
 html_js_files = ["reelbook.js"]
-html_copy_source = html_show_copyright = html_show_sphinx = False
+html_copy_source = html_show_copyright = html_show_sphinx = html_use_index = False
 html_theme_options = {"top_of_page_buttons": []}
 
 # Notebooks run while the pages are built, and again only after a change of the package or of the notebook.
@@ -94,10 +94,9 @@ def shorten_signature(app: Sphinx, what: str, name: str, value: Any, options: An
 
 
 def name_as_typed(app: Sphinx, doctree: nodes.document) -> None:
-    """Write `rb.run`, as a notebook does."""
+    """Write `rb.run`, as a notebook does, and the types that one only holds without their module."""
     for node in doctree.findall(addnodes.desc_addname):
-        if node.astext() == "reelbook.":
-            node.children[:] = [nodes.Text("rb.")]
+        node.children[:] = [nodes.Text("rb." if node.astext() == "reelbook." else "")]
 
 
 class CommandHelp(Directive):
