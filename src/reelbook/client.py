@@ -55,7 +55,7 @@ class Client:
 
     Example::
 
-        with rb.connect(library="elsewhere") as client:
+        with rb.connect(library="films") as client:
             run = client.run(boat)
     """
 
@@ -104,7 +104,7 @@ class Client:
 
     @property
     def base_url(self) -> str:
-        """The address of the service; an embedded one can move to another port."""
+        """The URL of the service; an embedded one can move to another port."""
         return self._context().calls.base_url
 
     @property
@@ -206,7 +206,7 @@ class Client:
         return run
 
     def attach(self, request_id: str, *, model: str | None = None) -> Run:
-        """Return a run that was submitted elsewhere or earlier; `model` is required if the library does not know it."""
+        """Return a run that was submitted earlier or on another machine; `model` is required if the library does not know it."""
         self._open_context()
         named = None if model is None else check_id(model, "model")
         # An id in the library is accepted even if its format is unusual.
@@ -260,7 +260,7 @@ class Client:
         forget_runs(self.context.shelf, self._ledger, moment)
 
     def close(self) -> None:
-        """Close the client, which is no longer the current one. Runs continue at the service.
+        """Close the client, so that it is no longer the current one. Runs continue at the service.
 
         An interrupt ends the wait for answers to paid requests; they are recorded in the background.
         """

@@ -31,10 +31,10 @@ def compare(
 ) -> Comparison:
     """Compare clips or pictures to the pixel: wipe, onion skin, difference, flicker, side by side, on one clock.
 
-    Accepts runs, files or their paths, request ids, and rows of any table of runs such as `table.loc[[0, 1]]`; of a run
-    of several pictures, all of them. Displayed in a notebook it is a viewer; `.differences` is a DataFrame with the
-    structural similarity and the mean absolute difference of each frame. `by` says what is the same in clips of
-    different rates: the `"time"`, or the number of the `"frame"`.
+    Accepts runs, files or their paths, request ids, and rows of any table of runs such as `table.loc[[0, 1]]`; a run
+    with several pictures gives all of them. In a notebook it displays as a viewer; `.differences` is a DataFrame with the
+    structural similarity and the mean absolute difference of each frame. `by` says how clips of different frame rates
+    are aligned: by `"time"`, or by the number of the `"frame"`.
 
     Example::
 

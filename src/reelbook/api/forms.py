@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def form(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame) -> Form:
     """A form for a model, given as its input class, an initial input, or the id of a model that the service describes.
 
-    For a run, or a row of a table of runs such as `table.loc[[7]]`, the form starts with the input of that run.
+    Given a run, or a row of a table of runs such as `table.loc[[7]]`, the form starts with the input of that run.
 
-    Nothing is sent until Run is pressed; the button states the price.
+    Nothing is sent until you press Run; the button shows the price.
 
     Example::
 
@@ -38,9 +38,9 @@ def form(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame)
 
 
 def studio(model: type[Input] | Input | str | Run | pd.Series[Any] | pd.DataFrame | None = None) -> Studio:
-    """The complete toolkit in one cell: choose a model, fill in its form, run it, sweep it, view results and costs.
+    """Everything in one cell: choose a model, fill in its form, run it, sweep it, see results and costs.
 
-    It starts with text-to-video, or with the given model or input.
+    It starts with text to video, or with the model or input that you give.
 
     Example::
 

@@ -39,11 +39,11 @@ def judge(
     kind: str = "pairs",
     library: Library | str | Path | None = None,
 ) -> Ratings:
-    """Judge the clips of a table of runs by eye: blind pairs, `kind="stars"`, or `kind="keep"` to keep or reject.
+    """Judge the clips of a table of runs by eye: in blind pairs, with `kind="stars"`, or with `kind="keep"` to keep or reject.
 
-    Accepts any table of runs, a job, or a plan, of which the clips in the library are judged. Every answer is a row in
-    the library, so that nothing is lost with the kernel, and several raters judge at once; all answers to this
-    question about clips of this table belong to it. `rater` is the user's name by default.
+    Accepts any table of runs, a job, or a plan; of a plan, the clips that are in the library. Every answer is stored in the
+    library at once, so nothing is lost if the kernel ends, and several people can judge at the same time. `rater` is the
+    user's name by default.
 
     Example::
 
@@ -70,15 +70,15 @@ def race(
     sure: float = 0.95, concurrency: int | None = None, price: int | None = None, draft: Mapping[str, Any] | bool | None = None,
     retry_failed: bool = False, question: str = QUESTION, rater: str | None = None, client: Client | None = None,
 ) -> Race:  # fmt: skip
-    """Find the best setting of a plan for fewer credits than all runs cost. Returns at once; the race goes on in the background.
+    """Find the best setting of a plan for fewer credits than all its runs cost. Returns at once and continues in the background.
 
-    Rows that differ only in `over` repeat one setting. What the library holds is used first, and costs nothing. Then rounds
-    of `concurrency` runs follow, each chosen by the earlier ones, until the `keep` best are known with the chance `sure`, the
-    budget ends, or nothing is left. `by` is a column or a metric, a function of a run, a mix such as {"sharpness": 1, "motion": -2},
-    each in standard deviations, or `rb.judge` for a person, who answers `question` as `rater`. `budget` is the most that the race
-    spends from its first start on, in credits, or as a share of the plan's price up to 1.0. Run the cell again to go on: it has
-    what is left of its budget. `draft` holds cheaper values to decide by, or is True for those of the model, after which the
-    best run with their own; `price` is the maximum price of a run whose price is unknown.
+    Rows that differ only in `over` repeat one setting. Results in the library are used first and cost nothing. Rounds of
+    `concurrency` runs follow, each chosen by what the earlier ones showed, until the `keep` best are known with certainty
+    `sure`, the budget is spent, or no runs are left. `by` is a column or a metric, a function of a run, a mix such as
+    {"sharpness": 1, "motion": -2}, each in standard deviations, or `rb.judge` for a person, who answers `question` as `rater`.
+    `budget` is the most that the race spends from its first start on, in credits, or as a share of the plan's price up to 1.0.
+    Run the cell again to continue with what is left of the budget. `draft` holds cheaper values to decide by, or is True for
+    those of the model; the best then run with their real values. `price` is the maximum price of a run whose price is unknown.
 
     Example::
 

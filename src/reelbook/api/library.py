@@ -52,8 +52,8 @@ def provenance(file: str | Path | LocalFile | Run | pd.DataFrame | pd.Series[Any
 
     Accepts a file or its path, a run, a row of any table of runs such as `table.loc[[7]]`, or a request id.
 
-    Read from the file's metadata; for a file signed by its maker, which must not be changed, from the sidecar of an
-    exported copy, or from the run in the library that generated a file with the same content.
+    It is read from the file's metadata. A file signed by its maker must not be changed, so there it comes from the
+    `.reelbook.json` next to an exported copy, or from the run in the library that made a file with the same content.
 
     Example::
 

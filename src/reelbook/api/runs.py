@@ -40,7 +40,7 @@ def start(request: Input, *, fresh: bool = False, take: int | None = None) -> Ru
 
 
 def attach(request_id: str, *, model: str | None = None) -> Run:
-    """Attach to a run that was started elsewhere, and follow it.
+    """Follow a run that was started earlier or on another machine, by the service's id for it.
 
     Example::
 
@@ -64,7 +64,7 @@ def cancel_queued() -> CancelResult:
 
 
 def estimate(request: Input) -> Estimate:
-    """The price of a run.
+    """The price of a run. Asking costs nothing.
 
     Example::
 
@@ -76,7 +76,7 @@ def estimate(request: Input) -> Estimate:
 
 
 def model(endpoint_id: str | Mapping[str, Any]) -> type[Any]:
-    """The input class of any model: of an id, built from the service's description; or of an OpenAPI description as a dict.
+    """The input class of any model, from its id at the service or from an OpenAPI description as a dict.
 
     Example::
 

@@ -109,7 +109,7 @@ class Reel:
         return self._library(self._table).runs(self._table) if len(self._table) else []
 
     def file(self, which: Any, number: int = 0) -> LocalFile:
-        """A file of a row, its video or a picture by number; it has `frames()`, `still(…)` and `save(…)`."""
+        """A file of a row: its video, or a picture by number. It has `frames()`, `still(…)` and `save(…)`."""
         rows = self._rows(which)
         found = list(dict.fromkeys(path for listed in find_paths(rows) for path in listed))
         if not -len(found) <= number < len(found):
@@ -122,7 +122,7 @@ class Reel:
     def still(
         self, which: Any, at: float = 0.5, *, frame: int | None = None, seconds: float | None = None
     ) -> Image:  # fmt: skip
-        """One frame of a row's clip as a picture, by fraction of the duration, by frame number, or by time."""
+        """One frame of a row's clip as a picture: by fraction of the duration, frame number, or seconds."""
         return self.file(which).still(at, frame=frame, seconds=seconds)
 
     def export(self, folder: str | Path, what: Any = None) -> Path:
@@ -198,7 +198,7 @@ class Reel:
         return self._make_grid("grid", rows=rows, cols=cols, tabs=tabs)
 
     def explore(self) -> Grid:
-        """One clip at a time, large, with a control for every column that varies; each run at the same frame."""
+        """One large clip at a time, with a control for every column that varies; changing it keeps the frame."""
         return self._make_grid("one")
 
     def _make_grid(self, view: str, **parts: str | None) -> Grid:
@@ -226,7 +226,7 @@ class Reel:
         return draw_sheet(self._table, frames=frames, labels=labels, width=width)
 
     def gif(self, path: str | Path, *, labels: str | Sequence[str] | None = None, width: int = 960) -> Path:
-        """Write all clips side by side as an animated `.gif` or `.webp`, for use without video; return its path."""
+        """Write all clips side by side as an animated `.gif` or `.webp`, for places without video; return its path."""
         from ..display.sheets import write_animation
 
         return write_animation(self._table, path, labels=labels, width=width)
@@ -248,7 +248,7 @@ class Reel:
     ) -> Path:  # fmt: skip
         """Write a standalone HTML page to share: synchronised clips, table, costs, provenance; return its path.
 
-        `views` are plots and comparisons to be in it, such as `[table.reel.plot("num_frames", "credits"),
+        `views` are plots and comparisons to include, such as `[table.reel.plot("num_frames", "credits"),
         table.reel.compare(0, 1)]`. A plot shares its selection with the clips and the table, and a comparison plays the
         clips of the page. `ratings` are those of `rb.judge(table)`, whose ranking is then in it. The page is a single file
         with small copies of the clips. With `folder=True` it is a folder with the page and the full clips, for large sweeps.

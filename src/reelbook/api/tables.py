@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def read(path: str | Path | Dataset, *, folder: str | Path = "clips") -> pd.DataFrame:
     """Read a table of runs from a `.parquet` or `.csv` file, or from a dataset of Hugging Face's `datasets`, with its `.reel`.
 
-    Files that a dataset holds inside itself are written into the folder, each named by the hash of its content.
+    Files inside a dataset are written into the folder, each named by the hash of its content.
 
     Example::
 

@@ -58,8 +58,8 @@ class Counts:
 class Ratings:
     """The judgements of the clips of a table in answer to one question, returned by `rb.judge`.
 
-    They are rows in the library of the clips: every answer is stored before the call returns, and seen by all who judge
-    the same clips with the same question, in whatever process. One who goes on later goes on where he was.
+    They are rows in the library of the clips: every answer is stored before the call returns, and visible to everybody who
+    judges the same clips with the same question, in any process. You can stop and continue later.
 
     Example::
 
@@ -155,7 +155,7 @@ class Ratings:
 
     @property
     def verdict(self) -> Advice:
-        """Sentences: whether the first place is decided, and about how many judgements more would settle it.
+        """Sentences: whether the first place is decided, and roughly how many more judgements would settle it.
 
         Of stars and of what to keep: which has the most, and how many there are of each.
         """
@@ -175,10 +175,10 @@ class Ratings:
     def ranking(self, by: str | None = None) -> pd.DataFrame:
         """The rows of the table, best first: score, low, high, chance to be the best, and counts; empty before any answer.
 
-        Scores are natural logarithms around 0: one that is 1.1 higher wins three times of four. Clips with equal settings
-        are taken to resemble each other, so that one that nobody has seen has a score, too. `low` and `high` are where the
-        score lies with 90% certainty. With `by`, such as "num_frames", the values of a column are ranked instead: a
-        judgement then counts for the values of its clips, if these differ.
+        Scores are natural logarithms around 0: a clip whose score is 1.1 higher wins three times out of four. Clips with equal
+        settings are assumed to be similar, so a clip that nobody has seen has a score, too. The score lies between `low` and
+        `high` with 90% certainty. With `by`, such as "num_frames", the values of a column are ranked instead: a judgement
+        then counts for the values of its two clips, if they differ.
         """
         found = self._read()
         if by is None:
@@ -241,11 +241,11 @@ class Ratings:
         )
 
     def undo(self) -> bool:
-        """Take back the last answer of this rater, of any kind; false if there is none. The row is stored as undone."""
+        """Take back this rater's last answer of any kind; false if there is none. The row is kept, marked as undone."""
         return self._store.undo(self.rater, self.question, tuple(Kind), self._clips.keys) is not None
 
     def next_pair(self, *, without: Iterable[tuple[int, int]] = ()) -> Pair | None:
-        """The rows to compare next, whose answer would tell most, with their sides; None if nothing is left to ask.
+        """The two rows whose comparison would tell most, left and right; None if nothing is left to ask.
 
         `without` are pairs that are asked already, as they stand there, and not answered yet.
         """

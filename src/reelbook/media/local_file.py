@@ -166,9 +166,9 @@ class LocalFile:
     def save(self, path: str | Path) -> Path:
         """Save a copy under the given name, or in the given folder under a generated name; returns its path.
 
-        In a folder no other file is replaced: a copy that is there already stays, and a number is added to the name
-        where another file has it. The copy's metadata hold model, input, seed, request and credits for `rb.provenance`;
-        its pixels are unchanged.
+        In a folder nothing is overwritten: a copy that is already there stays, and if another file has the name, a
+        number is added. The copy's metadata contain model, input, seed, request and credits for `rb.provenance`; its
+        pixels are unchanged.
         """
         from .frame_files import is_folder, save_in_folder
         from .metadata.provenance import write
@@ -180,9 +180,9 @@ class LocalFile:
         return target
 
     def clip(self, path: str | Path, first: int = 0, last: int | None = None) -> Path:
-        """Save the frames from `first` to `last`, both included, as an MP4 of exactly these; returns its path.
+        """Save the frames from `first` to `last`, both included, as an MP4 of exactly these frames; returns its path.
 
-        In a folder it gets a readable name that no file has yet. The frames are encoded anew, with no visible loss.
+        In a folder it gets a readable name that no file has yet. The frames are encoded again, with no visible loss.
         """
         from .frame_files import save_clip
 
@@ -195,7 +195,7 @@ class LocalFile:
         return save_gif(self, path, first, last, width=width)
 
     def explore(self, folder: str | Path = "saved") -> Explorer:
-        """A viewer with a filmstrip: single frames, a range, and files of them saved in the folder.
+        """A viewer with a filmstrip, for single frames and ranges; what you save there goes into the folder.
 
         In a notebook it is on the page at the end of a cell; `explorer.frame` and `explorer.image` follow it.
         """

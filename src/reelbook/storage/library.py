@@ -251,8 +251,8 @@ class Library:
     ) -> Pruned:
         """Remove old files that can be restored at no cost, and report old runs whose files would be paid for again.
 
-        The latter are listed in a table and removed only with `yes=True`. Rows are never removed. `keep` selects runs
-        whose files are kept, like `where` of `export`, but never by numbers alone; `dry_run=True` removes nothing.
+        Those are listed in a table and removed only with `yes=True`. Rows are never removed. `keep` selects runs whose
+        files are kept, like `where` of `export`, but not by numbers alone; `dry_run=True` removes nothing.
         """
         age = parse_span(older_than)
         spared = [] if keep is None else self._select(keep, removes=True).runs

@@ -123,7 +123,7 @@ class Race:
 
     @property
     def finalists(self) -> Plan:
-        """All runs of the best settings with their real values, as a plan: `race.finalists.run(budget=…)` makes them all."""
+        """All runs of the best settings with their real values, as a plan: `race.finalists.run(budget=…)` runs them all."""
         settings = self._rank()[: self._options.keep]
         return self.plan[sorted(row.number for one in settings for row in self._rounds.race.settings[one].rows)]
 
@@ -131,7 +131,7 @@ class Race:
     def table(self) -> pd.DataFrame:
         """The ordinary table of the runs tried so far, with the columns `round`, `setting` and `score`.
 
-        Round 0 is what the library held when the race was started.
+        Round 0 is what was in the library when the race started.
         """
         with self._guard:
             drafts, finals = list(self._rounds.used), list(self._finals)
@@ -156,7 +156,7 @@ class Race:
 
     @property
     def spent(self) -> int:
-        """Credits that the plan's runs have cost or may have cost, whoever paid and whenever."""
+        """Credits that the plan's runs have cost or may have cost, earlier payments included."""
         return self.progress.spent
 
     @property
@@ -221,7 +221,7 @@ class Race:
         return self._wait_async().__await__()
 
     def cancel(self) -> None:
-        """Send nothing more. Runs already sent continue, and count; the same race later goes on from here."""
+        """Send nothing more. Runs already sent continue and count; starting the same race later continues from here."""
         self._cancelled.set()
         self._changed.set()
         if (job := self._job) is not None:

@@ -211,7 +211,7 @@ class Form(ScriptWidget):
         self._sweeping.replan()
 
     def close(self) -> None:
-        """Remove it from the page and stop its background work. Its runs go on, and are stored in the library."""
+        """Remove it from the page and stop its background work. Its runs continue and are stored in the library."""
         if not self.is_closed:
             self.is_closed = True
             for part in (self._sweeping, self._running, self._pictures, self._prompts, self._pricer):
