@@ -132,8 +132,10 @@ def _threads(address: str, runs: int, round_number: int) -> Cost:
     ]
     wall, cpu = time.perf_counter(), time.process_time()
     headers = {"x-api-key": KEY}
+    # As many are kept as there are threads: closing the others raced with their next use, and ended the bench.
+    limits = httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE)
     with (
-        httpx.Client(base_url=address, headers=headers, timeout=60, trust_env=False) as http,
+        httpx.Client(base_url=address, headers=headers, timeout=60, limits=limits, trust_env=False) as http,
         ThreadPoolExecutor(AT_ONCE) as pool,
     ):
         sizes = list(pool.map(lambda one: _one(http, one), inputs))
