@@ -7,6 +7,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from reelbook.models.text_to_video import TextToVideo
+from reelbook.sweeps.plan.plan import Plan
+from reelbook.sweeps.plan.plan_file import parse_plan_file
+from reelbook.sweeps.plan.sweep_call import FindModel, plan_from_file
 
 BOAT = TextToVideo(prompt="a paper boat")
 
@@ -31,3 +34,8 @@ def _axes(draw: st.DrawFn) -> dict[str, list[Any]]:
 
 AXES = _axes()
 """A few axes with a few values each, possible and impossible ones."""
+
+
+def parse_plan(text: str, *, models: FindModel | None = None) -> Plan:
+    """The plan in the text of a file."""
+    return plan_from_file(parse_plan_file(text), models)

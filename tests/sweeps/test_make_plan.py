@@ -24,16 +24,12 @@ from reelbook.models.images_to_video import Frame, ImagesToVideo
 from reelbook.models.pricing import estimate
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
-from reelbook.sweeps.plan.axes import rows, zipped
-from reelbook.sweeps.plan.make_plan import derived
-from reelbook.sweeps.plan.plan_file import parse_plan
-from reelbook.sweeps.plan.prompt_templates import template
-from reelbook.sweeps.plan.sampling import sampled
-from reelbook.sweeps.plan.sweep_call import sweep
+from reelbook.sweeps.plan.parts import rows, sampled, template, zipped
+from reelbook.sweeps.plan.sweep_call import derived, sweep
 from reelbook.sweeps.sweep_errors import MAX_RUNS
 from tests.models.described_inputs import with_fields
 from tests.support import examples
-from tests.sweeps.axes import AXES, BOAT
+from tests.sweeps.axes import AXES, BOAT, parse_plan
 
 
 @settings(max_examples=examples(15, 60))

@@ -15,8 +15,7 @@ from reelbook.errors import InvalidInput
 from reelbook.sweeps.execute.order import order_rows, spread_rows
 from reelbook.sweeps.execute.pacing import GIVE_UP_SECONDS, MIN_AHEAD, Backoff, RateLimit, SendWindow
 from reelbook.sweeps.execute.run_options import make_options
-from reelbook.sweeps.plan.axes import zipped
-from reelbook.sweeps.plan.prompt_templates import template
+from reelbook.sweeps.plan.parts import template, zipped
 from reelbook.sweeps.plan.sweep_call import sweep
 from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT

@@ -18,18 +18,14 @@ from reelbook.errors import InvalidInput
 from reelbook.models.described.input_class import describe
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.smart_resize import SmartResize
-from reelbook.sweeps.plan.axes import rows, zipped
-from reelbook.sweeps.plan.make_plan import derived
+from reelbook.sweeps.plan.parts import rows, sampled, template, zipped
 from reelbook.sweeps.plan.plan import Plan
-from reelbook.sweeps.plan.plan_file import parse_plan
-from reelbook.sweeps.plan.prompt_templates import template
-from reelbook.sweeps.plan.sampling import sampled
-from reelbook.sweeps.plan.sweep_call import sweep
-from reelbook.sweeps.plan.toml_text import format_toml, parse_value
+from reelbook.sweeps.plan.plan_file import format_toml, parse_value
+from reelbook.sweeps.plan.sweep_call import derived, sweep
 from tests.models.described_inputs import with_fields
 from tests.models.inputs import IMAGE_TO_VIDEO, SMART_RESIZE, TEXT_TO_VIDEO
 from tests.support import examples
-from tests.sweeps.axes import AXES, BOAT
+from tests.sweeps.axes import AXES, BOAT, parse_plan
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec="utf-8")),
@@ -163,9 +159,9 @@ def test_models_that_are_only_described_can_be_told_from_outside() -> None:
 MISTAKES: list[tuple[str, str]] = [
     ("= nothing", "is no TOML"),
     ("x = 1", "is no sweep"),
-    ('format = "reelbook sweep 1"', "cannot be read"),
+    ('format = "reelbook sweep 1"', "`model` cannot be read"),
     ('format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\nprompt = "a"\n[[part]]\naxis = "seed"', "Did you mean `parts`"),
-    ('format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\nprompt = "a"\n[[parts]]\naxes = "seed"', "none of axis, zipped"),
+    ('format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\nprompt = "a"\n[[parts]]\naxes = "seed"', "one of the keys axis, zipped"),
     ('format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\nprompt = "a"\n[[parts]]\naxis = "sed"\nvalues = [1]', "Did you mean `seed`"),
     ('format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\nprompt = 1', "needs text"),
 ]  # fmt: skip

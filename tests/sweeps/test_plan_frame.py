@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from reelbook.models.described.input_class import describe
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
+from reelbook.sweeps.plan.parts import template
 from reelbook.sweeps.plan.plan_frame import get_columns
-from reelbook.sweeps.plan.prompt_templates import template
 from reelbook.sweeps.plan.sweep_call import sweep
 from tests.models.described_inputs import with_fields
 from tests.support import examples

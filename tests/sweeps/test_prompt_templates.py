@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from reelbook.errors import InvalidInput
-from reelbook.sweeps.plan.axes import zipped
-from reelbook.sweeps.plan.prompt_templates import template
+from reelbook.sweeps.plan.parts import template, zipped
 from reelbook.sweeps.plan.sweep_call import sweep
 from tests.sweeps.axes import BOAT
 

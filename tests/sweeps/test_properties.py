@@ -16,11 +16,9 @@ from reelbook.storage.run_identity import dumps
 from reelbook.storage.run_status import RunStatus
 from reelbook.sweeps.execute.ledger_lookup import RunName
 from reelbook.sweeps.execute.progress import Standing
-from reelbook.sweeps.plan.axes import rows, zipped
+from reelbook.sweeps.plan.parts import rows, sampled, template, zipped
 from reelbook.sweeps.plan.plan import Plan
 from reelbook.sweeps.plan.plan_frame import PLAN_COLUMNS
-from reelbook.sweeps.plan.prompt_templates import template
-from reelbook.sweeps.plan.sampling import sampled
 from reelbook.sweeps.plan.sweep_call import sweep
 from reelbook.sweeps.results.result_frame import build_frame
 from tests.support import examples
@@ -191,8 +189,8 @@ ORDERS = """
 import sys
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.sweeps.execute.order import order_rows
-from reelbook.sweeps.plan.prompt_templates import template
-from reelbook.sweeps.plan.sampling import sampled
+from reelbook.sweeps.plan.parts import template
+from reelbook.sweeps.plan.parts import sampled
 from reelbook.sweeps.plan.sweep_call import sweep
 boat = TextToVideo(prompt="a boat")
 plan = sweep(boat, template("a {a} {b}", a=["x", "y"], b=["p", "q"]), sampled(4, num_frames=(9, 257)), aspect_ratio=["16:9", "1:1"])

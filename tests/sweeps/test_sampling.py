@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.models.described.input_class import describe
-from reelbook.sweeps.plan.sampling import Method, sampled
+from reelbook.sweeps.plan.parts import sampled
+from reelbook.sweeps.plan.sampling import Method
 from reelbook.sweeps.plan.sweep_call import sweep
 from tests.models.described_inputs import with_fields
 from tests.support import examples

@@ -8,13 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..models.base import Input
 from ..session import session
-from ..sweeps.plan.axes import rows, zipped
-from ..sweeps.plan.make_plan import derived
+from ..sweeps.plan.parts import rows, sampled, template, zipped
 from ..sweeps.plan.plan import Plan
-from ..sweeps.plan.plan_file import FindModel
-from ..sweeps.plan.prompt_templates import template
-from ..sweeps.plan.sampling import sampled
-from ..sweeps.plan.sweep_call import Sweep
+from ..sweeps.plan.sweep_call import FindModel, Sweep, derived
 
 if TYPE_CHECKING:
     import pandas as pd

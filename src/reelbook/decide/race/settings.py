@@ -20,9 +20,9 @@ from ...models.catalog import find_endpoint
 from ...models.pricing import estimate
 from ...models.problems import format_literal
 from ...sweeps.execute.run_options import RunOptions, make_options
+from ...sweeps.money_text import sum_or_none
 from ...sweeps.plan.plan import Plan
 from ...sweeps.plan.plan_rows import Row
-from ...sweeps.plan.row_selection import sum_credits
 
 IntArray = npt.NDArray[np.int64]
 MAX_LEVELS, BINS = 12, 6
@@ -342,7 +342,7 @@ def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
     except InvalidInput as error:
         raise race_error(f"`draft` does not fit this plan: {error}", "draft") from error
     drafts = replace(plan, rows=rows, recipe=None)
-    full, cheap = sum_credits(plan.distinct), sum_credits(drafts.distinct)
+    full, cheap = (sum_or_none(row.credits for row in one.distinct) for one in (plan, drafts))
     if full is not None and cheap is not None and cheap >= full:
         raise race_error(
             f"Drafts with {_format_values(values)} cost {cheap:,} credits, and the runs themselves {full:,}: leave `draft` out.",

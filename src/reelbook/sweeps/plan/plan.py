@@ -15,21 +15,24 @@ from ...errors import Interrupted
 from ...models.base import Input
 from ...models.pricing import Estimate
 from ...models.problems import format_literal
+from ..money_text import sum_or_none
 from ..sweep_errors import MAX_RUNS, too_many, usage_error
-from .advice import find_warnings
-from .axis_values import coerce_value
-from .plan_rows import Known, Row, make_row_maker
-from .recipe import Recipe, Step
-from .row_selection import (
+from .parts import SweepPart
+from .plan_file import FORMAT, PlanFile, RowEntry, format_plan_file
+from .plan_rows import (
+    Known,
+    Row,
     call_on_row,
     check_price,
     drop_duplicates,
     get_row,
     is_field,
+    make_row_maker,
     select_rows,
     sort_rows,
-    sum_credits,
 )
+from .plan_summary import PlanFacts, find_warnings, format_facts, summarise
+from .values import coerce_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +41,18 @@ if TYPE_CHECKING:
     from ...decide.race.race import Race
     from ...session import Session
     from ..execute.job import SweepJob
-    from .plan_summary import PlanFacts
+
+
+Step = Mapping[str, Mapping[str, Any]]
+"""The name of a method that was called on a plan, with its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a plan was constructed, as a plan file can store it."""
+
+    parts: tuple[SweepPart, ...]
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,7 +95,8 @@ class Plan:
     def __getitem__(self, place: Any) -> Row | Plan:
         """One row by its number, or a plan of the rows selected by a slice, a list of numbers or a mask."""
         if isinstance(place, slice):
-            step = ("sliced", {"start": place.start, "stop": place.stop, "step": place.step})
+            ends = {"start": place.start, "stop": place.stop, "step": place.step}
+            step = {"sliced": {name: end for name, end in ends.items() if end is not None}}
             try:
                 return self._with_rows(self.rows[place], step=step)
             except (TypeError, ValueError) as error:
@@ -146,7 +161,7 @@ class Plan:
         if len(self) * takes > MAX_RUNS:
             raise too_many(len(self) * takes)
         rows = [replace(row, take=row.take * takes + take) for row in self.rows for take in range(takes)]
-        return self._with_rows(rows, step=("repeated", {"takes": takes}), notes=self.notes)
+        return self._with_rows(rows, step={"repeated": {"takes": takes}}, notes=self.notes)
 
     def shuffled(self, seed: int = 0) -> Plan:
         """The runs in random order, determined by the seed."""
@@ -158,16 +173,14 @@ class Plan:
         # By `random()` only, whose sequence is stable between Python versions.
         draw = random.Random(seed)
         rows = [row for _, row in sorted(((draw.random(), row) for row in self.rows), key=operator.itemgetter(0))]
-        return self._with_rows(rows, step=("shuffled", {"seed": seed}), notes=self.notes)
+        return self._with_rows(rows, step={"shuffled": {"seed": seed}}, notes=self.notes)
 
     def sorted_by(self, *names: str, descending: bool = False) -> Plan:
         """The runs sorted by fields, labels, `credits` or `take`; runs without a value are last."""
         rows = list(self.rows)
         for name in reversed(names):
             rows = sort_rows(rows, name, descending=descending)
-        return self._with_rows(
-            rows, step=("sorted_by", {"names": list(names), "descending": descending}), notes=self.notes
-        )
+        return self._with_rows(rows, step={"sorted_by": {"names": names, "descending": descending}}, notes=self.notes)
 
     def priced(self, price: Callable[[Input], Estimate | int | None]) -> Plan:
         """The plan with prices from a function: those of the service, or your own.
@@ -218,13 +231,13 @@ class Plan:
     @property
     def credits(self) -> int | None:
         """The total price of all distinct runs; None if any price is unknown."""
-        return sum_credits(self.distinct)
+        return sum_or_none(row.credits for row in self.distinct)
 
     @property
     def credits_due(self) -> int | None:
         """The price of the distinct runs that are not in the library; None if any price is unknown."""
         known = self._known()
-        return sum_credits(row for row in self.distinct if known is None or not known(row))
+        return sum_or_none(row.credits for row in self.distinct if known is None or not known(row))
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -241,8 +254,6 @@ class Plan:
     @property
     def facts(self) -> PlanFacts:
         """The summary of the plan as data, for displays."""
-        from .plan_summary import summarise
-
         known = self._known()
         return summarise(
             self, known, seconds=None if self.session is None else self.session.forecast_seconds(self, known)
@@ -250,8 +261,6 @@ class Plan:
 
     def summary(self) -> str:
         """The summary of the plan as text, for a terminal."""
-        from .plan_summary import format_facts
-
         return format_facts(self.facts)
 
     @overload
@@ -260,9 +269,7 @@ class Plan:
     def to_toml(self, path: str | Path) -> None: ...
     def to_toml(self, path: str | Path | None = None) -> str | None:
         """Write the plan to a file to review and commit; without a path, return the text."""
-        from .plan_file import format_plan
-
-        text = format_plan(self)
+        text = format_plan_file(self._make_file())
         if path is None:
             return text
         try:
@@ -334,6 +341,26 @@ class Plan:
     def race(self, *, by: Any, **options: Any) -> Race:
         """Find the best setting for fewer credits than all runs cost: `rb.race(plan, by=…)`, which describes the options."""
         return self._get_session().make_race(self, by=by, **options)
+
+    def _make_file(self) -> PlanFile:
+        facts: dict[str, Any] = {
+            "format": FORMAT,
+            "model": self.base.endpoint_id,
+            "base": coerce_value(self.base.changed()),
+        }
+        if self.recipe is not None:
+            parts = tuple(part.for_file(type(self.base)) for part in self.recipe.parts)
+            return PlanFile(
+                **facts,
+                **{"parts": parts} if parts else {},
+                **{"steps": self.recipe.steps} if self.recipe.steps else {},
+            )
+        wire = self.base.wire()
+        rows = []
+        for row in self.rows:
+            entry = {"input": row.find_changes(wire), "labels": row.labels, "take": row.take}
+            rows.append(RowEntry(**{name: value for name, value in entry.items() if value or name == "input"}))
+        return PlanFile(**facts, columns=self.columns, labels=tuple(sorted(self.labels)), rows=tuple(rows))
 
     def _make_job(self, client: Client | None, **choices: Any) -> SweepJob:
         """Create a job that is not started yet."""

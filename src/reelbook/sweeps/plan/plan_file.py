@@ -1,46 +1,66 @@
-"""TOML files of plans, to review, commit and run again."""
+"""TOML files of plans, to review, commit and run again: a model of what they hold, written and read."""
 
 from __future__ import annotations
 
+import json
+import math
+import numbers
+import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ...errors import InvalidInput
-from ...models.base import Input
-from ...models.catalog import get_endpoint
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from ...models.problems import format_literal, unknown_field
 from ..sweep_errors import usage_error
-from .axes import Axis, Rows, SweepPart, Zipped, zip_parts
-from .axis_values import coerce_axis_values
-from .make_plan import make_plan_from_parts
-from .plan import Plan
-from .plan_rows import Row, make_row_maker
-from .prompt_templates import Template, template
-from .recipe import Recipe
-from .sampling import Choices, Range, Sampled, sampled
-from .toml_text import format_key, format_toml, parse_value
+from .parts import KINDS, AnyPart
+from .values import coerce_value
 
 FORMAT = "reelbook sweep 1"
-STEPS: Mapping[str, Callable[[Plan, Mapping[str, Any]], Plan]] = {
-    "repeated": lambda plan, data: plan.repeated(data["takes"]),
-    "shuffled": lambda plan, data: plan.shuffled(data["seed"]),
-    "sliced": lambda plan, data: plan[data.get("start") : data.get("stop") : data.get("step")],
-    "sorted_by": lambda plan, data: plan.sorted_by(*data["names"], descending=data.get("descending", False)),
-}
-"""The steps that may follow the parts, and how to apply them."""
-FindModel = Callable[[str], type[Input]]
-"""Maps a model id to its input class."""
+TITLE = '# A sweep of Reelbook. Read it with reelbook.sweep.read("…"), or run it with: reelbook sweep …'
+ONE_BY_ONE = "# Below are its runs one by one: functions or sums made it, which a file cannot hold."
+NONE_KEY = "nothing"
+"""The key of the table that represents None."""
+MAX_LINE_LENGTH = 100
+"""Longer lists are wrapped."""
 
 
-def format_plan(plan: Plan) -> str:
-    """Format a plan as TOML: its base and parts, or its rows if it has no recipe.
+class RowEntry(BaseModel):
+    """One run of a plan that only its rows describe."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    input: dict[str, Any] = Field(default_factory=dict)
+    """The values that differ from the base."""
+    labels: dict[str, Any] = Field(default_factory=dict)
+    take: int = 0
+
+
+class PlanFile(BaseModel):
+    """What the file of a plan holds: its base and parts, or its rows if nothing shorter describes it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: str
+    model: str
+    columns: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    base: dict[str, Any] = Field(default_factory=dict)
+    parts: tuple[AnyPart, ...] = ()
+    steps: tuple[dict[str, dict[str, Any]], ...] = ()
+    """Methods that were called on the plan, each with its arguments."""
+    rows: tuple[RowEntry, ...] | None = None
+
+
+def format_plan_file(file: PlanFile) -> str:
+    """Format a plan as TOML.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
     >>> from reelbook.sweeps.plan.sweep_call import sweep
-    >>> print(format_plan(sweep(ImagesToVideo(images=["a.png"]), fps=[12, 24])))
+    >>> print(sweep(ImagesToVideo(images=["a.png"]), fps=[12, 24]).to_toml())
     # A sweep of Reelbook. Read it with reelbook.sweep.read("…"), or run it with: reelbook sweep …
     format = "reelbook sweep 1"
     model = "svc/frames-api/images-to-video"
@@ -53,32 +73,32 @@ def format_plan(plan: Plan) -> str:
     values = [12, 24]
     <BLANKLINE>
     """
-    lines = [
-        '# A sweep of Reelbook. Read it with reelbook.sweep.read("…"), or run it with: reelbook sweep …',
-        f'format = "{FORMAT}"',
-        f"model = {format_toml(plan.base.endpoint_id, 'model')}",
-    ]
-    if plan.recipe is None:
-        lines += [
-            "# Below are its runs one by one: functions or sums made it, which a file cannot hold.",
-            f"columns = {format_toml(plan.columns, 'columns')}",
-            f"labels = {format_toml(sorted(plan.labels), 'labels')}",
-        ]
-    body = _format_rows(plan) if plan.recipe is None else _format_recipe(plan, plan.recipe)
-    return "\n".join([*lines, "", *_table("[base]", plan.base.changed()), *body])
+    data = file.model_dump(by_alias=True, exclude_unset=True)
+    lines = [TITLE] if file.rows is None else [TITLE, ONE_BY_ONE]
+    sections: list[str] = []
+    for name, value in data.items():
+        tables = value if isinstance(value, tuple) else []
+        if isinstance(value, dict):
+            sections += _format_table(f"[{name}]", value)
+        elif tables and all(isinstance(table, dict) for table in tables):
+            for table in tables:
+                sections += _format_table(f"[[{name}]]", table)
+        else:
+            lines.append(f"{name} = {format_toml(value, name)}")
+    return "\n".join([*lines, "", *sections])
 
 
-def read_plan(path: str | Path, *, models: FindModel | None = None) -> Plan:
-    """Read a plan from a file; `models` provides input classes of models outside the catalog."""
+def read_plan_file(path: str | Path) -> PlanFile:
+    """Read the file of a plan."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, TypeError, ValueError) as error:
         raise usage_error(f"{path} could not be read: {error}.", "unreadable") from error
-    return parse_plan(text, name=str(path), models=models)
+    return parse_plan_file(text, name=str(path))
 
 
-def parse_plan(text: str, *, name: str = "The file", models: FindModel | None = None) -> Plan:
-    """Parse a plan from TOML."""
+def parse_plan_file(text: str, *, name: str = "The file") -> PlanFile:
+    """Parse what the file of a plan holds."""
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -86,162 +106,113 @@ def parse_plan(text: str, *, name: str = "The file", models: FindModel | None = 
     if data.get("format") != FORMAT:
         raise usage_error(f"{name} is no sweep: it should begin with format = {FORMAT!r}.", "unreadable")
     try:
-        return _make_plan(data, models or (lambda model: get_endpoint(model).input))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        if isinstance(error, InvalidInput):
-            raise
-        raise usage_error(
-            f"{name} has a part that cannot be read: {type(error).__name__}: {error}.", "unreadable"
-        ) from error
+        return PlanFile.model_validate(parse_value(data))
+    except ValidationError as invalid:
+        first = invalid.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        reason = f"`{place}` cannot be read: {first['msg']}."
+        if first["type"] == "extra_forbidden":
+            kinds: list[type[BaseModel]] = [PlanFile, RowEntry, *KINDS.values()]
+            known = dict.fromkeys(field.alias or key for kind in kinds for key, field in kind.model_fields.items())
+            reason = unknown_field(first["loc"][-1:], None, known).message
+        raise usage_error(f"{name} of the sweep: {reason}", "unreadable", place) from invalid
 
 
-def _make_plan(data: Mapping[str, Any], models: FindModel) -> Plan:
-    _check_keys(data, "The file", "format", "model", "base", "parts", "steps", "rows", "columns", "labels")
-    base = models(data["model"])(**parse_value(data.get("base", {})))
-    if "rows" in data or "columns" in data:
-        return _plan_from_rows(base, data)
-    plan = make_plan_from_parts(base, tuple(_parse_part(part) for part in data.get("parts", ())))
-    for step in data.get("steps", ()):
-        plan = STEPS[_find_kind(step, STEPS)](plan, next(iter(step.values())))
-    return plan
-
-
-def _format_recipe(plan: Plan, recipe: Recipe) -> Iterator[str]:
-    for part in recipe.parts:
-        yield from _format_part(_with_drawn(part, type(plan.base)))
-    for name, data in recipe.steps:
-        yield "[[steps]]"
-        yield f"{name} = {format_toml({word: value for word, value in data.items() if value is not None}, name)}"
-        yield ""
-
-
-def _with_drawn(part: SweepPart, model: type[Input]) -> SweepPart:
-    """The part with its drawn values, if it is a sample."""
-    if isinstance(part, Sampled) and part.drawn is None:
-        return replace(part, drawn=part.values(model))
-    return part
-
-
-def _format_part(part: SweepPart) -> Iterator[str]:
-    match part:
-        case Rows():
-            yield from _table("[[parts]]", {"columns": part.names, "keep": part.keep})
-            for cells in part.cells:
-                yield from _table("[[parts.rows]]", cells)
-        case Sampled():
-            data = {"sampled": part.count, "method": part.method, "seed": part.seed, "drawn_for": part.fingerprint}
-            yield from _table("[[parts]]", data)
-            yield from _table("[parts.fields]", {name: _domain_values(domain) for name, domain in part.fields.items()})
-            yield "# What was drawn. Without it, or when the sample above is changed, it is drawn anew."
-            yield from _table("[parts.drawn]", part.drawn or {})
-        case _:
-            yield from _table("[[parts]]", _part_values(part))
-
-
-def _part_values(part: SweepPart) -> dict[str, Any]:
-    match part:
-        case Axis():
-            return {"axis": part.name, "values": part.values}
-        case Template():
-            return {"template": part.text, "field": part.name, "words": part.words}
-        case Zipped():
-            return {"zipped": [_part_values(member) for member in part.members]}
-    raise usage_error(f"A {type(part).__name__} cannot be written to a file.", "not_writable")
-
-
-def _domain_values(domain: Range | Choices) -> dict[str, Any]:
-    return {"low": domain.low, "high": domain.high} if isinstance(domain, Range) else {"choices": domain.values}
-
-
-def _parse_part(data: Mapping[str, Any]) -> SweepPart:
-    """Parse a part of a plan file."""
-    match _find_kind(data, ("axis", "zipped", "template", "sampled", "columns")):
-        case "axis":
-            _check_keys(data, "An axis", "axis", "values")
-            return Axis(data["axis"], coerce_axis_values(data["axis"], parse_value(data["values"])))
-        case "zipped":
-            _check_keys(data, "A zipped part", "zipped")
-            return zip_parts([_parse_part(member) for member in data["zipped"]])
-        case "template":
-            _check_keys(data, "A template", "template", "field", "words")
-            return template(data["template"], **parse_value(data.get("words", {}))).for_field(
-                data.get("field", "prompt")
-            )
-        case "sampled":
-            return _parse_sample(data)
-    _check_keys(data, "A table", "columns", "keep", "rows")
-    return Rows(tuple(data["columns"]), tuple(map(parse_value, data["rows"])), tuple(data.get("keep", ())))
-
-
-def _parse_sample(data: Mapping[str, Any]) -> Sampled:
-    _check_keys(data, "A sample", "sampled", "method", "seed", "fields", "drawn_for", "drawn")
-    domains = {
-        name: (domain["low"], domain["high"]) if "low" in domain else parse_value(domain["choices"])
-        for name, domain in data["fields"].items()
-    }
-    part = sampled(data["sampled"], domains, seed=data.get("seed", 0), method=data.get("method", "latin"))
-    if data.get("drawn_for") != part.fingerprint:
-        return part
-    drawn = {name: tuple(parse_value(data["drawn"][name])) for name in part.fields}
-    if {len(values) for values in drawn.values()} != {part.count}:
-        raise usage_error("The values drawn are not as many as the sample has; delete them to draw anew.", "unreadable")
-    return replace(part, drawn=drawn)
-
-
-def _format_rows(plan: Plan) -> Iterator[str]:
-    wire = plan.base.wire()
-    for row in plan:
-        yield "[[rows]]"
-        yield f"input = {format_toml(_changed_values(row, wire), 'input')}"
-        if row.labels:
-            yield f"labels = {format_toml(row.labels, 'labels')}"
-        if row.take:
-            yield f"take = {row.take}"
-        yield ""
-
-
-def _changed_values(row: Row, wire: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a row that differ from the base of its plan, which, in a sum of plans, need not be the row's."""
-    request = row.input or row.base
-    row_wire = {} if request is None else request.wire()
-    changed = {name: row_wire.get(name) for name in {**wire, **row_wire} if row_wire.get(name) != wire.get(name)}
-    return changed if row.input is not None else {**changed, **row.given}
-
-
-def _plan_from_rows(base: Input, data: Mapping[str, Any]) -> Plan:
-    columns, labels = tuple(data["columns"]), frozenset(data.get("labels", ()))
-    rows_data = data.get("rows", ())
-    for row in rows_data:
-        _check_keys(row, "A row", "input", "labels", "take")
-    given = [parse_value(row.get("input", {})) for row in rows_data]
-    # In a sum of plans with different bases, a row may also change fields that are not columns.
-    names = tuple(dict.fromkeys((*columns, *(name for values in given for name in values))))
-    make = replace(make_row_maker(base, names, labels), columns=columns)
-    rows = (
-        make.row(number, values, parse_value(row.get("labels", {})), row.get("take", 0))
-        for number, (values, row) in enumerate(zip(given, rows_data, strict=True))
-    )
-    return Plan(base, columns, tuple(rows), labels)
-
-
-def _table(header: str, values: Mapping[str, Any]) -> Iterator[str]:
+def _format_table(header: str, values: Mapping[str, Any]) -> Iterator[str]:
     yield header
     for name, value in values.items():
-        yield f"{format_key(name)} = {format_toml(value, name)}"
+        yield f"{_format_key(name)} = {format_toml(value, name)}"
     yield ""
 
 
-def _find_kind(data: Mapping[str, Any], kinds: Iterable[str]) -> str:
-    found = next((kind for kind in kinds if kind in data), None)
-    if found is None:
+def format_toml(value: Any, place: str) -> str:
+    """Format a value as TOML. None, which TOML lacks, is written as `{ nothing = true }`.
+
+    >>> format_toml([1, 0.5, True, "a \\"boat\\"", None], "seed")
+    '[1, 0.5, true, "a \\\\"boat\\\\"", { nothing = true }]'
+    """
+    value = coerce_value(value)
+    if value is None:
+        return "{ nothing = true }"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _format_text(value, place)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, (numbers.Real, Decimal)):
+        return _format_number(float(value))
+    if isinstance(value, Mapping):
+        inner = [f"{_format_key(_escaped(str(name)))} = {format_toml(item, place)}" for name, item in value.items()]
+        return f"{{ {', '.join(inner)} }}" if inner else "{}"
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return _format_list([format_toml(item, place) for item in value])
+    raise usage_error(
+        f"`{place}` holds {format_literal(value)}, which cannot be written to a file; save it and give its address or path instead.",
+        "not_writable",
+        place,
+    )
+
+
+def _format_key(name: Any) -> str:
+    """Format a name as a TOML key, quoted if necessary.
+
+    >>> _format_key("seed"), _format_key("images[0].frames")
+    ('seed', '"images[0].frames"')
+    """
+    return str(name) if re.fullmatch(r"[A-Za-z0-9_-]+", str(name)) else _format_text(str(name), "a name")
+
+
+def parse_value(data: Any) -> Any:
+    """Convert a value read from TOML back to the original, with `{ nothing = true }` as None.
+
+    >>> parse_value([{"nothing": True}, {"path": "watercolour"}])
+    [None, {'path': 'watercolour'}]
+    """
+    if isinstance(data, list):
+        return [parse_value(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    if NONE_KEY in data:
+        return None
+    return {_unescaped(name): parse_value(item) for name, item in data.items()}
+
+
+def _escaped(name: str) -> str:
+    """The name, with another underscore if it could be read as the representation of None."""
+    return f"{name}_" if name.rstrip("_") == NONE_KEY else name
+
+
+def _unescaped(name: str) -> str:
+    return name.removesuffix("_") if name.rstrip("_") == NONE_KEY else name
+
+
+def _format_list(items: Sequence[str]) -> str:
+    """Format a list on one line, or wrapped if that is too long."""
+    line = f"[{', '.join(items)}]"
+    if len(line) <= MAX_LINE_LENGTH or "\n" in line:
+        return line
+    lines: list[str] = []
+    for item in items:
+        if lines and len(lines[-1]) + len(item) + 2 <= MAX_LINE_LENGTH:
+            lines[-1] += f" {item},"
+        else:
+            lines.append(f"  {item},")
+    return "\n".join(["[", *lines, "]"])
+
+
+def _format_number(value: float) -> str:
+    if math.isfinite(value):
+        return repr(value)
+    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+
+
+def _format_text(value: str, place: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
         raise usage_error(
-            f"The file has {format_literal(dict(data))}, which is none of {', '.join(kinds)}.", "unreadable"
-        )
-    return found
-
-
-def _check_keys(data: Mapping[str, Any], what: str, *names: str) -> None:
-    for name in data:
-        if name not in names:
-            reason = unknown_field((name,), None, names).message
-            raise usage_error(f"{what} of the sweep's file: {reason}", "unreadable", name)
+            f"`{place}` holds {format_literal(value)}, which is no text in UTF-8.", "not_writable", place
+        ) from None
+    # JSON's escapes are valid TOML, except for this character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -11,9 +11,9 @@ import pandas as pd
 
 from ...models.base import Input
 from ...storage.table.typed_columns import build_column
-from .axis_values import coerce_value
 from .field_paths import Schema, get_fields, get_schema, parse_field_path
 from .plan_rows import Known
+from .values import coerce_value
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -37,10 +37,11 @@ def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
     >>> list(frame.columns)
     ['images', 'fps', 'take', 'credits', 'credits_due', 'problem']
     """
+    prices = [row.credits for row in plan]
     own = {
         "take": make_column([row.take for row in plan], {"type": "integer"}),
-        "credits": make_column([row.credits for row in plan], {"type": "integer"}),
-        "credits_due": make_column(_due(plan, known), {"type": "integer"}),
+        "credits": make_column(prices, {"type": "integer"}),
+        "credits_due": make_column(_due(plan, known, prices), {"type": "integer"}),
         "problem": make_column([row.problem for row in plan], {"type": "string"}),
     }
     return pd.DataFrame({**make_input_columns(plan), **own}, index=pd.RangeIndex(len(plan), name="run"))
@@ -116,13 +117,10 @@ def _values(plan: Plan, requests: Sequence[Input] | None, name: str) -> list[Any
     return [row[name] for row in plan]
 
 
-def _due(plan: Plan, known: Known | None) -> list[int | None]:
+def _due(plan: Plan, known: Known | None, prices: Sequence[int | None]) -> list[int | None]:
     """The credits due for each row: 0 if its result is in the library, or if it duplicates an earlier row."""
-    first = {row.number for row in plan.distinct}
-    return [
-        0 if row.input is not None and (row.number not in first or (known is not None and known(row))) else row.credits
-        for row in plan
-    ]
+    due = {row.number for row in plan.distinct if known is None or not known(row)}
+    return [price if row.number in due or row.input is None else 0 for row, price in zip(plan, prices, strict=True)]
 
 
 def _common_rule(types: Set[type]) -> Schema:

@@ -1,19 +1,20 @@
-"""Rows of a plan: one planned run each, or the reason why it is impossible."""
+"""Rows of a plan: one planned run each, or the reason why it is impossible; and how rows are made, selected and sorted."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Mapping
+import operator
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...errors import InvalidInput
+from ...errors import InvalidInput, Problem
 from ...models.base import Input
 from ...models.pricing import Estimate, estimate
-from ...models.problems import unknown_field
-from .axes import NO_LABELS
-from .axis_values import coerce_value
+from ...models.problems import format_literal, unknown_field
+from ..sweep_errors import NoSuchRow, usage_error
 from .field_paths import FieldPath, MissingPath, get_fields, get_value, parse_field_path, set_value
+from .values import coerce_value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +59,13 @@ class Row:
         given = {**({} if self.base is None else self.base.wire()), **self.given}
         sent = {name: value for name, value in given.items() if value is not None}
         return json.dumps(sent, default=repr, sort_keys=True), self.take
+
+    def find_changes(self, wire: Mapping[str, Any]) -> dict[str, Any]:
+        """The values that differ from a base in wire format, which in a sum of plans need not be the row's own."""
+        request = self.input or self.base
+        own = {} if request is None else request.wire()
+        changed = {name: own.get(name) for name in {**wire, **own} if own.get(name) != wire.get(name)}
+        return changed if self.input is not None else {**changed, **self.given}
 
     def __getitem__(self, name: str) -> Any:
         if name in self.labels:
@@ -115,7 +123,7 @@ class RowMaker:
     """The paths inside a field, in the order in which their values are set."""
     inner_names: frozenset[str]
 
-    def row(self, number: int, given: Mapping[str, Any], labels: Mapping[str, Any] = NO_LABELS, take: int = 0) -> Row:
+    def row(self, number: int, given: Mapping[str, Any], labels: Mapping[str, Any], take: int = 0) -> Row:
         """Create one row; all its values are validated together."""
         model = type(self.base)
         try:
@@ -175,3 +183,101 @@ class KnownRows:
 
     def __call__(self, row: Row) -> bool:
         return row.key in self.have
+
+
+def select_rows(rows: Sequence[Row], indexes: list[Any]) -> list[Row]:
+    """The rows selected by a list of numbers or a mask."""
+    if indexes and all(isinstance(index, bool) for index in indexes):
+        if len(indexes) != len(rows):
+            raise usage_error(f"The mask has {len(indexes):,} values and the plan {len(rows):,} runs.", "mask")
+        return [row for row, is_in in zip(rows, indexes, strict=True) if is_in]
+    return [get_row(rows, index) for index in indexes]
+
+
+def get_row(rows: Sequence[Row], index: Any) -> Row:
+    """One row by its number."""
+    try:
+        return rows[operator.index(index)]
+    except TypeError:
+        raise usage_error("A plan takes a number, a slice, a list of numbers or a mask in brackets.", "index") from None
+    except IndexError:
+        sentence = f"The plan has {len(rows):,} runs, numbered from 0; there is no run {index}."
+        raise NoSuchRow("sweep", [Problem((), sentence, "index")]) from None
+
+
+def sort_rows(rows: list[Row], name: str, *, descending: bool) -> list[Row]:
+    """Sort rows by a column; rows without a value are last."""
+    values = [(_value_to_sort(row, name), row) for row in rows]
+    present = [pair for pair in values if pair[0] is not None]
+    missing = [row for value, row in values if value is None]
+    try:
+        # The sort is stable, also in reverse.
+        ordered = sorted(present, key=operator.itemgetter(0), reverse=descending)
+    except TypeError:
+        raise usage_error(f"The values of `{name}` have no order, so nothing can be sorted by them.", "sort") from None
+    return [*(row for _, row in ordered), *missing]
+
+
+def is_field(base: Input, name: str) -> bool:
+    """Whether a name is a field or a path in one, which is sent, rather than a label."""
+    # Not by `parse_field_path`, because a model with extra fields accepts any name.
+    return name in get_fields(type(base)) or "[" in name or "." in name
+
+
+def call_on_row(what: str, function: Callable[[Row], Any], row: Row, *, otherwise: Any) -> Any:
+    """Call a user's function on a row; `otherwise` is returned if it fails on an impossible row."""
+    try:
+        return function(row)
+    except AttributeError:
+        raise
+    except Exception as error:
+        if row.input is None:
+            return otherwise
+        values = ", ".join(f"{name}={format_literal(value, 30)}" for name, value in row.values.items())
+        raise usage_error(
+            f"`{what}` failed at run {row.number} ({values}): {type(error).__name__}: {error}", what
+        ) from error
+
+
+def _value_to_sort(row: Row, name: str) -> Any:
+    if name in ("credits", "take", "number", "problem") and name not in row.columns:
+        return getattr(row, name)
+    try:
+        return row[name]
+    except KeyError:
+        raise usage_error(
+            unknown_field((name,), None, [*row.columns, "credits", "take"]).message, "sort", name
+        ) from None
+
+
+def drop_duplicates(values: Iterable[Any]) -> tuple[Any, ...]:
+    """The distinct values in order, including unhashable ones.
+
+    >>> drop_duplicates([(1,), (True,), (1,), [1], [1], 1, True])
+    ((1,), (True,), [1], 1, True)
+    """
+    found: dict[Any, Any] = {}
+    for value in values:
+        # `1 == True` in Python, also in nested values, which `repr` distinguishes.
+        inside = repr(value) if isinstance(value, tuple) else ""
+        try:
+            found.setdefault((type(value), value, inside), value)
+        except TypeError:
+            found.setdefault(repr(value), value)
+    return tuple(found.values())
+
+
+def check_price(price: Any) -> int | None:
+    """Validate the price of a run returned by a user's function."""
+    if price is None:
+        return None
+    try:
+        checked = -1 if isinstance(price, bool) else operator.index(price)
+    except TypeError:
+        checked = -1
+    if checked < 0:
+        raise usage_error(
+            f"A price is a whole number of credits, or None where nobody knows it, not {format_literal(price)}.",
+            "price",
+        )
+    return checked

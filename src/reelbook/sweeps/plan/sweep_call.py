@@ -1,14 +1,53 @@
-"""Sweep: the callable behind `rb.sweep`, which creates a plan or reads one from a file."""
+"""Sweep: the callable behind `rb.sweep`, which creates a plan from a base and what varies, or reads one from a file."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain, product
+from math import prod
 from pathlib import Path
 from typing import Any
 
+from ...errors import InvalidInput
 from ...models.base import Input
-from .make_plan import make_plan
-from .plan import Plan
-from .plan_file import FindModel, read_plan
+from ...models.catalog import get_endpoint
+from ...models.problems import format_literal, unknown_field
+from ..sweep_errors import MAX_RUNS, too_many, usage_error
+from .field_paths import get_fields, parse_field_path
+from .parts import Rows, SweepPart, make_axes, merge_labels, merge_values, rows
+from .plan import Plan, Recipe
+from .plan_file import PlanFile, read_plan_file
+from .plan_rows import Row, make_row_maker
+from .plan_summary import find_axis_notes
+from .values import is_table
+
+FindModel = Callable[[str], type[Input]]
+"""Maps a model id to its input class."""
+STEPS: Mapping[str, Callable[..., Plan]] = {
+    "repeated": Plan.repeated,
+    "shuffled": Plan.shuffled,
+    "sliced": lambda plan, start=None, stop=None, step=None: plan[start:stop:step],
+    "sorted_by": lambda plan, names, descending=False: plan.sorted_by(*names, descending=descending),
+}
+"""The steps of a plan's file, and how to apply them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """Columns computed from the rest of each row."""
+
+    functions: Mapping[str, Callable[[Row], Any]]
+
+
+def derived(**functions: Callable[[Row], Any]) -> Derived:
+    """Add columns computed from each run.
+
+    Example::
+
+        rb.sweep(boat, rb.derived(seconds=lambda run: run.num_frames / run.frame_rate), num_frames=[9, 17])
+    """
+    return Derived(functions)
 
 
 class Sweep:
@@ -38,14 +77,136 @@ class Sweep:
           aspect_ratio  2  16:9, 1:1
           prompt           'a paper boat'
         """
-        return make_plan(base, *parts, **axes)
+        _check_base(base)
+        crossed = chain.from_iterable(_make_parts(part) for part in parts if not isinstance(part, Derived))
+        plan = make_plan(base, (*crossed, *make_axes(axes)))
+        for part in parts:
+            plan = plan.derived(**part.functions) if isinstance(part, Derived) else plan
+        return plan
 
     def read(self, path: str | Path, *, models: FindModel | None = None) -> Plan:
         """Read a plan written by `plan.to_toml(path)`; `models` provides the input classes of other models."""
-        return read_plan(path, models=models)
+        return plan_from_file(read_plan_file(path), models, name=str(path))
 
     def __repr__(self) -> str:
         return "sweep(base, *parts, **axes)"
 
 
 sweep = Sweep()
+
+
+def make_plan(base: Input, parts: tuple[SweepPart, ...]) -> Plan:
+    """Plan every combination of the parts, the last one varying fastest.
+
+    >>> from reelbook.models.text_to_video import TextToVideo
+    >>> plan = make_plan(TextToVideo(prompt="a paper boat"), make_axes({"num_frames": [49, 97], "seed": range(2)}))
+    >>> [(run.num_frames, run.seed) for run in plan], plan.credits
+    ([(49, 0), (49, 1), (97, 0), (97, 1)], 212)
+    """
+    labels = _check_names(type(base), parts)
+    runs = prod(map(len, parts))
+    if runs > MAX_RUNS:
+        raise too_many(runs)
+    tables = [part.table(type(base)) for part in parts]
+    columns = tuple(chain.from_iterable(table.columns for table in tables))
+    make = make_row_maker(base, columns, labels)
+    none: dict[str, Any] = {}  # One for all rows, of which there may be many.
+    made = tuple(
+        make.row(number, merge_values(combined), merge_labels(combined) if labels else none)
+        for number, combined in enumerate(product(*(table.settings for table in tables)))
+    )
+    return Plan(base, columns, made, labels, Recipe(parts), find_axis_notes(parts))
+
+
+def plan_from_file(file: PlanFile, models: FindModel | None = None, *, name: str = "The file") -> Plan:
+    """The plan of a file; `models` provides input classes of models outside the catalog."""
+    try:
+        base = (models or (lambda model: get_endpoint(model).input))(file.model)(**file.base)
+        if file.rows is not None:
+            return _plan_from_rows(base, file)
+        plan = make_plan(base, file.parts)
+        for step in file.steps:
+            for method, arguments in step.items():
+                plan = STEPS[method](plan, **arguments)
+        return plan
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise usage_error(
+            f"{name} has a part that cannot be read: {type(error).__name__}: {error}.", "unreadable"
+        ) from error
+
+
+def _plan_from_rows(base: Input, file: PlanFile) -> Plan:
+    entries, labels = file.rows or (), frozenset(file.labels)
+    # In a sum of plans with different bases, a row may also change fields that are not columns.
+    names = tuple(dict.fromkeys((*file.columns, *(name for entry in entries for name in entry.input))))
+    make = replace(make_row_maker(base, names, labels), columns=file.columns)
+    made = (make.row(number, entry.input, entry.labels, entry.take) for number, entry in enumerate(entries))
+    return Plan(base, file.columns, tuple(made), labels)
+
+
+def _check_base(base: Any) -> None:
+    if isinstance(base, type) and issubclass(base, Input):
+        raise usage_error(f"A sweep varies an input, not a class; begin with {base.__name__}(…).", "base")
+    if not isinstance(base, Input):
+        raise usage_error(
+            f"A sweep begins with an input, such as TextToVideo(…), not with {format_literal(base)}.", "base"
+        )
+
+
+def _make_parts(part: Any) -> tuple[SweepPart, ...]:
+    """The parts of a positional argument: a part itself, axes in a dict, or a table."""
+    if isinstance(part, Input):
+        raise usage_error(
+            "A sweep varies one input; for another one, make a second plan and add it: plan + other.", "base"
+        )
+    if isinstance(part, SweepPart):
+        return (part,)
+    if isinstance(part, Mapping):
+        return make_axes(part)
+    if is_table(part):
+        return (rows(part),)
+    raise usage_error(
+        f"A sweep cannot use {format_literal(part)}. By position it takes a DataFrame, zipped(…), sampled(…), a template, "
+        "or a dict of axes; a single axis goes by its name: seed=range(4).",
+        "part",
+    )
+
+
+def _check_names(model: type[Input], parts: tuple[SweepPart, ...]) -> frozenset[str]:
+    """Validate that each column of the parts is a label or a field path and occurs once; return the labels."""
+    labels: frozenset[str] = frozenset()
+    seen: set[str] = set()
+    for part in parts:
+        for name in part.columns:
+            is_label = name in part.labels
+            canonical = name if is_label else _canonical_name(model, part, name)
+            if canonical in seen:
+                raise usage_error(
+                    f"`{canonical}` is named twice in this sweep; give its values in one place. "
+                    "What follows from another column can be computed: derived(name=lambda run: …).",
+                    "named_twice",
+                    canonical,
+                )
+            if is_label and canonical in get_fields(model) and isinstance(part, Rows):
+                raise usage_error(
+                    f"`keep` names `{canonical}`, which is a field; it is kept anyway.", "named_twice", canonical
+                )
+            seen.add(canonical)
+        labels |= part.labels
+    return labels
+
+
+def _canonical_name(model: type[Input], part: SweepPart, name: str) -> str:
+    try:
+        return parse_field_path(model, name).name
+    except InvalidInput as error:
+        if not isinstance(part, Rows):
+            raise
+        odd = unknown_field((name,), None, get_fields(model)).message
+        raise usage_error(
+            f"{odd} Leave the column out (table.drop(columns=[…])), or keep it as a label: rows(table, keep=[{name!r}]).",
+            "extra_forbidden",
+            name,
+        ) from error

@@ -1,8 +1,9 @@
-"""Coercion of axis values from lists, arrays, generators and pictures to plain Python."""
+"""What users hand in: values of an axis as plain Python, and tables as records."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set, Sized
+from collections.abc import Iterator, Mapping, Set, Sized
+from functools import partial
 from itertools import islice
 from os import PathLike
 from typing import Any
@@ -12,9 +13,9 @@ from pydantic import BaseModel
 from ...models.base import Part
 from ...models.images import is_picture, parse_picture
 from ...models.picture_encoding import NotAPicture, is_one_array
+from ...models.problems import format_literal
 from ...models.smart_resize import Size
 from ..sweep_errors import MAX_RUNS, too_many, usage_error
-from .foreign_tables import is_table
 
 MAX_ROW_WIDTH = 4
 """Two-dimensional arrays up to this width are rows of numbers, such as sizes; wider ones are greyscale pictures."""
@@ -76,6 +77,33 @@ def coerce_value(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [coerce_value(item) for item in value]
     return value
+
+
+def is_table(value: Any) -> bool:
+    """Whether a value is a pandas or Polars DataFrame, an Arrow table, or a list of dicts."""
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(row, Mapping) for row in value)
+    return hasattr(value, "columns") and any(map(partial(hasattr, value), ("to_pylist", "to_dicts", "to_dict")))
+
+
+def read_records(table: Any) -> tuple[list[Any], list[Mapping[Any, Any]]]:
+    """The column names of a table and its rows as mappings."""
+    if isinstance(table, Iterator):
+        table = list(islice(table, MAX_RUNS + 1))
+    if not is_table(table) and table != []:
+        raise usage_error(f"{format_literal(table)} is no table; hand in a DataFrame or a list of dicts.", "no_table")
+    if len(table) > MAX_RUNS:
+        raise too_many(len(table))
+    if isinstance(table, list):
+        return list(dict.fromkeys(name for row in table for name in row)), table
+    if hasattr(table, "to_pylist"):  # Of Arrow, whose `columns` are the columns themselves.
+        return list(table.column_names), table.to_pylist()
+    names = list(table.columns)
+    if len(set(names)) < len(names):
+        # The caller reports the duplicates, of which a row as a mapping would contain only one.
+        return names, [dict.fromkeys(names)]
+    # Polars also has a `to_dict`, which returns columns.
+    return names, table.to_dicts() if hasattr(table, "to_dicts") else list(table.to_dict(orient="records"))
 
 
 def _is_single_value(given: Any) -> bool:
