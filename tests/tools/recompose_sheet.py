@@ -11,8 +11,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from reelbook_service.engines.recompose.analysed_picture import AnalysedPicture
-from reelbook_service.engines.recompose.wishes import parse_prompt
+from reelbook_service.engines.recompose.engine import source_of
 from tests.tools.scenes import NAMES, scene
 
 SHAPES = ((1080, 1080), (1080, 1920), (300, 600), (728, 90))
@@ -32,8 +31,8 @@ def sheet(pictures: Iterable[Image.Image], *, prompt: str = "", seed: int = 1, v
 
 def _block(picture: Image.Image, prompt: str, seed: int, variant: int, variants: int) -> Image.Image:
     """A picture and its shapes: the upright ones side by side, the banner below."""
-    analysed = AnalysedPicture(picture, parse_prompt(prompt), seed)
-    drawn = [list(analysed.views(shape, variants))[variant].drawn() for shape in SHAPES]
+    analysed = source_of(picture, prompt, seed)
+    drawn = [list(analysed.compositions(shape, variants))[variant].drawn() for shape in SHAPES]
     source = picture.copy()
     source.thumbnail((BANNER - 433, HEIGHT))
     block = Image.new("RGB", (BANNER, HEIGHT + 5 + BANNER * 90 // 728), GROUND)
