@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
@@ -82,6 +83,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before the first module asks how many examples there are to be."""
     if config.getoption("--deep"):
         settings.load_profile("deep")
+    if not hasattr(config, "workerinput"):  # Once, before there are workers.
+        subprocess.run([sys.executable, "src/frontend/hatch_build.py"], cwd=config.rootpath, check=True)
 
 
 def _write_utf8_table() -> None:

@@ -11,7 +11,7 @@ from playwright.sync_api import Page
 
 from reelbook.widgets.send_file import make_messages
 
-# Answers as `table_clips.js` does; what the kernel would receive is in `toKernel`, and a row waits for its promise in `holding`.
+# Answers as `kernel_link.ts` does; what the kernel would receive is in `toKernel`, and a row waits for its promise in `holding`.
 ANSWER = """files => {
   window.toKernel = [];
   window.holding ??= {};

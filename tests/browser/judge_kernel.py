@@ -21,9 +21,9 @@ from playwright.sync_api import Page
 
 from reelbook.decide.judged_clips import find_clips
 from reelbook.decide.ratings import Ratings
+from reelbook.display.theme import read_static
 from reelbook.storage.judgements import Judgements
 from reelbook.storage.ledger.writer import Ledger
-from reelbook.widgets import table_clips
 from reelbook.widgets.judge import JudgeLink, make_bundle
 
 ROOT = Path(__file__).parents[2]
@@ -139,7 +139,7 @@ def show(page: Page, html: str) -> None:
 
 def connect(page: Page, key: str) -> None:
     """Open the connection of this key; what the page sends goes to its function `toKernel`."""
-    script = (table_clips.HERE / "table_clips.js").read_bytes()
+    script = read_static("kernel_link.js").encode()
     page.evaluate(CONNECT, [base64.b64encode(script).decode(), key])
 
 

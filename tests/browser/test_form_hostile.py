@@ -14,8 +14,9 @@ from reelbook.display.form_snapshot import form_bundle
 from reelbook.models.base import Input
 from reelbook.models.described.input_class import describe
 from reelbook.session import Session
+from reelbook.widgets.forms.base_widget import pack_script
 from reelbook.widgets.forms.form import Form
-from reelbook.widgets.forms.form_scripts import pack_studio_script
+from tests.browser.bundle import split_module
 from tests.browser.test_hostile import FOREIGN, HOME, USE, Watched, found_again, page_of
 from tests.hostile import TEXTS
 from tests.models.described_inputs import with_fields
@@ -124,15 +125,14 @@ def sweeps_of(name: str, texts: Sequence[str]) -> dict[str, Any]:
     return {"view": "", "n": 0, "axes": [axis], "plan": plan, "started": False, "why": texts[20], "jobs": jobs, "shown": "0"}  # fmt: skip
 
 
-def page_with(packed: bytes, told: dict[str, Any], *, draws: str = "renderForm") -> str:
+def page_with(packed: bytes, told: dict[str, Any]) -> str:
     """A page with one widget alone, drawn by the script that travels with it."""
-    script, _, last = gzip.decompress(packed).decode().rpartition("export default ")
-    assert draws in last
+    script, drawing = split_module(gzip.decompress(packed).decode())
     data = json.dumps(told).replace("<", "\\u003c")
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>.</title><main></main>'
         f'<script type="application/json" id="told">{data}</script>'
-        f'<script type="module">{script}{BRIDGE}const drawing = {last}\ndrawing.render({{ model, el: document.querySelector("main") }});</script></html>'
+        f'<script type="module">{script}{BRIDGE}{drawing}.render({{ model, el: document.querySelector("main") }});</script></html>'
     )
 
 
@@ -217,7 +217,7 @@ def test_nothing_runs_in_a_studio(chromium: Browser, texts: list[str], part: str
         "cards": [card(number, text) for number, text in enumerate(texts)],
     }  # fmt: skip
 
-    with page_of(chromium, page_with(pack_studio_script()[1], told, draws="renderStudio")) as watched:
+    with page_of(chromium, page_with(pack_script("studio")[1], told)) as watched:
         page = watched.page
         page.wait_for_selector(".rbs")
         found = found_again(watched, texts)

@@ -18,19 +18,17 @@ from PIL import Image as Pillow
 from PIL import ImageDraw
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, expect
 
-from reelbook.display import theme
 from reelbook.display.synced_clips import render_transport
-from reelbook.widgets.forms.form_scripts import NO_CLIP
-from reelbook.widgets.forms.pictures import picture_previews
+from reelbook.widgets.forms.base_widget import NO_CLIP
 from reelbook.widgets.forms.pictures.form_pictures import Pictures
 from tests.browser.axe import beyond, faint, findings, tabbed
+from tests.browser.bundle import bundle, read_styles
 from tests.browser.looks import shot
 from tests.clips import film
 from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
-ASSETS = Path(picture_previews.__file__).parents[1] / "assets"
 HOLD = {"name": "frames", "label": "Frames", "kind": "whole", "min": 1, "max": 100_000, "required": True}
 FRAME = {"kind": "object", "fields": [{"name": "url", "label": "Url", "kind": "image", "required": True}, HOLD]}
 FIELDS = [
@@ -42,7 +40,7 @@ FIELDS = [
     {"name": "fps", "label": "Frames per second", "kind": "real", "min": 1, "max": 120, "default": 24},
 ]  # fmt: skip
 
-QUICKER = {"PICTURE_PAUSE = 600;": "PICTURE_PAUSE = 60;", "PICTURE_LATE = 2000;": "PICTURE_LATE = 60;"}
+QUICKER = {"PICTURE_PAUSE = 600;": "PICTURE_PAUSE = 60;", "PICTURE_LATE = 2e3;": "PICTURE_LATE = 60;"}
 """For tests that wait for the end of a pause."""
 
 Scheme = Literal["light", "dark"]
@@ -51,10 +49,11 @@ Scheme = Literal["light", "dark"]
 PAGE = """<!doctype html><html lang=en><meta charset=utf-8><title>Form</title>
 <style>:root{color-scheme:light dark}body{margin:12px;background:Canvas}.rbf>section{margin:0 0 16px}</style><div class="rb rbf" id=root></div>
 <script>CONSTANTS</script>
-<script type=module>
-import { CONTROLS } from "/form_fields.js";
-import "/form_image.js";
-import "/form_timeline.js";
+<script type=module>SCRIPT</script></html>"""
+SCRIPT = """
+import { CONTROLS } from "./form/fields.ts";
+import "./form/image.ts";
+import "./form/timeline.ts";
 const fields = FIELDS;
 const listeners = new Map();
 const bytes = (blob) => new Promise((done) => { const reader = new FileReader(); reader.onload = () => done(reader.result.split(",")[1] ?? ""); reader.readAsDataURL(blob); });
@@ -84,7 +83,7 @@ for (const node of fields.filter((field) => field.special)) {
 }
 window.fill = (draft) => { link.draft = draft; for (const [name, control] of Object.entries(controls)) control.show(draft[name]); link.tell("state", {}); };
 fill({});
-</script></html>"""
+"""
 
 
 def drawn(number: int = 0, size: tuple[int, int] = (320, 180), *, padded: int = 0) -> bytes:
@@ -246,16 +245,13 @@ def opened(common: Common, tmp_path: Path) -> Iterator[Callable[..., Form]]:
     def serve(route: Route) -> None:
         name = route.request.url.rpartition("/")[2]
         if name == "":
-            constants = f"var FORM_TRANSPORT = {json.dumps(render_transport([NO_CLIP]))};"
-            body = PAGE.replace("FIELDS", json.dumps(FIELDS), 1).replace("CONSTANTS", constants, 1)
+            script = bundle(SCRIPT.replace("FIELDS", json.dumps(FIELDS), 1))
+            for pause, shorter in QUICKER.items() if common.is_hasty else ():
+                assert pause in script
+                script = script.replace(pause, shorter)
+            constants = f"var TRANSPORT = {json.dumps(render_transport([NO_CLIP]))};"
+            body = PAGE.replace("CONSTANTS", constants, 1).replace("SCRIPT", script, 1)
             route.fulfill(body=body, content_type="text/html")
-        elif route.request.url.startswith("http://form.invalid/display/assets/"):
-            route.fulfill(body=theme.read_asset(name), content_type="text/javascript")
-        elif route.request.url.startswith("http://form.invalid/form") and name.endswith(".js"):
-            text = (ASSETS / name).read_text(encoding="utf-8")
-            for told, instead in QUICKER.items() if common.is_hasty else ():
-                text = text.replace(told, instead)
-            route.fulfill(body=text, content_type="text/javascript")
         else:
             complaints.append(f"asked for {route.request.url}")
             route.abort()
@@ -268,11 +264,7 @@ def opened(common: Common, tmp_path: Path) -> Iterator[Callable[..., Form]]:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce" if is_calm else "no-preference")
         kernel = common.kernel = Kernel(tmp_path / "media")
         page.goto("http://form.invalid/")
-        sheets = [
-            *(Path(theme.__file__).parent / "assets" / name for name in ("tokens.css", "clock.css")),
-            *(ASSETS / f"form{part}.css" for part in ("", "_image", "_timeline")),
-        ]
-        page.add_style_tag(content="".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
+        page.add_style_tag(content=read_styles("page/tokens.css", "media/clock.css", *(f"form/{name}.css" for name in ("form", "image", "timeline"))))  # fmt: skip
         page.wait_for_function("window.controls?.images")
         return Form(page, kernel)
 

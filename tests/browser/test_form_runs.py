@@ -17,20 +17,16 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect
 
-import reelbook as rb
-from reelbook.display.theme import bundle_scripts
 from reelbook.widgets.forms.running.run_history import MAX_CAPTION_LENGTH
 from tests import hostile
 from tests.browser.axe import beyond, faint, findings, tabbed
+from tests.browser.bundle import bundle, read_styles
 from tests.browser.looks import overflow, shot
 from tests.clips import film
 from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
-PACKAGE = Path(rb.__file__).parent
-ASSETS = PACKAGE / "widgets" / "forms" / "assets"
-SHEETS = (PACKAGE / "display" / "assets" / "tokens.css", ASSETS / "form.css", ASSETS / "form_runs.css")
 ADDRESS = "http://localhost/form"
 WAIT = 20.0
 ROOT = ".rbf-runs"
@@ -66,18 +62,14 @@ begin();
 """
 
 
-def script() -> str:
-    """The modules as one, as they are packed for a page."""
-    return bundle_scripts("form_runs.js", package="reelbook.widgets.forms")
-
-
 def html(theme: str) -> str:
     ground = {"light": "#fff", "dark": "#111"}[theme]
-    sheet = "".join(path.read_text(encoding="utf-8") for path in SHEETS)
+    sheet = read_styles("page/tokens.css", "form/form.css", "form/runs.css")
+    script = bundle(f'import {{ makeRuns }} from "./form/runs.ts";{LINK}')
     return (
         f'<!doctype html><html lang="en" style="color-scheme:{theme};background:{ground}"><head><meta charset="utf-8"><title>runs</title>'
         f"<style>body {{ margin: 12px }} {sheet}</style></head><body><main><div class='rb rbf rb-{theme}'></div></main>"
-        f'<script type="module">{script()}{LINK}</script></body></html>'
+        f'<script type="module">{script}</script></body></html>'
     )
 
 

@@ -5,36 +5,34 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
-from importlib.resources import files
 from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import reelbook as rb
-from reelbook.display.theme import bundle_scripts, read_asset
 from reelbook.errors import InvalidInput
 from reelbook.models.smart_resize import MAX_SIDE, PRESETS, TIERS, Size, preset_for
 from reelbook.widgets.forms.fields.control_tree import get_control_data
 from tests.browser.axe import beyond, faint, findings, tabbed
+from tests.browser.bundle import bundle, read_styles
 from tests.browser.looks import overflow, shot
 from tests.support import deep
 
 pytestmark = pytest.mark.browser
 
-ASSETS = files("reelbook.widgets.forms") / "assets"
-SCRIPTS = (
-    "form_plain.js",
-    "form_plain_choice.js",
-    "form_sizes.js",
-    "form_special.js",
-    "form_special_frames.js",
-    "form_special_loras.js",
-)
-STYLES = ("form.css", "form_plain.css", "form_special.css", "form_sizes.css")
+STYLES = ("page/tokens.css", "form/form.css", "form/plain.css", "form/special.css", "form/sizes.css")
 
 # What the frame of a form does for its fields, with nothing behind it: a draft, a judgement that the test gives.
 FRAME = """
+import { makeField } from "./form/fields.ts";
+import { sizesPreset, sizesRead, sizesSplit, sizesTrouble } from "./form/sizes_rule.ts";
+import "./form/plain.ts";
+import "./form/plain_choice.ts";
+import "./form/sizes.ts";
+import "./form/special.ts";
+import "./form/special_frames.ts";
+import "./form/special_loras.ts";
 class Link {
   constructor(nodes, draft) { Object.assign(this, {nodes, draft, state: {draft, problems: []}, listeners: [], swept: []}); }
   node(name) { return this.nodes.find((node) => node.name === name); }
@@ -111,12 +109,10 @@ Scheme = Literal["light", "dark"]
 @pytest.fixture(scope="module")
 def html() -> str:
     """A page with the controls and nothing of a notebook."""
-    script = bundle_scripts(*SCRIPTS, package="reelbook.widgets.forms")
-    style = read_asset("tokens.css") + "".join((ASSETS / name).read_text(encoding="utf-8") for name in STYLES)
     page = ":root{color-scheme:light dark}body{margin:16px;background:Canvas}"
     return (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>.</title><style>{page}{style}</style>"
-        f"<h1>.</h1><main class='rb rbf'></main><script type=module>{script}{FRAME}document.body.dataset.ready = 1;</script>"
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>.</title><style>{page}{read_styles(*STYLES)}</style>"
+        f"<h1>.</h1><main class='rb rbf'></main><script type=module>{bundle(FRAME)}document.body.dataset.ready = 1;</script>"
     )
 
 

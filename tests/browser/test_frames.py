@@ -14,12 +14,13 @@ from playwright.sync_api import Browser, Page
 
 from reelbook.display.embedding import MIME_TYPES, data_uri
 from reelbook.display.synced_clips import STYLE, PlayedClip
-from reelbook.display.theme import bundle_scripts, render_style
+from reelbook.display.theme import render_style
 from reelbook.media.frame_index import read_frame_index, read_uneven_times
 from reelbook.media.local_file import LocalFile
 from reelbook.media.previews import make_preview
 from reelbook.models.service_file import File
 from tests.browser.bare_page import new_page
+from tests.browser.bundle import bundle
 from tests.browser.test_colours import LOW_AND_HIGH, NEAR, ODD
 from tests.media.bars import COLOURS, SAYS, Says, bar_clip
 from tests.numbered import KINDS, READ_NUMBER, Kind, kind_of, numbered_clip
@@ -47,6 +48,10 @@ BARS = """async (count) => {
 """The colours of the bars on the canvas, and in the player."""
 
 SCRIPT = """
+import { Clip, pageFrames } from "./media/clip.ts";
+import { Clock, watchView } from "./media/clock.ts";
+import { middleOf } from "./media/clock_time.ts";
+READ_NUMBER
 window.clips = [...document.querySelectorAll("[data-rb-clip]")].map((box) => new Clip(box));
 window.readNumber = readNumber;
 Object.assign(window, {store: pageFrames(), Clock, watchView});
@@ -97,7 +102,7 @@ def page(chromium: Browser) -> Iterator[Page]:
 
 def open_page(page: Page, folder: Path, boxes: Sequence[Markup]) -> None:
     """A page with these clips."""
-    script = Markup(bundle_scripts("clock.js", "clock_clip.js") + READ_NUMBER + SCRIPT)
+    script = Markup(bundle(SCRIPT.replace("READ_NUMBER", READ_NUMBER)))
     (folder / "page.html").write_text(PAGE.format(render_style(STYLE), Markup("").join(boxes), script))
     page.goto((folder / "page.html").as_uri())
     page.wait_for_function("window.clips?.length >= 0")

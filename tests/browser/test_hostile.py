@@ -30,7 +30,7 @@ HOME = "http://page.test/"
 OUR_SHEETS = [str(render_style(*names)) for names in (("figure.css",), STYLES, ("costs.css",), PLOT_STYLES, ())] + [
     str(player_sheet())
 ]
-OUR_SCRIPTS = [str(render_script(name)) for name in ("figure.js", "table.js", "opens.js", "plot.js")]
+OUR_SCRIPTS = [str(render_script(name)) for name in ("figure.js", "table.js", "posters.js", "plot.js")]
 KINDS = {"text/plain", "text/html", "image/jpeg", "image/png"}
 """What displays may consist of. Markdown, LaTeX and scripts would be run by the notebook itself."""
 _BRIEF = [

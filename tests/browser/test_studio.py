@@ -16,7 +16,7 @@ import reelbook as rb
 from reelbook.display.compare.compared_items import Item
 from reelbook.display.compare.comparison import Comparison
 from reelbook.display.compare.comparison_html import render_comparison_markup, render_differences
-from reelbook.widgets.forms.form_scripts import pack_studio_script
+from reelbook.widgets.forms.base_widget import pack_script
 from reelbook.widgets.send_file import make_messages
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.lab import Lab, OpenNotebook
@@ -250,7 +250,7 @@ def test_a_run_that_nobody_tells_of_is_uncertain(chromium: Browser) -> None:
     told = {"part": "gallery", "cards": [card], "script_key": ""}
     entry = {**card, "line": "painting · 40%", "can": ["cancel", "log", "use"], "lines": 1, "since": 0, "shapes": [[16000, 9000]]}  # fmt: skip
 
-    with page_of(chromium, page_with(pack_studio_script()[1], told, draws="renderStudio")) as watched:
+    with page_of(chromium, page_with(pack_script("studio")[1], told)) as watched:
         page = watched.page
         cards(page).first.click()
         page.evaluate("entry => say({shown: '1', entry})", entry)
@@ -283,7 +283,7 @@ GREYS = """() => {
 def compare(page: Page, tmp_path: Path, *, count: int) -> None:
     """Open a gallery of so many clips, choose all and compare them."""
     bare = tmp_path / "studio.html"
-    bare.write_text(page_with(pack_studio_script()[1], gallery_of(count), draws="renderStudio"), encoding="utf-8")
+    bare.write_text(page_with(pack_script("studio")[1], gallery_of(count)), encoding="utf-8")
     page.goto(bare.as_uri())  # By plain HTTP a page may not decode.
     page.locator(".rbs-tick input").first.wait_for()
     for place in range(count):

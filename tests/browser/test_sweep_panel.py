@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from reelbook.display.sweep_panel import render_panel
 from reelbook.widgets.panel import Panel
+from tests.browser.bundle import split_module
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import IS_PICTURED, shot
 from tests.display.test_sweep_progress import progress
@@ -62,11 +63,11 @@ def test_what_queues_is_cancelled_and_the_end_of_the_kernel_is_said(offline_page
     page, hears = offline_page, threading.Event()
     panel.observe(lambda _: hears.set(), "said")
     told = {name: getattr(panel, name) for name in SYNCED}
-    script, _, drawing = panel._esm.rpartition("export default ")
+    script, drawing = split_module(panel._esm)
     page.expose_function("kernel", lambda content: panel._handle_custom_msg(content, []))
     page.set_content(
         f"<main></main><script type=module>{script}const told = {json.dumps(told)};{HOST}"
-        f"const drawing = {drawing}\ndrawing.render({{ model, el: document.querySelector('main') }});</script>"
+        f"{drawing}.render({{ model, el: document.querySelector('main') }});</script>"
     )
 
     buttons, said = page.locator(BUTTONS), page.locator(SAID)

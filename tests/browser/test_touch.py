@@ -18,7 +18,7 @@ from reelbook.display.report.grid_bundle import grid_bundle, make_clip_grid
 from reelbook.display.tables.table_html import table_bundle
 from reelbook.media.local_file import LocalFile
 from reelbook.models.service_file import File
-from reelbook.widgets.forms.form_scripts import pack_studio_script
+from reelbook.widgets.forms.base_widget import pack_script
 from tests.browser.bare_page import new_page
 from tests.browser.fake_kernel import answer_requests, listen
 from tests.browser.finger import Finger, middle, small_targets
@@ -115,7 +115,7 @@ class Shown:
         self._answer([Path(path) for path in self._table["output_video"]])
 
     def _gallery(self) -> None:
-        self._folder.joinpath("studio.html").write_text(page_with(pack_studio_script()[1], gallery_of(6), draws="renderStudio"), encoding="utf-8")  # fmt: skip
+        self._folder.joinpath("studio.html").write_text(page_with(pack_script("studio")[1], gallery_of(6)), encoding="utf-8")  # fmt: skip
         self.page.goto((self._folder / "studio.html").as_uri())
         self.page.add_style_tag(content="body { padding-bottom: 900px }")
         self.page.locator(".rbs-card").first.wait_for()

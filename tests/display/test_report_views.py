@@ -16,7 +16,6 @@ import reelbook as rb
 from reelbook.api import table_accessor
 from reelbook.display.compare.comparison import Comparison
 from reelbook.display.report.make_report import write_report
-from reelbook.display.theme import bundle_scripts
 from reelbook.errors import ReelbookError
 from tests.clips import film
 from tests.display.stand_in import Read
@@ -177,12 +176,3 @@ def test_long_clips_have_no_chart_and_say_why(table: Any, tmp_path: Path, monkey
 
     assert "No chart of the differences: these files are long" in told
     assert "comparison.differences" not in told
-
-
-def test_the_scripts_of_a_page_declare_each_name_once() -> None:
-    """Those of all views are one module; a second declaration would stop all of it."""
-    text = bundle_scripts("table.js", "grid.js", "plot.js", "compare.js", "report.js")
-
-    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", text, re.MULTILINE)
-
-    assert len(names) == len(set(names)) > 100

@@ -285,9 +285,9 @@ def test_only_a_served_class_has_a_board(shared: Served, shared_spec_only: Serve
 
 def test_its_colours_are_those_of_all_displays() -> None:
     """The ten tokens have the values of display's, light and dark, and the board has no others."""
-    package = Path(reelbook.__file__).parent
-    tokens = (package / "display/assets/tokens.css").read_text(encoding="utf-8")
-    style = (package.parent / "reelbook_service/board/board.css").read_text(encoding="utf-8")
+    sources = Path(reelbook.__file__).parents[1]
+    tokens = (sources / "frontend/page/tokens.css").read_text(encoding="utf-8")
+    style = (sources / "reelbook_service/board/board.css").read_text(encoding="utf-8")
 
     light, dark = (
         dict(re.findall(r"--_(\w+): (#\w+)", tokens[tokens.index(start) :][:500])) for start in (".rb {", "@media")

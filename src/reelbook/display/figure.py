@@ -66,8 +66,8 @@ def render_with_assets(*figures: Markup) -> str:
     """Figures with their style sheet and script."""
     body = Markup("").join(figures)
     has_posters = "data-rb-opens" in body
-    scripts = ["figure.js", *(["opens.js"] if has_posters else [])]
-    return str(render_style("figure.css", *(["player.css"] if has_posters else [])) + body + render_script(*scripts))
+    style = render_style("figure.css", *(["player.css"] if has_posters else []))
+    return str(style + body + render_script("gallery.js" if has_posters else "figure.js"))
 
 
 def render_figure(file: LocalFile, known: RunText, *, width: int, many: bool = False, is_alone: bool = True) -> Markup:

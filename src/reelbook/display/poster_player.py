@@ -7,7 +7,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from .original_links import get_link_key
-from .theme import minify_style, render_script
+from .theme import read_static, render_script
 
 POSTERS = Markup('<div data-rb-posters="">{}</div>')
 """A row of small posters, below which their files open."""
@@ -20,12 +20,12 @@ def render_open_attributes(path: Path) -> Markup:
 
 def render_posters(content: Markup) -> Markup:
     """Markup that contains small posters, with the style and script that open them."""
-    return render_player_style() + POSTERS.format(content) + render_script("opens.js")
+    return render_player_style() + POSTERS.format(content) + render_script("posters.js")
 
 
 def render_player_style() -> Markup:
     """The style element of players, for pages that have the ten colours already."""
-    return Markup("<style>{}</style>").format(minify_style("player.css"))
+    return Markup("<style>{}</style>").format(Markup(read_static("player.css")))
 
 
 def _find_link_key(path: Path) -> str:

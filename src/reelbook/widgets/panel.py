@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anywidget
@@ -15,6 +14,7 @@ from markupsafe import Markup, escape
 
 from ..display import original_links
 from ..display.sweep_panel import format_panel, panel_bundle, render_panel
+from ..display.theme import read_static
 from ..errors import ReelbookError
 from .forms.variable_name import find_variable_name
 from .page_kind import is_voila
@@ -22,7 +22,6 @@ from .page_kind import is_voila
 if TYPE_CHECKING:
     from ..sweeps.execute.job import SweepJob
 
-HERE = Path(__file__).parent
 COMMANDS = ("pause", "resume", "cancel", "cancel_queued")
 TEXT = "Buttons for what runs; they work while the notebook's kernel runs."
 TWIN = Markup('<div data-rb-twin="{}" data-rb-kept="{}">{}</div>')
@@ -32,7 +31,7 @@ class Panel(anywidget.AnyWidget):
     """The progress of a sweep, with its buttons; displayed alone it leaves a static picture. It also fits into a layout."""
 
     # The text and not a path: anywidget watches a file, and would keep every panel alive for that.
-    _esm = (HERE / "panel.js").read_text(encoding="utf-8")
+    _esm = read_static("panel.js")
     html = traitlets.Unicode().tag(sync=True)
     """The panel as HTML; empty if it is displayed above the buttons already."""
     noun = traitlets.Unicode("sweep").tag(sync=True)

@@ -17,6 +17,7 @@ from IPython.display import display
 
 from ..display.tables.table_html import MAX_ROWS, table_bundle
 from ..display.tables.table_media import find_files, is_media
+from ..display.theme import read_static
 from ..errors import ReelbookError
 from ..sweeps.results.table_files import get_group, get_ticked, tick
 from .export_rows import export_rows
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from ..api.table_accessor import Reel
     from ..display.plots.plot_html import Plot
 
-HERE = Path(__file__).parent
 TEXT = "Brings the clips of the table above; it works while the notebook's kernel runs."
 PREVIEW = "preview"
 """Requested with a row and a place: a small copy of the clip instead of the file."""
@@ -41,7 +41,7 @@ class TableFileSender(anywidget.AnyWidget):
     """Sends the files of one table. The page identifies them by row and position; its paths are never read."""
 
     # The text and not a path: anywidget watches a file, and would keep every sender alive for that.
-    _esm = (HERE / "table_clips.js").read_text(encoding="utf-8")
+    _esm = read_static("kernel_link.js")
     key = traitlets.Unicode().tag(sync=True)
     """The random key that the table's requests carry."""
     selected: Any = traitlets.List().tag(sync=True)

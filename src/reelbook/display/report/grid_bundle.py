@@ -84,7 +84,7 @@ def make_clip_grid(
 
 def grid_bundle(grid: ClipGrid) -> dict[str, Any]:
     """The grid as an output of a cell: HTML and a line of text, by MIME type."""
-    style, script = render_style(*STYLES, *table_html.STYLES), render_script(SCRIPT, table_html.SCRIPT)
+    style, script = render_style(*STYLES, *table_html.STYLES), render_script(SCRIPT)
     html = Markup("").join([style, grid.markup, script])
     return {"text/plain": f"{grid.summary} · clips on one clock in a notebook", "text/html": str(html)}
 

@@ -24,7 +24,7 @@ from ..embedding import data_uri
 from ..fact_table import render_dotted
 from ..formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
 from ..plots.plot_html import Plot
-from ..theme import bundle_scripts, render_style
+from ..theme import read_static, render_script, render_style
 from . import clip_grid
 from .clip_grid import ClipGrid
 from .layout import VariedInput
@@ -121,39 +121,36 @@ class ReportContent:
                 FOOT.format(_format_moment(datetime.now(UTC)), __version__, _format_media_note(self)),
             ]
         )
-        styles, names = _list_assets(self.views.kinds)
-        scripts = _make_scripts(names)
+        script, digest = _make_script()
         return str(
             PAGE.format(
-                policy=_format_policy(scripts, is_folder=self.is_folder), generator=f"{GENERATOR} {__version__}", title=title,
-                style=render_style(*styles), theme=f" rb-{options.theme}" if options.theme != "auto" else "", body=body,
-                scripts=Markup("\n").join(scripts.values()),
+                policy=_format_policy(digest, is_folder=self.is_folder), generator=f"{GENERATOR} {__version__}", title=title,
+                style=render_style(*_list_styles(self.views.kinds)), theme=f" rb-{options.theme}" if options.theme != "auto" else "", body=body,
+                scripts=script,
             )
         )  # fmt: skip
 
 
-def _list_assets(kinds: Collection[type]) -> tuple[list[str], list[str]]:
-    """The style sheets and the scripts that the page needs; scripts of views run before those of the whole page."""
+def _list_styles(kinds: Collection[type]) -> list[str]:
+    """The style sheets that the page needs."""
     from ..compare import comparison_html
     from ..plots import plot_html
     from ..tables import table_html
 
     modules = {Plot: plot_html, Comparison: comparison_html}
     parts = [table_html, clip_grid, *(module for kind, module in modules.items() if kind in kinds)]
-    styles = dict.fromkeys(name for part in parts for name in part.STYLES)
-    return [*styles, "costs.css", "report.css"], [*(part.SCRIPT for part in parts), "report.js"]
+    return [*dict.fromkeys(name for part in parts for name in part.STYLES), "costs.css", "report.css"]
 
 
-def _make_scripts(names: Sequence[str]) -> dict[str, Markup]:
-    """The script element of the page, with what several scripts import once, by the hash of its text, as in the policy."""
-    text = bundle_scripts(*names)
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return {f"'sha256-{digest}'": Markup('<script type="module">{}</script>').format(Markup(text))}
+def _make_script() -> tuple[Markup, str]:
+    """The script element of the page, and the hash of its text for the policy."""
+    digest = base64.b64encode(hashlib.sha256(read_static("report.js").encode()).digest()).decode()
+    return render_script("report.js"), f"'sha256-{digest}'"
 
 
-def _format_policy(scripts: Mapping[str, Markup], *, is_folder: bool) -> str:
+def _format_policy(digest: str, *, is_folder: bool) -> str:
     return POLICY.format(
-        scripts=" ".join(scripts),
+        scripts=digest,
         beside=" 'self' file:" if is_folder else "",
         connect=" 'self'" if is_folder else " 'none'",
     )

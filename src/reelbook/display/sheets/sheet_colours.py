@@ -8,7 +8,7 @@ from functools import cache
 
 from ...settings import options
 from ..formatting import STATE_COLOURS
-from ..theme import read_asset
+from ..theme import read_static
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def get_colours() -> Colours:
 @cache
 def get_theme_colours(*, is_dark: bool) -> Colours:
     """The colours of the style sheet for light or for dark pages."""
-    rules = re.findall(r"([^{}]+)\{([^{}]*)\}", re.sub(r"/\*.*?\*/", "", read_asset("tokens.css"), flags=re.DOTALL))
+    rules = re.findall(r"([^{}]+)\{([^{}]*)\}", read_static("tokens.css"))
     wanted = ".rb.rb-dark" if is_dark else ".rb"
     declared = next(
         body for selector, body in rules if wanted in re.split(r",\s*", selector.strip()) and "--_ink" in body

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import json
 import logging
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import anywidget
 import traitlets
 
+from ...display.synced_clips import PlayedClip, render_transport
+from ...display.theme import read_static
 from ...errors import ReelbookError
 from ..comms import forget_reply_thread
-
-HERE = Path(__file__).parent
 
 Handler = Callable[[dict[str, Any], list[memoryview]], None]
 
@@ -26,7 +30,7 @@ class ScriptWidget(anywidget.AnyWidget):
     """A form, or a part of a studio. `handlers` has the function for each message of the page."""
 
     # The text and not a path: anywidget watches a file, and would keep every widget alive for that.
-    _esm = (HERE / "loader.js").read_text(encoding="utf-8")
+    _esm = read_static("loader.js")
     script_key = traitlets.Unicode().tag(sync=True)
     """The name of the script that draws it; a page requests it once for all widgets."""
     is_closed = True
@@ -36,9 +40,9 @@ class ScriptWidget(anywidget.AnyWidget):
 
     _own_layout: Any = None
 
-    def __init__(self, script: tuple[str, bytes], **traits: Any) -> None:
+    def __init__(self, script: str, **traits: Any) -> None:
         self.handlers: Mapping[str, Handler] = {}
-        key, self._script = script
+        key, self._script = pack_script(script)
         super().__init__(script_key=key, **traits)
         self._own_layout = self.layout
         self.is_closed = False
@@ -75,6 +79,20 @@ class ScriptWidget(anywidget.AnyWidget):
     def _send(self, msg: Any, buffers: Any = None) -> None:
         super()._send(msg, buffers)
         forget_reply_thread(self)
+
+
+NO_CLIP = PlayedClip("", "", 16, 9, 2, Fraction(1), "")
+"""For the buttons of a clock whose clips come later."""
+
+
+@cache
+def pack_script(name: str) -> tuple[str, bytes]:
+    """The key and the compressed source of the module that draws a kind of widget, `form` or `studio`."""
+    constants = {"STYLE": read_static(f"{name}.css"), "TRANSPORT": str(render_transport([NO_CLIP]))}
+    lines = [f"const {constant} = {json.dumps(text)};\n" for constant, text in constants.items()]
+    # Without a timestamp, so that the same script always has the same key.
+    packed = gzip.compress("".join([*lines, read_static(f"{name}.js")]).encode(), 9, mtime=0)
+    return hashlib.sha256(packed).hexdigest()[:16], packed
 
 
 def _dispatch(me: weakref.ref[ScriptWidget], content: Any, buffers: Any) -> None:

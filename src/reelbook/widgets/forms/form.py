@@ -20,7 +20,6 @@ from .fields.control_tree import Node, get_sheet
 from .fields.draft import Draft, InputTrait
 from .fields.earlier_prompts import EarlierPrompts
 from .fields.row_values import get_row_values
-from .form_scripts import pack_form_script
 from .json_values import sendable, to_page_json
 from .page_messages import format_problem, format_service_changed, get_labels
 from .pictures.form_pictures import Pictures
@@ -107,7 +106,7 @@ class Form(ScriptWidget):
         self._running = FormRuns(self)
         self._prompts = EarlierPrompts(self)
         self._sweeping = FormSweeps(self, self._draft, self._pictures)
-        super().__init__(pack_form_script(sheet), sheet=sheet, state=self._make_state(), twin=f"rb-form-{id(self):x}")
+        super().__init__("form", sheet=sheet, state=self._make_state(), twin=f"rb-form-{id(self):x}")
         own: dict[str, Handler] = {"edit": self._edit, "here": self._here, "code": self._code}
         parts = (self._pictures, self._running, self._sweeping, self._prompts)
         self.handlers = {

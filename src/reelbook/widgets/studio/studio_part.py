@@ -8,7 +8,6 @@ from typing import Any
 import traitlets
 
 from ..forms.base_widget import ScriptWidget
-from ..forms.form_scripts import pack_studio_script
 
 
 class StudioPart(ScriptWidget):
@@ -20,4 +19,4 @@ class StudioPart(ScriptWidget):
 
     def __init__(self, part: str, **traits: Any) -> None:
         self.lock = threading.RLock()
-        super().__init__(pack_studio_script(), part=part, **traits)
+        super().__init__("studio", part=part, **traits)

@@ -1,0 +1,153 @@
+/** What part of a picture is on the screen, or of several at once: one zoom and one centre, moved by pointers and keys. */
+
+import { answerKey } from "../page/keys.ts";
+
+const STEP = 2;
+const MAX_SCALE = 32; // CSS pixels for one pixel of a picture.
+export const PAN = 40; // CSS pixels.
+const CLICK_DISTANCE = 4;
+
+/** The zoom and the centre, in pixels of the picture. Dispatches `change`. */
+export class Camera extends EventTarget {
+  maxFit: number;
+  /** Width and height of the picture, or of the box around several. */
+  box = [1, 1];
+  /** Those of a view, in CSS pixels. */
+  view = [1, 1];
+  #centre = [0.5, 0.5];
+  /** CSS pixels for one pixel; 0 while all is fitted into the view. */
+  #scale = 0;
+
+  /** @param maxFit How far a tiny picture is blown up by itself. */
+  constructor(maxFit: number) {
+    super();
+    this.maxFit = maxFit;
+  }
+
+  get fit() {
+    return Math.min(this.view[0] / this.box[0], this.view[1] / this.box[1], this.maxFit);
+  }
+
+  get scale() {
+    return this.#scale || this.fit;
+  }
+
+  get isFitted() {
+    return this.#scale === 0;
+  }
+
+  /** Where the upper left corner of the pictures is in a view. */
+  get origin() {
+    return this.#centre.map((part, axis) => this.view[axis] / 2 - part * this.box[axis] * this.scale);
+  }
+
+  resize(box: number[], view: number[]) {
+    if (box[0] !== this.box[0] || box[1] !== this.box[1]) this.#scale = 0;
+    this.box = box;
+    this.view = view.map((side) => Math.max(side, 1));
+    this.#settle();
+  }
+
+  toFit() {
+    this.#scale = 0;
+    this.#settle();
+  }
+
+  /** One pixel of the pictures on one CSS pixel, or all in the view again. */
+  toPixels() {
+    this.zoom(1 / this.scale);
+  }
+
+  /** @param way Larger, or smaller. */
+  step(way: 1 | -1) {
+    this.zoom(STEP ** way);
+  }
+
+  /** @param at The point of the view that stays where it is. */
+  zoom(by: number, at: number[] = this.view.map((side) => side / 2)) {
+    const scale = Math.min(Math.max(this.scale * by, Math.min(this.fit, 1)), MAX_SCALE);
+    const origin = this.origin;
+    const held = at.map((point, axis) => (point - origin[axis]) / this.scale);
+    this.#scale = Math.abs(scale / this.fit - 1) < 1e-3 ? 0 : scale;
+    this.#centre = held.map((point, axis) => (point - (at[axis] - this.view[axis] / 2) / this.scale) / this.box[axis]);
+    this.#settle();
+  }
+
+  /** @param y CSS pixels. */
+  pan(x: number, y: number) {
+    this.#centre = [x, y].map((by, axis) => this.#centre[axis] - by / (this.scale * this.box[axis]));
+    this.#settle();
+  }
+
+  /** No empty margin where the pictures are larger than the view, and none on one side only where they are smaller. */
+  #settle() {
+    this.#centre = this.#centre.map((part, axis) => {
+      const half = this.view[axis] / (2 * this.scale * this.box[axis]);
+      return half >= 0.5 ? 0.5 : Math.min(Math.max(part, half), 1 - half);
+    });
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+/**
+ * Drag, pinch, wheel with ctrl, and arrow keys while the view has the focus.
+ * @param click Called for a press that moved nothing.
+ */
+export function moveCamera(el: HTMLElement, camera: Camera, click: () => void = () => {}) {
+  /** Where each pointer is. */
+  const held: Map<number, number[]> = new Map();
+  let start = [0, 0],
+    isClick = false;
+  const at = ({ clientX, clientY }: { clientX: number; clientY: number }) => {
+    const { left, top } = el.getBoundingClientRect();
+    return [clientX - left, clientY - top];
+  };
+  const span = () => {
+    const [one, other] = [...held.values()];
+    return Math.hypot(one[0] - other[0], one[1] - other[1]);
+  };
+  el.addEventListener("pointerdown", (event) => {
+    if (event.button || (event.target as HTMLElement).closest("[role=slider]")) return;
+    held.set(event.pointerId, at(event));
+    start = at(event);
+    isClick = held.size === 1;
+    if (!camera.isFitted || held.size > 1) el.setPointerCapture(event.pointerId);
+  });
+  el.addEventListener("pointermove", (event) => {
+    const before = held.get(event.pointerId);
+    if (!before) return;
+    const now = at(event);
+    if (Math.hypot(now[0] - start[0], now[1] - start[1]) > CLICK_DISTANCE) isClick = false;
+    const wide = held.size > 1 ? span() : 0;
+    held.set(event.pointerId, now);
+    if (held.size > 1 && wide > 0)
+      camera.zoom(
+        span() / wide,
+        [0, 1].map((axis) => [...held.values()].reduce((sum, point) => sum + point[axis], 0) / held.size),
+      );
+    else camera.pan(now[0] - before[0], now[1] - before[1]);
+  });
+  const drop = (event: PointerEvent) => {
+    if (held.delete(event.pointerId) && isClick && event.type === "pointerup") click();
+  };
+  for (const name of ["pointerup", "pointercancel", "pointerleave"] as const) el.addEventListener(name, drop);
+  el.addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey) return; // The page scrolls.
+      event.preventDefault();
+      camera.zoom(Math.exp(-event.deltaY / 200), at(event));
+    },
+    { passive: false },
+  );
+  el.addEventListener("keydown", (event) => {
+    const far = event.shiftKey ? 5 * PAN : PAN;
+    if (event.target !== el || camera.isFitted) return; // Elsewhere arrows step the clips.
+    answerKey(event, {
+      ArrowLeft: () => camera.pan(far, 0),
+      ArrowRight: () => camera.pan(-far, 0),
+      ArrowUp: () => camera.pan(0, far),
+      ArrowDown: () => camera.pan(0, -far),
+    });
+  });
+}

@@ -1,0 +1,196 @@
+/** One of several synchronised clips: its box, its file, and its picture, decoded or played. */
+
+import { frameAt, rateOf } from "./clock_time.ts";
+import { DecodedPicture } from "./decoded_picture.ts";
+import { canDecode, FrameStore, Frames, type Index } from "./frames.ts";
+import { PlayedPicture } from "./played_picture.ts";
+
+const MAX_LOAD = 1500; // Milliseconds that the others wait for a file.
+
+/** A clip's file: its bytes and index to decode, or an address to play. */
+export type Source = {
+  bytes?: Uint8Array | null;
+  index?: Index | null;
+  times?: number[] | null;
+  url?: string;
+  words?: string;
+};
+
+/** One store for the page, so that several viewers share one budget. */
+export const pageFrames = (): FrameStore => ((globalThis as any).reelbookFrames ??= new FrameStore());
+
+/** One clip, with what Python knows of it. */
+export class Clip {
+  box: HTMLElement;
+  frames: number;
+  rate: number;
+  seconds: number;
+  times: number[] | null;
+  video: HTMLVideoElement | null;
+  url: string;
+  bring: () => Promise<Source>;
+  isInView = false;
+  isBroken = false;
+  picture: DecodedPicture | PlayedPicture | null = null;
+  #loading: Promise<void> | null = null;
+  #hasWaited = false;
+  source: Source | null = null;
+  #goal = 0;
+  #turn = 0; // Counts unloads, so that a file that comes afterwards is not loaded.
+  #made = ""; // The address of the bytes, if they are played.
+
+  /**
+   * @param box The element around the poster, with the number of frames and their rate.
+   * @param bring Gets the file; by default it is in the markup.
+   */
+  constructor(box: HTMLElement, bring: (() => Promise<Source>) | null = null) {
+    this.box = box;
+    this.frames = Number(box.dataset.frames);
+    this.rate = rateOf(String(box.dataset.rate));
+    this.seconds = this.frames / this.rate;
+    this.times = null;
+    this.video = box.querySelector("video") as HTMLVideoElement | null;
+    this.url = this.video?.getAttribute("src") ?? "";
+    this.bring = bring ?? (() => sourceOf(box, this.url));
+  }
+
+  get isLoaded() {
+    return this.picture !== null;
+  }
+
+  /** The number of the frame on the screen; -1 before there is one. */
+  get shown() {
+    return this.picture?.shown ?? -1;
+  }
+
+  load() {
+    return (this.#loading ??= this.#load());
+  }
+
+  /** Give the memory back; the poster becomes visible again. */
+  unload() {
+    if (this.isBroken) return;
+    this.#loading = null;
+    this.#hasWaited = false;
+    this.#turn += 1;
+    this.picture?.close();
+    this.picture = null;
+    this.source = null;
+    URL.revokeObjectURL(this.#made);
+    pageFrames().owners.delete(this);
+    delete this.box.dataset.loaded;
+  }
+
+  /**
+   * Show exactly the frame of this time, and wait until it is on the screen; not long for a file that has yet to come, which
+   * shows it when it does.
+   */
+  async show(time: number) {
+    this.#goal = time;
+    if (!this.picture) {
+      const loaded = this.load();
+      if (this.#hasWaited) return;
+      await Promise.race([loaded, new Promise((resolve) => setTimeout(resolve, MAX_LOAD))]);
+      this.#hasWaited = true;
+    }
+    await this.#showGoal();
+  }
+
+  async #showGoal() {
+    try {
+      await this.picture?.show(frameAt(this, this.#goal));
+    } catch {
+      await this.#playInstead();
+      await this.picture?.show(frameAt(this, this.#goal));
+    }
+  }
+
+  /** Ask for the file again, for instance because a kernel is there now. */
+  retry() {
+    if (this.picture) return;
+    this.isBroken = false;
+    delete this.box.dataset.broken;
+    const isWanted = this.#loading !== null;
+    this.#loading = null;
+    if (isWanted && this.isInView) this.load();
+  }
+
+  /** Stay with the clock while it runs. */
+  follow(time: number, speed: number) {
+    if (this.isBroken) return;
+    this.#goal = time;
+    if (this.picture?.isBroken) this.#playInstead();
+    else if (this.picture) this.picture.follow(frameAt(this, time), time, speed);
+    else this.load();
+  }
+
+  rest() {
+    this.picture?.rest();
+  }
+
+  async #load() {
+    const turn = this.#turn;
+    const source = await this.bring().catch(() => ({ words: "" }) as Source);
+    if (turn !== this.#turn) return;
+    this.source = source;
+    const times = [source.times, source.index?.times].find((found) => found?.length === this.frames);
+    if (times) this.times = times;
+    try {
+      if (!canDecode() || !source.bytes || !source.index) throw new Error("It can only be played.");
+      const store = pageFrames();
+      // An output may be removed while none of its clips is in view.
+      for (const clip of store.owners) if (!clip.box.isConnected) clip.unload();
+      const frames = new Frames(store, source.index, source.bytes);
+      if (frames.count !== this.frames) {
+        frames.close();
+        throw new Error("The index is of another file.");
+      }
+      store.owners.add(this);
+      this.#use(new DecodedPicture(frames, this.box, this.rate));
+    } catch {
+      await this.#playInstead();
+    }
+  }
+
+  /** Leave it to the browser's player, in small print. */
+  async #playInstead() {
+    this.picture?.close();
+    this.picture = null;
+    const { bytes, url, words, index } = this.source ?? {};
+    if (!url && !this.url && bytes) this.#made = URL.createObjectURL(new Blob([bytes as any], { type: "video/mp4" }));
+    const address = url || this.url || this.#made;
+    if (!address || !this.video) return this.#fail(words);
+    this.video.src = address;
+    const { frames, rate, seconds } = this;
+    const times = index ? (index.times ?? null) : this.times;
+    this.#use(new PlayedPicture({ frames, rate, seconds, times }, this.video, () => this.#fail()));
+    this.box.dispatchEvent(new CustomEvent("reelbook:played", { bubbles: true }));
+  }
+
+  #use(picture: DecodedPicture | PlayedPicture) {
+    this.picture = picture;
+    this.box.dataset.loaded = picture.isDecoded ? "decoded" : "played";
+    if (this.#hasWaited) this.#showGoal();
+  }
+
+  #fail(words = "") {
+    this.isBroken = true;
+    this.box.dataset.broken = words || "cannot be played here";
+  }
+}
+
+/** The file in the markup of a box. */
+async function sourceOf(box: HTMLElement, url: string): Promise<Source> {
+  const index = box.dataset.index ? JSON.parse(box.dataset.index) : null;
+  const times = box.dataset.times ? JSON.parse(box.dataset.times) : null;
+  if (!url || !index || !canDecode()) return { url, index, times };
+  if (url.startsWith("data:")) return { index, times, url, bytes: bytesOf(url) };
+  // A page from a file may not read its neighbours, though it may play them.
+  const answer = await fetch(url).catch(() => null);
+  return { index, times, url, bytes: answer?.ok ? new Uint8Array(await answer.arrayBuffer()) : null };
+}
+
+/** @param url A `data:` address in base64. */
+export function bytesOf(url: string) {
+  return Uint8Array.from(atob(url.slice(url.indexOf(",") + 1)), (letter) => letter.charCodeAt(0));
+}

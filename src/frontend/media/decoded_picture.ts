@@ -1,0 +1,77 @@
+/** A clip's picture as decoded frames on a canvas: the wanted frame exactly, or none. */
+
+import type { Frames } from "./frames.ts";
+
+const LOOK_AHEAD = 0.75; // Seconds that are decoded before they are played.
+
+/** Draws the frames of one clip. */
+export class DecodedPicture {
+  frames: Frames;
+  ahead: number;
+  turn: number;
+  canvas: HTMLCanvasElement;
+  context: CanvasRenderingContext2D;
+  box: HTMLElement;
+  isDecoded = true;
+  /** The number of the frame on the canvas. */
+  shown = -1;
+  #goal = -1;
+
+  constructor(frames: Frames, box: HTMLElement, rate: number) {
+    this.frames = frames;
+    this.ahead = Math.ceil(rate * LOOK_AHEAD);
+    this.turn = (frames.index.rotation ?? 0) / 90;
+    const [width, height] = frames.index.size;
+    this.canvas = document.createElement("canvas");
+    [this.canvas.width, this.canvas.height] =
+      frames.index.display ?? (this.turn % 2 ? [height, width] : [width, height]);
+    this.context = this.canvas.getContext("2d", { alpha: false }) as CanvasRenderingContext2D;
+    this.box = box;
+  }
+
+  /** Draw this frame, as soon as it is decoded; a later call replaces an earlier one. */
+  async show(number: number) {
+    this.#goal = number;
+    if (this.shown === number) return;
+    const frame = await this.frames.want(number);
+    if (frame && this.#goal === number) this.#draw(frame, number);
+  }
+
+  /** Draw this frame if it is decoded, and have the next ones decoded. */
+  follow(number: number) {
+    this.#goal = number;
+    if (this.shown !== number) {
+      const frame = this.frames.get(number);
+      if (frame) this.#draw(frame, number);
+    }
+    this.frames.prepare(number, this.ahead);
+  }
+
+  get isBroken() {
+    return this.frames.isBroken;
+  }
+
+  rest() {}
+
+  close() {
+    this.frames.close();
+    this.canvas.remove();
+  }
+
+  #draw(frame: VideoFrame | ImageBitmap, number: number) {
+    drawTurned(this.context, frame, this.turn);
+    this.shown = number;
+    // Only now: an empty canvas would hide the poster.
+    if (!this.canvas.parentNode) this.box.append(this.canvas);
+    this.canvas.dispatchEvent(new Event("reelbook:drawn", { bubbles: true }));
+  }
+}
+
+/** Fill a canvas with a picture turned clockwise. @param turn Quarters. */
+export function drawTurned(context: CanvasRenderingContext2D, picture: CanvasImageSource, turn: number) {
+  const { canvas } = context;
+  const [width, height] = turn % 2 ? [canvas.height, canvas.width] : [canvas.width, canvas.height];
+  context.setTransform(1, 0, 0, 1, canvas.width / 2, canvas.height / 2);
+  context.rotate((turn * Math.PI) / 2);
+  context.drawImage(picture, -width / 2, -height / 2, width, height);
+}

@@ -1,0 +1,46 @@
+/** Elements in one call; text goes in as text, never as markup. */
+
+/**
+ * Words with dots between them, of which no line ends on a dot.
+ * @param words A line with dots in it, or the words alone.
+ */
+export function dotted(words: string | (Node | string)[], attributes: Record<string, any> = {}) {
+  const all = typeof words === "string" ? words.split(" · ").filter(Boolean) : words;
+  const parts = all.flatMap((word, place) => {
+    const dot = place ? made("span", { class: "rb-dot" }, "· ") : null;
+    return [
+      place ? " " : "",
+      made("span", { class: "rb-word" }, dot, typeof word === "string" ? made("bdi", {}, word) : word),
+    ];
+  });
+  return made(
+    "span",
+    { ...attributes, class: `rb-dotted ${attributes.class ?? ""}` },
+    made("span", { class: "rb-dotted-line" }, ...parts),
+  );
+}
+
+/** @param attributes `text`, and functions for events such as `onclick`; all else are attributes, if they are there. */
+export function made<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Record<string, any> = {},
+  ...children: (Node | string | null | undefined)[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name === "text") element.textContent = String(value);
+    else if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children) if (child !== null && child !== undefined) element.append(child);
+  return element;
+}
+
+/** A part of a drawing. */
+export function shaped(tag: string, attributes: Record<string, string | number>, ...children: Element[]): any {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  element.append(...children);
+  return element;
+}

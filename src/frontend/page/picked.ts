@@ -1,0 +1,80 @@
+/**
+ * The rows that are picked in a table, in all its displays on the page: its table, grids and plots.
+ *
+ * Displays of one DataFrame have one group. A change is announced to the page with `reelbook:picked`, and to the kernel's
+ * connection of this display with `reelbook:selected`. A display that is built later begins with the rows of its group.
+ */
+
+/** The picked rows by group; one for the page, because each output has a copy of this script. */
+function pickedGroups(): Map<string, number[]> {
+  const place = Symbol.for("reelbook.picked");
+  const shared = window as any;
+  return (shared[place] ??= new Map());
+}
+
+/** The picked rows, as one display has them. */
+export class Picked {
+  key: string;
+  group: string;
+  isListening: boolean;
+  changed: () => void;
+  rows: Set<number>;
+  /** @param changed Called when another display or the kernel changed them. */
+  constructor({ key = "", group = "" }: { key?: string; group?: string }, changed: () => void) {
+    this.key = key;
+    this.group = group || key;
+    /** Whether a kernel keeps them. */
+    this.isListening = false;
+    this.changed = changed;
+    this.rows = new Set(pickedGroups().get(this.group));
+    if (!this.group) return;
+    // Weakly referenced by the window, so that the display can be collected when its cell is run again.
+    const self = new WeakRef(this);
+    const received = (event: Event) => {
+      const here = self.deref();
+      if (!here) return removeEventListener(event.type, received);
+      here.#receive(event.type, (event as CustomEvent).detail);
+    };
+    addEventListener("reelbook:picked", received);
+    addEventListener("reelbook:listens", received);
+    // The kernel's view may have been created before this display.
+    if (key) queueMicrotask(() => dispatchEvent(new CustomEvent("reelbook:built", { detail: { key } })));
+  }
+
+  /** Pick these rows and no others, here and in all other displays. */
+  set(rows: Iterable<number>) {
+    this.#share(rows);
+    const detail = { key: this.key, rows: [...this.rows] };
+    if (this.key) dispatchEvent(new CustomEvent("reelbook:selected", { detail }));
+  }
+
+  toggle(row: number) {
+    const rows = new Set(this.rows);
+    rows.has(row) ? rows.delete(row) : rows.add(row);
+    this.set(rows);
+  }
+
+  #share(rows: Iterable<number>) {
+    const sorted = [...new Set(rows)].sort((a, b) => a - b);
+    this.rows = new Set(sorted);
+    if (!this.group) return;
+    pickedGroups().set(this.group, sorted);
+    dispatchEvent(new CustomEvent("reelbook:picked", { detail: { group: this.group, rows: sorted, by: this } }));
+  }
+
+  #receive(type: string, { group, key, rows, by }: any) {
+    if (type === "reelbook:listens") {
+      // A kernel listens to one display, and a report to all of its own.
+      if (group === undefined ? key !== this.key : group !== this.group) return;
+      this.isListening = true;
+      // The kernel's rows are those of when the cell ran; what was picked on this page is newer.
+      const newer = pickedGroups().get(this.group);
+      if (newer) this.rows = new Set(newer);
+      else this.#share(rows);
+    } else {
+      if (group !== this.group || by === this) return;
+      this.rows = new Set(rows);
+    }
+    this.changed();
+  }
+}

@@ -1,0 +1,142 @@
+import { describe, expect, test } from "vitest";
+import { asked, Column, summed, unpacked } from "./query.ts";
+
+const ROWS = Array.from({ length: 40 }, (_, row) => row);
+const NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+const isEmpty = (row: number) => row % 5 === 4;
+const isFailed = (row: number) => row % 10 === 3;
+
+function makeColumns() {
+  return [
+    { name: "run", shown: 1, right: 1, order: ROWS },
+    { name: "prompt", shown: 1, words: { of: ["a paper boat on a rainy street"], n: 40 } },
+    { name: "note", shown: 1, words: ROWS.map((row) => `take ${row}, number ${NUMBERS[row] ?? row}`) },
+    { name: "seed", shown: 1, right: 1, order: ROWS },
+    { name: "sharpness", shown: 1, right: 1, order: ROWS.map((row) => (isEmpty(row) ? null : 1 / (row + 1))) },
+    { name: "flag", shown: 1, words: ROWS.map((row) => String(row % 2 === 0)) },
+    {
+      name: "status",
+      shown: 1,
+      role: "state",
+      words: ROWS.map((row) => (isFailed(row) ? "✕ failed" : "● completed")),
+      keys: ROWS.map((row) => (isFailed(row) ? "failed" : "completed")),
+    },
+    { name: "credits", shown: 1, right: 1, role: "credits", order: ROWS.map(() => 53) },
+    { name: "request_id", words: ROWS.map((row) => `ab${row}cd`) },
+    {
+      name: "created",
+      shown: 1,
+      words: ROWS.map(() => "2026-11-25 19:38"),
+      order: ROWS.map((row) => Date.UTC(2026, 10, 25) + row),
+    },
+  ].map((packed) => new Column(packed));
+}
+
+function filter(text: string) {
+  const { tests, problems } = asked(text, makeColumns());
+  return { rows: ROWS.filter((row) => tests.every((holds) => holds(row))), problems };
+}
+
+const column = (name: string) => makeColumns().find((one) => one.name === name) as Column;
+
+test.each([
+  [
+    ["a", "b"],
+    ["a", "b"],
+  ],
+  [{ of: ["a", "b"], at: [1, 0, 1] }, ["b", "a", "b"]],
+  [{ of: [7], n: 3 }, [7, 7, 7]],
+  [[], []],
+])("the packed list %j is %j", (packed, values) => expect(unpacked(packed)).toEqual(values));
+
+describe("a filter", () => {
+  test.each<[string, number[]]>([
+    ["", ROWS],
+    ["nine", [9]],
+    ["NUMBER nine", [9]],
+    ["rainy seed<2", [0, 1]],
+    ["seed>36", [37, 38, 39]],
+    ["seed > 36", [37, 38, 39]],
+    ["seed>=36 seed<38", [36, 37]],
+    ["seed >= 36 seed< 38", [36, 37]],
+    ["seed==7", [7]],
+    ["seed == 7", [7]],
+    ["seed~39", [39]],
+    ["seed>", ROWS],
+    ["run=5", [5]],
+    ["status=failed", [3, 13, 23, 33]],
+    ["STATUS=completed seed<2", [0, 1]],
+    ["status!=completed seed<20", [3, 13]],
+    ["status==failed seed<5", [3]],
+    ["sharpness= seed<12", [4, 9]],
+    ["sharpness!= seed<6", [0, 1, 2, 3, 5]],
+    ["sharpness>0.4", [0, 1]],
+    ["flag=true seed<5", [0, 2, 4]],
+    ["prompt=paper seed<2", [0, 1]],
+    ["prompt~RAINY seed<2", [0, 1]],
+    ["note~nine", [9]],
+    ["note>take seed<1", [0]],
+    ['note="take 7, number 7"', []],
+    ['note = "take 7, number seven"', [7]],
+    ['"seed>3"', []],
+    ["nothing=3", []],
+    ["[.*+?^$()|\\", []],
+    ["created>2026-11-24", ROWS],
+  ])("%s leaves rows %j", (text, rows) => expect(filter(text).rows).toEqual(rows));
+
+  test.each([
+    ["nope = 3", ["no column nope"]],
+    ["seed > x", ["seed is a number"]],
+    ["prompt=paper", ["no prompt is only “paper”; these have it in them"]],
+    ["seed>3 status=failed", []],
+    ["https://a.b/?c=d", []],
+  ])("%s has the problems %j", (text, problems) => expect(filter(text).problems).toEqual(problems));
+
+  test("searches what is visible, and prompts and errors always", () => {
+    const columns = makeColumns();
+    const count = (text: string) =>
+      ROWS.filter((row) => asked(text, columns).tests.every((holds) => holds(row))).length;
+
+    expect([count("ab7cd"), count("boat")]).toEqual([0, 40]);
+    for (const one of columns) one.isVisible = one.name === "request_id";
+    expect([count("ab7cd"), count("boat"), count("nine")]).toEqual([1, 40, 0]);
+  });
+});
+
+describe("sorting", () => {
+  const rows = ROWS.slice(0, 12);
+
+  test("puts empty cells last in both directions", () => {
+    expect(column("sharpness").sorted(rows, 1)).toEqual([11, 10, 8, 7, 6, 5, 3, 2, 1, 0, 4, 9]);
+    expect(column("sharpness").sorted(rows, -1)).toEqual([0, 1, 2, 3, 5, 6, 7, 8, 10, 11, 4, 9]);
+  });
+
+  test("knows numbers in words, and keeps the order of equals", () => {
+    expect(column("note").sorted(rows, 1)).toEqual(rows);
+    expect(column("prompt").sorted(rows, -1)).toEqual(rows);
+  });
+});
+
+describe("the summary", () => {
+  const states = ["completed", "running", "waiting", "from library", "uncertain", "failed"];
+  const sources = ["charged", "estimated", "estimated", "charged", "estimated", "charged"];
+  const paid = [53, 53, 53, 0, 106, 0];
+
+  test("counts runs by state, and sums what is spent apart from what is set aside", () => {
+    const columns = [
+      { name: "status", role: "state", words: states.map((state) => `● ${state}`), keys: states },
+      { name: "credits", right: 1, role: "credits", order: paid },
+      { name: "source", role: "source", words: sources },
+    ].map((packed) => new Column(packed));
+
+    expect(summed(columns, [0, 1, 2, 3, 4, 5], 6)).toBe(
+      "6 runs · 1 completed · 1 running · 1 waiting · 1 from library · 1 uncertain · 1 failed · 53 credits · 212 credits set aside",
+    );
+    expect(summed(columns, [5], 6)).toBe("1 of 6 runs · 1 failed · 0 credits");
+  });
+
+  test("of a table without states is of rows", () => {
+    expect(summed([], [0], 1)).toBe("1 row");
+    expect(summed([], ROWS, 1240)).toBe("40 of 1,240 rows");
+  });
+});

@@ -1,0 +1,472 @@
+/**
+ * Tables of runs: sorted by a click on a column's name, filtered by words, with only the rows in view on the page.
+ *
+ * The markup holds the first rows and a payload with all of them. Whatever a cell says becomes text, never markup. A clip
+ * that is not in the payload is requested with the event `reelbook:want`; a listener that has it answers.
+ */
+
+import { dotted, made } from "../page/element.ts";
+import { watchKernel } from "../page/kernel_files.ts";
+import { detail, players, sayAbsence, setPoster } from "../page/player.ts";
+import { Posters } from "./poster_sheet.ts";
+import { asked, Column, summed, unpacked } from "./query.ts";
+import { Selection } from "./selection.ts";
+
+const PLAIN_ROW = 29;
+const ROW_SPACE = 9; // Pixels around a poster, the hairline included.
+const AHEAD = 6; // Rows beyond the edges that are ready before they are seen.
+const SPEAK_EVERY = 1000;
+const MAX_CHARS = { right: 16, left: 28, all: 80 };
+const MAX_PRINTED = 500;
+const SELECT_WIDTH = 32;
+
+/** @param words A state. @returns Its sign, which alone has a colour, and its word. */
+function stated(words: string): HTMLElement[] {
+  const [, sign = "", word] = /^(\S+ )?(.*)$/s.exec(words) ?? [];
+  return [made("bdi", {}, made("span", { class: "rb-sign", "aria-hidden": "true" }, sign), word)];
+}
+
+/** One table on the page. */
+export class Table {
+  root: HTMLElement;
+  payload: any;
+  columns: Column[];
+  captions: string[];
+  posters: Posters;
+  files: string[][];
+  hasFiles: boolean;
+  rowHeight: number;
+  view: number[];
+  rows: Map<number, HTMLElement>;
+  players: Map<number, { node: HTMLElement; opener: Element | null }>;
+  sort: { column: Column | null; direction: number };
+  box: HTMLElement;
+  summary: HTMLElement;
+  waiting: number | undefined;
+  hasKernel: boolean;
+  filter: HTMLInputElement | undefined;
+  menu: HTMLElement | undefined;
+  chooser: HTMLElement | undefined;
+  voice: HTMLElement | undefined;
+  more: HTMLElement | undefined;
+  stage: HTMLElement | undefined;
+  selection: Selection | undefined;
+  head: HTMLElement | undefined;
+  top: HTMLElement | undefined;
+  bottom: HTMLElement | undefined;
+  below: HTMLElement | undefined;
+  body: HTMLElement | undefined;
+  widths: HTMLElement | undefined;
+  grid: HTMLElement | undefined;
+  problems: string[] | undefined;
+  speaking: number | undefined;
+  edges: number[] | undefined;
+  letter: number | undefined;
+
+  constructor(root: HTMLElement, payload: any) {
+    this.root = root;
+    this.payload = payload;
+    this.columns = payload.columns.map((one: any) => new Column(one));
+    this.captions = unpacked(payload.captions);
+    this.posters = new Posters(root, payload.posters);
+    this.files = payload.files;
+    this.hasFiles = this.files.some((found) => found.length);
+    this.rowHeight = this.hasFiles ? this.posters.box[1] + ROW_SPACE : PLAIN_ROW;
+    this.view = [];
+    this.rows = new Map();
+    /** What is open below the table, and where the focus was before. */
+    this.players = new Map();
+    this.sort = { column: null, direction: 1 };
+    this.box = root.querySelector(".rb-box") as HTMLElement;
+    this.summary = root.querySelector(".rb-summary") as HTMLElement;
+    this.waiting = undefined;
+    this.hasKernel = false;
+    this.#build();
+    this.update();
+    const self = new WeakRef(this); // A table that has gone is not kept by its listeners.
+    watchKernel(payload.key, (isThere) => self.deref()?.onKernel(isThere));
+  }
+
+  #build() {
+    this.filter = made("input", {
+      type: "search",
+      placeholder: "Filter: words, seed>3, prompt~fox",
+      "aria-label": "Filter rows",
+      spellcheck: "false",
+    });
+    this.filter.addEventListener("input", () => this.update());
+    this.menu = made("div", { class: "rb-menu", hidden: "" });
+    this.chooser = made(
+      "button",
+      { type: "button", "aria-expanded": "false", class: "rb-chooser", onclick: () => this.#toggleMenu() },
+      "Columns",
+    );
+    this.voice = made("span", { class: "rb-hidden", role: "status" });
+    this.summary.before(
+      made("div", { class: "rb-bar" }, this.filter, this.chooser, (this.more = made("span", { class: "rb-further" }))),
+      this.menu,
+      this.voice,
+    );
+    this.stage = made("div", { class: "rb-stage" });
+    this.box.after(this.stage);
+    this.selection = new Selection(this);
+    this.#buildGrid();
+    this.box.addEventListener("scroll", () => this.#soon());
+    this.root.addEventListener("keydown", (event) => this.#key(event));
+    this.root.querySelector(".rb-first")?.remove();
+    new ResizeObserver(() => this.#fit()).observe(this.box);
+    // Weakly referenced by the window, so that the table can be collected when its cell is run again.
+    const self = new WeakRef(this);
+    addEventListener("beforeprint", () => self.deref()?.print());
+  }
+
+  #buildGrid() {
+    this.head = made("tr");
+    this.top = made("td");
+    this.bottom = made("td");
+    const above = made("tr", { "aria-hidden": "true", class: "rb-gap" }, this.top);
+    this.below = made("tr", { "aria-hidden": "true", class: "rb-gap" }, this.bottom);
+    this.body = made("tbody", {}, above, this.below);
+    this.widths = made("colgroup");
+    this.grid = made(
+      "table",
+      { class: "rb-grid rb-live", style: `--rb-row:${this.rowHeight}px` },
+      this.widths,
+      made("thead", {}, this.head),
+      this.body,
+    );
+    this.box.replaceChildren(this.grid);
+    this.#buildHead();
+  }
+
+  #visibleColumns() {
+    return this.columns.filter((column) => column.isVisible);
+  }
+
+  #buildHead() {
+    const cells = this.#visibleColumns().map((column) => {
+      const isSorted = this.sort.column === column;
+      const arrow = made(
+        "span",
+        { class: "rb-arrow", "aria-hidden": "true" },
+        isSorted ? (this.sort.direction > 0 ? "▲" : "▼") : "",
+      );
+      const button = made(
+        "button",
+        { type: "button", title: column.name, onclick: () => this.#sortBy(column) },
+        made("bdi", {}, column.name || "row"),
+        arrow,
+      );
+      const state = isSorted ? (this.sort.direction > 0 ? "ascending" : "descending") : "none";
+      return made("th", { scope: "col", "aria-sort": state, class: column.isRight ? "rb-right" : "" }, button);
+    });
+    const poster = made("th", { scope: "col" }, made("span", { class: "rb-hidden" }, "poster"));
+    this.head?.replaceChildren(
+      ...(this.selection?.head() ?? []),
+      ...(this.hasFiles ? [poster] : []),
+      ...cells,
+      made("td", { class: "rb-fill" }),
+    );
+  }
+
+  /** @param column Up, down, and then as it was. */
+  #sortBy(column: Column) {
+    const place = this.#visibleColumns().indexOf(column);
+    if (this.sort.column !== column) this.sort = { column, direction: 1 };
+    else if (this.sort.direction > 0) this.sort = { column, direction: -1 };
+    else this.sort = { column: null, direction: 1 };
+    this.#buildHead();
+    (this.head?.querySelectorAll("button")[place] as HTMLElement | undefined)?.focus({ preventScroll: true });
+    this.update();
+  }
+
+  #toggleMenu() {
+    if (!this.menu || !this.chooser) return;
+    if (!this.menu.firstChild) this.#fillMenu(this.menu);
+    this.menu.hidden = !this.menu.hidden;
+    this.chooser.setAttribute("aria-expanded", String(!this.menu.hidden));
+  }
+
+  #fillMenu(menu: HTMLElement) {
+    const boxes = this.columns.map((column) => {
+      const box = made("input", { type: "checkbox", onchange: () => this.#choose(column, box.checked) });
+      box.checked = column.isVisible;
+      return made("label", {}, box, made("bdi", {}, column.name || "row"));
+    });
+    const reset = made("button", { type: "button" }, "Reset");
+    reset.addEventListener("click", () => {
+      this.columns.forEach((column, place) => {
+        column.isVisible = column.isFirst;
+        (boxes[place].firstChild as HTMLInputElement).checked = column.isFirst;
+      });
+      this.redraw();
+    });
+    menu.append(made("div", { class: "rb-choices", role: "group", "aria-label": "Columns" }, ...boxes), reset);
+  }
+
+  #choose(column: Column, isVisible: boolean) {
+    column.isVisible = isVisible;
+    this.redraw();
+  }
+
+  /** Draw it anew, with the same rows. */
+  redraw() {
+    this.#buildHead();
+    // The filter searches visible columns only.
+    if (this.filter?.value) return this.update();
+    this.#clear();
+    this.#fit();
+  }
+
+  #clear() {
+    for (const node of this.rows.values()) node.remove();
+    this.rows.clear();
+  }
+
+  /** Filter and sort anew. */
+  update() {
+    const { tests, problems } = asked(this.filter?.value ?? "", this.columns);
+    const all = Array.from({ length: this.payload.rows }, (_, row) => row);
+    const matching = all.filter((row) => tests.every((test) => test(row)));
+    this.view = this.sort.column ? this.sort.column.sorted(matching, this.sort.direction) : matching;
+    this.grid?.setAttribute("aria-rowcount", String(this.view.length + 1));
+    this.box.scrollTop = 0;
+    this.#clear();
+    this.#fit();
+    this.sumUp(problems);
+  }
+
+  sumUp(problems: string[] = this.problems ?? []) {
+    this.problems = problems;
+    const line = [
+      summed(this.columns, this.view, this.payload.rows),
+      ...(this.selection?.update() ?? []),
+      ...problems,
+    ].join(" · ");
+    this.summary.replaceChildren(dotted(line));
+    clearTimeout(this.speaking);
+    this.speaking = window.setTimeout(() => this.voice && (this.voice.textContent = line), SPEAK_EVERY);
+  }
+
+  /** Distribute the width of the box: first the minimum of every column, then the rest to columns with long texts. */
+  #fit() {
+    const room = this.box.clientWidth;
+    this.root.style.setProperty("--rb-room", `${room}px`);
+    const visible = this.#visibleColumns();
+    const [least, wanted] = [
+      visible.map((column) => this.#width(column, false)),
+      visible.map((column) => this.#width(column, true)),
+    ];
+    const poster = [
+      ...(this.selection?.isOn ? [SELECT_WIDTH] : []),
+      ...(this.hasFiles ? [this.posters.box[0] + 16] : []),
+    ];
+    let spare = room - [...poster, ...least].reduce((a, b) => a + b, 0);
+    const widths = least.map((width, place) => {
+      const more = Math.max(0, Math.min(spare, wanted[place] - width));
+      spare -= more;
+      return width + more;
+    });
+    this.widths?.replaceChildren(
+      ...[...poster, ...widths].map((width) => made("col", { style: `width:${width}px` })),
+      made("col"),
+    );
+    const whole = [...poster, ...widths].reduce((a, b) => a + b, 0);
+    if (this.grid) this.grid.style.minWidth = `${whole}px`;
+    // The number of clipped columns is displayed, because the scroll bar may be invisible.
+    let edge = 0;
+    this.edges = [...poster, ...widths].map((width) => (edge += width));
+    this.#draw();
+  }
+
+  /** @returns Pixels, by the longest of its words. */
+  #width(column: Column, isAll: boolean): number {
+    const most = isAll ? MAX_CHARS.all : column.isRight ? MAX_CHARS.right : MAX_CHARS.left;
+    return Math.ceil(
+      Math.min(most, Math.max(column.longest, Math.min(column.name.length + 2, most), 3)) * this.#letter() + 18,
+    );
+  }
+
+  #letter() {
+    if (this.letter) return this.letter;
+    const probe = made("span", { style: "visibility:hidden;position:absolute" }, "0".repeat(20));
+    this.root.append(probe);
+    this.letter = probe.getBoundingClientRect().width / 20;
+    probe.remove();
+    return this.letter || 8;
+  }
+
+  #soon() {
+    this.waiting ??= requestAnimationFrame(() => {
+      this.waiting = undefined;
+      this.#draw();
+    });
+  }
+
+  print() {
+    this.#draw(MAX_PRINTED);
+  }
+
+  /** Put the rows in view onto the page, and take the others off it. */
+  #draw(least: number = 0) {
+    const first = least ? 0 : Math.max(0, Math.floor(this.box.scrollTop / this.rowHeight) - AHEAD);
+    const last = Math.min(
+      this.view.length,
+      Math.max(least, first + Math.ceil(this.box.clientHeight / this.rowHeight) + 2 * AHEAD),
+    );
+    const wanted = this.view.slice(first, last);
+    const needed = new Set(wanted);
+    for (const [row, node] of this.rows) if (!needed.has(row)) this.#drop(row, node);
+    let next: Element | null | undefined = this.body?.firstElementChild?.nextElementSibling;
+    wanted.forEach((row, place) => {
+      const node = this.#placed(row, first + place);
+      if (node === next) next = node.nextElementSibling;
+      else this.body?.insertBefore(node, next ?? null);
+    });
+    const across = String(this.head?.childElementCount ?? 1);
+    for (const cell of [this.top, this.bottom]) cell?.setAttribute("colspan", across);
+    if (this.top) this.top.style.height = `${first * this.rowHeight}px`;
+    if (this.bottom) this.bottom.style.height = `${Math.max(0, this.view.length - last) * this.rowHeight}px`;
+    this.#renderMore();
+  }
+
+  /** How many columns are further to the right, or cut there. */
+  #renderMore() {
+    const seen = this.box.scrollLeft + this.box.clientWidth + 1;
+    const count = (this.edges ?? []).filter((edge) => edge > seen).length;
+    const words = count ? `${count} more column${count === 1 ? "" : "s"} →` : "";
+    if (this.more && this.more.textContent !== words) this.more.textContent = words;
+  }
+
+  #drop(row: number, node: HTMLElement) {
+    // If the focus were lost, keys would go to the notebook.
+    if (node.contains(document.activeElement)) this.box.focus({ preventScroll: true });
+    node.remove();
+    this.rows.delete(row);
+  }
+
+  #placed(row: number, place: number) {
+    const node = this.rows.get(row) ?? this.#row(row);
+    node.setAttribute("aria-rowindex", String(place + 2));
+    this.rows.set(row, node);
+    return node;
+  }
+
+  #row(row: number) {
+    const cells = this.#visibleColumns().map((column) => this.#cell(column, row));
+    return made(
+      "tr",
+      {},
+      ...(this.selection?.cell(row) ?? []),
+      ...(this.hasFiles ? [made("td", { class: "rb-first-cell" }, ...this.#poster(row))] : []),
+      ...cells,
+      made("td", { class: "rb-fill" }),
+    );
+  }
+
+  #cell(column: Column, row: number) {
+    const words = column.words[row];
+    const cell = made("td", { class: column.isRight ? "rb-right" : "" });
+    if (words === null || words === undefined) cell.append(made("span", { class: "rb-soft" }, "–"));
+    else if (column.role === "state" && words.length <= MAX_CHARS.left) cell.append(...stated(words));
+    else if (column.isRight || words.length <= MAX_CHARS.left) cell.append(made("bdi", {}, words));
+    else {
+      const button = made(
+        "button",
+        { type: "button", class: "rb-text", title: words.slice(0, 600) },
+        made("bdi", {}, words.slice(0, 200)),
+      );
+      button.addEventListener("click", () => this.open(row, words));
+      cell.append(button);
+    }
+    if (column.role === "state") cell.dataset.state = (column.keys?.[row] ?? "").replaceAll(" ", "-");
+    return cell;
+  }
+
+  #poster(row: number): HTMLElement[] {
+    const files = this.files[row] ?? [];
+    if (!files.length) return [];
+    const more = files.length > 1 ? [made("span", { class: "rb-more" }, `×${files.length}`)] : [];
+    const button = made("button", {
+      type: "button",
+      class: "rb-poster",
+      "aria-expanded": String(this.players.has(row)),
+    });
+    setPoster(button, this.#canShow(row), files[0], this.captions[row]);
+    const [width, height] = this.posters.sizeOf(row);
+    button.style.width = `${width}px`;
+    button.style.height = `${height}px`;
+    button.append(...this.posters.picture(row), ...more);
+    button.addEventListener("click", () => (this.players.has(row) ? this.close(row) : this.open(row)));
+    return [button];
+  }
+
+  /** @param row Whether there is more of it to see than its poster. */
+  #canShow(row: number) {
+    return this.hasKernel || Boolean(this.payload.clips[row]?.[0]);
+  }
+
+  onKernel(isThere: boolean) {
+    this.hasKernel = isThere;
+    if (this.hasFiles) sayAbsence(this.root, isThere || Object.keys(this.payload.clips).length > 0);
+    this.rows.forEach((node, row) => {
+      const button = node.querySelector(".rb-poster") as HTMLButtonElement | null;
+      if (button) setPoster(button, this.#canShow(row), this.files[row][0], this.captions[row]);
+    });
+  }
+
+  /** @param words Show its files below the table, and a text where one was asked for. */
+  open(row: number, words: string = "") {
+    const before = this.players.get(row);
+    const label = this.captions[row];
+    const node = detail(label, players(this, { at: row, row, files: this.files[row] ?? [], label }), () =>
+      this.close(row),
+    );
+    if (words) node.append(made("div", { class: "rb-words", tabindex: "0" }, made("bdi", {}, words)));
+    this.players.set(row, { node, opener: document.activeElement });
+    if (before) before.node.replaceWith(node);
+    else this.stage?.append(node);
+    this.rows.get(row)?.querySelector(".rb-poster")?.setAttribute("aria-expanded", "true");
+    this.#share();
+    node.scrollIntoView?.({ block: "nearest" });
+  }
+
+  /** Two or more stand beside each other. */
+  #share() {
+    this.stage?.toggleAttribute("data-many", this.players.size > 1);
+  }
+
+  /** @param row Take the players of a row away, and give the focus back. */
+  close(row: number) {
+    const poster = this.rows.get(row)?.querySelector(".rb-poster") as HTMLElement | null | undefined;
+    const opener = this.players.get(row)?.opener as HTMLElement | null | undefined;
+    this.players.get(row)?.node.remove();
+    this.players.delete(row);
+    poster?.setAttribute("aria-expanded", "false");
+    (this.box.contains(opener ?? null) ? opener : (poster ?? this.box))?.focus({ preventScroll: true });
+    this.#share();
+  }
+
+  #key(event: KeyboardEvent) {
+    event.stopPropagation();
+    if (event.key !== "Escape") return;
+    const target = event.target as Node;
+    for (const [row, player] of this.players) {
+      if (player.node.contains(target) || this.rows.get(row)?.contains(target)) return this.close(row);
+    }
+    if (this.menu && !this.menu.hidden && (target === this.chooser || this.menu.contains(target))) {
+      this.#toggleMenu();
+      this.chooser?.focus();
+    } else if (target === this.filter && this.filter.value) {
+      this.filter.value = "";
+      this.update();
+    }
+  }
+}
+
+for (const root of document.querySelectorAll("[data-rb-table]:not([data-rb-live])")) {
+  const payload = root.querySelector('script[type="application/json"]');
+  if (!payload) continue;
+  root.setAttribute("data-rb-live", "");
+  new Table(root as HTMLElement, JSON.parse(payload.textContent ?? "{}"));
+}
