@@ -242,17 +242,14 @@ def _announce(options: argparse.Namespace, server: Server, keys: Mapping[str, st
     from reelbook_service.lanes import DASK, is_on_this_machine
 
     if not options.quiet:
-        print(
-            f"Reelbook service at {server.base_url}\n  docs   {server.base_url}/docs\n  data   {server.service.settings.data}"
-        )
+        # No other computer can call 0.0.0.0.
+        address = reachable_address(server.base_url, server.service.settings.hosts)
+        print(f"Reelbook service at {address}\n  docs   {address}/docs\n  data   {server.service.settings.data}")
         for model, lane in server.service.settings.lanes.by_model.items():
             where = "on this machine" if is_on_this_machine(lane) and DASK not in lane else "on another machine"
             print(f"  {model} runs {where}: {server.service.settings.lanes.labels[lane]}")
-        reachable = reachable_address(server.base_url, server.service.settings.hosts)
         if server.service.board is not None:
-            print(f"  board  {board_link(reachable, server.service.board.login.token)}")
-        if reachable != server.base_url:
-            print(f"  From other computers: {reachable}")
+            print(f"  board  {board_link(address, server.service.board.login.token)}")
         if options.spec_only:
             print("  It offers only what the specification has.")
     for name, key in keys.items():

@@ -98,7 +98,7 @@ def _find_name(text: str, names: Sequence[str]) -> str:
     matching = [name for name in names if text.casefold() in name.casefold().split()]
     if len(matching) == 1:
         return matching[0]
-    near = matching or difflib.get_close_matches(text, names, 1)
+    near = matching[:5] or difflib.get_close_matches(text, names, 1)
     advice = f" Did you mean {' or '.join(map(repr, near))}?" if near else " `reelbook class report` lists all."
     raise BadAccounts(f"There is no account {text[:MAX_NAME_CHARS]!r}; nothing was changed.{advice}")
 

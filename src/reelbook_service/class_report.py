@@ -161,9 +161,10 @@ def describe_class(db: sqlite3.Connection) -> tuple[list[str], list[str]]:
         if "silent_since" in state:
             query = "SELECT count(*) FROM requests WHERE lane = ? AND finished IS NULL"
             (waiting,) = db.execute(query, (lane,)).fetchone()
-            runs = f"{format_count(waiting, 'run')} {'waits' if waiting == 1 else 'wait'}"
-            since = format_time(state["silent_since"])
-            problems.append(f"The paid service {name!r} has not answered since {since}; {runs}.")
+            runs = f"; {format_count(waiting, 'run')} {'waits' if waiting == 1 else 'wait'}" if waiting else ""
+            problems.append(
+                f"The paid service {name!r} has not answered since {format_time(state['silent_since'])}{runs}."
+            )
     shared = read_shared_budget(db)
     if shared.limit is not None:
         facts.append(

@@ -36,11 +36,13 @@ def test_thirty_printed_keys_in_two_commands_and_a_clip_in_two_lines(tmp_path: P
     data, sheet, names = tmp_path / "data", tmp_path / "keys.html", tmp_path / "names.csv"
     names.write_text("\n".join(NAMES), encoding="utf-8")
     serving = subprocess.Popen(
-        [*REELBOOK, "serve", "--data", str(data), "--port", "0", "--workers", "1"], stdout=subprocess.PIPE, text=True
+        [*REELBOOK, "serve", "--host", "0.0.0.0", "--data", str(data), "--port", "0", "--workers", "1"],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         assert serving.stdout is not None
-        assert "Reelbook service at" in serving.stdout.readline()
+        assert re.match(r"Reelbook service at http://(?!0\.0\.0\.0)", serving.stdout.readline()), "one to be called"
         adding = [*REELBOOK, "class", "add", str(names), "--budget", "530", "--sheet", str(sheet), "--data", str(data)]
         said = subprocess.run(adding, capture_output=True, text=True, timeout=60, check=True).stdout
 
