@@ -78,7 +78,6 @@ class Service:
             self._lock.release()
             raise
         self._tasks: list[asyncio.Task[None]] = []
-        self.large_inputs = asyncio.Lock()
         self.board = Board(self) if settings.has_board else None
 
     async def start(self) -> None:

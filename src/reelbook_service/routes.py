@@ -251,9 +251,7 @@ async def _read_input(service: Service, http: HTTPRequest, row: Endpoint, value:
     """The validated input of a model; large ones are validated in a thread, so as not to delay other requests."""
     if int(http.headers.get("content-length", spec_decisions.MAX_BODY_BYTES)) < MAX_INLINE_CHECK_BYTES:
         return service.read_input(row, value, at)
-    # One at a time: each holds the GIL for long, and several would hardly release it.
-    async with service.large_inputs:
-        return await asyncio.to_thread(service.read_input, row, value, at)
+    return await asyncio.to_thread(service.read_input, row, value, at)
 
 
 def _idempotency(http: HTTPRequest, endpoint_id: str, value: Any) -> tuple[str, str] | None:
