@@ -110,7 +110,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "a foreign page": ("GET /", {"headers": {"origin": "https://evil.example"}}, "forbidden", "origins"),
     "a sandboxed page": ("GET /", {"headers": {"origin": "null"}}, "forbidden", "origins"),
     "a foreign name": ("GET /", {"headers": {"host": "evil.example"}}, "forbidden", "host name"),
-    "an unknown model": (RUN, run({}, "svc/unknown"), "not_found", "There are: svc/"),
+    "an unknown model": (RUN, run({}, "svc/unknown"), "not_found", "The models are: svc/"),
     "an unknown model's path": ("POST /svc/unknown", {"json": {}}, "not_found", "/docs"),
     "an unknown model's description": ("GET /models/openapi.json?endpoint_id=svc/unknown", {}, "not_found", ""),
     "an unknown estimate": ("POST /models/pricing/estimate", run({}, "svc/unknown"), "not_found", ""),
