@@ -30,8 +30,7 @@ from .board.view import Board
 from .class_admin import ServiceFacts, write_facts
 from .fetch_pictures import SourceError, decode_data_uri
 from .lanes import LOCAL, Lane
-from .queue import Queue
-from .queued_request import Request
+from .queue import Queue, Request
 from .refusals import Refusal, check_list_lengths, invalid, invalid_at
 from .service_files import Files, ResultWriter
 from .service_settings import Settings

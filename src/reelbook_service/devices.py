@@ -68,7 +68,7 @@ class DeviceGroup:
 def make_device_lane(group: DeviceGroup, service: Service) -> WorkerLane:
     """The lane of a group, whose weights are loaded in the background."""
     if group.is_cluster:
-        from .dask_lane import Cluster
+        from .dask_cluster import Cluster
 
         cluster, rules = Cluster(group.devices[0]), group.rules(group.devices[0])
         return WorkerLane(service, lambda: cluster.find_workers(service.settings, rules), group, cluster.close)

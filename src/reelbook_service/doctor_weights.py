@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .dask_lane import RESOURCE, count_workers
+from .dask_cluster import RESOURCE, count_workers
 from .lanes import DASK
 from .weights.config import BadWeights, LtxWeights, WanWeights
 from .weights.folder import check_weights, folders_of, read_record, weights_gib, weights_identity

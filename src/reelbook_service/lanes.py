@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from .accounts import Account
     from .core import Service
-    from .queued_request import Request
+    from .queue import Request
 
 LOCAL = "local"
 """The name of the lane whose runs are made on this machine, by the worker pool."""

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import bisect
+import hashlib
 import json
 import sqlite3
+import time
 import uuid
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice, takewhile, zip_longest
+from operator import attrgetter
 from typing import Any
 
 from reelbook.models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
@@ -15,18 +21,161 @@ from reelbook.models.queue_status import COMPLETED, IN_PROGRESS, IN_QUEUE
 from . import spec_decisions
 from .accounts import Account, Accounts
 from .lanes import LOCAL, LaneTable, is_on_this_machine
-from .queued_request import Request, hash_loras
 from .refusals import Refusal
 from .store import Store
-from .waiting_list import WaitingList
 
 MAX_CACHED = 2_000
 """How many finished requests are cached in memory; older ones are read from the database."""
 MAX_CACHED_CHARS = 100_000
 """Requests with more text than this are not cached: an output repeats its prompt, which can have megabytes."""
+MAX_PREFERRED = 8
+"""How many of the first waiting requests may be preferred to those before them."""
+MAX_OVERTAKEN, MAX_OVERTAKEN_SECONDS = 4, 60.0
+"""How often, and for how long since the first time, a waiting request may be overtaken."""
 
 COLUMNS = "seq, id, account, endpoint AS endpoint_id, credits, created, lane"
 """The columns of a request, by the names of the fields of `Request`."""
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One request and its current state."""
+
+    seq: int
+    id: str
+    account: str
+    endpoint_id: str
+    credits: int
+    """The credits reserved for it."""
+    created: float
+    lane: str = LOCAL
+    """The name of the lane that works on it."""
+    loras: str = ""
+    """The hash of the LoRAs of its input; a lane can prefer runs that need those of the last one."""
+    overtaken: int = 0
+    overtaken_since: float = 0.0
+    """How often a later request was preferred to it while it waited, and when that began."""
+    status: str = IN_QUEUE
+    attempts: int = 0
+    cancelling: bool = False
+    progress: float = 0.0
+    stage: str = ""
+    started: float | None = None
+    finished: float | None = None
+    output: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+    """`error_type`, `detail` and further facts of a failure."""
+    engine: str | None = None
+    charged: int | None = None
+    """The credits charged at its end, where its lane decides that; None for all of them, or none after a failure."""
+    may_be_sent: bool = False
+    """Whether an earlier process may have sent it to another service, so that only its lane can cancel it."""
+    waits_elsewhere: bool = False
+    """Whether it waits in the queue of another service."""
+    place_elsewhere: int | None = None
+    """Its place in that queue, if that service reports it."""
+    logs: list[dict[str, Any]] = field(default_factory=list)
+
+    def log(self, at: float, message: str, level: str = "INFO", source: str = "engine") -> None:
+        """Add a line to the log that the caller receives."""
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at % 1 * 1000):03d}Z"
+        self.logs.append({"message": message, "level": level, "source": source, "timestamp": stamp})
+
+    def may_be_overtaken(self, now: float) -> bool:
+        """Whether a later request may be preferred to it."""
+        if self.overtaken == 0:
+            return True
+        return self.overtaken < MAX_OVERTAKEN and now - self.overtaken_since <= MAX_OVERTAKEN_SECONDS
+
+    def count_overtaking(self, now: float) -> None:
+        """Note that a later request was preferred to it."""
+        self.overtaken_since = self.overtaken_since if self.overtaken else now
+        self.overtaken += 1
+
+    def record(self) -> str:
+        """The JSON that is stored at the end of the request."""
+        names = ("started", "output", "error", "engine", "logs", "attempts", "charged")
+        return json.dumps({name: getattr(self, name) for name in names})
+
+    @property
+    def final_credits(self) -> int:
+        """The credits that it is charged, once it has ended."""
+        if self.charged is not None:
+            return self.charged
+        return 0 if self.error else self.credits
+
+    def metrics(self) -> dict[str, Any]:
+        """Figures for the status object."""
+        if self.status == IN_PROGRESS:
+            return {"progress": round(self.progress, 4), "stage": self.stage}
+        if self.status == COMPLETED and self.finished is not None:
+            start = self.started if self.started is not None else self.finished
+            return {
+                "inference_time": round(self.finished - start, 4),
+                "queue_time": round(start - self.created, 4),
+                "credits": self.final_credits,
+                "engine": self.engine,
+            }
+        return {}
+
+
+class WaitingList:
+    """The waiting requests of one lane: accounts take turns, and those of one account are in the order of submission."""
+
+    def __init__(self) -> None:
+        self._by_account: dict[str, list[Request]] = {}
+        """In the order of the turns; an account that begins to wait, or has had its turn, is the last."""
+        self._has_some = asyncio.Event()
+
+    def add(self, request: Request) -> None:
+        """Add a request at its place among those of its account."""
+        bisect.insort(self._by_account.setdefault(request.account, []), request, key=attrgetter("seq"))
+        self._has_some.set()
+
+    def remove(self, request: Request) -> None:
+        """Remove a waiting request."""
+        waiting = self._by_account[request.account]
+        waiting.remove(request)
+        if not waiting:
+            del self._by_account[request.account]
+
+    def position(self, request: Request) -> int:
+        """How many requests are ahead of this one."""
+        own = self._by_account[request.account]
+        index = bisect.bisect_left(own, request.seq, key=attrgetter("seq"))
+        ahead, turns = 0, index + 1
+        for waiting in self._by_account.values():
+            if waiting is own:
+                turns = index  # From here on, accounts have one turn less before this request.
+            ahead += min(len(waiting), turns)
+        return ahead
+
+    def pop(self, prefer: Callable[[Request], bool] = lambda request: True, now: float = 0.0) -> Request:
+        """Remove and return the first request, or one of the next few that is preferred; it ends the turn of its account."""
+        first = list(islice(self, MAX_PREFERRED))
+        free = sum(1 for _ in takewhile(lambda request: request.may_be_overtaken(now), first))
+        chosen = next(filter(prefer, first[: free + 1]), first[0])
+        for passed in first[: first.index(chosen)]:
+            passed.count_overtaking(now)
+        waiting = self._by_account.pop(chosen.account)
+        waiting.remove(chosen)
+        if waiting:
+            self._by_account[chosen.account] = waiting
+        return chosen
+
+    def __iter__(self) -> Iterator[Request]:
+        """The requests in the order in which they are taken."""
+        turns = zip_longest(*self._by_account.values())
+        return (request for turn in turns for request in turn if request is not None)
+
+    async def wait(self) -> None:
+        """Wait until a request is waiting."""
+        while not self._by_account:
+            self._has_some.clear()
+            await self._has_some.wait()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_account.values()))
 
 
 class Queue:
@@ -303,3 +452,13 @@ class Queue:
 def cancellation_error() -> dict[str, Any]:
     """The error of a request that was cancelled."""
     return {"error_type": "cancelled", "detail": "The request was cancelled; its credits were given back."}
+
+
+def hash_loras(input: Mapping[str, Any]) -> str:
+    """A short text that is the same for the same LoRAs, whose paths can have megabytes; empty without any.
+
+    >>> hash_loras({"loras": []}), len(hash_loras({"loras": [{"path": "ink"}]}))
+    ('', 16)
+    """
+    loras = input.get("loras")
+    return hashlib.sha256(json.dumps(loras, sort_keys=True).encode()).hexdigest()[:16] if loras else ""

@@ -20,7 +20,7 @@ from reelbook.models.problems import MAX_PROBLEMS
 from . import docs, spec_decisions
 from .accounts import Account
 from .core import Service, addresses, body_hash, require_endpoint, service_info
-from .queued_request import Request
+from .queue import Request
 from .refusals import Refusal, all_invalid, invalid_at
 from .request_bodies import read_json_object, save_upload
 from .service_files import HEADERS

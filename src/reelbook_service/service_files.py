@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .accounts import Account
-from .queue import Queue
-from .queued_request import Request
+from .queue import Queue, Request
 from .refusals import Refusal
 from .store import Store
 

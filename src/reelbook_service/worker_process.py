@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from . import spec_decisions
-from .queue import cancellation_error
-from .queued_request import Request
+from .queue import Request, cancellation_error
 from .service_settings import Settings
 from .worker import LOST_DEVICE
 

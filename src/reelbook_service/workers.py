@@ -16,8 +16,7 @@ from reelbook.models.pricing import Estimate
 
 from .accounts import Account
 from .lanes import LOCAL, ModelState
-from .queue import cancellation_error
-from .queued_request import Request
+from .queue import Request, cancellation_error
 from .refusals import Refusal
 from .worker_process import WorkerProcess, WorkerRules
 

@@ -23,8 +23,7 @@ from PIL import Image
 
 from reelbook_service import request_bodies, spec_decisions
 from reelbook_service.accounts import NewAccount
-from reelbook_service.queue import Queue
-from reelbook_service.queued_request import Request
+from reelbook_service.queue import Queue, Request
 from reelbook_service.refusals import CODES
 from reelbook_service.server import Server, bind_socket
 from reelbook_service.service_files import Files, StoredFile

@@ -7,15 +7,28 @@ import itertools
 import sqlite3
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from reelbook_service.accounts import Account, Accounts, NewAccount
-from reelbook_service.queue import Queue
+from reelbook_service.queue import Queue, Request, WaitingList
 from reelbook_service.store import Store
+from tests.support import examples
 
 MODEL = "svc/text-to-video-13b-distilled"
+NUMBERS = count(1)
+ACCOUNTS = ("ana", "ben", "una")
+EVENTS = st.lists(
+    st.one_of(
+        st.sampled_from([*ACCOUNTS, "take"]),
+        st.tuples(st.sampled_from(["cancel", "crash"]), st.integers(0, 20)),
+    ),
+    max_size=60,
+)
 
 
 @pytest.fixture
@@ -115,3 +128,77 @@ def test_after_a_restart_accounts_take_turns_again(store: Store, accounts: Accou
         assert await taken(queue, 5) == ["ana", "ben", "ana", "ben", "ana"]
 
     asyncio.run(scene())
+
+
+def make_request(account: str) -> Request:
+    seq = next(NUMBERS)
+    return Request(seq, str(seq), account, "svc/model", 1, 0.0)
+
+
+@settings(max_examples=examples(100, 1000))
+@given(EVENTS)
+def test_accounts_take_turns_whatever_happens(events: list[str | tuple[str, int]]) -> None:
+    """Requests come, are taken, are cancelled, or come back after a crash; the order and every place are exact.
+
+    No account is served a second time while another waits that waited before the first time.
+    """
+    waiting, taken = WaitingList(), list[Request]()
+    passed: dict[str, set[str]] = {}
+    """By waiting account: which others were served since it began to wait, or was served last."""
+
+    for event in events:
+        before = list(waiting)
+        if event == "take":
+            if before:
+                request = waiting.pop()
+                taken.append(request)
+
+                assert request is before[0]
+                assert request.seq == min(one.seq for one in before if one.account == request.account)
+                assert not any(request.account in served for served in passed.values())
+                passed[request.account] = set()
+                for account in passed:
+                    passed[account] |= {request.account} - {account}
+        elif isinstance(event, str):
+            waiting.add(make_request(event))
+        elif event[0] == "cancel" and before:
+            waiting.remove(before[event[1] % len(before)])
+        elif event[0] == "crash" and taken:
+            waiting.add(taken.pop(event[1] % len(taken)))
+        now = list(waiting)
+        passed = {request.account: passed.get(request.account, set()) for request in now}
+        assert [waiting.position(request) for request in now] == list(range(len(now)))
+        assert len(waiting) == len(now)
+
+
+def test_a_request_that_comes_back_is_the_next_of_its_account() -> None:
+    """Its worker died; the turns of the others stay."""
+    waiting = WaitingList()
+    first, second, other = make_request("ana"), make_request("ana"), make_request("ben")
+    for request in (first, second, other):
+        waiting.add(request)
+
+    waiting.add(waiting.pop())
+
+    assert list(waiting) == [other, first, second]
+
+
+def test_nobody_is_overtaken_more_than_four_times_or_for_longer_than_a_minute() -> None:
+    """Of the first eight one may be preferred, within those limits."""
+
+    def waiting(count: int) -> WaitingList:
+        found = WaitingList()
+        for seq in range(count):
+            found.add(Request(seq, str(seq), "me", MODEL, 53, 0.0, loras="[]" if seq % 2 else "[1]"))
+        return found
+
+    def pop(some: WaitingList, now: float = 0.0) -> int:
+        return some.pop(lambda request: request.loras == "[]", now).seq
+
+    often, late, far = waiting(20), waiting(20), WaitingList()
+    for seq in range(9):
+        far.add(Request(seq, str(seq), "me", MODEL, 53, 0.0, loras="[]" if seq == 8 else "[1]"))
+
+    assert [pop(often) for _ in range(6)] == [1, 3, 5, 7, 0, 9]
+    assert [pop(late, 10.0), pop(late, 69.0), pop(late, 71.0)] == [1, 3, 0]
+    assert pop(far) == 0

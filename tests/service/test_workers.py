@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reelbook_service.queued_request import Request
+from reelbook_service.queue import Request
 from reelbook_service.workers import seed_of
 from tests.support import Serve, Served
 

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reelbook_service import dask_lane
+from reelbook_service import dask_cluster
 from reelbook_service.accounts import NewAccount
 from reelbook_service.hosted.lane_table import make_lane_table
 from reelbook_service.hosted.models_file import read_models_file
@@ -113,7 +113,7 @@ def served(cluster: Cluster, weights: Path, tmp_path_factory: pytest.TempPathFac
     with ExitStack() as stack:
         patch = stack.enter_context(pytest.MonkeyPatch.context())
         patch.setenv("HF_TOKEN", TOKEN)
-        patch.setattr(dask_lane, "CONNECT_SECONDS", 3.0)
+        patch.setattr(dask_cluster, "CONNECT_SECONDS", 3.0)
         cluster.wait()
         yield stack.enter_context(service(tmp_path_factory.mktemp("there"), weights, f"dask:{cluster.address}/cpu"))
 

@@ -20,7 +20,7 @@ from reelbook.models.queue_status import IN_PROGRESS
 from reelbook.util.printable import format_count, format_line
 
 from ..class_report import ClassRow, LastResult, describe_class, format_time, read_class
-from ..queued_request import Request
+from ..queue import Request
 from ..refusals import Refusal
 from .login import BoardLogin
 

@@ -27,7 +27,7 @@ from reelbook.util.data_address import is_data_address
 from ..accounts import Account
 from ..core import Service
 from ..lanes import ModelState
-from ..queued_request import Request
+from ..queue import Request
 from ..refusals import Refusal
 from ..service_files import sniff_content_type
 from .models_file import HostedService

@@ -16,8 +16,6 @@ import pytest
 
 from reelbook_service.devices import DeviceGroup, group_rows, make_device_lane
 from reelbook_service.lanes import LaneTable
-from reelbook_service.queued_request import Request
-from reelbook_service.waiting_list import WaitingList
 from reelbook_service.weights.config import LtxWeights
 from reelbook_service.workers import WorkerLane
 from tests.support import Serve, Served, as_data_uri, png
@@ -287,27 +285,6 @@ def test_a_run_moves_along_with_the_engine_of_its_model(device: Open, serve: Ser
     second = serve(workers=1, data=tmp_path / "data")
 
     assert "error" not in second.finished(TEXT, request_id)
-
-
-def test_nobody_is_overtaken_more_than_four_times_or_for_longer_than_a_minute() -> None:
-    """Of the first eight one may be preferred, within those limits."""
-
-    def waiting(count: int) -> WaitingList:
-        found = WaitingList()
-        for seq in range(count):
-            found.add(Request(seq, str(seq), "me", TEXT, 53, 0.0, loras="[]" if seq % 2 else "[1]"))
-        return found
-
-    def pop(some: WaitingList, now: float = 0.0) -> int:
-        return some.pop(lambda request: request.loras == "[]", now).seq
-
-    often, late, far = waiting(20), waiting(20), WaitingList()
-    for seq in range(9):
-        far.add(Request(seq, str(seq), "me", TEXT, 53, 0.0, loras="[]" if seq == 8 else "[1]"))
-
-    assert [pop(often) for _ in range(6)] == [1, 3, 5, 7, 0, 9]
-    assert [pop(late, 10.0), pop(late, 69.0), pop(late, 71.0)] == [1, 3, 0]
-    assert pop(far) == 0
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from reelbook._version import __version__
 
 from .dask_remote import cancel_there, drop_there, run_there
 from .lanes import DASK
-from .queued_request import Request
+from .queue import Request
 from .service_settings import Settings
 from .worker_process import WorkerRules, take_message, timed_out
 
