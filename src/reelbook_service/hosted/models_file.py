@@ -5,34 +5,33 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
-from reelbook.errors import ReelbookError
+from pydantic import BeforeValidator, Field, StrictBool, StrictInt, ValidationError, ValidationInfo, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from reelbook.errors import Problem, ReelbookError
 from reelbook.models.catalog import CATALOG
+from reelbook.models.problems import problems_of
 from reelbook.relay import Key
 
 from ..weights.config import (
     MODELS,
-    SHARED,
-    BadWeights,
     ConfigTable,
     DeviceUse,
+    LoRAFolders,
     LtxWeights,
+    PromptModel,
+    SafetyCheck,
     WanWeights,
-    read_table,
-    read_weights,
 )
 from .key_reference import FORMS, read_key
 
-LOCAL, HOSTED, DIFFUSERS = "local", "hosted", "diffusers"
-ENGINES = (LOCAL, HOSTED, DIFFUSERS)
-AT_ONCE, MAX_AT_ONCE = 8, 256
-"""How many runs a service elsewhere works on at once, and the most that may be set."""
 MAX_FILE_BYTES = 1_000_000
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -42,23 +41,101 @@ class BadModelsFile(ReelbookError, ValueError):
     """A `models.toml` that cannot be used; its text never quotes a key."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostedService:
-    """A service elsewhere, with the key that pays for its runs."""
+def _refuse(sentence: str) -> PydanticCustomError:
+    """An error that does not quote the value, which may be a key."""
+    return PydanticCustomError("unusable", "unusable", {"problem": Problem((), sentence, "unusable")})
 
-    name: str
-    address: str = field(repr=False)
-    key: Key
-    at_once: int = AT_ONCE
-    charges_failures: bool = True
+
+def _check_tables(value: Any, info: ValidationInfo) -> Any:
+    if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
+        name = info.field_name
+        raise _refuse(f'[{name}] holds tables, such as [{name}."NAME"], and nothing else.')
+    return value
+
+
+def _check_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise _refuse(f"A service is named with letters, digits, - and _, and not {name[:60]!r}.")
+    return name
+
+
+def _check_address(address: Any) -> str:
+    try:
+        parts = urlsplit(address) if isinstance(address, str) else None
+        is_good = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        parts, is_good = None, False
+    if parts is None or not is_good:
+        raise _refuse('address is required: "https://host/…", as the service names it.')
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise _refuse(
+            "The address has a user name, a password or a query in it. Leave those out; the key has a line of its own."
+        )
+    return str(address).rstrip("/")
+
+
+def _find_key(reference: Any, info: ValidationInfo) -> Key:
+    if isinstance(reference, Key):
+        return reference
+    if reference is None:
+        raise _refuse(f"key is required, as a reference to where it is: {FORMS}.")
+    context: Any = info.context
+    try:
+        return read_key(reference, context["folder"])
+    except ReelbookError as error:
+        raise _refuse(f"key: {error}") from None
+
+
+class HostedService(ConfigTable):
+    """`[services.NAME]`: a service elsewhere, with the key that pays for its runs."""
+
+    name: Annotated[str, BeforeValidator(_check_name)]
+    address: Annotated[str, BeforeValidator(_check_address)] = Field("", validate_default=True, repr=False)
+    key: Annotated[Key, BeforeValidator(_find_key), WithJsonSchema({"type": "string"})] = Field(
+        None, validate_default=True
+    )
+    at_once: StrictInt = Field(8, ge=1, le=256)
+    """How many runs it works on at once."""
+    charges_failures: StrictBool = True
     """Whether a run that failed or was cancelled counts with its price, where the service reports no charge."""
-    trust_prices: bool = False
+    trust_prices: StrictBool = False
     """Whether a price that the service reports counts even where it is below the one in the catalog."""
 
     @property
     def host(self) -> str:
         """Its host and port, for whoever runs the gateway."""
         return urlsplit(self.address).netloc
+
+
+class LocalModel(ConfigTable):
+    """`[models.NAME]` with the engine `local`: the one that comes with the service."""
+
+    engine: Literal["local"]
+
+
+class HostedModel(ConfigTable):
+    """`[models.NAME]` with the engine `hosted`: a service elsewhere, by its name in this file."""
+
+    engine: Literal["hosted"]
+    service: str = ""
+
+
+AnyModel = LocalModel | HostedModel | LtxWeights | WanWeights
+ENGINES: Mapping[str, type[LocalModel | HostedModel]] = {"local": LocalModel, "hosted": HostedModel}
+FAMILIES: Mapping[str, type[LtxWeights | WanWeights]] = {"ltx": LtxWeights, "wan": WanWeights}
+Tables = Annotated[Mapping[str, Mapping[str, Any]], BeforeValidator(_check_tables)]
+AnyTable = TypeVar("AnyTable", bound=ConfigTable)
+
+
+class _Content(ConfigTable):
+    """The tables of the file, those with names of their own as they stand there."""
+
+    services: Tables = {}
+    models: Tables = {}
+    loras: LoRAFolders = LoRAFolders()
+    safety: SafetyCheck = SafetyCheck()
+    expand: PromptModel = PromptModel()
+    devices: DeviceUse = DeviceUse()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,40 +163,24 @@ def read_models_file(path: str | Path) -> ModelsFile:
 
 
 def _read(path: Path) -> ModelsFile:
-    tables = _read_toml(path)
-    _check_names(f"{path}", tables, ("services", "models", *SHARED))
-    shared = {name: _read_shared(path, name, tables.get(name, {})) for name in SHARED}
-    services = {name: _read_service(path, name, table) for name, table in _tables(path, tables, "services").items()}
-    rows = {
-        pattern: _read_row(path, pattern, table, services, shared)
-        for pattern, table in _tables(path, tables, "models").items()
+    content = _validate(_Content, _read_toml(path), path, "")
+    services = {
+        name: _validate(HostedService, {**table, "name": name}, path, f", [services.{name[:40]}]")
+        for name, table in content.services.items()
     }
+    rows = {pattern: _read_model(pattern, table, content, services, path) for pattern, table in content.models.items()}
     if not rows:
         raise BadModelsFile(
             f'{path} names no model. Write a table such as [models."*"] with engine = "hosted" and service = "NAME" in it.'
         )
     chosen = {row.id: _choose(row.id, rows) for row in CATALOG}
-    hosted = {model: name for model, name in chosen.items() if isinstance(name, str)}
+    hosted = {model: row.service for model, row in chosen.items() if isinstance(row, HostedModel)}
     weights = {model: row for model, row in chosen.items() if isinstance(row, (LtxWeights, WanWeights))}
-    _check_devices(path, [row.devices for row in weights.values()])
-    devices = shared["devices"]
-    assert isinstance(devices, DeviceUse)
-    return ModelsFile(path, services, hosted, weights, devices)
-
-
-def _read_shared(path: Path, name: str, table: Any) -> ConfigTable:
-    if not isinstance(table, dict):
-        raise BadModelsFile(f"{path}: [{name}] is a table.")
-    try:
-        return read_table(SHARED[name], table, path.parent)
-    except BadWeights as error:
-        raise BadModelsFile(f"{path}, [{name}]: {error}") from None
-
-
-def _check_devices(path: Path, used: Collection[tuple[str, ...]]) -> None:
-    """Refuse models that share a device but not all of them: they could not share a waiting line."""
+    used = [row.devices for row in weights.values()]
     if any(one != other and set(one) & set(other) for one in used for other in used):
+        # They could not share a waiting line.
         raise BadModelsFile(f"{path}: models that share a device name the same devices in the same order.")
+    return ModelsFile(path, services, hosted, weights, content.devices)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -136,97 +197,60 @@ def _read_toml(path: Path) -> dict[str, Any]:
     raise BadModelsFile(f"The models in {path} could not be read: {problem}.")
 
 
-def _tables(path: Path, tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = tables.get(name, {})
-    if not isinstance(found, dict) or not all(isinstance(table, dict) for table in found.values()):
-        raise BadModelsFile(f'{path}: [{name}] holds tables, such as [{name}."NAME"], and nothing else.')
-    return found
-
-
-def _read_service(path: Path, name: str, table: Mapping[str, Any]) -> HostedService:
-    where = f"{path}, [services.{name[:40]}]"
-    if not _NAME.fullmatch(name):
-        raise BadModelsFile(f"{path}: a service is named with letters, digits, - and _, and not {name[:60]!r}.")
-    _check_names(where, table, ("address", "key", "at_once", "charges_failures", "trust_prices"))
-    at_once = table.get("at_once", AT_ONCE)
-    if isinstance(at_once, bool) or not isinstance(at_once, int) or not 1 <= at_once <= MAX_AT_ONCE:
-        raise BadModelsFile(f"{where}: at_once is a whole number from 1 to {MAX_AT_ONCE}.")
-    switches = {"charges_failures": True, "trust_prices": False}
-    switches |= {name: table[name] for name in switches if name in table}
-    if bad := next((name for name, value in switches.items() if not isinstance(value, bool)), None):
-        raise BadModelsFile(f"{where}: {bad} is true or false.")
-    if "key" not in table:
-        raise BadModelsFile(f"{where}: key is required, as a reference to where it is: {FORMS}.")
-    address = _check_address(where, table.get("address"))
+def _validate(kind: type[AnyTable], values: Mapping[str, Any], path: Path, where: str) -> AnyTable:
+    """A table as its model; raises `BadModelsFile` with all of its problems. Relative paths begin beside the file."""
     try:
-        return HostedService(name, address, read_key(table["key"], path.parent), at_once, **switches)
-    except ReelbookError as error:
-        raise BadModelsFile(f"{where}: key: {error}") from None
+        return kind.model_validate(values, context={"folder": path.parent})
+    except ValidationError as error:
+        sentences = " ".join(problem.message for problem in problems_of(kind, error))
+        raise BadModelsFile(f"{path}{where}: {sentences}") from None
 
 
-def _check_address(where: str, address: Any) -> str:
-    # Not quoted: an address with a password in it is the likeliest one to be refused.
-    try:
-        parts = urlsplit(address) if isinstance(address, str) else None
-        is_good = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        parts, is_good = None, False
-    if parts is None or not is_good:
-        raise BadModelsFile(f'{where}: address is required: "https://host/…", as the service names it.')
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise BadModelsFile(
-            f"{where}: the address has a user name, a password or a query in it. Leave those out; the key has a line of its own."
-        )
-    return str(address).rstrip("/")
-
-
-def _read_row(
-    path: Path,
+def _read_model(
     pattern: str,
     table: Mapping[str, Any],
+    content: _Content,
     services: Mapping[str, HostedService],
-    shared: Mapping[str, ConfigTable],
-) -> str | LtxWeights | WanWeights | None:
-    """The service or the weights of the models with this name or pattern; None for the local engine."""
-    where, ids = f'{path}, [models."{pattern[:80]}"]', [row.id for row in CATALOG]
+    path: Path,
+) -> AnyModel:
+    """The engine of the models with this name or pattern."""
+    where, ids = f', [models."{pattern[:80]}"]', [row.id for row in CATALOG]
     if not any(fnmatchcase(model, pattern) for model in ids):
-        raise BadModelsFile(f"{where}: there is no such model. {_suggest(pattern, ids)}")
-    engine = table.get("engine")
-    if engine == DIFFUSERS:
-        if pattern not in MODELS:
-            raise BadModelsFile(f"{where}: weights run only {' and '.join(MODELS)}, each by its full name.")
-        try:
-            return read_weights(pattern, table, shared, path.parent)
-        except BadWeights as error:
-            raise BadModelsFile(f"{where}: {error}") from None
-    if engine not in ENGINES:
-        raise BadModelsFile(f"{where}: engine is {' or '.join(map(repr, ENGINES))}, and is required.")
-    _check_names(where, table, ("engine", "service") if engine == HOSTED else ("engine",))
-    if engine == LOCAL:
-        return None
-    name = table.get("service", next(iter(services)) if len(services) == 1 else None)
+        close = difflib.get_close_matches(pattern[:100], ids, n=1)
+        hint = f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(ids)}."
+        raise BadModelsFile(f"{path}{where}: there is no such model. {hint}")
+    if table.get("engine") == "diffusers":
+        return _read_weights(pattern, table, content, path, where)
+    kind = ENGINES.get(str(table.get("engine")))
+    if kind is None:
+        raise BadModelsFile(f"{path}{where}: engine is 'local', 'hosted' or 'diffusers', and is required.")
+    model = _validate(kind, table, path, where)
+    if not isinstance(model, HostedModel):
+        return model
+    name = model.service or (next(iter(services)) if len(services) == 1 else "")
     if name not in services:
         known = ", ".join(services) or "none yet: write [services.NAME] with address and key"
-        raise BadModelsFile(f"{where}: service is the name of one of the services of this file ({known}).")
-    return str(name)
+        raise BadModelsFile(f"{path}{where}: service is the name of one of the services of this file ({known}).")
+    return model.changed(service=name)
 
 
-def _choose(
-    model: str, rows: Mapping[str, str | LtxWeights | WanWeights | None]
-) -> str | LtxWeights | WanWeights | None:
-    """The service or the weights of a model: of all names that match it, the one with the most letters of its own counts."""
+def _read_weights(
+    model: str, table: Mapping[str, Any], content: _Content, path: Path, where: str
+) -> LtxWeights | WanWeights:
+    """The weights that a model's table describes, with what the file says for all of them."""
+    if model not in MODELS:
+        raise BadModelsFile(f"{path}{where}: weights run only {' and '.join(MODELS)}, each by its full name.")
+    kind = FAMILIES.get(str(table.get("family")))
+    if kind is None:
+        raise BadModelsFile(f"{path}{where}: `family` is required: {' or '.join(map(repr, FAMILIES))}.")
+    names = [name for name in ("loras", "safety", "expand") if name in kind.model_fields]
+    shared: dict[str, Any] = {name: getattr(content, name) for name in names}
+    return _validate(kind, {**shared, **table, "endpoint_id": model}, path, where)
+
+
+def _choose(model: str, rows: Mapping[str, AnyModel]) -> AnyModel | None:
+    """The engine of a model: of all names that match it, the one with the most letters of its own counts."""
     matching = [pattern for pattern in rows if fnmatchcase(model, pattern)]
     if not matching:
         return None
     return rows[max(matching, key=lambda pattern: (pattern == model, len(re.sub(r"[*?]|\[.*?\]", "", pattern))))]
-
-
-def _check_names(where: str, table: Mapping[str, Any], known: Collection[str]) -> None:
-    unknown = next((name for name in table if name not in known), None)
-    if unknown is not None:
-        raise BadModelsFile(f"{where}: there is no setting {unknown[:60]!r}. {_suggest(unknown, known)}")
-
-
-def _suggest(name: str, known: Collection[str]) -> str:
-    close = difflib.get_close_matches(name[:100], list(known), n=1)
-    return f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(known)}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -15,12 +15,9 @@ from pydantic import (
     Field,
     StrictInt,
     TypeAdapter,
-    ValidationError,
     ValidationInfo,
     model_validator,
 )
-
-from reelbook.models.problems import problems_of
 
 from ..lanes import DASK
 
@@ -71,14 +68,11 @@ Guidance = Annotated[float, Field(ge=0, le=100)]
 class ConfigTable(BaseModel):
     """A table of the file, with all of its keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, arbitrary_types_allowed=True)
 
     def changed(self, **values: Any) -> Self:
         """The same with other values for some keys."""
         return self.model_copy(update=values)
-
-
-AnyTable = TypeVar("AnyTable", bound=ConfigTable)
 
 
 class LoRAFolders(ConfigTable):
@@ -109,18 +103,10 @@ class DeviceUse(ConfigTable):
     keep_warm_s: float | None = Field(None, gt=0)
 
 
-SHARED: Mapping[str, type[ConfigTable]] = {
-    "loras": LoRAFolders,
-    "safety": SafetyCheck,
-    "expand": PromptModel,
-    "devices": DeviceUse,
-}
-"""The tables that hold for all models with weights."""
-
-
 class _Weights(ConfigTable):
     """What both families have. The defaults are those that the tests cover."""
 
+    engine: Literal["diffusers"] = "diffusers"
     endpoint_id: str
     folder: LocalPath
     """The folder of the weights, in the layout of a diffusers pipeline."""
@@ -192,7 +178,6 @@ class WanWeights(_Weights):
 
 
 Weights = Annotated[LtxWeights | WanWeights, Field(discriminator="family")]
-FAMILIES: Mapping[str, type[LtxWeights | WanWeights]] = {"ltx": LtxWeights, "wan": WanWeights}
 _ADAPTER: TypeAdapter[LtxWeights | WanWeights] = TypeAdapter(Weights)
 
 
@@ -204,25 +189,3 @@ def weights_from_json(values: Mapping[str, Any]) -> LtxWeights | WanWeights:
     True
     """
     return _ADAPTER.validate_python(values)
-
-
-def read_weights(
-    model: str, table: Mapping[str, Any], shared: Mapping[str, ConfigTable], folder: Path
-) -> LtxWeights | WanWeights:
-    """The weights that a model's table describes; relative paths begin at `folder`. Raises `BadWeights`."""
-    kind = FAMILIES.get(str(table.get("family")))
-    if kind is None:
-        raise BadWeights(f"`family` is required: {' or '.join(map(repr, FAMILIES))}.")
-    values = {name: value for name, value in table.items() if name != "engine"}
-    values |= {
-        name: shared[name] for name in ("loras", "safety", "expand") if name in shared and name in kind.model_fields
-    }
-    return read_table(kind, {**values, "endpoint_id": model}, folder)
-
-
-def read_table(kind: type[AnyTable], values: Mapping[str, Any], folder: Path) -> AnyTable:
-    """A table as its model; raises `BadWeights` with all of its problems."""
-    try:
-        return kind.model_validate(values, context={"folder": folder})
-    except ValidationError as error:
-        raise BadWeights(" ".join(problem.message for problem in problems_of(kind, error))) from None

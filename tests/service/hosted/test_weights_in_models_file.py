@@ -78,7 +78,7 @@ def test_a_row_has_every_key_and_the_usual_values(tmp_path: Path) -> None:
         (f'[models."{MOVE}"]\n{LTX}upsampler = "up"\n'.replace('"ltx"\nf', '"wan"\nf'), "no field `upsampler`"),
         (ROW + "window_frames = 25\noverlap_frames = 49\n", "less than window_frames"),
         (ROW + "[loras]\nfolder = 'x'\n", "Did you mean `folders`?"),
-        (ROW + "[loras]\nfolders = [1]\n", "`folders[0]` = 1"),
+        (ROW + "[loras]\nfolders = [1]\n", "`loras.folders[0]` = 1"),
         (ROW + "[safety]\nthreshold = 3\n", "is outside 0 to 1"),
         (ROW + "[devices]\nmax_loaded = 0\n", "at least 1"),
         (ROW + "[devices]\nkeep_warm_s = nan\n", "greater than 0"),
