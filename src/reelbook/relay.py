@@ -52,11 +52,15 @@ class RunRecord:
     """Whether the service does not know it any more."""
     may_have_arrived: bool
     """Whether it was sent, and nobody knows what became of it."""
-    price: int | None
     credits: int | None
     """What it has cost, or may have; None if that is unknown."""
     credits_without_failure: int | None
     """The same, where failures of which the service reports no charge cost nothing."""
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the service has it, or may have it."""
+        return self.is_paid or self.may_have_arrived
 
 
 class Once:
@@ -120,7 +124,7 @@ class Once:
         is_failure = entry.state in (State.FAILED, State.CANCELLED) and entry.error_type != "written_off"
         without = entry.spent if is_failure and entry.charged is None else cost
         return RunRecord(
-            entry.id, entry.state in PAID, entry.state == State.EXPIRED, _may_have_arrived(entry), entry.price, cost, without
+            entry.id, entry.state in PAID, entry.state == State.EXPIRED, _may_have_arrived(entry), cost, without
         )  # fmt: skip
 
     async def _find(self) -> Entry | None:

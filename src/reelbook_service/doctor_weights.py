@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from .dask_cluster import RESOURCE, count_workers
 from .lanes import DASK
 from .weights.config import BadWeights, LtxWeights, WanWeights
-from .weights.folder import check_weights, folders_of, read_record, weights_gib, weights_identity
+from .weights.folder import check_weights, folders_of, read_record, weights_identity
 
 if TYPE_CHECKING:
     from reelbook.doctor import Finding
@@ -130,19 +130,7 @@ def _check_device(device: str, rows: Sequence[LtxWeights | WanWeights], *, is_he
         f"{device}: {facts.name}, {facts.free_gib:.1f} of {facts.total_gib:.1f} GiB free, CUDA {facts.cuda}, {speech}",
     )
     if is_healthy:
-        yield from check_memory(rows, facts.free_gib)
         yield from (_make_clip(row, device) for row in rows)
-
-
-def check_memory(rows: Sequence[LtxWeights | WanWeights], free_gib: float) -> Iterator[Finding]:
-    """For each row whether its weights fit into the memory that is free on a card."""
-    for row in rows:
-        needed = weights_gib(row)
-        advice = "" if needed < free_gib else "; the guide to your own GPU has settings for smaller cards"
-        yield (
-            not advice,
-            f"{row.endpoint_id}: its weights take {needed:.1f} GiB, and a clip some more; {free_gib:.1f} are free{advice}",
-        )
 
 
 def _check_cluster(device: str) -> Finding:

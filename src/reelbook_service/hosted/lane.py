@@ -206,20 +206,21 @@ class HostedLane:
             prepared = await asyncio.to_thread(self._prepare, own_input, request.account)
         except Refusal as refusal:
             if not request.may_be_sent:
-                return {"failed": {"error_type": refusal.error_type, "detail": refusal.detail}, "charged": 0}
-        if prepared is not None and not request.may_be_sent and await self._was_lost_before(request, prepared):
-            detail = (
-                "A run of the same input, of this account, was sent to the paid service before and its answer was lost. This "
-                f"one was not sent and costs nothing. {WHO_SETTLES} To send it nevertheless: rb.run(…, fresh=True)."
-            )
-            return {"failed": {"error_type": ANSWER_LOST, "detail": detail}, "charged": 0}
-        if not request.may_be_sent and self._dearer.get(_kind(own_input), 0) > request.credits:
-            price = self._dearer[_kind(own_input)]
-            detail = (
-                f"This run costs {price} credits by now, and {request.credits} when it was accepted. It was not sent, and "
-                "nothing was charged. Run it again if you want it at that price."
-            )
-            return {"failed": {"error_type": "engine_error", "detail": detail}, "charged": 0}
+                return _not_sent(refusal.error_type, refusal.detail)
+        if prepared is not None and not request.may_be_sent:
+            if await self._was_lost_before(request, prepared):
+                return _not_sent(
+                    ANSWER_LOST,
+                    "A run of the same input, of this account, was sent to the paid service before and its answer was lost. This "
+                    f"one was not sent and costs nothing. {WHO_SETTLES} To send it nevertheless: rb.run(…, fresh=True).",
+                )
+            price = self._dearer.get(_kind(own_input), 0)
+            if price > request.credits:
+                return _not_sent(
+                    "engine_error",
+                    f"This run costs {price} credits by now, and {request.credits} when it was accepted. It was not sent, "
+                    "and nothing was charged. Run it again if you want it at that price.",
+                )
         loop = asyncio.get_running_loop()
 
         def report(progress: HostedProgress) -> None:
@@ -228,9 +229,9 @@ class HostedLane:
                 loop.call_soon_threadsafe(self._note_cost, request, own_input, progress.cost)
 
         once = self._relay.once(request.id, request.endpoint_id)
-        run = self._busy[request.id] = PaidRun(
-            self._relay, once, prepared, self._hosted.charges_failures, report, is_cancelled=request.cancelling
-        )
+        run = self._busy[request.id] = PaidRun(self._relay, once, prepared, self._hosted.charges_failures, report)
+        if request.cancelling:
+            run.mark_cancelled()
         ended = await self._perform(request, run)
         self._ending.add(request.id)
         del self._busy[request.id]
@@ -238,7 +239,7 @@ class HostedLane:
         if ended.output is None:
             cost = f"{charged} credits were charged." if charged else "Nothing was charged."
             return {"failed": {"error_type": ended.error_type, "detail": f"{ended.detail} {cost}"}, "charged": charged}
-        output = await asyncio.to_thread(self._bring_home, ended, folder, request)
+        output = await asyncio.to_thread(_take_files, ended, folder, request)
         return {"done": output, "inline": values.get("sync_mode", False), "charged": charged}
 
     async def _was_lost_before(self, request: Request, prepared: Input) -> bool:
@@ -313,20 +314,6 @@ class HostedLane:
         for line, level in progress.lines[: max(MAX_LOG_LINES - len(request.logs), 0)]:
             request.log(self._service.settings.clock(), line, level, "elsewhere")
 
-    def _bring_home(self, ended: Ended, folder: Path, request: Request) -> Any:
-        """The output with the files of the library linked into a folder, as the result writer takes them."""
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        by_url: dict[str, dict[str, Any]] = {}
-        for number, file in enumerate(ended.files):
-            path = folder / f"{number}{file['path'].suffix}"
-            with contextlib.suppress(FileExistsError):
-                _link(file["path"], path)
-            with path.open("rb") as opened:
-                content_type = sniff_content_type(opened.read(16))
-            by_url[file["url"]] = {"$made": path.name, "content_type": content_type}
-        declared = frozenset(get_endpoint(request.endpoint_id).output.model_fields)
-        return _with_files(dict(ended.output or {}), by_url, declared)
-
 
 def _kind(request: Input) -> str:
     """A short name for all runs that cost the same."""
@@ -336,6 +323,25 @@ def _kind(request: Input) -> str:
 def lane_name(service: str) -> str:
     """The name of the lane of a service elsewhere."""
     return f"hosted:{service}"
+
+
+def _not_sent(error_type: str, detail: Any) -> dict[str, Any]:
+    return {"failed": {"error_type": error_type, "detail": detail}, "charged": 0}
+
+
+def _take_files(ended: Ended, folder: Path, request: Request) -> Any:
+    """The output with the files of the library linked into a folder, as the result writer takes them."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    by_url: dict[str, dict[str, Any]] = {}
+    for number, file in enumerate(ended.files):
+        path = folder / f"{number}{file['path'].suffix}"
+        with contextlib.suppress(FileExistsError):
+            _link(file["path"], path)
+        with path.open("rb") as opened:
+            content_type = sniff_content_type(opened.read(16))
+        by_url[file["url"]] = {"$made": path.name, "content_type": content_type}
+    declared = frozenset(get_endpoint(request.endpoint_id).output.model_fields)
+    return _with_files(dict(ended.output or {}), by_url, declared)
 
 
 def _link(source: Path, target: Path) -> None:

@@ -7,10 +7,11 @@ sent is never sent again, and what it counts is what the request is charged.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reelbook.errors import (
@@ -95,16 +96,16 @@ class PaidRun:
     """The input; None if its pictures are gone, so that it can only be continued."""
     charges_failures: bool
     report: Callable[[HostedProgress], None]
-    is_cancelled: bool = False
-    _wake: asyncio.Event = field(default_factory=asyncio.Event)
-    _cancel_answer: asyncio.Event = field(default_factory=asyncio.Event)
+    _cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    _answered: asyncio.Event = field(default_factory=asyncio.Event)
+    """Whether the paid service has answered a cancellation, or no answer is waited for any more."""
     _is_cancel_refused: bool = False
     _lines: int = 0
 
     async def perform(self) -> Ended:
-        """Send or continue the run, and follow it to its end; its ends are those of `_ended`."""
+        """Send or continue the run until it has one of the ends: completed, or those of `_ended`."""
         began, pause, expired, was_paid = time.monotonic(), PAUSE_SECONDS, 0, False
-        self._cancel_answer.clear()
+        self._answered.clear()
         try:
             while True:
                 error = await self._attempt()
@@ -129,26 +130,28 @@ class PaidRun:
                 await self._sleep(pause)
                 pause = min(2 * pause, MAX_PAUSE_SECONDS)
         finally:
-            self._cancel_answer.set()
+            self._answered.set()
+
+    def mark_cancelled(self) -> None:
+        """Send nothing more, and ask for an end of what is sent."""
+        self._cancelled.set()
+        self.once.stop()
 
     async def cancel(self) -> bool:
         """Cancel the run; false where the paid service refuses."""
-        self.is_cancelled = True
-        self._wake.set()
-        self.once.stop()
-        try:
+        self.mark_cancelled()
+        with contextlib.suppress(TimeoutError):  # It is asked for again until it is answered.
             async with asyncio.timeout(CANCEL_ANSWER_SECONDS):
-                await self._cancel_answer.wait()
-        except TimeoutError:
-            pass  # It is asked for again until it is answered.
+                await self._answered.wait()
         return not self._is_cancel_refused
 
     async def _attempt(self) -> ReelbookError | None:
         """Send or continue the run and follow it; returns why it has no result, None if it has one."""
         try:
-            standing = await self.once.standing() if self.is_cancelled else None
-            if self.is_cancelled and (standing is None or not (standing.is_paid or standing.may_have_arrived)):
-                return RunCancelled("")
+            if self._cancelled.is_set():
+                standing = await self.once.standing()
+                if standing is None or not standing.is_sent:
+                    return RunCancelled("")
             run = await self.once.start(self.request)
             run.on_change(self._on_change)
             self._on_change(run)
@@ -185,7 +188,7 @@ class PaidRun:
                 log.warning("The paid service does not take a run of %s: %s", self.once.model, error)
                 kind, detail = _format_refusal(error)
                 return Ended(error_type=kind, detail=detail)
-            case _ if self.is_cancelled and not (standing and (standing.is_paid or standing.may_have_arrived)):
+            case _ if self._cancelled.is_set() and not (standing and standing.is_sent):
                 return Ended(error_type="cancelled", detail="The request was cancelled.")
             case _ if is_late and standing is not None and standing.is_paid:
                 log.warning(
@@ -205,35 +208,29 @@ class PaidRun:
     def _counted(self, ended: Ended, standing: RunRecord | None) -> Ended:
         """The end with its cost, by the library; a run that may have arrived after all is one whose answer was lost."""
         if standing is None:
-            return Ended(0, ended.output, ended.files, ended.error_type, ended.detail)
+            return replace(ended, charged=0)
         charged = standing.credits if self.charges_failures else standing.credits_without_failure
-        kind = ANSWER_LOST if standing.may_have_arrived and ended.output is None else ended.error_type
-        return Ended(charged, ended.output, ended.files, kind, ended.detail)
+        is_lost = standing.may_have_arrived and ended.output is None
+        return replace(ended, charged=charged, error_type=ANSWER_LOST if is_lost else ended.error_type)
 
     # Following.
 
     async def _wait_finished(self, run: Any) -> None:
+        """Wait for the end of an accepted run; once it is cancelled, ask for its end until that is answered."""
         finishing = asyncio.ensure_future(run.wait_finished())
+        cancelled = asyncio.ensure_future(self._cancelled.wait())
         try:
-            while not finishing.done():
-                if not self.is_cancelled or self._cancel_answer.is_set():
-                    waking = asyncio.ensure_future(self._wait_for_cancellation())
-                    await asyncio.wait([finishing, waking], return_when=asyncio.FIRST_COMPLETED)
-                    waking.cancel()
-                    continue
+            await asyncio.wait([finishing, cancelled], return_when=asyncio.FIRST_COMPLETED)
+            while not (finishing.done() or self._answered.is_set()):
                 try:
-                    agreed = await self.once.cancel(run)
+                    self._is_cancel_refused = not await self.once.cancel(run)
+                    self._answered.set()
                 except ReelbookError:
                     await asyncio.wait([finishing], timeout=PAUSE_SECONDS)
-                    continue
-                self._is_cancel_refused = not agreed
-                self._cancel_answer.set()
+            await asyncio.wait([finishing])
         finally:
             finishing.cancel()
-
-    async def _wait_for_cancellation(self) -> None:
-        """Wait until the run is cancelled; for ever once the cancellation is answered."""
-        await (asyncio.Event() if self._cancel_answer.is_set() else self._wake).wait()
+            cancelled.cancel()
 
     def _on_change(self, run: Any) -> None:
         fraction, stage = run.progress
@@ -249,14 +246,12 @@ class PaidRun:
         """Sleep, but return early when the run is cancelled or the gateway stops."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0 and not self.relay.is_stopping:
-            if self.is_cancelled:
+            if self._cancelled.is_set():
                 await asyncio.sleep(min(left, PAUSE_SECONDS))
                 break
-            try:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(left, PAUSE_SECONDS)):
-                    await self._wake.wait()
-            except TimeoutError:
-                pass
+                    await self._cancelled.wait()
         if self.relay.is_stopping:
             raise LaneStopping
 

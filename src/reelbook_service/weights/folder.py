@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -212,24 +211,6 @@ def _file_samples(path: Path) -> Iterator[bytes]:
             yield file.read(SAMPLE_BYTES)
 
 
-def weights_gib(row: LtxWeights | WanWeights) -> float:
-    """What the weights take on their device in GiB, by the headers of their files; 0 for a part that is not there."""
-    folders = [row.folder / name for name in PARTS[row.family]]
-    folders += [upsampler_folder(folder) for folder in folders_of(row)[1:]]
-    if row.text_encoder != "stay":
-        folders.remove(row.folder / "text_encoder")
-    width = 4 if row.dtype == "float32" else 2
-    total = 0
-    for folder in folders:
-        numbers = sum(
-            math.prod(tensor["shape"]) for path in folder.glob("*.safetensors") for tensor in read_header(path).values()
-        )
-        # The VAE of Wan runs in 32 bits, as its authors run it.
-        is_wide = row.family == "wan" and folder.name == "vae"
-        total += numbers * (1 if row.storage and folder.name == "transformer" else 4 if is_wide else width)
-    return total / 2**30
-
-
 def read_record(folder: Path) -> dict[str, Any]:
     """What fetch recorded in a folder; empty where the folder came another way."""
     path = folder / RECORD_NAME
@@ -288,20 +269,14 @@ def _check_part(folder: Path, part: PipelinePart) -> None:
 
 
 def _check_files(folder: Path) -> None:
-    """Check the weight files of one part, that no pickle is beside them, and that their index names what they hold."""
-    files = {path.name: read_header(path) for path in weight_files(folder)}
+    """Check that the weight files of one part are whole, and that no pickle lies among them."""
+    for path in weight_files(folder):
+        read_header(path)
     if pickles := _pickles(folder):
         raise BadWeights(
             f"{_label(folder)} has {pickles[0].name} beside its .safetensors files. It is a pickle, which can run any "
             "program; nothing here opens it. Remove it."
         )
-    for stem in WEIGHT_STEMS:
-        index = folder / f"{stem}.safetensors.index.json"
-        for tensor, name in _weight_map(index).items() if index.is_file() else ():
-            if tensor not in files.get(name, {tensor: None}):
-                raise BadWeights(
-                    f"{name} in {_label(folder)} lacks the tensor {tensor}. Remove it, and fetch it again."
-                )
 
 
 def _pickles(folder: Path) -> list[Path]:

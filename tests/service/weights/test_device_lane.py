@@ -176,22 +176,6 @@ def test_every_failure_is_refunded(
     assert "error" not in served.finished(TEXT, served.submitted(TEXT, text()))
 
 
-def test_a_killed_worker_is_replaced_and_the_run_made_again(device: Open) -> None:
-    """Killed three times over three runs, the charge log has one reservation and one end for each."""
-    served = device()
-    ids = [served.submitted(TEXT, text("slow", seed=seed)) for seed in range(3)]
-    for request_id in ids:
-        until(served, request_id, '"stage": "drawing"')
-        os.kill(lane_of(served).pids[request_id], signal.SIGKILL)
-        until(served, request_id, "The worker died; the run starts again")
-        until(served, request_id, '"stage": "drawing"')
-        cancelled(served, request_id)
-
-    assert [kinds(served, request_id) for request_id in ids] == [BALANCED] * 3
-    account = served.get("/account").json()
-    assert (account["credits_reserved"], account["credits_spent"]) == (0, 0)
-
-
 def test_the_charge_log_is_balanced_after_twenty_kills(device: Open, tmp_path: Path) -> None:
     """Killed once, a run is made again and paid for once; killed twice, or cancelled after it, it is refunded."""
     served, hold = device(), tmp_path / "ltx" / "hold-run"

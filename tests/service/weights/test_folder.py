@@ -166,11 +166,6 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str, str]] = {
         "is not a safetensors file",
         "get it again",
     ),
-    "a tensor missing in a shard": (
-        lambda at: write_tensors(at / "transformer" / SHARD, "b"),
-        "lacks the tensor c",
-        "fetch it again",
-    ),
     "an index that leaves its folder": (
         lambda at: write_json(
             at / "transformer" / "diffusion_pytorch_model.safetensors.index.json",

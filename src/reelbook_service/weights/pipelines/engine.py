@@ -28,7 +28,7 @@ from ...engines.protocol import EngineTask, Report
 from ...prompt_check import ContentRefused
 from ...worker import LOST_DEVICE
 from ..config import BadWeights, LtxWeights, SafetyCheck, WanWeights
-from ..folder import weights_gib, weights_identity
+from ..folder import weights_identity
 from .clip import sampled_frames
 from .parts import PictureCheck
 
@@ -71,13 +71,11 @@ class WeightsEngine:
 
     def __call__(self, job: EngineTask[Any], report: Report) -> dict[str, Any]:
         """Make a clip."""
-        row = self._rows[job.input.endpoint_id]
-        return self._thread.submit(self._guarded, lambda: self._run(job, report), row, job).result()
+        return self._thread.submit(self._guarded, lambda: self._run(job, report), job).result()
 
     def load(self, endpoint_id: str, report: Report) -> None:
         """Load a model ahead of its first run."""
-        row = self._rows[endpoint_id]
-        self._thread.submit(self._guarded, lambda: self._model(endpoint_id, report), row).result()
+        self._thread.submit(self._guarded, lambda: self._model(endpoint_id, report)).result()
 
     def _run(self, job: EngineTask[Any], report: Report) -> dict[str, Any]:
         row = self._rows[job.input.endpoint_id]
@@ -136,7 +134,7 @@ class WeightsEngine:
         self._models.pop(key).close()
         _free_memory()
 
-    def _guarded(self, work: Callable[[], T], row: LtxWeights | WanWeights, job: EngineTask[Any] | None = None) -> T:
+    def _guarded(self, work: Callable[[], T], job: EngineTask[Any] | None = None) -> T:
         """The result of the work, with errors of the device as the errors of the protocol."""
         try:
             return work()
@@ -151,9 +149,9 @@ class WeightsEngine:
         _free_memory()
         if job is None:
             facts = read_device(self._device)
-            free = f", and without them {facts.free_gib:.1f} GiB are free" if facts.total_gib else ""
+            free = f"; without them {facts.free_gib:.1f} GiB are free" if facts.total_gib else ""
             raise BadWeights(
-                f"The device ran out of memory while these weights were loaded. They take {weights_gib(row):.1f} GiB{free}. "
+                f"The device ran out of memory while these weights were loaded{free}. "
                 "`storage`, `text_encoder` and `downscale` in models.toml make them smaller: the guide to your own GPU has a table of cards."
             )
         raise MemoryError(f"The device ran out of memory at {_size_text(job)}. Make the clip smaller or shorter.")
