@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from reelbook.media.local_file import LocalFile
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 
 DARKEST, STEP = 20, 8
 

@@ -13,7 +13,7 @@ import reelbook as rb
 from reelbook.api.table_accessor import Reel
 from reelbook.media.local_file import LocalFile
 from reelbook.models.base import Part
-from reelbook.models.described.input_class import describe
+from reelbook.models.described import describe
 from reelbook.models.pricing import Estimate
 from reelbook.storage.library import Library
 from reelbook.sweeps.execute.job import SweepJob

@@ -21,8 +21,7 @@ from reelbook.display.run_text import describe_file, describe_run
 from reelbook.display.tables.table_columns import find_columns
 from reelbook.media.local_file import LocalFile
 from reelbook.media.metadata.provenance import read
-from reelbook.models.base import Input
-from reelbook.models.service_file import File
+from reelbook.models.base import File, Input
 from reelbook.runs import follower
 from reelbook.storage.recorded_marks import find_marks
 from reelbook.storage.run_identity import dumps
@@ -288,7 +287,7 @@ def test_without_the_c2pa_library_a_signature_and_a_mark_are_still_seen(maker: M
         "from pathlib import Path\n"
         "from reelbook.display.marks_line import format_marks\n"
         "from reelbook.media.local_file import LocalFile\n"
-        "from reelbook.models.service_file import File\n"
+        "from reelbook.models.base import File\n"
         "print(format_marks([LocalFile(Path(sys.argv[1]), File(url=''))]))"
     )
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from .errors import Interrupted, LibraryError, NotFound, ReelbookError
 from .models.base import Input
 from .models.catalog import find_endpoint
-from .models.described.input_class import describe
+from .models.described import describe
 from .models.pricing import Estimate, Rates
 from .process_shared import (
     acquire_ledger,

@@ -14,8 +14,8 @@ from jinja2 import Environment
 from pydantic import BaseModel
 
 from reelbook._version import __version__
+from reelbook.models.base import File
 from reelbook.models.catalog import CATALOG, Endpoint
-from reelbook.models.service_file import File
 
 from .lanes import LaneTable
 from .refusals import CODES

@@ -27,7 +27,7 @@ from playwright.sync_api import Browser, sync_playwright
 import reelbook as rb
 from reelbook.display.tables.table_html import render_table
 from reelbook.media.local_file import LocalFile
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 from tests.bench.results import of_peer, record
 from tests.browser.conftest import FLAGS, chromium_path
 

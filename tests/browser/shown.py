@@ -45,9 +45,8 @@ from reelbook.display.tables.table_html import table_bundle
 from reelbook.errors import DownloadFailed, RunCancelled, RunFailed, Unreachable
 from reelbook.media.local_file import LocalFile
 from reelbook.media.metadata.provenance import Provenance
-from reelbook.models.base import Input
+from reelbook.models.base import File, Input
 from reelbook.models.pricing import Estimate, Line
-from reelbook.models.service_file import File
 from reelbook.models.text_to_video import LoRA, TextToVideoOutput
 from reelbook.storage.byte_count import Bytes
 from reelbook.storage.library import Recent, Summary

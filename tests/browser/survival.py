@@ -28,7 +28,7 @@ SETUP = """\
 import pathlib, warnings
 import reelbook as rb
 from reelbook.media.local_file import LocalFile
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 client = rb.connect(library={library!r})
 boat = rb.TextToVideo(prompt={prompt!r}, num_frames=9, resolution="480p", seed=7)"""
 SWEEP = f"plan = rb.sweep(boat.revised(seed=None), seed=range({RUNS // 2}), num_frames=[9, 10])"

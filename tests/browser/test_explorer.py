@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Error, Page, expect
 from reelbook.display.explorer_card import explorer_bundle, make_strip, render_explorer
 from reelbook.media.frame_index import read_frame_index
 from reelbook.media.local_file import LocalFile
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 from tests.browser.lab import Lab, OpenNotebook
 from tests.browser.looks import shot
 from tests.clips import DARKEST, STEP, at, film, number_of
@@ -331,7 +331,7 @@ EXPLORE = """
 import reelbook as rb; rb.options
 from pathlib import Path
 from reelbook.media.local_file import LocalFile
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 explorer = LocalFile(Path("clip.mp4"), File(url=""), facts={"model": "svc/text-to-video", "seed": 7}).explore()
 explorer
 """

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 
 from reelbook.display.form_snapshot import form_bundle
 from reelbook.models.base import Input
-from reelbook.models.described.input_class import describe
+from reelbook.models.described import describe
 from reelbook.session import Session
 from reelbook.widgets.forms.base_widget import pack_script
 from reelbook.widgets.forms.form import Form

@@ -18,7 +18,7 @@ from reelbook.display.theme import render_style
 from reelbook.media.frame_index import read_frame_index, read_uneven_times
 from reelbook.media.local_file import LocalFile
 from reelbook.media.previews import make_preview
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 from tests.browser.bare_page import new_page
 from tests.browser.bundle import bundle
 from tests.browser.test_colours import LOW_AND_HIGH, NEAR, ODD

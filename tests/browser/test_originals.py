@@ -22,7 +22,7 @@ import reelbook as rb; rb.options
 from IPython.display import display
 from pathlib import Path
 from reelbook.media.local_file import LocalFile
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 for name in ("clip.mp4", "picture.png"):
     display(LocalFile(Path(name), File(url=""), facts={"model": "svc/text-to-video", "seed": 7}))
 """

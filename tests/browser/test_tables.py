@@ -29,7 +29,7 @@ from reelbook.display.tables.table_media import KnownPoster
 from reelbook.display.theme import read_static, render_script, render_style
 from reelbook.media.local_file import LocalFile
 from reelbook.media.posters import get_poster
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 from reelbook.settings import options
 from tests.browser.bare_page import Open
 from tests.browser.fake_kernel import listen

@@ -17,7 +17,7 @@ from reelbook.display.plots.plot_html import Plot, plot_bundle
 from reelbook.display.report.grid_bundle import grid_bundle, make_clip_grid
 from reelbook.display.tables.table_html import table_bundle
 from reelbook.media.local_file import LocalFile
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 from reelbook.widgets.forms.base_widget import pack_script
 from tests.browser.bare_page import new_page
 from tests.browser.fake_kernel import answer_requests, listen

@@ -12,7 +12,7 @@ from PIL import Image
 
 from reelbook.display.explorer_card import explorer_bundle, make_strip
 from reelbook.media.local_file import LocalFile
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 from tests.clips import film, number_of
 from tests.media.making import grain
 

@@ -17,7 +17,7 @@ from reelbook.display.run_card import run_figure, run_strip_jpeg
 from reelbook.display.strip_html import FRAMES, GAP, HEIGHT, strip_jpeg
 from reelbook.media import stills
 from reelbook.media.local_file import LocalFile
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.settings import options
 from tests.clips import at, film, number_of

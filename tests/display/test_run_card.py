@@ -16,10 +16,9 @@ from reelbook.display.run_card import failed_card, find_blamed_fields, format_fa
 from reelbook.display.run_text import format_file as local_line
 from reelbook.display.run_text import format_status
 from reelbook.errors import DownloadFailed, ReelbookError, RunCancelled, RunFailed
-from reelbook.models.base import Output
+from reelbook.models.base import File, Output
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
-from reelbook.models.service_file import File
 from reelbook.models.text_to_video import LoRA, TextToVideo, TextToVideoOutput
 from reelbook.runs.run import Run, _remember_media, media_of
 from tests.clips import film

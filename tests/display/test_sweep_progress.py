@@ -16,7 +16,7 @@ import reelbook as rb
 from reelbook.display.live import watch_job
 from reelbook.display.plan_card import format_headline, plan_card
 from reelbook.display.sweep_panel import HINT, format_panel, panel_bundle, render_panel
-from reelbook.models.described.input_class import describe
+from reelbook.models.described import describe
 from reelbook.storage.run_status import SWEEP_STATUSES
 from reelbook.sweeps.execute.job import SweepJob
 from reelbook.sweeps.execute.progress import Group, Progress, Result, format_interrupt

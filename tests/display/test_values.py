@@ -13,12 +13,11 @@ import reelbook as rb
 from reelbook.display import error_card, register
 from reelbook.display.cards import MAX_MODELS, MEANING, input_card, models_table, options_table
 from reelbook.display.input_code import MAX_CODE_LENGTH, format_input_code, format_run_code
-from reelbook.models.base import Input
-from reelbook.models.described.input_class import describe
+from reelbook.models.base import File, Input
+from reelbook.models.described import describe
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images import Image
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook.models.service_file import File
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook.settings import options

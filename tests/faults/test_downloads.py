@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from reelbook.errors import DownloadFailed
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 from reelbook.storage.shelf import Shelf
 from reelbook.transport.downloads import downloader
 from reelbook.transport.downloads.downloader import DownloadedFile, Downloader

@@ -13,7 +13,7 @@ import reelbook as rb
 from reelbook.errors import ReelbookError
 from reelbook.media import frame_range
 from reelbook.media.local_file import LocalFile
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 from tests.clips import at, film, number_of
 from tests.support import png
 

@@ -17,7 +17,7 @@ from reelbook.media.local_file import LocalFile
 from reelbook.media.posters import get_poster
 from reelbook.media.previews import make_preview
 from reelbook.media.stills import get_size, read_frames, read_middle
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 from tests.numbered import KINDS, Kind, kind_of, numbered_clip, read_number
 
 DECODED = [kind for kind in KINDS if kind.is_decoded]

@@ -18,10 +18,9 @@ import reelbook as rb
 from reelbook.media.local_file import LocalFile
 from reelbook.media.metadata.provenance import read, write
 from reelbook.models import images
-from reelbook.models.base import Input
+from reelbook.models.base import File, Input
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
-from reelbook.models.service_file import File
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from reelbook_service.engines.write_provenance import WrittenProvenance as Sign

@@ -18,11 +18,10 @@ from PIL import Image as Pillow
 from pydantic import ValidationError
 
 from reelbook.errors import InvalidInput, ReelbookError
-from reelbook.models.base import WIRE, Input
+from reelbook.models.base import WIRE, File, Input
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images import Image, is_picture, pictures_of, replace_pictures
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook.models.service_file import File
 from reelbook.models.smart_resize import ResizedImage, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from tests.models.inputs import INPUTS, NAMES, PICTURES
@@ -366,7 +365,7 @@ def test_the_pictures_of_an_input_are_found_with_their_places(request_: Input, e
     assert pictures_of(request_) == expected
 
 
-@given(INPUTS, st.text(max_size=5))
+@given(INPUTS, st.text(min_size=1, max_size=5))
 def test_a_picture_is_replaced_where_it_was_found(request_: Input, text: str) -> None:
     """In the JSON that goes out, and nothing else of it changes."""
     places = [place for place, _ in pictures_of(request_)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 
 
 def test_only_the_address_of_a_file_is_certain() -> None:

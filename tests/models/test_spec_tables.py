@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from reelbook.errors import InvalidInput
-from reelbook.models.base import WIRE, Input
+from reelbook.models.base import WIRE, File, Input
 from reelbook.models.catalog import CATALOG, get_endpoint
 from reelbook.models.images_to_video import Frame
 from reelbook.models.problems import problems_of
 from reelbook.models.queue_status import QueueStatus
-from reelbook.models.service_file import File
 from reelbook.models.smart_resize import ResizedImage, ResizeResult
 from reelbook.models.text_to_video import LoRA
 from tests.models.inputs import nearly, objects

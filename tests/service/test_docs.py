@@ -9,7 +9,7 @@ import pytest
 from openapi_spec_validator import validate
 
 from reelbook.models.catalog import CATALOG, Endpoint
-from reelbook.models.described.input_class import describe
+from reelbook.models.described import describe
 from reelbook_service.docs import MODEL_VERSION, describe_model, describe_service
 from reelbook_service.refusals import CODES
 from reelbook_service.routes import all_routes

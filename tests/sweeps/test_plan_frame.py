@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from hypothesis import given, settings
 
-from reelbook.models.described.input_class import describe
+from reelbook.models.described import describe
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.sweeps.plan.parts import template

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import InvalidInput, ReelbookError
-from reelbook.models.described.input_class import describe
+from reelbook.models.described import describe
 from reelbook.sweeps.plan.parts import sampled
 from reelbook.sweeps.plan.sampling import Method
 from reelbook.sweeps.plan.sweep_call import sweep

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from reelbook.errors import DownloadFailed
-from reelbook.models.service_file import File
+from reelbook.models.base import File
 from reelbook.storage import shelf as shelf_module
 from reelbook.storage.shelf import Shelf
 from reelbook.transport.downloads import downloader

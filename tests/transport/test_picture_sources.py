@@ -20,7 +20,7 @@ from PIL import Image as Pillow
 
 from reelbook.errors import InvalidInput, ServiceError
 from reelbook.models.base import Input
-from reelbook.models.described.input_class import describe
+from reelbook.models.described import describe
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images import Image
 from reelbook.models.images_to_video import Frame, ImagesToVideo

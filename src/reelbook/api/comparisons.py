@@ -13,7 +13,7 @@ from ..display.sheets.sheet_entries import read_entries
 from ..errors import ReelbookError
 from ..media.local_file import LocalFile
 from ..media.metadata.input_record import parse_record_input
-from ..models.service_file import File
+from ..models.base import File
 from ..runs.run import Run
 from ..storage.select_runs import find_table
 from ..sweeps.results.table_files import get_row_facts

@@ -84,7 +84,7 @@ def model(endpoint_id: str | Mapping[str, Any]) -> type[Any]:
         Resize(image_url="boat.png", target_sizes=["1080x1080"])
     """
     if isinstance(endpoint_id, Mapping):
-        from ..models.described.input_class import describe
+        from ..models.described import describe
 
         return describe(endpoint_id)
     return session.client().model(endpoint_id)

@@ -14,7 +14,7 @@ from ..display.live import watch_measuring
 from ..errors import ReelbookError
 from ..media.local_file import LocalFile
 from ..media.measuring.measures import METRICS, Cache, measure_files
-from ..models.service_file import File
+from ..models.base import File
 from ..session import session
 from ..storage.library_folder import library_folder
 from ..storage.select_runs import find_table

@@ -11,8 +11,7 @@ import pandas as pd
 
 from ..errors import InvalidInput, ReelbookError
 from ..media.local_file import LocalFile
-from ..models.base import Input, Output
-from ..models.service_file import File
+from ..models.base import File, Input, Output
 from ..runs.run import Run, media_of
 from ..session import session
 from ..storage.select_runs import find_table

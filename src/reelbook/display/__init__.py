@@ -10,7 +10,7 @@ HTML = {
     ("reelbook.media.local_file", "LocalFile"): ("figure", "file_figure"),
     ("reelbook.models.base", "Input"): ("cards", "input_card"),
     ("reelbook.models.base", "Output"): ("cards", "output_card"),
-    ("reelbook.models.service_file", "File"): ("cards", "file_card"),
+    ("reelbook.models.base", "File"): ("cards", "file_card"),
     ("reelbook.models.pricing", "Estimate"): ("cards", "estimate_table"),
     ("reelbook.client", "Client"): ("cards", "client_card"),
     ("reelbook.client", "Models"): ("cards", "models_table"),
@@ -36,7 +36,7 @@ JPEG = {
 """The same for a JPEG."""
 LINES = {
     ("reelbook.media.local_file", "LocalFile"): ("run_text", "format_file"),
-    ("reelbook.models.service_file", "File"): ("cards", "format_file"),
+    ("reelbook.models.base", "File"): ("cards", "format_file"),
     ("reelbook.api.table_accessor", "Reel"): ("tables.table_html", "format_reel"),
     ("reelbook.display.compare.comparison", "Comparison"): ("compare.comparison_html", "format_comparison"),
 }

@@ -40,9 +40,8 @@ if TYPE_CHECKING:
     from ..client import Client
     from ..media.local_file import LocalFile
     from ..media.metadata.provenance import Provenance
-    from ..models.base import Input, Output
+    from ..models.base import File, Input, Output
     from ..models.pricing import Estimate, Line
-    from ..models.service_file import File
     from ..settings import Options
     from ..storage.library import Library, Recent, Summary
     from ..storage.prune import Pruned, PrunedRun

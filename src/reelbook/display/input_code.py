@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..models.base import Input, Part
+from ..models.described import Record
 from ..models.images import Image
 from ..models.smart_resize import Size
 
@@ -114,6 +115,8 @@ def _is_argument(name: str) -> bool:
 
 
 def _format_item(value: Any) -> str:
+    if isinstance(value, Record):
+        value = value.changed()
     if isinstance(value, Part):
         return _format_call(value, value.changed())
     if isinstance(value, Mapping):

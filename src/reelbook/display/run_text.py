@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ReelbookError
-from ..models.base import Input, Output, Part
+from ..models.base import File, Input, Output, Part
 from ..models.images import Image
 from ..models.images_to_video import Frame
-from ..models.service_file import File
 from ..models.smart_resize import Size
 from ..storage.ledger.known_services import describe_maker
 from ..storage.run_status import WITHOUT_RESULT

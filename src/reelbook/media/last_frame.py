@@ -6,9 +6,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..errors import ReelbookError
+from ..models.base import File
 from ..models.picture_encoding import MAX_PIXELS, NotAPicture, require_picture
 from ..models.picture_headers import OtherKind, guess_kind, parse_header
-from ..models.service_file import File
 from .local_file import CONTAINERS, LocalFile
 
 HEAD_BYTES = 1024

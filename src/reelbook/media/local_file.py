@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from PIL.Image import Image
 
-    from ..models.service_file import File
+    from ..models.base import File
     from .explorer import Explorer
     from .metadata.file_marks import Marks
     from .metadata.provenance import Provenance

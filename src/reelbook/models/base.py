@@ -110,17 +110,6 @@ class Part(BaseModel):
 
     __str__ = __repr__
 
-    def __reel_pictures__(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Yield every source picture with its field path. Call `pictures_of` instead."""
-        for name, field in type(self).model_fields.items():
-            value, extra = getattr(self, name), field.json_schema_extra
-            if isinstance(extra, dict) and extra.get("x-media") == "image" and isinstance(value, str):
-                yield (name,), value
-            elif isinstance(value, tuple):
-                for place, part in enumerate(value):
-                    if isinstance(part, Part):
-                        yield from (((name, place, *inner), url) for inner, url in part.__reel_pictures__())
-
     @classmethod
     def _spelling(cls) -> str:
         """The Python expression for this class."""
@@ -192,14 +181,25 @@ class Output(BaseModel):
         return ((name and printable(name), value) for name, value in super().__repr_args__())
 
     @property
-    def files(self) -> tuple[Any, ...]:
+    def files(self) -> tuple[File, ...]:
         """All files in this output, in order, including those in fields outside the specification."""
         return tuple(_files_in([value for _, value in self]))
 
 
-def _files_in(values: Iterable[Any]) -> Iterator[Any]:
-    from .service_file import File
+class File(Output):
+    """A file at the service, ready to be fetched."""
 
+    url: str
+    """Where to fetch it."""
+    content_type: str | None = None
+    """Its MIME type, as far as the service says."""
+    file_name: str | None = None
+    """Its name; the service makes one up where nobody gave one."""
+    file_size: int | None = None
+    """Its size in bytes."""
+
+
+def _files_in(values: Iterable[Any]) -> Iterator[File]:
     for value in values:
         if isinstance(value, File):
             yield value

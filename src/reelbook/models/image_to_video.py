@@ -6,9 +6,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from .base import Input, Output
+from .base import File, Input, Output
 from .images import Picture
-from .service_file import File
 from .value_types import Real, Text
 
 

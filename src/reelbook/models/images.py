@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self
+from types import UnionType
+from typing import Annotated, Any, Literal, NoReturn, Self, Union, get_args, get_origin
 
-from pydantic import BaseModel, Field, GetCoreSchemaHandler, ValidationInfo, ValidatorFunctionWrapHandler
+from pydantic import BaseModel, Field, GetCoreSchemaHandler, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ..errors import InvalidInput, Problem, ReelbookError
 from .picture_encoding import NotAPicture, encode_picture, has_picture_method, is_encodable
 from .value_types import Text, is_wire_json
-
-if TYPE_CHECKING:
-    from .base import Part
 
 PictureKind = Literal["path", "memory", "library"]
 Place = tuple[str | int, ...]
@@ -169,7 +168,7 @@ def _address_of(file: Any) -> str:
     return str(file.url)
 
 
-class _PictureValidator:
+class PictureField:
     """Validates a source picture: in Python from any supported value, in a service from text, which stays unchanged."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -183,29 +182,103 @@ class _PictureValidator:
         if is_wire_json(info):
             return str(as_text(value))
         try:
-            found = parse_picture(value)
+            return self.read(value, as_text)
         except NotAPicture as error:
             raise PydanticCustomError("picture", "{reason}", {"reason": str(error)}) from None
+
+    def read(self, value: Any, as_text: ValidatorFunctionWrapHandler) -> str:
+        """The picture in a value of Python; raises `NotAPicture`."""
+        picture = parse_picture(value)
         # Validation as text finds unpaired surrogates, which can neither be sent nor written.
-        plain = str(as_text(str(found)))
-        return found if isinstance(found, Image) else plain
+        plain = str(as_text(str(picture)))
+        return picture if isinstance(picture, Image) else plain
 
 
-Picture = Annotated[Text, _PictureValidator(), Field(json_schema_extra={"x-media": "image"})]
+Picture = Annotated[Text, PictureField(), Field(json_schema_extra={"x-media": "image"})]
 """A source picture: an `Image`, or as plain text an http(s) or `data:` address or the `file_id` of an upload.
 
 `x-media` marks the field as a picture for forms.
 """
 
 
-def pictures_of(request: Part) -> list[tuple[Place, str]]:
+def pictures_of(request: BaseModel) -> list[tuple[Place, str]]:
     """Every source picture in an input with its field path: an `Image`, or an address.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
     >>> pictures_of(ImagesToVideo(images=["a.png"]))
     [(('images', 0, 'url'), 'a.png')]
     """
-    return list(request.__reel_pictures__())
+    return list(_find_pictures(request, (), ()))
+
+
+def _find_pictures(value: Any, types: Sequence[Any], place: Place) -> Iterator[tuple[Place, str]]:
+    """The pictures in a value of one of these types."""
+    if isinstance(value, str):
+        if isinstance(value, Image) or (value and any(map(takes_picture, types))):
+            yield place, value
+    elif isinstance(value, BaseModel):
+        for attribute, name, kind in _fields_with_pictures(type(value)):
+            yield from _find_pictures(getattr(value, attribute), (kind,), (*place, name))
+        for name, item in (value.model_extra or {}).items():
+            yield from _find_pictures(item, (), (*place, name))
+    elif isinstance(value, (tuple, dict)):
+        # The last argument is the type of an entry, but for the dots of a tuple.
+        inner = [
+            next(part for part in reversed(get_args(kind)) if part is not ...)
+            for whole in types
+            for kind, _ in _alternatives(whole)
+            if get_args(kind)
+        ]
+        for step, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _find_pictures(item, inner, (*place, step))
+
+
+def takes_picture(kind: Any) -> bool:
+    """Whether a type accepts a picture, perhaps among other values.
+
+    >>> takes_picture(Picture | None), takes_picture(Text), takes_picture(tuple[Picture, ...])
+    (True, False, False)
+    """
+    return any(isinstance(mark, PictureField) for _, marks in _alternatives(kind) for mark in marks)
+
+
+@lru_cache(maxsize=1024)
+def _fields_with_pictures(model: type[BaseModel]) -> list[tuple[str, str, Any]]:
+    """Attribute, name and type of each field that may have a picture in it."""
+    fields = [
+        (attribute, field.alias or attribute, Annotated[(field.annotation, *field.metadata, None)])
+        for attribute, field in model.model_fields.items()
+    ]
+    return [field for field in fields if _may_have_picture(field[2])]
+
+
+def _may_have_picture(whole: Any) -> bool:
+    for kind, marks in _alternatives(whole):
+        if kind is str:
+            # A text of a described input may be given as an `Image`; its validator lets that pass.
+            if any(isinstance(mark, (PictureField, WrapValidator)) for mark in marks):
+                return True
+        elif isinstance(kind, type) and issubclass(kind, (int, float)):
+            continue
+        elif get_origin(kind) is not Literal and kind is not type(None):
+            return True
+    return False
+
+
+def _alternatives(whole: Any, marks: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+    """The alternatives of a type, each with the metadata that it is annotated with."""
+    origin = get_origin(whole)
+    if origin is Annotated:
+        kind, *more = get_args(whole)
+        yield from _alternatives(kind, (*marks, *more))
+    elif origin in (Union, UnionType):
+        for kind in get_args(whole):
+            yield from _alternatives(kind)
+    elif parts := next((mark.types for mark in marks if hasattr(mark, "types")), ()):
+        for kind in parts:
+            yield from _alternatives(kind)
+    else:
+        yield whole, marks
 
 
 def replace_pictures(wire: dict[str, Any], pictures: Mapping[Place, Any]) -> dict[str, Any]:

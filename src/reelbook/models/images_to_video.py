@@ -8,10 +8,9 @@ from pydantic import Field, GetJsonSchemaHandler, ValidationInfo, model_validato
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from .base import Input, Output, Part
+from .base import File, Input, Output, Part
 from .images import Picture, is_picture
 from .picture_encoding import is_one_array
-from .service_file import File
 from .value_types import Integer, Ordered, Real, coerce_float, coerce_tuple, is_wire_json
 
 MAX_FRAMES = 100_000

@@ -7,6 +7,7 @@ import math
 import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -14,8 +15,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..errors import Problem
-from .described.schema_view import rule_at
-from .value_types import MAX_DIGITS, nearest_multiple
+from .json_schema import rule_at, rules_at
+from .value_types import MAX_DIGITS
 
 Schema = Mapping[str, Any]
 Loc = tuple[str | int, ...]
@@ -136,10 +137,6 @@ def _schema(model: type[BaseModel]) -> Schema:
 
 def _problem(schema: Schema, found: ErrorDetails) -> Problem:
     facts: Mapping[str, Any] = found.get("ctx", {})
-    if isinstance(facts.get("problem"), Problem):
-        # Described inputs create their own problems.
-        ready: Problem = facts["problem"]
-        return ready
     loc = (*found["loc"], facts["field"]) if not found["loc"] and "field" in facts else found["loc"]
     kind, value, field = found["type"], found["input"], format_field_path(loc)
     rule = rule_at(schema, loc)
@@ -147,16 +144,34 @@ def _problem(schema: Schema, found: ErrorDetails) -> Problem:
         case "missing":
             return Problem(loc, f"`{field}` is required.", kind)
         case "extra_forbidden":
-            return unknown_field(loc, value, rule_at(schema, loc[:-1]).get("properties", ()))
-        case "greater_than_equal" | "less_than_equal":
-            nearest = facts["ge"] if kind == "greater_than_equal" else facts["le"]
-            return outside(loc, kind, value, f"is outside {format_bounds(rule)}", nearest)
+            whole = rule_at(schema, loc[:-1])
+            return unknown_field(loc, value, {*whole.get("properties", ()), *whole.get("required", ())})
+        case "greater_than_equal" | "less_than_equal" | "greater_than" | "less_than":
+            bounded = next((rule for rule in rules_at(schema, loc) if not rule.keys().isdisjoint(_BOUND_WORDS)), rule)
+            return outside(loc, kind, value, f"is outside {format_bounds(bounded)}", nearest_number(value, bounded))
         case "multiple_of":
             step = facts["multiple_of"]
-            nearest = nearest_multiple(value, repr(step))
-            return outside(loc, kind, value, f"is not a multiple of {step}", nearest)
+            stepped = next((rule for rule in rules_at(schema, loc) if "multipleOf" in rule), rule)
+            what = f"is not a multiple of {format_number(step)}"
+            return outside(loc, kind, value, what, nearest_number(value, stepped))
         case "literal_error" | "enum":
-            return not_a_choice(loc, kind, value, rule.get("enum", [rule["const"]] if "const" in rule else []))
+            choices = rule.get("enum", [rule["const"]] if "const" in rule else [])
+            return not_a_choice(loc, kind, value, facts.get("choices", choices))
+        case "alternatives":
+            wanted = [WANTED[kind] for kind in facts["kinds"] if kind != "none_required"]
+            words = wanted[0] if len(wanted) == 1 else f"{', '.join(wanted[:-1])} or {wanted[-1]}"
+            meant = (find_meant_value(value, kind) for kind in facts["kinds"])
+            return wrong_type(loc, kind, value, words, next((item for item in meant if item is not None), None))
+        case "json_type":
+            stray = facts["stray"]
+            return wrong_type((*loc, *stray.loc), kind, stray.value, stray.wanted or "a JSON value", None)
+        case "string_too_short":
+            has = f"`{field}` has {len(value):,} character{'s' if len(value) != 1 else ''}"
+            message = f"{has}; at least {facts['min_length']:,} are needed."
+            return Problem(loc, message, kind, compact_value(value))
+        case "string_pattern_mismatch":
+            message = f"`{field}` = {format_literal(value)} does not have the form `{facts['pattern'][:200]}`."
+            return Problem(loc, message, kind, compact_value(value))
         case "string_too_long":
             max_chars = facts["max_length"]
             message = f"`{field}` has {len(value):,} characters; at most {max_chars:,} are allowed. Shorten it."
@@ -254,7 +269,9 @@ def wrong_type(loc: Loc, kind: str, value: Any, wanted: str, nearest: Any) -> Pr
 
 def _wrong_length(loc: Loc, kind: str, value: Any, facts: Mapping[str, Any]) -> Problem:
     bound = facts["min_length" if kind == "too_short" else "max_length"]
-    wanted = f"{'at least' if kind == 'too_short' else 'at most'} {bound:,} entr{'y' if bound == 1 else 'ies'}"
+    name = "field" if facts.get("field_type") == "Dictionary" else "entry"
+    names = name if bound == 1 else "fields" if name == "field" else "entries"
+    wanted = f"{'at least' if kind == 'too_short' else 'at most'} {bound:,} {names}"
     # A value without a length is an iterator, which was read up to its limit.
     has = f"{len(value):,}" if hasattr(value, "__len__") else "none" if kind == "too_short" else "more"
     return Problem(loc, f"{format_subject(loc)} needs {wanted} and has {has}.", kind, compact_value(value))
@@ -303,6 +320,31 @@ def format_list(words: Sequence[str], total: int | None = None) -> str:
     return ", ".join(words[:MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
+_BOUND_WORDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
+
+
+def nearest_number(value: float, rule: Schema) -> float | None:
+    """The number closest to the value within bounds and steps; None where there is none.
+
+    >>> nearest_number(0.33, {"multipleOf": 0.05, "maximum": 0.3}), nearest_number(-1, {"exclusiveMinimum": 0})
+    (0.3, None)
+    >>> nearest_number(0, {"type": "integer", "exclusiveMinimum": 0, "maximum": 9})
+    1
+    """
+    low, high = rule.get("minimum", -math.inf), rule.get("maximum", math.inf)
+    above, below = rule.get("exclusiveMinimum", -math.inf), rule.get("exclusiveMaximum", math.inf)
+    nearest = min(max(value, low), high)
+    if "multipleOf" in rule or rule.get("type") == "integer":
+        # As written, not in binary digits: 0.05 is 1/20.
+        step = Fraction(str(rule.get("multipleOf", 1)))
+        places = [round(Fraction(str(nearest)) / step) + offset for offset in (0, -1, 1)]
+        steps = [int(at * step) if (at * step).denominator == 1 else float(at * step) for at in places]
+    else:
+        steps = [nearest]
+    allowed = [item for item in steps if low <= item <= high and above < item < below]
+    return min(allowed, key=lambda item: abs(item - nearest), default=None)
+
+
 _GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:([, '\u00a0\u2009\u202f])[0-9]{3})(?:\1[0-9]{3})*")
 _COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
@@ -338,8 +380,5 @@ def _plain(typed: str) -> str:
 
 
 def _legal(value: Any, rule: Schema) -> Any:
-    """The value moved to the nearest one that the rule allows."""
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    inside = min(max(value, rule.get("minimum", value)), rule.get("maximum", value))
-    return nearest_multiple(inside, repr(rule["multipleOf"])) if "multipleOf" in rule else inside
+    """The value, or the nearest number that the rule allows."""
+    return nearest_number(value, rule) if isinstance(value, (int, float)) and not isinstance(value, bool) else value

@@ -18,10 +18,9 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
-from .base import Input, Output
+from .base import File, Input, Output
 from .common_sizes import find_format
 from .images import Picture
-from .service_file import File
 from .value_types import Flag, Integer, Ordered, Seed, Text, coerce_int, coerce_tuple, is_wire_json
 
 Tier = Literal["1K", "2K", "4K"]

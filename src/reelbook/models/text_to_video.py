@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from .base import Input, Output, Part
-from .service_file import File
+from .base import File, Input, Output, Part
 from .value_types import Flag, Integer, MultipleOf, Ordered, Real, Seed, Text
 
 Resolution = Literal["480p", "720p"]

@@ -56,7 +56,8 @@ def coerce_float(value: Any) -> float:
     raise PydanticCustomError("float_type", "a number is needed")
 
 
-def _require_writable(value: int) -> int:
+def require_writable(value: int) -> int:
+    """The number; raises where it has more digits than Python writes."""
     if abs(value) >= _DIGITS_BOUND:
         raise PydanticCustomError("int_size", "a whole number of fewer digits is needed")
     return value
@@ -108,7 +109,7 @@ def is_wire_json(info: ValidationInfo) -> bool:
 
 
 Integer = Annotated[int, BeforeValidator(coerce_int)]
-Seed = Annotated[int, BeforeValidator(coerce_int), AfterValidator(_require_writable)]
+Seed = Annotated[int, BeforeValidator(coerce_int), AfterValidator(require_writable)]
 """An integer bounded only in its number of digits."""
 Real = Annotated[float, BeforeValidator(coerce_float)]
 Flag = Annotated[bool, BeforeValidator(_coerce_bool)]

@@ -26,11 +26,10 @@ from ..errors import (
 )
 from ..media.local_file import LocalFile
 from ..media.metadata.file_marks import read_marks
-from ..models.base import Output
+from ..models.base import File, Output
 from ..models.catalog import CATALOG, find_endpoint
 from ..models.images import unwrap_pictures
 from ..models.queue_status import ANSWER_LOST, IN_PROGRESS, QueueStatus
-from ..models.service_file import File
 from ..storage.ledger import crash_recovery, known_services, transitions
 from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import dumps

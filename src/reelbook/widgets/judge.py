@@ -20,7 +20,7 @@ from ..display.tables.table_media import find_files
 from ..errors import ReelbookError
 from ..media.frame_index import read_frame_index
 from ..media.local_file import LocalFile, is_video
-from ..models.service_file import File
+from ..models.base import File
 from .page_kind import is_jupyter_server, is_page_attached
 from .table_clips import TableFileSender
 

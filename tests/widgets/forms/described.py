@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from reelbook.errors import InvalidInput
 from reelbook.models.base import Input
 from reelbook.models.catalog import CATALOG
-from reelbook.models.described.input_class import describe
-from reelbook.models.described.scalar_rules import limits
+from reelbook.models.described import describe
 from tests.models.inputs import COVERED_SIZES, JSON_VALUES, PICTURES, TEXTS
 
 FOLDER = Path(__file__).parent / "descriptions"
@@ -207,7 +206,10 @@ def both(one: Any, other: Any) -> Any:
 
 def wholes(rule: Mapping[str, Any]) -> st.SearchStrategy[int]:
     """Whole numbers in bounds and on steps; the bounds themselves and the very large among them."""
-    ends, step = limits({**rule, "type": "integer"}), int(rule.get("multipleOf", 1))
+    step = int(rule.get("multipleOf", 1))
+    ends = {word: rule[word] for word in ("minimum", "maximum") if word in rule}
+    ends |= {"minimum": rule["exclusiveMinimum"] + 1} if "exclusiveMinimum" in rule else {}
+    ends |= {"maximum": rule["exclusiveMaximum"] - 1} if "exclusiveMaximum" in rule else {}
     least = math.ceil(ends["minimum"] / step) if step > 1 and "minimum" in ends else ends.get("minimum")
     most = math.floor(ends["maximum"] / step) if step > 1 and "maximum" in ends else ends.get("maximum")
     telling = [
@@ -221,8 +223,7 @@ def wholes(rule: Mapping[str, Any]) -> st.SearchStrategy[int]:
 
 def reals(rule: Mapping[str, Any]) -> st.SearchStrategy[float]:
     """Numbers in bounds and on steps."""
-    ends = limits({**rule, "type": "number"})
-    low, high = ends.get("minimum", ends.get("exclusiveMinimum")), ends.get("maximum", ends.get("exclusiveMaximum"))
+    low, high = rule.get("minimum", rule.get("exclusiveMinimum")), rule.get("maximum", rule.get("exclusiveMaximum"))
     if "multipleOf" in rule:
         step = rule["multipleOf"]
         counts = st.integers(
@@ -232,8 +233,8 @@ def reals(rule: Mapping[str, Any]) -> st.SearchStrategy[float]:
     drawn = st.floats(
         low,
         high,
-        exclude_min="exclusiveMinimum" in ends,
-        exclude_max="exclusiveMaximum" in ends,
+        exclude_min="exclusiveMinimum" in rule,
+        exclude_max="exclusiveMaximum" in rule,
         allow_nan=False,
         allow_infinity=False,
     )

@@ -14,7 +14,7 @@ from jupyter_client.session import json_packer
 from openapi_spec_validator import validate
 
 from reelbook.errors import InvalidInput
-from reelbook.models.described.input_class import describe
+from reelbook.models.described import describe
 from tests.models.described_inputs import document
 from tests.models.inputs import JSON_VALUES
 from tests.widgets.forms.described import (

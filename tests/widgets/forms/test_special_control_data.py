@@ -10,7 +10,7 @@ import pytest
 import reelbook as rb
 from reelbook.models.base import Input
 from reelbook.models.common_sizes import FORMATS
-from reelbook.models.described.input_class import describe
+from reelbook.models.described import describe
 from reelbook.models.smart_resize import PRESETS, Size, preset_for
 from reelbook.models.text_to_video import FRAME_SIZES
 from reelbook.widgets.forms.fields.control_tree import get_control_data

@@ -14,8 +14,8 @@ from ...errors import ReelbookError
 from ...media.file_names import slug
 from ...media.local_file import LocalFile
 from ...media.metadata.input_record import parse_record_input
+from ...models.base import File
 from ...models.images import unwrap_pictures
-from ...models.service_file import File
 from ...storage.table import INPUT_JSON
 from ...util.missing_values import is_missing
 from ..input_code import format_run_code

@@ -11,7 +11,7 @@ from PIL import Image
 from ...errors import ReelbookError
 from ...media.local_file import LocalFile
 from ...media.stills import get_size
-from ...models.service_file import File
+from ...models.base import File
 from ...runs.run import Run
 from ..formatting import join_with_dots
 from ..run_text import describe_file, describe_run

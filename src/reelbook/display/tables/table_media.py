@@ -194,7 +194,7 @@ def get_mime_type(path: str) -> str:
 def is_media(path: str) -> bool:
     """Whether a file is a clip or picture by its content: an untrusted table may name any file of this machine."""
     from ...media.local_file import LocalFile
-    from ...models.service_file import File
+    from ...models.base import File
 
     if not get_mime_type(path) or not Path(path).is_file():
         return False

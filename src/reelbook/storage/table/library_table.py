@@ -17,7 +17,7 @@ from pydantic_core import from_json
 
 from ...models.base import Input
 from ...models.catalog import CATALOG
-from ...models.described.schema_view import rule_at
+from ...models.json_schema import rule_at
 from ...util.printable import replace_surrogates
 from ..ledger.transitions import Entry, get_credits
 from ..recorded_marks import find_marks

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...errors import InvalidInput
 from ...models.base import Input
-from ...models.described.schema_view import rule_at, rules_at
+from ...models.json_schema import rule_at, rules_at
 from ...models.problems import unknown_field
 
 Schema = Mapping[str, Any]

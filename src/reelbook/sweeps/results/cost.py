@@ -13,7 +13,7 @@ import pandas as pd
 
 from ...errors import ReelbookError
 from ...media.local_file import LocalFile
-from ...models.service_file import File
+from ...models.base import File
 from ...storage.run_status import RunStatus
 from ...storage.table.typed_columns import format_json
 from ...util.printable import suggest

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from ...models.base import File
 from ...models.catalog import find_endpoint
-from ...models.service_file import File
 from ...storage.ledger.transitions import State, get_credits
 from ...storage.recorded_marks import find_marks
 from ...storage.run_status import SWEEP_STATUSES, RunStatus

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from ...errors import DownloadFailed, ReelbookError
-from ...models.service_file import File
+from ...models.base import File
 from ...util.data_address import DataAddressError, is_data_address, parse_data_address
 from ..exchange import trusted_certificates
 from ..responses import parse_retry_after

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
-from ...models.service_file import File
+from ...models.base import File
 from ...util.data_address import is_data_address
 from .container_format import BINARY, PAGE, PROVABLE, Damaged, FileFormat, check_container
 

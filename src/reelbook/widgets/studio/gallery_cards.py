@@ -12,8 +12,8 @@ from ...display.input_code import format_run_code
 from ...display.marks_line import format_marks
 from ...errors import ReelbookError
 from ...media.local_file import LocalFile
+from ...models.base import File
 from ...models.catalog import CATALOG
-from ...models.service_file import File
 from ...storage.ledger.known_services import describe_maker
 from ...util.missing_values import is_missing
 from ..forms.fields.control_tree import get_sheet, get_title

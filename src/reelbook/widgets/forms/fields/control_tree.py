@@ -10,12 +10,7 @@ from weakref import WeakKeyDictionary
 from ....models.base import Input
 from ....models.catalog import CATALOG, find_endpoint
 from ....models.common_sizes import FORMATS
-from ....models.described.coerce import coerce
-from ....models.described.frozen_json import freeze
-from ....models.described.input_class import Described
-from ....models.described.picture_fields import takes_picture
-from ....models.described.schema_judge import accepts
-from ....models.described.schema_view import ANNOTATIONS
+from ....models.json_schema import ANNOTATIONS, merge_rules
 from ....models.smart_resize import MAX_SIDE, MIN_SIDE, PRESETS, TIERS, SmartResize
 from ....models.text_to_video import FRAME_SIZES, TextToVideo
 from ..json_values import decode, distinct_json, exact_json, to_page_json
@@ -63,7 +58,7 @@ def get_sheet(kind: type[Input]) -> dict[str, Any]:
 
 def _make_sheet(kind: type[Input]) -> dict[str, Any]:
     schema = kind.model_json_schema()
-    reader = _TreeBuilder(schema.get("$defs", {}), is_described=issubclass(kind, Described))
+    reader = _TreeBuilder(schema.get("$defs", {}))
     nodes = reader.fields(schema)
     arranged = find_arrangement(kind.endpoint_id, nodes)
     for node in nodes:
@@ -102,33 +97,24 @@ def get_title(kind: type[Input]) -> str:
 class _TreeBuilder:
     """Converts one schema."""
 
-    def __init__(self, defs: Mapping[str, Any], *, is_described: bool) -> None:
-        self._defs, self._is_described = defs, is_described
+    def __init__(self, defs: Mapping[str, Any]) -> None:
+        self._defs = defs
         self._drawn = self._level = 0
 
     def node(self, name: str, rule: Any) -> Node:
         """The node of one value."""
         rule = rule if isinstance(rule, Mapping) else {}
-        original = rule
         rule, nullable = self._resolve(rule)
         drawn = self._read_once(name, rule)
-        if drawn["kind"] == "text" and self._is_described and takes_picture(original, name, self._defs):
-            # By its name or format, as the class reads it.
-            drawn = _image()
         node: Node = {"name": name, "label": _label(name, rule, drawn["kind"]), **drawn}
         if help_ := rule.get("description"):
             # Backticks are markup in documentation only.
             node["help"] = _shorten(str(help_).replace("`", ""), MAX_HELP)
         if nullable:
             node["nullable"] = True
-        if "default" in rule and self._is_valid_default(rule["default"], original):
+        if "default" in rule:
             node["default"] = _default(node, rule["default"])
         return node
-
-    def _is_valid_default(self, default: Any, rule: Schema) -> bool:
-        """Whether a default is valid by its own rule; the class never fills in one that is not."""
-        value, unknown = coerce(freeze(default)[0], rule, self._defs, exact=True)
-        return not unknown and accepts(value, rule, self._defs)
 
     def _read_once(self, name: str, rule: Schema) -> Node:
         """The node of a rule, without name and label."""
@@ -342,47 +328,6 @@ def _format_choice(value: Any) -> str:
 def _shorten(text: str, max_length: int) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= max_length else f"{flat[: max_length - 1]}…"
-
-
-# Rules that hold together.
-
-
-def merge_rules(one: Schema, other: Schema) -> Schema | None:
-    """One rule for two rules, as far as it is drawn; None if impossible. Annotations of the first have precedence.
-
-    >>> merge_rules({"minimum": 0, "title": "Size"}, {"minimum": 1, "maximum": 9, "title": "Area"})
-    {'minimum': 1, 'title': 'Size', 'maximum': 9}
-    """
-    merged = dict(one)
-    for keyword, value in other.items():
-        own = merged.setdefault(keyword, value)
-        if own == value or keyword in ANNOTATIONS or keyword.startswith("x-"):
-            continue
-        joined = _merge_keyword(keyword, own, value)
-        if joined is None:
-            return None
-        merged[keyword] = joined
-    return merged
-
-
-def _merge_keyword(keyword: str, own: Any, other: Any) -> Any:
-    match keyword:
-        case "minimum" | "exclusiveMinimum" | "minLength" | "minItems":
-            return max(own, other)
-        case "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems":
-            return min(own, other)
-        case "enum":
-            return [value for value in own if value in other]
-        case "required":
-            return list(dict.fromkeys([*own, *other]))
-        case "allOf":
-            return [*own, *other]
-        case "type":
-            return "integer" if {str(own), str(other)} == {"integer", "number"} else None
-        case "properties":
-            shared = own.keys() & other.keys()
-            return {**own, **other, **{name: {"allOf": [own[name], other[name]]} for name in shared}}
-    return None
 
 
 # What special controls know beyond their node.

@@ -11,7 +11,7 @@ import traitlets
 
 from ....errors import InvalidInput, Problem
 from ....models.base import Input, Part
-from ....models.described.frozen_json import NotJson, freeze, thaw
+from ....models.frozen_json import NotJson, freeze, thaw
 from ....models.images import Image
 from ....models.problems import wrong_type
 from ....models.smart_resize import Size

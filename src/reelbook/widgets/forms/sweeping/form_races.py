@@ -13,7 +13,7 @@ from ....display.race_card import format_race, render_race
 from ....display.report.layout import format_named_value
 from ....errors import ReelbookError
 from ....media.local_file import LocalFile
-from ....models.service_file import File
+from ....models.base import File
 from ....storage.run_status import RunStatus
 from ....sweeps.results.table_files import find_paths
 from .race_measures import list_measures

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ....display.formatting import join_with_dots, shorten
 from ....display.report.layout import format_named_value
 from ....media.local_file import LocalFile
-from ....models.service_file import File
+from ....models.base import File
 from ....storage.run_status import RunStatus
 from ....sweeps.results.table_files import find_paths
 from ..running.run_history import file_json

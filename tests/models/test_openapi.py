@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reelbook.errors import BadDescription, InvalidInput
-from reelbook.models.described.input_class import describe
+from reelbook.models.described import describe
 from tests.models.described_inputs import document, with_fields
 
 TEXT = {"type": "object", "properties": {"prompt": {"type": "string"}}}
@@ -180,29 +180,20 @@ def test_nullable_is_a_word_of_3_0_only() -> None:
         (document(part("A"), A=part("A")), "goes round in a circle"),
         (document(part("A"), A=part("B"), B=part("A")), "goes round in a circle"),
         (document(part("A"), A={"type": "object", "allOf": [part("A")]}), "in a circle and never says what it takes"),
-        (document({"properties": {"a": part("A")}}, A={"anyOf": [part("A"), {"type": "null"}]}), "in a circle"),
         (document(nested(1000, "properties")), "more than 40 levels deep"),
         (document(nested(1000, "allOf")), "more than 40 levels deep"),
         (with_fields({"a": nested(1000, "items")}), "more than 40 levels deep"),
         (with_fields({"a": {"default": nested(1000, "items")}}), "more than 40 levels deep"),
         (with_fields({"a": {"x-deep": nested(1000, "allOf")}}), "more than 40 levels deep"),
-        (document(nested(30, "allOf")), "in a row only refer to one another"),
         (with_fields({f"f{n}": {} for n in range(10_001)}), "more than 10,000 rules"),
-        (document(part("A0"), **multiplying(11, "anyOf")), "once its parts are put together"),
-        (document({"type": "any"}), "should be one of null, boolean"),
-        (document({"type": []}), "should be one of null, boolean"),
         (document({"properties": ["a"]}), "properties should be an object and is a list."),
         (with_fields({"a": "string"}), "properties/a should be an object and is text."),
-        (with_fields({"a": {"required": True}}), "a/required should be a list of names and is True."),
-        (with_fields({"a": {"minimum": "1"}}), "a/minimum should be a number and is '1'."),
-        (with_fields({"a": {"maximum": float("nan")}}), "a/maximum should be a number and is nan."),
-        (with_fields({"a": {"multipleOf": 0}}), "a/multipleOf should be a number above 0 and is 0."),
-        (with_fields({"a": {"maxLength": -1}}), "a/maxLength should be a whole number from 0 and is -1."),
+        (with_fields({"a": {"maximum": float("nan")}}), "which JSON cannot say"),
         (with_fields({"a": {"enum": "b"}}), "a/enum should be a list and is 'b'."),
+        (with_fields({"a": {"required": True}}), "a/required should be a list and is True."),
+        (with_fields({"a": {"type": "any"}}), "is of the type 'any', which JSON does not have."),
         (with_fields({"a": {"allOf": []}}), "a/allOf should be a list of schemas and is an empty list."),
         (with_fields({"a": {"anyOf": {}}}), "a/anyOf should be a list of schemas and is an object."),
-        (with_fields({"a": {"pattern": 5}}), "a/pattern should be text and is 5."),
-        (with_fields({"a": {"title": ["b"]}}), "a/title should be text and is ['b']."),
         (with_fields({"a": {"default": date(2024, 1, 1)}}), "which JSON cannot say"),
         (with_fields({"a": {"maximum": 10**5000}}), "which JSON cannot say"),
         (with_fields({1: {}}), "has the name 1, which is a number and no text."),  # type: ignore[dict-item]

@@ -12,15 +12,13 @@ import pytest
 from PIL import Image as Pillow
 
 from reelbook.errors import InvalidInput
-from reelbook.models.base import WIRE
-from reelbook.models.described.input_class import Described, describe
-from reelbook.models.described.picture_fields import has_pictures
+from reelbook.models.base import WIRE, File
+from reelbook.models.described import Described, describe
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images import Image, pictures_of
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook.models.service_file import File
 from reelbook.models.smart_resize import SmartResize
-from tests.models.described_inputs import DESCRIPTIONS, document, with_fields, wrapped
+from tests.models.described_inputs import document, with_fields, wrapped
 
 DOT = np.zeros((2, 3), np.uint8)
 STRING = {"type": "string"}
@@ -77,7 +75,6 @@ def test_any_other_place_is_left_alone(case: str) -> None:
 
     assert type(request[name]) is type(value)
     assert pictures_of(request) == []
-    assert not has_pictures({"properties": {name: rule}}, {})
     with pytest.raises(InvalidInput):
         taking("prompt", STRING)(prompt=Pillow.fromarray(DOT))
 
@@ -195,19 +192,3 @@ def test_a_repr_is_code_for_an_equal_input() -> None:
     request = kind(shots=[{"image_url": DOT}], image_urls=["a.png"])
 
     assert eval(repr(request), {"model": lambda name: kind, "Image": Image}) == request
-
-
-def test_the_published_descriptions_have_pictures_where_a_reader_sees_them() -> None:
-    """Of those kept beside these tests."""
-    with_pictures = {name for name, described in DESCRIPTIONS.items() if describe(described)._rules.has_pictures}
-
-    assert with_pictures == {"enums_of_numbers", "additional_properties", "two_kinds", "all_of", "arrays_of_objects"}
-
-
-def test_a_value_that_holds_itself_is_still_refused() -> None:
-    """And not walked through for ever."""
-    loop: list[Any] = []
-    loop.append(loop)
-
-    with pytest.raises(InvalidInput, match="does not hold itself"):
-        describe(NESTED)(shots=loop)

@@ -1,1 +1,0 @@
-"""Input classes built from OpenAPI descriptions, which validate values as their schemas do."""

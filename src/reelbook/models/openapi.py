@@ -1,0 +1,380 @@
+"""A model's input in an OpenAPI 3 description, as one self-contained JSON schema. Nothing outside it is fetched."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from ..errors import BadDescription
+from ..util.printable import replace_surrogates
+from .json_schema import is_annotation
+from .problems import format_literal
+from .value_types import MAX_DIGITS
+
+MAX_LEVELS = 40
+"""Maximum nesting of a schema; those of services have fewer than ten levels."""
+MAX_RULES = 10_000
+"""Maximum number of rules in a schema; those of services have fewer than a hundred."""
+ENVELOPES = ({"endpointId", "input"}, {"endpoint_id", "input"})
+"""The fields of a run call, whose schema describes no particular model's input."""
+HINTS = ("x-endpoint-id", "x-endpointid", "x-model-id")
+HINTS_INSIDE = ("endpointId", "endpoint_id", "modelId", "model_id")
+"""Extensions in which services write a model's id: as text, or as a field of an object."""
+
+_ONE_RULE = {
+    "items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames",
+    "unevaluatedItems", "unevaluatedProperties",
+}  # fmt: skip
+_LIST_OF_RULES = {"allOf", "anyOf", "oneOf", "prefixItems"}
+_RULES_BY_NAME = {"properties", "patternProperties", "dependentSchemas"}
+_DROPPED = {"$defs", "definitions", "$id", "$schema", "$anchor", "$dynamicAnchor", "$comment", "$vocabulary"}
+"""Keywords that are resolved here, or have a meaning only in the original document."""
+
+_PICTURE_NAME = re.compile(r"(.*[_-])?(image|picture|photo)[_-]?(url|uri)s?", re.IGNORECASE)
+_PICTURE_WORDS = {"image", "images", "picture", "pictures", "photo", "photos"}
+_ADDRESSES = {"uri", "url", "uri-reference", "iri"}
+
+
+def read_input_schema(description: Any, endpoint_id: str | None = None) -> tuple[str, dict[str, Any]]:
+    """The id of a model and the JSON schema of its input, whose references are all of the form `#/$defs/<name>`.
+
+    >>> schema = {"type": "object", "properties": {"prompt": {"type": "string"}}}
+    >>> post = {"requestBody": {"content": {"application/json": {"schema": schema}}}}
+    >>> read_input_schema({"openapi": "3.1.0", "paths": {"/svc/echo": {"post": post}}})[0]
+    'svc/echo'
+    """
+    document = _Document(description)
+    version = document.root.get("openapi")
+    if not isinstance(version, str) or not version.startswith("3."):
+        word = next((word for word in ("openapi", "swagger") if word in document.root), None)
+        reason = f"its `{word}` is {format_literal(document.root[word])}" if word else "it has no field `openapi`"
+        raise BadDescription(f"This is not an OpenAPI 3 description: {reason}.")
+    path, schema, hint = document.choose_call(endpoint_id)
+    name = (endpoint_id or "").strip("/") or hint or unquote(path).strip("/")
+    if not name or (name == unquote(path).strip("/") and "{" in name):
+        words = f"The address {format_literal(path)} does not say which model this is: pass its endpoint_id."
+        raise BadDescription(words)
+    return name, _SchemaReader(document, schema, is_3_0=version.startswith("3.0")).read()
+
+
+class _Document:
+    """An OpenAPI document whose references can be resolved."""
+
+    def __init__(self, root: Any) -> None:
+        self.root = require_object(root, "The description")
+
+    def calls(self) -> Iterator[tuple[str, Any, str]]:
+        """Path, schema and model id, as far as it says one, of each POST operation with a JSON body."""
+        for path, value in require_object(self.root.get("paths", {}), "#/paths").items():
+            place = _child("#/paths", path)
+            entry = self.resolved(value, place)
+            post = require_object(entry.get("post", {}), f"{place}/post")
+            body = self.resolved(post.get("requestBody", {}), f"{place}/post/requestBody")
+            content = require_object(body.get("content", {}), f"{place}/post/requestBody/content")
+            wanted = ("application/json", "json", "*/*", "application/*")
+            media: Any = next((content[name] for kind in wanted for name in content if kind in name.lower()), {})
+            if isinstance(media, Mapping) and "schema" in media:
+                parents = (post, entry, media["schema"], self.root.get("info"), self.root)
+                hints = (hint for part in parents if isinstance(part, Mapping) for hint in _hints(part))
+                yield path, media["schema"], next(hints, "")
+
+    def choose_call(self, endpoint_id: str | None) -> tuple[str, Any, str]:
+        """The call of this model: by path, by id, or else the first that belongs to a single model."""
+        calls = list(self.calls())
+        wanted = f"/{endpoint_id.strip('/')}" if endpoint_id else ""
+        paths = [unquote(path).rstrip("/") for path, _, _ in calls]
+        by_path = [call for call, path in zip(calls, paths, strict=True) if wanted and path == wanted]
+        by_end = [call for call, path in zip(calls, paths, strict=True) if wanted and path.endswith(wanted)]
+        by_hint = [call for call in calls if endpoint_id and call[2] == endpoint_id]
+        for call in (*by_path, *by_end, *by_hint, *(call for call in calls if not self.is_run_call(call[1]))):
+            return call
+        offered = "only run calls, which take any model's input" if calls else "no POST that takes JSON"
+        raise BadDescription(f"The description has {offered}, so it does not say what the model takes.")
+
+    def is_run_call(self, schema: Any) -> bool:
+        """Whether a schema takes any model's input."""
+        fields = self.resolved(schema, "#/paths", schema).get("properties") if isinstance(schema, Mapping) else None
+        return isinstance(fields, Mapping) and any(envelope <= set(fields) for envelope in ENVELOPES)
+
+    def resolved(self, node: Any, place: str, home: Any = None) -> Mapping[str, Any]:
+        """The object itself, or the object that its `$ref` points to."""
+        node = require_object(node, place)
+        return require_object(self.target(node["$ref"], place, home)[0], place) if "$ref" in node else node
+
+    def target(self, ref: Any, place: str, home: Any) -> tuple[Any, str]:
+        """The target of a chain of references, and its name there; `home` is the schema that they may stay within."""
+        seen: list[str] = []
+        while True:
+            tokens = _pointer_tokens(ref, place)
+            if ref in seen:
+                raise BadDescription(f"The reference {format_literal(ref)} at {_short(place)} goes round in a circle.")
+            seen.append(ref)
+            # The document itself is not a schema, so `#` alone refers to the schema.
+            targets = [item for root in ((self.root, home) if tokens else (home,)) for item in _find_at(root, tokens)]
+            if not targets:
+                raise BadDescription(f"The reference {format_literal(ref)} at {_short(place)} leads to nothing.")
+            if not (isinstance(targets[0], Mapping) and set(targets[0]) == {"$ref"}):
+                return targets[0], tokens[-1] if tokens else "Input"
+            ref = targets[0]["$ref"]
+
+
+def _hints(part: Mapping[str, Any]) -> Iterator[str]:
+    """The model ids in extensions."""
+    for name, value in part.items():
+        if str(name).lower() in HINTS and isinstance(value, str) and value:
+            yield value
+        elif str(name).startswith("x-") and isinstance(value, Mapping):
+            yield from (value[key] for key in HINTS_INSIDE if isinstance(value.get(key), str) and value[key])
+
+
+class _SchemaReader:
+    """Converts one schema to JSON Schema 2020-12, and collects what it refers to."""
+
+    def __init__(self, document: _Document, source: Any, *, is_3_0: bool) -> None:
+        self.document, self.source, self.is_3_0 = document, source, is_3_0
+        self.count = 0
+        self.defs: dict[str, Any] = {}
+        self.names: dict[int, str] = {}
+        self.pending: list[tuple[str, Any, str]] = []
+
+    def read(self) -> dict[str, Any]:
+        root = self.rule(self.source, "#/requestBody", 0)
+        # A loop rather than recursion: references may form long chains.
+        while self.pending:
+            name, target, place = self.pending.pop()
+            self.defs[name] = self.rule(target, place, 0)
+        if isinstance(root, bool):
+            raise BadDescription("The input is anything or nothing at all; it should be an object with fields.")
+        if set(root) == {"$ref"}:
+            name = root["$ref"].removeprefix("#/$defs/")
+            root = self.defs[name]
+            if not isinstance(root, dict):
+                raise BadDescription("The input is anything or nothing at all; it should be an object with fields.")
+            if f"'#/$defs/{name}'" not in str([root, self.defs]):
+                del self.defs[name]
+        for rule in (root, *self.defs.values()):
+            self.mark_pictures(rule)
+        return {**root, "$defs": self.defs} if self.defs else root
+
+    def rule(self, source: Any, place: str, level: int) -> Any:
+        self.count += 1
+        if self.count > MAX_RULES:
+            raise BadDescription(f"The schema has more than {MAX_RULES:,} rules.")
+        if isinstance(source, bool):
+            return source
+        if level > MAX_LEVELS:
+            raise BadDescription(f"The schema nests more than {MAX_LEVELS} levels deep at {_short(place)}.")
+        modern = _modernise(require_object(source, place), self.is_3_0)
+        rule = {
+            word: self.keyword(word, value, _child(place, word), level)
+            for word, value in modern.items()
+            if word not in _DROPPED
+        }
+        if "properties" in rule:
+            rule["properties"] = sort_fields(rule["properties"], find_field_order(rule))
+        return rule
+
+    def keyword(self, word: str, value: Any, place: str, level: int) -> Any:
+        if word == "$ref":
+            return self.reference(value, place)
+        if word in ("$dynamicRef", "$recursiveRef"):
+            raise BadDescription(f"`{word}` at {_short(place)} cannot be followed; only `$ref` is.")
+        if word in _ONE_RULE:
+            return self.rule(value, place, level + 1)
+        if word in _LIST_OF_RULES:
+            if not isinstance(value, list) or not value:
+                kind = "an empty list" if value == [] else _format_kind(value)
+                raise BadDescription(f"{_short(place)} should be a list of schemas and is {kind}.")
+            return [self.rule(part, _child(place, at), level + 1) for at, part in enumerate(value)]
+        if word in _RULES_BY_NAME:
+            parts = require_object(value, place)
+            return {
+                _require_utf8(name, place): self.rule(part, _child(place, name), level + 1)
+                for name, part in parts.items()
+            }
+        if word in ("required", "enum") and not isinstance(value, list):
+            raise BadDescription(f"{_short(place)} should be a list and is {format_literal(value)}.")
+        return _copy_json(value, place, 0)
+
+    def reference(self, ref: Any, place: str) -> str:
+        target, name = self.document.target(ref, place, self.source)
+        if id(target) not in self.names:
+            plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:100] or "Part"
+            taken = set(self.names.values())
+            count = 1
+            while (free := plain if count == 1 else f"{plain}_{count}") in taken:
+                count += 1
+            self.names[id(target)] = free
+            self.pending.append((free, target, str(ref)))
+        return f"#/$defs/{self.names[id(target)]}"
+
+    def mark_pictures(self, rule: Any) -> None:
+        """Mark, as in our own schemas, each text that names a picture by its field's name or format."""
+        if isinstance(rule, list):
+            for part in rule:
+                self.mark_pictures(part)
+        elif isinstance(rule, dict):
+            for name, part in rule.get("properties", {}).items():
+                self.mark_picture(name, part)
+            for word in rule.keys() & (_ONE_RULE | _LIST_OF_RULES):
+                self.mark_pictures(rule[word])
+            for word in rule.keys() & _RULES_BY_NAME:
+                self.mark_pictures(list(rule[word].values()))
+
+    def mark_picture(self, name: str, rule: Any) -> None:
+        if isinstance(rule, dict):
+            whole = rule
+            if "$ref" in rule and isinstance(target := self.defs[rule["$ref"].removeprefix("#/$defs/")], dict):
+                whole = {**target, **rule}
+            if _names_picture(name, whole):
+                rule["x-media"] = "image"
+            for part in (
+                *(part for word in ("anyOf", "oneOf", "allOf") for part in rule.get(word, ())),
+                rule.get("items"),
+            ):
+                self.mark_picture(name, part)
+
+
+def _names_picture(name: str, rule: Mapping[str, Any]) -> bool:
+    types = rule.get("type")
+    if not rule.keys().isdisjoint(("x-media", "enum", "const")) or not (
+        types == "string" or (isinstance(types, list) and "string" in types)
+    ):
+        return False
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+", f"{name} {rule.get('title')}"[:200])}
+    is_address = str(rule.get("format")) in _ADDRESSES
+    return _PICTURE_NAME.fullmatch(name) is not None or (is_address and not words.isdisjoint(_PICTURE_WORDS))
+
+
+def find_field_order(rule: Mapping[str, Any]) -> Sequence[str]:
+    """The field names in an extension such as `x-order`; empty where there is none."""
+    lists = (value for word, value in rule.items() if word.startswith("x-") and "order" in word.split("-"))
+    return next((value for value in lists if isinstance(value, list)), ())
+
+
+def sort_fields(fields: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The fields in the given order, then by their own `x-order` number, then in their original order.
+
+    >>> list(sort_fields({"a": {}, "b": {"x-order": 1}, "c": {"x-order": 0}, "d": {}}, ["d"]))
+    ['d', 'c', 'b', 'a']
+    """
+    places = {str(name): place for place, name in enumerate(names)}
+
+    def get_place(name: str) -> tuple[float, float]:
+        own = fields[name].get("x-order") if isinstance(fields[name], Mapping) else None
+        return places.get(name, math.inf), own if isinstance(own, (int, float)) else math.inf
+
+    return {name: fields[name] for name in sorted(fields, key=get_place)}
+
+
+def _modernise(source: Mapping[str, Any], is_3_0: bool) -> Mapping[str, Any]:
+    """A schema of OpenAPI 3.0, or of an older JSON Schema, in the words of today's."""
+    rule = dict(source)
+    if is_3_0:
+        if "$ref" in rule:
+            # There, nothing counts beside a reference but annotations.
+            return {word: value for word, value in rule.items() if word == "$ref" or is_annotation(word)}
+        if rule.pop("nullable", None) is True:
+            if isinstance(rule.get("type"), str):
+                rule["type"] = [rule["type"], "null"]
+            elif not rule.keys().isdisjoint(("allOf", "anyOf", "oneOf")):
+                checks = {word: rule.pop(word) for word in list(rule) if not is_annotation(word)}
+                rule["anyOf"] = [checks, {"type": "null"}]
+    for bound, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if isinstance(rule.get(exclusive), bool) and rule.pop(exclusive) and bound in rule:
+            rule[exclusive] = rule.pop(bound)
+    if isinstance(rule.get("items"), list):
+        # As FastAPI once wrote tuples.
+        entries, others = rule.pop("items"), rule.pop("additionalItems", None)
+        rule.update({"prefixItems": entries} if entries else {}, **({} if others is None else {"items": others}))
+    return rule
+
+
+def require_object(value: Any, place: str) -> Mapping[str, Any]:
+    """The value; raises unless it is an object whose names are text.
+
+    >>> require_object([], "#/paths")
+    Traceback (most recent call last):
+    reelbook.errors.BadDescription: #/paths should be an object and is a list.
+    """
+    if not isinstance(value, Mapping):
+        raise BadDescription(f"{_short(place)} should be an object and is {_format_kind(value)}.")
+    for name in value:
+        if not isinstance(name, str):
+            kind = _format_kind(name)
+            raise BadDescription(f"{_short(place)} has the name {format_literal(name)}, which is {kind} and no text.")
+    return value
+
+
+def _copy_json(value: Any, place: str, level: int) -> Any:
+    """A copy of a keyword's value; raises where it is not JSON."""
+    if level > MAX_LEVELS:
+        raise BadDescription(f"{_short(place)} nests more than {MAX_LEVELS} levels deep.")
+    if isinstance(value, Mapping):
+        return {
+            _require_utf8(name, place): _copy_json(item, _child(place, name), level + 1)
+            for name, item in require_object(value, place).items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_copy_json(item, _child(place, at), level + 1) for at, item in enumerate(value)]
+    if isinstance(value, str):
+        # Unpaired surrogates cannot be displayed.
+        return replace_surrogates(value)
+    if value is None or isinstance(value, bool) or (isinstance(value, int) and abs(value) < 10**MAX_DIGITS):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    words = f"{_short(place)} is {_format_kind(value)}, which JSON cannot say: {format_literal(value)}."
+    raise BadDescription(words)
+
+
+def _require_utf8(name: str, place: str) -> str:
+    if name != replace_surrogates(name):
+        words = f"{_short(place)} has the name {format_literal(name)}, which cannot be written as UTF-8."
+        raise BadDescription(words)
+    return name
+
+
+def _format_kind(value: Any) -> str:
+    kinds = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
+    return "null" if value is None else kinds.get(type(value), f"of the type {type(value).__name__}")
+
+
+def _short(place: str) -> str:
+    """The place, with its middle elided where it is long."""
+    return place if len(place) <= 120 else f"{place[:60]}…{place[-60:]}"
+
+
+def _child(place: str, name: str | int) -> str:
+    """The JSON pointer of a child."""
+    return f"{place}/{str(name).replace('~', '~0').replace('/', '~1')}"
+
+
+def _pointer_tokens(ref: Any, place: str) -> list[str]:
+    if not isinstance(ref, str):
+        raise BadDescription(f"The reference at {_short(place)} should be text and is {_format_kind(ref)}.")
+    if not ref.startswith("#"):
+        raise BadDescription(
+            f"The description refers to {format_literal(ref)} at {_short(place)}, outside of itself. Only references of the "
+            "form `#/…` are followed; nothing was fetched. Ask the service for a description that is complete."
+        )
+    path = unquote(ref[1:])
+    if path and not path.startswith("/"):
+        words = f"The reference {format_literal(ref)} at {_short(place)} names an anchor; only `#/…` is followed."
+        raise BadDescription(words)
+    return [token.replace("~1", "/").replace("~0", "~") for token in path.split("/")[1:]]
+
+
+def _find_at(root: Any, tokens: Sequence[str]) -> list[Any]:
+    """The target of a pointer as a list of one item; empty where it does not exist."""
+    for token in tokens:
+        if isinstance(root, Mapping) and token in root:
+            root = root[token]
+        elif isinstance(root, list) and token.isdecimal() and int(token[:9]) < len(root):
+            root = root[int(token[:9])]
+        else:
+            return []
+    return [] if root is None else [root]
