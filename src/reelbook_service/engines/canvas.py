@@ -1,8 +1,9 @@
-"""The canvas of a video made of pictures: its size, and the placement of pictures of other shapes on it."""
+"""The size of a video made of pictures, and the placement of pictures of other shapes on its canvas."""
 
 from __future__ import annotations
 
-from math import sqrt
+from itertools import product
+from math import floor, prod, sqrt
 
 from PIL import Image, ImageFilter
 
@@ -18,6 +19,12 @@ LONGEST_SIDE = 8192
 
 PIXELS_WHEN_SHRUNK = 9_000_000
 """The area to which a canvas that is too large is reduced; below the limit, so that partial blocks fit too."""
+
+AREA = 1280 * 720
+"""Maximum pixels in a frame of a clip that is made from one picture."""
+
+LONGEST, SHORTEST = 4096, 16
+"""Bounds of its sides: hardware decoders support no more, and one block of H.264 is the least."""
 
 THIN = 0.02
 """A border narrower than this share looks unintended; the picture is stretched instead."""
@@ -41,6 +48,26 @@ def canvas_for(first: PixelSize) -> PixelSize:
         return width, height
     scale = min(sqrt(PIXELS_WHEN_SHRUNK / (width * height)), LONGEST_SIDE / max(width, height))
     return _even(width * scale), _even(height * scale)
+
+
+def frame_size(width: int, height: int) -> PixelSize:
+    """The even width and height of a clip from a picture of this size, as close to its aspect ratio as possible.
+
+    Larger pictures are reduced; smaller ones are never enlarged, as that adds no detail.
+
+    >>> frame_size(1920, 1080), frame_size(3000, 4000), frame_size(641, 481), frame_size(1, 1)
+    ((1280, 720), (830, 1108), (640, 480), (16, 16))
+    """
+    scale = max(min(1.0, sqrt(AREA / (width * height))), SHORTEST / min(width, height))
+    scale = min(scale, LONGEST / max(width, height))
+
+    def misfit(size: tuple[int, ...]) -> float:
+        return abs(size[0] / (width * scale) - 1) + abs(size[1] / (height * scale) - 1)
+
+    below = (2 * floor(length * scale / 2 + 1e-9) for length in (width, height))
+    sizes = product(*((max(SHORTEST, even), max(SHORTEST, even + 2)) for even in below))
+    best = min((size for size in sizes if prod(size) <= AREA and max(size) <= LONGEST), key=misfit)
+    return best[0], best[1]
 
 
 def on_canvas(picture: Image.Image, canvas: PixelSize) -> Image.Image:

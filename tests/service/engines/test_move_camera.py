@@ -9,12 +9,12 @@ import pytest
 from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.move.depth import estimate_scene
-from reelbook_service.engines.move.field import Field
-from reelbook_service.engines.move.path import CameraPose, Path
-from reelbook_service.engines.move.shot_plan import ShotPlan, make_plan
-from reelbook_service.engines.move.size import AREA, LONGEST, SHORTEST, frame_size
+from reelbook_service.engines.canvas import AREA, LONGEST, SHORTEST, frame_size
+from reelbook_service.engines.move.camera import CameraPose, Path
+from reelbook_service.engines.move.field import Field, Relief, relief_of, value_at
+from reelbook_service.engines.move.plan import Plan, make_plan
 from reelbook_service.engines.move.warp import planes_of
+from reelbook_service.engines.saliency import saliency_of
 from tests.support import once_each
 
 GRID = np.meshgrid(np.linspace(-0.5, 0.5, 33), np.linspace(-0.5, 0.5, 33))
@@ -25,18 +25,22 @@ WILD = (
     "dolly zoom",
     "fast truck right and up, orbit left",
     "fast spin, handheld, swinging",
-    "earthquake, wind, ripples, heat, bobbing, breathing",
+    "earthquake, wind, ripples, bobbing, breathing",
     "zoom in, then pan left, then pull back, then rotate anticlockwise",
     "dolly in, crane down, orbit right, roll, handheld, the balloon rises fast",
     "a quiet day",
 )
 
 
-def a_plan(prompt: str) -> ShotPlan:
+def relief(picture: Image.Image) -> Relief:
+    return relief_of(saliency_of(picture))
+
+
+def a_plan(prompt: str) -> Plan:
     return make_plan(ImageToVideo(prompt=prompt, image_url="u", cfg_scale=1, negative_prompt=""))
 
 
-def poses(wanted: ShotPlan, centre: tuple[float, float] = (0.1, -0.2), aspect: float = 16 / 9) -> list[CameraPose]:
+def poses(wanted: Plan, centre: tuple[float, float] = (0.1, -0.2), aspect: float = 16 / 9) -> list[CameraPose]:
     path = Path(wanted, centre, aspect, 5, 1.0)
     return [path.at(number / 119) for number in range(120)]
 
@@ -65,7 +69,7 @@ def test_the_view_never_leaves_the_picture(prompt: str, aspect: float) -> None:
 @pytest.mark.parametrize(("prompt", "size"), once_each(WILD, [(160, 90), (60, 90), (600, 12)]))
 def test_the_picture_never_folds(prompt: str, size: tuple[int, int]) -> None:
     """Every point of the frame shows a point of the picture, neighbours stay neighbours, and nothing turns inside out."""
-    wanted, scene, aspect = a_plan(prompt), estimate_scene(still_life(*size)), size[0] / size[1]
+    wanted, scene, aspect = a_plan(prompt), relief(still_life(*size)), size[0] / size[1]
     way = poses(wanted, scene.centre, aspect)
     field = Field(scene, wanted, aspect, way[::10])
     for pose in way[5::16]:
@@ -103,7 +107,7 @@ def test_blur_in_the_negative_prompt_keeps_the_camera_away() -> None:
 
 def test_near_things_move_more_than_far_ones() -> None:
     """A camera that travels to the right sees the ground at its feet go left faster than the hills."""
-    wanted, scene = a_plan("truck right"), estimate_scene(still_life(160, 90))
+    wanted, scene = a_plan("truck right"), relief(still_life(160, 90))
     pose = poses(wanted, scene.centre)[-1]
     field = Field(scene, wanted, 16 / 9, [pose])
 
@@ -122,18 +126,18 @@ def test_a_handheld_camera_wanders_around_its_place() -> None:
 
 def test_the_subject_is_found() -> None:
     """What stands out from the border is the subject; it is as near as the ground at its foot."""
-    scene = estimate_scene(still_life(320, 180))
+    scene = relief(still_life(320, 180))
 
     assert scene.centre[0] == pytest.approx(0.025, abs=0.06)
     assert scene.centre[1] == pytest.approx(0.025, abs=0.1)
-    inside, beside = (float(scene.at(scene.near, np.array(x), np.array(-0.1))) for x in (0.025, -0.4))
+    inside, beside = (float(value_at(scene.near, np.array(x), np.array(-0.1))) for x in (0.025, -0.4))
     assert inside > beside + 0.3
 
 
 @pytest.mark.parametrize("colour", ["black", "white", "red"])
 def test_a_plain_picture_has_no_subject(colour: str) -> None:
     """Nothing stands out, so the middle is as good as any place."""
-    assert estimate_scene(Image.new("RGB", (40, 30), colour)).centre == (0, 0)
+    assert relief(Image.new("RGB", (40, 30), colour)).centre == (0, 0)
 
 
 SIZES = {

@@ -5,27 +5,29 @@ from __future__ import annotations
 import pytest
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.move.move_phrases import KINDS
-from reelbook_service.engines.move.plan_text import format_plan
-from reelbook_service.engines.move.read_prompt import parse_prompt
-from reelbook_service.engines.move.shot_plan import CAMERA, LIGHT, SCENE, WEATHER, ShotPlan, forbidden_kinds, make_plan
+from reelbook_service.engines.move.plan import CAMERA, Act, Plan, described, forbidden_kinds, make_plan
 
 
-def planned(prompt: str, **fields: str | float) -> ShotPlan:
+def planned(prompt: str, **fields: str | float) -> Plan:
     return make_plan(ImageToVideo.model_validate({"prompt": prompt, "image_url": "u", **fields}))
 
 
 def asked(prompt: str) -> set[str]:
     """Kinds and directions in a form that reads well: `pan left`, `zoom out`."""
-    return {" ".join([wish.kind, *_way(wish.kind, wish.toward, wish.sign)]) for wish in parse_prompt(prompt).wishes}
+    plan = planned(prompt)
+    return {" ".join([act.kind, *_way(act)]) for act in plan.acts if not (plan.own and act.kind in OWN)}
 
 
-def _way(kind: str, toward: tuple[float, float], sign: int) -> list[str]:
-    if kind in ("zoom", "dolly", "vertigo"):
-        return ["in" if sign > 0 else "out"]
-    if kind == "roll":
-        return ["clockwise" if sign > 0 else "anticlockwise"]
-    x, y = toward
+OWN = {*CAMERA, "breathe"}
+"""What the engine chooses itself where a prompt names no move."""
+
+
+def _way(act: Act) -> list[str]:
+    if act.kind in ("zoom", "dolly", "vertigo"):
+        return ["in" if act.sign > 0 else "out"]
+    if act.kind == "roll":
+        return ["clockwise" if act.sign > 0 else "anticlockwise"]
+    x, y = act.toward
     return ["left"] * (x < 0) + ["right"] * (x > 0) + ["up"] * (y < 0) + ["down"] * (y > 0)
 
 
@@ -91,13 +93,13 @@ def test_what_a_prompt_refuses_is_not_shown() -> None:
     assert asked("don't rotate") == set()
 
 
-def test_then_makes_steps() -> None:
-    """One thing after another, in the order of the words, over the whole clip."""
+def test_then_makes_two_steps() -> None:
+    """One thing after another, in the order of the words, over the whole clip; what follows joins the second."""
     acts = planned("zoom in, then pan left, finally pull back").acts
 
-    assert [act.wish.kind for act in acts] == ["zoom", "pan", "dolly"]
-    assert (acts[0].begin, acts[-1].end) == (0, 1)
-    assert acts[0].begin < acts[1].begin < acts[0].end < acts[2].begin < acts[1].end
+    assert [act.kind for act in acts] == ["zoom", "pan", "dolly"]
+    assert acts[0].begin == 0 < acts[1].begin < acts[0].end < acts[1].end == 1
+    assert (acts[2].begin, acts[2].end) == (acts[1].begin, acts[1].end)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ def test_then_makes_steps() -> None:
 )
 def test_a_still_camera_stays(prompt: str) -> None:
     """A prompt that wants the camera to stay gets no move of it, not even one of our own."""
-    assert not {act.wish.kind for act in planned(f"{prompt}, rain").acts} & CAMERA
+    assert not {act.kind for act in planned(f"{prompt}, rain").acts} & CAMERA.keys()
 
 
 def test_speed_words_act() -> None:
@@ -121,7 +123,7 @@ def test_cfg_scale_scales_everything() -> None:
     """Camera, scene, light and weather obey alike."""
     low, high = (planned("pan left, ripples, sunset, snow", cfg_scale=scale) for scale in (0.1, 0.9))
 
-    assert [act.wish for act in low.acts] == [act.wish for act in high.acts]
+    assert [act.kind for act in low.acts] == [act.kind for act in high.acts]
     assert all(less.amount < more.amount / 2 for less, more in zip(low.acts, high.acts, strict=True))
 
 
@@ -146,7 +148,7 @@ def test_negative_words_take_moves_away(negative: str) -> None:
     assert free.amount(kind) > 0
     assert bound.amount(kind) == 0
     assert kind in bound.refused
-    assert f"Left out because of the negative prompt: {kind}." in format_plan(bound)
+    assert f"Left out because of the negative prompt: {kind}." in described(bound)
 
 
 def test_the_usual_negative_prompt_takes_no_move_away() -> None:
@@ -171,25 +173,18 @@ def test_unknown_prompts_differ_and_stay_gentle() -> None:
     plans = [planned(f"thing number {number}") for number in range(40)]
 
     assert len({plan.acts for plan in plans}) == 40
-    assert all(plan.own and {act.wish.kind for act in plan.acts} <= CAMERA for plan in plans)
+    assert all(plan.own and {act.kind for act in plan.acts} <= CAMERA.keys() for plan in plans)
     assert max(act.amount for plan in plans for act in plan.acts) < 0.65
-    assert all("The prompt names no camera move. Chosen by the engine: " in format_plan(plan) for plan in plans)
+    assert all("The prompt names no camera move. Chosen by the engine: " in described(plan) for plan in plans)
 
 
 def test_an_own_idea_respects_the_negative_prompt() -> None:
     """What is forbidden is not taken as an idea either."""
     for number in range(40):
-        kinds = {act.wish.kind for act in planned(f"thing {number}", negative_prompt="zoom, rotation").acts}
+        kinds = {act.kind for act in planned(f"thing {number}", negative_prompt="zoom, rotation").acts}
 
-        assert not kinds & {"zoom", "dolly", "vertigo", "roll", "swing"}
-    assert not {act.wish.kind for act in planned("thing", negative_prompt="movement").acts} & CAMERA
-
-
-def test_every_kind_has_a_place() -> None:
-    """The tables agree: what words can name is a move, a stirring, light or weather, and each exactly once."""
-    groups = [CAMERA, SCENE, LIGHT, WEATHER]
-
-    assert sorted(kind for group in groups for kind in group) == sorted(KINDS)
+        assert not kinds & {"zoom", "dolly", "vertigo", "roll"}
+    assert not {act.kind for act in planned("thing", negative_prompt="movement").acts} & CAMERA.keys()
 
 
 @pytest.mark.parametrize(
@@ -198,5 +193,5 @@ def test_every_kind_has_a_place() -> None:
 )
 def test_hostile_prompts_are_read_quickly(text: str) -> None:
     """The longest prompts are read in no time, whatever is in them, and still give a plan."""
-    assert format_plan(planned(text[:2500], negative_prompt=text))
+    assert described(planned(text[:2500], negative_prompt=text))
     assert isinstance(forbidden_kinds(text * 20), frozenset)

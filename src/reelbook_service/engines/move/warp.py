@@ -7,8 +7,8 @@ import numpy as np
 from av.video.reformatter import ColorRange, Colorspace, Interpolation
 from PIL import Image
 
+from .camera import CameraPose
 from .field import Field
-from .path import CameraPose
 
 OVERSIZE = 1.5
 """Size of the stored picture relative to a frame: close views have more detail, and bilinear sampling stays crisp."""

@@ -14,7 +14,7 @@ from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
 
-from ...engines.move.size import frame_size
+from ...engines.canvas import frame_size
 from ...engines.open_pictures import flattened, open_picture, upright_size
 from ...engines.protocol import EngineTask, OutputFile, Report
 from ...engines.video_writer import Movie

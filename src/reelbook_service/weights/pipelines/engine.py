@@ -22,7 +22,7 @@ from PIL import Image
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.text_to_video import TextToVideo
 
-from ...engines.move.size import frame_size
+from ...engines.canvas import frame_size
 from ...engines.open_pictures import upright_size
 from ...engines.protocol import EngineTask, Report
 from ...prompt_check import ContentRefused
