@@ -135,7 +135,8 @@ class Embedded:
         self._address: ServiceAccess | None = None
         self._has_engines_elsewhere = self.settings.lanes.has_elsewhere
         self._guard = threading.Lock()
-        self._pid = os.getpid()
+        self._pid = 0
+        """The process that runs the server: a forked child has a copy of it without its threads."""
 
     @property
     def runs_here(self) -> bool:
@@ -157,7 +158,6 @@ class Embedded:
     def address(self) -> ServiceAccess:
         """The address of the service; starts it where no process runs it."""
         with self._guard:
-            self._forget_after_fork()
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             deadline = time.monotonic() + JOIN_SECONDS
             while True:
@@ -198,7 +198,7 @@ class Embedded:
             # Here, because another process may run it already.
             from .server import Server, bind_socket
 
-            self._server = Server(self.settings, bind_socket("127.0.0.1", 0))
+            self._server, self._pid = Server(self.settings, bind_socket("127.0.0.1", 0)), os.getpid()
             key = self._read_or_create_key()
             self._server.service.accounts.open([NewAccount(ACCOUNT, key)])
             self._server.start()
@@ -226,11 +226,6 @@ class Embedded:
             return ServiceAccess(saved["base_url"], saved["key"], saved["id"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
-
-    def _forget_after_fork(self) -> None:
-        """Drop the handles in a forked child, which has none of the parent's threads."""
-        if self._pid != os.getpid():
-            self._pid, self._server, self._address = os.getpid(), None, None
 
 
 def _read_info(address: ServiceAccess) -> dict[str, Any] | None:

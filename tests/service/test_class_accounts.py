@@ -324,26 +324,6 @@ def test_an_account_can_become_weekly_and_stop_being_so(classroom: Classroom) ->
     assert (classroom.row("Ada").left, classroom.row("Ada").limits) == (2 * PRICE, {})
 
 
-def test_a_row_has_runs_errors_and_the_last_result(classroom: Classroom, dot: str) -> None:
-    """What a board needs, from the database and from the queue."""
-    classroom.add("Ada")
-    key = classroom.keys["Ada"]
-    for pictures in ([dot], ["data:image/png;base64,AAAA"]):
-        request_id = classroom.served.submitted(STITCH, {"images": pictures}, key)
-        classroom.served.finished(STITCH, request_id, key)
-    good = classroom.served.submitted(STITCH, {"images": [dot, dot]}, key)
-    classroom.served.finished(STITCH, good, key)
-
-    row = classroom.row("Ada")
-
-    assert (row.completed, row.failed, row.queued, row.running) == (2, 1, 0, 0)
-    assert dict(row.errors) == {"image_load_error": 1}
-    assert row.last_result is not None
-    assert row.last_result.request_id == good
-    assert (row.last_result.endpoint_id, row.last_result.content_type) == (STITCH, "video/mp4")
-    assert classroom.served.http.get(f"/files/{row.last_result.token}/{row.last_result.name}").status_code == 200
-
-
 @pytest.mark.parametrize(
     ("action", "words"),
     [
