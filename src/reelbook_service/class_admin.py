@@ -137,17 +137,22 @@ class Added:
     """Accounts that existed and stay as they were."""
     differing: list[str]
     """Those of them that the list would have changed."""
+    removed: list[str]
+    """Accounts that were removed and stay so."""
 
     @property
     def sentence(self) -> str:
         """What was done to accounts that existed; empty if there were none."""
         if self.changed:
             return f"Changed: {format_names(self.changed)}. Their runs and spending stay."
-        if not self.kept:
-            return ""
-        stay = f"{format_names(self.kept)}: there already, with key, budget and limits as they are."
-        what = f" For {format_names(self.differing)} it says something else; --reset takes that."
-        return stay + (what if self.differing else "")
+        parts = []
+        if self.kept:
+            parts.append(f"{format_names(self.kept)}: there already, with key, budget and limits as they are.")
+        if self.differing:
+            parts.append(f"For {format_names(self.differing)} it says something else; --reset takes that.")
+        if self.removed:
+            parts.append(f"{format_names(self.removed)}: removed before; --reset adds them again.")
+        return " ".join(parts)
 
 
 def add(
@@ -160,14 +165,16 @@ def add(
     reset: bool = False,
 ) -> Added:
     """Add accounts. One that exists stays as it is, unless `reset`: then it gets what is given, and the rest stays."""
-    added = Added([], [], [], [])
+    added = Added([], [], [], [], [])
     names = [student.name for student in students]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise BadAccounts(f"The name {twice!r} is there twice; nothing was changed.")
     for student in students:
         _check_student(student)
         existing = db.execute("SELECT * FROM accounts WHERE name = ?", (student.name,)).fetchone()
-        if existing is None or existing["removed"]:
+        if existing and existing["removed"] and not reset:
+            added.removed.append(student.name)
+        elif existing is None or existing["removed"]:
             if student.budget is None:
                 words = "say how many credits it may spend, such as --budget 530. Nothing was changed."
                 raise BadAccounts(f"The account {student.name!r} is new: {words}")

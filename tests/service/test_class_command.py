@@ -172,7 +172,8 @@ def test_all_accounts_together_spend_no_more_than_they_may(school: School, dot: 
     assert school.served.run(stitch, {"images": [dot]}, bo).status_code == 200
     refused = school.served.run(stitch, {"images": [dot]}, bo)
     said = school.says("report")
-    again = _keys(school.says("add", "Ada", "--budget", "530"))[0]
+    assert "Ada: removed before; --reset adds them again." in school.says("add", "Ada", "--budget", "530")
+    again = _keys(school.says("add", "Ada", "--budget", "530", "--reset"))[0]
 
     assert refused.status_code == 402
     assert "all accounts together have 4 left" in refused.json()["detail"]

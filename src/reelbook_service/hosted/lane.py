@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reelbook.errors import LibraryError, NotFound, ReelbookError, Refused
+from reelbook.errors import LibraryError, NotFound, ReelbookError, Refused, Unreachable
 from reelbook.models import pricing
 from reelbook.models.base import WIRE, Input
 from reelbook.models.catalog import get_endpoint
@@ -161,11 +161,15 @@ class HostedLane:
                 account = await asyncio.wrap_future(background.submit(self._relay.account()))
             except NotFound:
                 return  # The specification has no account.
+            except Unreachable:
+                self._note_silence(True)
             except (ReelbookError, OSError):
                 log.debug("The credits at %r are not known now.", self._hosted.name, exc_info=True)
             else:
                 left = account.get("credits_available")
                 self._service.note_paid(self.name, "left", left if isinstance(left, int) else None)
+                if not self._busy:
+                    self._note_silence(False)
             await asyncio.sleep(ACCOUNT_SECONDS)
 
     async def _serve(self) -> None:

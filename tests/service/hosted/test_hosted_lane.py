@@ -723,7 +723,6 @@ def test_the_board_and_the_report_say_how_the_paid_service_is(
     board = served.server.service.board
     assert board is not None
     served.http.get("/class/login", params={"token": board.login.token})
-    request_id = served.submitted(TEXT, text(), "key-of-ana")
     waiting = threading.Event()
 
     def report() -> str:
@@ -731,7 +730,8 @@ def test_the_board_and_the_report_say_how_the_paid_service_is(
         return capsys.readouterr().out
 
     while "has not answered since" not in served.http.get("/class").text:
-        waiting.wait(0.05)
+        waiting.wait(0.05)  # Before anybody runs anything.
+    request_id = served.submitted(TEXT, text(), "key-of-ana")
     assert re.search(r"The paid service 'paid' has not answered since \d\d:\d\d; 1 run waits.\n", report())
 
     server = Server(Settings(data=tmp_path / "late"), port)
