@@ -1,0 +1,188 @@
+"""What the commands of `reelbook class` do, each in one transaction on the database of the service."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+from reelbook.errors import ReelbookError
+from reelbook.util.printable import format_count, printable
+
+from . import class_admin
+from .board.login import read_token
+from .class_admin import Chosen, NewKey, ServiceFacts, format_names, read_facts
+from .class_report import describe_class, format_report, read_class, report_table
+from .key_sheet import board_link, connect_line, format_unreachable, reachable_address, render_key_sheet
+from .service_settings import default_data
+from .store import open_transaction
+
+MAX_ADDRESS_CHARS = 200
+LIMITS = ("from", "until", "days", "hours", "at_once", "models")
+
+
+class BadSheet(ReelbookError):
+    """A sheet of keys that cannot be written."""
+
+
+def perform(action: str, options: argparse.Namespace) -> None:
+    """Carry out an action and print what was done."""
+    chosen = Chosen(options.names, options.group, options.all) if "all" in options else Chosen()
+    path = options.sheet if "sheet" in options else None
+    with _opened_sheet(path) as sheet, open_transaction(options.data or default_data()) as db:
+        match action:
+            case "add":
+                text = _add(db, options, sheet)
+            case "limit":
+                text = _limit(db, options, chosen)
+            case "topup":
+                names = class_admin.top_up(db, time.time(), chosen, options.credits)
+                text = f"{format_count(options.credits, 'credit')} more for {format_names(names)}."
+            case "pause":
+                names = class_admin.pause(db, chosen)
+                text = f"Paused: {format_names(names)}. Runs in progress continue. `reelbook class resume --all` lets everybody start new ones."
+            case "resume":
+                text = f"Resumed: {format_names(class_admin.pause(db, chosen, paused=False))}."
+            case "replace":
+                keys = class_admin.replace_keys(db, time.time(), chosen)
+                text = f"{_show(db, options, sheet, keys)}\nOld keys no longer work; runs, files and budget stay."
+            case "remove":
+                names = class_admin.remove(db, chosen)
+                text = (
+                    f"Removed: {format_names(names)}. Their keys stopped just now; runs in progress continue, and what was "
+                    "spent still counts."
+                )
+            case "report":
+                text = _report(db, options)
+            case _:
+                text = _board(db, options)
+    print(printable(text))
+
+
+def _add(db: sqlite3.Connection, options: argparse.Namespace, sheet: IO[str] | None) -> str:
+    students = class_admin.read_students(options.students, group=options.group, budget=options.budget)
+    added = class_admin.add(
+        db, time.time(), students, weekly=options.weekly, limits=_limits(options), reset=options.reset
+    )
+    return "\n".join(filter(None, [_show(db, options, sheet, added.keys), added.sentence]))
+
+
+def _limits(options: argparse.Namespace) -> dict[str, str]:
+    given = {name: getattr(options, name) for name in LIMITS}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _limit(db: sqlite3.Connection, options: argparse.Namespace, chosen: Chosen) -> str:
+    budget, weekly, limits, together = options.budget, options.weekly, _limits(options), options.together
+    done = []
+    if limits or budget is not None or weekly is not None:
+        changed = class_admin.change_limits(db, time.time(), chosen, budget, weekly, limits)
+        done.append(f"Changed: {format_names(changed)}. Their runs and spending stay.")
+    if together is not None:
+        class_admin.share_budget(db, together)
+        most = "" if together == "none" else format_count(int(together), "credit")
+        done.append(
+            f"All accounts together may spend {most}, with what is spent already."
+            if most
+            else "Each account may spend its own budget; there is no limit for all together."
+        )
+    if not done:
+        raise ReelbookError(
+            "Say what to change, such as --budget 300, --at-once 1, or --together 5000 for all as a whole."
+        )
+    return "\n".join(done)
+
+
+def _report(db: sqlite3.Connection, options: argparse.Namespace) -> str:
+    rows = read_class(db, time.time(), with_results=False)
+    if options.csv:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(report_table(rows))
+        return text.getvalue().rstrip("\n")
+    facts, problems = describe_class(db)
+    return "\n".join([format_report(rows), *facts, *problems])
+
+
+def _board(db: sqlite3.Connection, options: argparse.Namespace) -> str:
+    facts = read_facts(db)
+    link = board_link(reachable_address(facts.address, facts.names), read_token(db, new=options.new))
+    return f"  board  {link}" + ("\n  Everyone who had the board open is logged out." if options.new else "")
+
+
+def _show(db: sqlite3.Connection, options: argparse.Namespace, sheet: IO[str] | None, keys: Sequence[NewKey]) -> str:
+    """Write new keys to the sheet, or list them; says what a teacher does with them."""
+    address = _address(options.address, read_facts(db))
+    if not keys:
+        return ""
+    keys = sorted(keys, key=lambda key: (key.group, key.name))
+    if sheet is not None:
+        _write(sheet, render_key_sheet(keys, address))
+        print_it = "Print it, then delete it: keys are stored as hashes only, and nobody can read them again."
+        lines = [f"{format_count(len(keys), 'new key')} in {options.sheet}, for {address}. {print_it}"]
+    else:
+        lines = [f"  key    {key.key}   (account {key.name}; shown only now)" for key in keys]
+        lines += [f"  type   {connect_line(address, keys[0].key)}"] if len(keys) == 1 else []
+    if unreachable := format_unreachable(address):
+        lines.append(
+            f"  {unreachable} For them: reelbook serve --host 0.0.0.0, or --address with the one by which they reach it"
+            f"{'; then make the sheet once more' if sheet else ''}."
+        )
+    return "\n".join(lines)
+
+
+@contextmanager
+def _opened_sheet(path: Path | None) -> Iterator[IO[str] | None]:
+    """The file of a sheet, opened before any key is made, which only its owner can read; removed if nothing is written."""
+    if path is None:
+        yield None
+        return
+    try:
+        file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8")
+    except FileExistsError:
+        raise BadSheet(
+            f"{path} exists already, perhaps with keys in it. Name another file, or delete it. No key was made."
+        ) from None
+    except OSError as error:
+        raise BadSheet(f"{path} cannot be written ({error.strerror}). No key was made.") from None
+    try:
+        with file:
+            yield file
+    finally:
+        if path.stat().st_size == 0:
+            path.unlink()
+
+
+def _write(sheet: IO[str], page: str) -> None:
+    try:
+        sheet.write(page)
+        sheet.flush()
+    except OSError as error:
+        sheet.truncate(0)
+        raise BadSheet(f"The sheet could not be written ({error.strerror}). No key was made.") from None
+
+
+def _address(given: str | None, facts: ServiceFacts) -> str:
+    """The address that students type: the one that was given, else the one of the service, as other machines reach it."""
+    address = (given or facts.address).strip().rstrip("/")
+    advice = "give one, such as --address http://192.168.1.20:8600"
+    if not address:
+        raise BadSheet(
+            f"The service of this folder has never run, so that its address is not known: start it, or {advice}."
+        )
+    parts = urlsplit(address)
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or set(address) & set("\"'\\ \n")
+        or len(address) > MAX_ADDRESS_CHARS
+    ):
+        raise BadSheet(f"{address[:100]!r} is not an address: {advice}.")
+    return address if given else reachable_address(address, facts.names)
