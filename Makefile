@@ -51,7 +51,8 @@ deep: frontend ## the large size of every measurement; takes its time
 docs: frontend ## run the notebooks and build the documentation into build/docs, offline
 	@VENV="$(VENV)" BUILD="$(BUILD)" sh .ci/build-docs
 
-pictures: frontend ## draw the contact sheets of the guides again
+pictures: frontend ## make the pictures of the README and the guides again
+	@$(BIN)/python -m tests.tools.screenshots notebooks/pictures
 	@$(BIN)/python -m tests.tools.sketch_sheet notebooks/pictures/sketches.jpg
 	@$(BIN)/python -m tests.tools.recompose_sheet notebooks/pictures/resizes.jpg
 
