@@ -25,7 +25,7 @@ def test_a_clear_first_place_is_settled() -> None:
 
     assert few[0].startswith("Undecided: Row 0 is the best with a chance of ")
     assert few[1].startswith("About ")
-    assert few[1].endswith(" further judgements would settle the first place (an estimate).")
+    assert few[1].endswith(" more judgements would settle the first place.")
     assert many == (many[0],)
     assert many[0].startswith("Settled: Row 0 is the best, with a chance of 9")
 
@@ -35,7 +35,7 @@ def test_equals_are_called_equals() -> None:
     advice = advise(make_clips(2), make_pairs([(0, 1, 1.0), (1, 0, 1.0)] * 40))
 
     assert advice[1].startswith(
-        "The leaders cannot be told apart yet: it would take more than 1,000 further judgements"
+        "The leaders cannot be told apart yet: that would take more than about 1,000 more judgements"
     )
 
 
@@ -44,8 +44,8 @@ def test_before_each_clip_was_judged_twice_it_is_too_early() -> None:
     clips = make_clips(12)
     few = make_pairs([(0, 1, 1.0), (0, 2, 1.0), (3, 0, 0.0), (4, 0, 0.0), (1, 2, 0.5), (5, 6, None)] * 8)
 
-    assert advise(clips, few) == ("Too early to say: 5 of 12 were not judged twice yet.",)
-    assert describe_remaining(clips, few) == "too early to say: 5 of 12 were not judged twice yet"
+    assert advise(clips, few) == ("Too early to say: 5 of 12 have not been judged twice yet.",)
+    assert describe_remaining(clips, few) == "too early to say: 5 of 12 have not been judged twice yet"
 
 
 def test_of_several_contents_the_settings_are_first() -> None:

@@ -69,7 +69,7 @@ def test_a_person_finds_the_best_setting(served: Served, client: Client) -> None
 
     assert race.best.images[0].frames == 3
     assert asked >= 8
-    assert any(one.startswith("Judge ") and "more pairs, and the race goes on by itself." in one for one in said)
+    assert any(one.startswith("Judge ") and "more pairs, and the race continues by itself." in one for one in said)
     assert again.best == race.best
     assert again.ranking().to_csv() == race.ranking().to_csv()
     assert len(reserved(served)) == paid == len(race.table)

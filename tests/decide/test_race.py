@@ -130,7 +130,7 @@ def test_the_leader_is_the_one_with_the_highest_chance(client: Client, tmp_path:
         ranking = found.ranking()
         assert ranking["chance"].is_monotonic_decreasing
         leader = f"{FIRST} {ranking[FIRST].iloc[0]}, {SECOND} {ranking[SECOND].iloc[0]}"
-        assert found.progress.findings[0].startswith(f"Undecided: {leader} leads, with a chance of")
+        assert found.progress.findings[0].startswith(f"Undecided: {leader} leads, with a ")
         page = found.report(tmp_path / "race.html").read_text(encoding="utf-8")
         assert f"<title>Race by merit: undecided, {leader} so far</title>" in page
 
@@ -143,7 +143,7 @@ def test_a_budget_that_can_hardly_decide_says_so(client: Client) -> None:
     assert found.saved == 0
     assert "saved" not in str(found.panel)
     assert "212 credits can hardly decide this: two runs of each setting take 318." in found.progress.findings
-    assert "The budget of 212 credits allows no further run" in repr(found)
+    assert "The budget of 212 credits allows no more runs" in repr(found)
 
 
 def test_what_finals_cost_counts_also_where_their_answers_were_lost(served: Served, client: Client) -> None:
@@ -165,7 +165,7 @@ def test_every_run_is_made_when_nothing_can_be_told(client: Client) -> None:
     assert len(found.table) == 6
     assert not found.is_decided
     assert found.progress.findings[0].startswith("Undecided: all runs have the same score")
-    assert any("judge by another measure" in one for one in found.progress.findings)
+    assert any("choose another measure" in one for one in found.progress.findings)
 
 
 @pytest.mark.usefixtures("client")
@@ -176,7 +176,7 @@ def test_every_run_is_made_when_nothing_can_be_told(client: Client) -> None:
         ("status", "is no number"),
         ("perceptual_hash", "is no number"),
         ("ssim", "compares with a reference"),
-        ({}, "empty mix"),
+        ({}, "is empty"),
         ({"sharpness": "much"}, "The weight of 'sharpness'"),
         ({"sharpness": 0}, "other than 0"),
         (7, "`by` cannot be 7"),
@@ -200,7 +200,7 @@ def test_what_a_race_cannot_be_judged_by_is_said_before_anything_is_sent(by: Any
         ({"budget": 1}, "A budget of 1 credit"),
         ({"budget": 1.5}, "a share of the price"),
         ({"budget": True}, "`budget` is True"),
-        ({"keep": 6}, "keep fewer than there are"),
+        ({"keep": 6}, "keep fewer than that"),
         ({"keep": 0}, "`keep` is 0"),
         ({"sure": 1}, "below 1"),
         ({"over": "speed"}, "`over` names 'speed'"),
@@ -357,7 +357,7 @@ def test_drafts_decide_and_the_best_is_made_with_its_real_values(served: Served,
     assert (found.best.num_frames, found.best.enable_detail_pass) == (13, True)
     assert len(reserved(served)) == len(table)
     assert found.spent == PRICE * (len(table) + 1) <= 5 * PRICE
-    assert "Drafts are taken to rank the settings as the real runs would." in found.progress.assumptions
+    assert "Drafts are assumed to rank the settings as the real runs would." in found.progress.assumptions
 
 
 def test_the_page_of_a_race_has_its_standings(client: Client, tmp_path: Path) -> None:

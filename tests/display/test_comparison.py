@@ -174,9 +174,9 @@ def test_what_cannot_be_compared_is_said(pair: list[Path], folder: Path) -> None
 
     assert notes[1] == f"{folder.name}/gone.mp4 is not there any more."
     assert notes[2] == f"{folder.name}/broken.mp4 cannot be read as a clip or a picture."
-    assert "less than two can be compared" in format_comparison(comparison)
+    assert "fewer than two can be compared" in format_comparison(comparison)
     assert all(note in bare(render_comparison(comparison)).text for note in notes)
-    with pytest.raises(rb.errors.ReelbookError, match="Less than two files"):
+    with pytest.raises(rb.errors.ReelbookError, match="Fewer than two files"):
         comparison.differences  # noqa: B018  # Computed when it is read.
 
 

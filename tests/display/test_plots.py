@@ -210,7 +210,7 @@ def test_names_without_room_are_said_to_be_left_out() -> None:
     """Of an axis with more categories than fit; a point has its own nevertheless."""
     table = pd.DataFrame({"prompt": [f"prompt {n}" for n in range(90)], "a": range(90)})
 
-    assert "no room beside the axes for every value" in render_plot(Plot(table, "prompt", "a"))
+    assert "no room at the axes for every value" in render_plot(Plot(table, "prompt", "a"))
     assert "no room" not in render_plot(Plot(table[:5], "prompt", "a"))
 
 

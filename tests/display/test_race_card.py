@@ -37,8 +37,8 @@ def test_an_undecided_race_says_so_first() -> None:
     html = render_race(with_texts(RACE))
 
     assert "<b>Undecided</b>" in html
-    assert "Undecided: num_frames 97, resolution 480p leads, with a chance of 70% to be the best; 95% was asked for. 1 other setting may be as good." in html  # fmt: skip
-    assert "The budget of 509 credits allows no further run" in html
+    assert "Undecided: num_frames 97, resolution 480p leads, with a 70% chance of being the best; 95% was required. 1 other setting may be as good." in html  # fmt: skip
+    assert "The budget of 509 credits allows no more runs" in html
     assert "318 of 509 credits spent" in html
     assert "saved" not in html
     assert "hardly decide" not in html
@@ -56,15 +56,15 @@ def test_an_undecided_race_says_so_first() -> None:
     [
         ({"is_decided": True, "chance": 0.97}, {"end": End.SURE}, "Decided: num_frames 97, resolution 480p. The chance to be the best is 97%."),
         ({"keep": 2, "is_decided": True}, {"end": End.SURE}, "The chance to be among the best 2 is 70% or more."),
-        ({"state": RaceState.RUNNING}, {"end": End.NONE}, "So far num_frames 97, resolution 480p leads, with a chance of 70% to be the best; 95% ends the race."),
-        ({"state": RaceState.JUDGING, "awaited": 1}, {}, "Judge 1 more pair, and the race goes on by itself."),
-        ({}, {"is_constant": True}, "Nothing can be told apart by it"),
-        ({}, {"noise": 50.0}, "any of the leaders will do about as well"),
-        ({"is_judged": True}, {"noise": 50.0}, "The answers hardly favour any setting"),
+        ({"state": RaceState.RUNNING}, {"end": End.NONE}, "So far num_frames 97, resolution 480p leads, with a 70% chance of being the best; 95% ends the race."),
+        ({"state": RaceState.JUDGING, "awaited": 1}, {}, "Judge 1 more pair, and the race continues by itself."),
+        ({}, {"is_constant": True}, "It cannot tell the settings apart"),
+        ({}, {"noise": 50.0}, "any of the leaders is about as good"),
+        ({"is_judged": True}, {"noise": 50.0}, "The answers favour no setting"),
         ({"enough": 636}, {}, "509 credits can hardly decide this: two runs of each setting take 636."),
-        ({"contenders": (replace(LEADER, runs=0), SECOND)}, {}, "That is by its values alone: it was not run."),
-        ({}, {"end": End.COMPLETE}, "Every run of the plan is made."),
-        ({}, {"end": End.CANCELLED}, "It was stopped. The same call goes on from here, and pays for nothing twice."),
+        ({"contenders": (replace(LEADER, runs=0), SECOND)}, {}, "That is predicted from its values: it was not run."),
+        ({}, {"end": End.COMPLETE}, "Every run of the plan has been made."),
+        ({}, {"end": End.CANCELLED}, "It was stopped. The same call continues from here, and pays for nothing twice."),
         ({}, {"end": End.STOPPED, "reason": "The key is wrong."}, "It has stopped: The key is wrong."),
     ],
 )  # fmt: skip
@@ -78,11 +78,11 @@ def test_the_end_of_a_race_is_a_sentence(changes: dict[str, object], facts: dict
 @pytest.mark.parametrize(
     ("changes", "facts", "what"),
     [
-        ({"axes": ("num_frames",)}, {}, "There is one axis only"),
+        ({"axes": ("num_frames",)}, {}, "There is only one axis"),
         ({}, {"has_repeats": False}, "Each setting can be run only once in this plan"),
         ({}, {"is_mix": True}, "divided by its standard deviation"),
-        ({"is_judged": True}, {}, "preferred three times of four"),
-        ({}, {"is_draft": True}, "Drafts are taken to rank"),
+        ({"is_judged": True}, {}, "preferred three times out of four"),
+        ({}, {"is_draft": True}, "Drafts are assumed to rank"),
     ],
 )
 def test_what_a_race_assumes_is_said(changes: dict[str, object], facts: dict[str, object], what: str) -> None:

@@ -127,7 +127,7 @@ def test_no_folder_and_no_address_of_the_sender_is_in_it(table: Any, tmp_path: P
     assert str(Path(table.output_video[0]).parent) not in page
     assert "host.example" not in page
     assert [word for word in ("a.png", "b.png", "gone.mp4") if word not in page] == []
-    with pytest.raises(ReelbookError, match="leaves out addresses"):
+    with pytest.raises(ReelbookError, match="leaves out the URLs"):
         page_of(table, tmp_path, table.reel.plot("output_video_url", "seed"))
 
 

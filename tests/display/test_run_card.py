@@ -151,7 +151,7 @@ class TestFailure:
         """A run of another notebook, of a model without a description."""
         text = bare(failed_card(failed(RunFailed("r-1", "no", None), None))).text
 
-        assert text.endswith("Run it again with an input of yours.")
+        assert text.endswith("Run it again with an input of your own.")
 
     def test_a_page_of_reasons_is_cut(self) -> None:
         """A service may answer a whole page."""

@@ -173,7 +173,7 @@ def test_an_interrupt_says_that_the_run_goes_on(cell: Cell) -> None:
 
     left = cell.last_update
     code = "rb.attach('request-1', model='svc/text-to-video-13b-distilled')"
-    assert "the run goes on" in bare(left["text/html"]).text
+    assert "the run continues" in bare(left["text/html"]).text
     assert bare(left["text/html"]).text.endswith(code)
     assert left["text/plain"].endswith(code)
 

@@ -136,8 +136,8 @@ def test_an_interrupt_says_what_goes_on_and_how_to_stop_what_waits() -> None:
         "You interrupted a sweep: 1 of 60 runs is completed, and 54 runs will not be sent. "
         "In the background, 2 runs are being worked on and 3 runs wait in the service's queue, "
         "which may still cost 265 credits. "
-        "To cancel what waits in the queue and get 159 credits back: rb.cancel_queued(). "
-        "Run the same plan again to go on: nothing is paid for twice."
+        "To cancel what is queued and get 159 credits back: rb.cancel_queued(). "
+        "Run the same plan again to continue: nothing is paid for twice."
     )
 
 

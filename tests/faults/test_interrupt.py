@@ -36,7 +36,7 @@ SERVICES = [
     pytest.param("shared_spec_only", id="spec only"),
     pytest.param("shared", id="idempotent", marks=pytest.mark.deep),
 ]
-HOW_TO_GO_ON = "Run the same again"
+HOW_TO_GO_ON = "Run the cell again"
 SLOW_SECONDS = 3.5
 """Jupyter terminates a kernel after 2.5 s, and kills it after 5."""
 SEED = 2
@@ -301,7 +301,7 @@ def test_a_stop_that_comes_while_a_run_is_about_to_be_sent_is_heeded(shared_spec
             return submit(work, **more)
 
         ledger.submit = submit_late  # type: ignore[method-assign]
-        with pytest.raises(ReelbookError, match="nothing was paid"):
+        with pytest.raises(ReelbookError, match="nothing was charged"):
             background.wait(client.submit_run(submission), PATIENCE)
         del ledger.submit
         story = ledger.transact_now(lambda db: db.execute("SELECT state FROM events ORDER BY seq").fetchall())
@@ -333,7 +333,7 @@ def test_a_stop_that_comes_just_after_the_answer_names_the_run(
         held.let_go()
         again = client.start(rb.ImagesToVideo(**clip(1))).wait()
 
-    assert f"run {paid} goes on at the service" in str(caught.value)
+    assert f"run {paid} continues at the service" in str(caught.value)
     assert again.request_id == paid
     assert len([line for line in served.charges() if line["kind"] == "reserve"]) == 1
 

@@ -221,7 +221,7 @@ def test_a_request_belongs_to_one_run(made: Made) -> None:
 
     with pytest.raises(ReelbookError, match="is run 1 of the library already"):
         lost.attach("request-1")
-    with pytest.raises(ReelbookError, match="no request id"):
+    with pytest.raises(ReelbookError, match="not a request id"):
         lost.attach(" ")
 
     assert made.entry(2).state == "uncertain"

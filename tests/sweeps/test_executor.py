@@ -645,6 +645,6 @@ def test_a_sweep_whose_client_is_closed_meanwhile_says_so_and_nothing_else(
         table = job.wait(30)
 
     assert counts(table) == {"completed": 1, "not started": 2}
-    assert job.progress.reason == "The client was closed. Run the plan again to go on: nothing is paid for twice."
+    assert job.progress.reason == "The client was closed. Run the plan again to continue: nothing is paid for twice."
     assert caplog.messages == []
     assert len(reserved(served)) == 1

@@ -261,9 +261,9 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("a whole table as an axis", lambda: sweep(BOAT, seed=pd.DataFrame({"seed": [1]})), "one of its columns"),
     ("named twice", lambda: sweep(BOAT, zipped(seed=[1], prompt=["a"]), seed=[2]), "`seed` is named twice"),
     ("two columns of one name", lambda: sweep(BOAT, pd.DataFrame([[1, 2]], columns=["seed", "seed"])), "two columns `seed`"),
-    ("columns without names", lambda: sweep(BOAT, pd.DataFrame([[1, 2]])), "The column 0 has no name"),
-    ("a class as base", lambda: sweep(TextToVideo, seed=[1]), "begin with TextToVideo(…)"),  # type: ignore[arg-type]
-    ("a text as base", lambda: sweep("a boat", seed=[1]), "begins with an input"),  # type: ignore[arg-type]
+    ("columns without names", lambda: sweep(BOAT, pd.DataFrame([[1, 2]])), "The column 0 has a name that is not text"),
+    ("a class as base", lambda: sweep(TextToVideo, seed=[1]), "start with TextToVideo(…)"),  # type: ignore[arg-type]
+    ("a text as base", lambda: sweep("a boat", seed=[1]), "starts from an input"),  # type: ignore[arg-type]
     ("a second input", lambda: sweep(BOAT, BOAT), "plan + other"),
     ("a number as part", lambda: sweep(BOAT, 7), "a single axis goes by its name"),
     ("an axis without a name", lambda: sweep(BOAT, {7: [1]}), "named by text"),
@@ -272,7 +272,7 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("kept and not there", lambda: rows([{"seed": 1}], keep="note"), "no such column"),
     ("a field kept", lambda: sweep(BOAT, rows([{"seed": 1}], keep="seed")), "which is a field"),
     ("a gap named as a field", lambda: sweep(BOAT, template("{seed}", seed=[1])), "another name"),
-    ("no table", lambda: rows(7), "7 is no table"),
+    ("no table", lambda: rows(7), "7 is not a table"),
 ]  # fmt: skip
 
 

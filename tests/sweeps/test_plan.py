@@ -221,7 +221,7 @@ def test_what_the_library_has_is_not_due() -> None:
 WARNINGS: list[tuple[str, Plan, str]] = [
     ("one value", sweep(BOAT, seed=[7]), "`seed` has one value, 7"),
     ("a value twice", sweep(BOAT, seed=[7, 8, 7]), "`seed` has 7 twice"),
-    ("the same run twice", sweep(BOAT, [{"seed": 1}, {"seed": 1}]), "1 of 2 runs asks for the same as another one"),
+    ("the same run twice", sweep(BOAT, [{"seed": 1}, {"seed": 1}]), "1 of 2 runs asks for the same as another"),
     ("no effect", sweep(BOAT, negative_prompt=["a", "b"]), "`negative_prompt` has hardly any effect"),
     ("repeats without a seed", sweep(BOAT).repeated(2), "Repeats without a seed differ by chance"),
     ("repeats with a seed", sweep(BOAT, seed=[1, 2]).repeated(2), "2 repeats have the seed of the run they repeat"),

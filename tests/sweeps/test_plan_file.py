@@ -157,8 +157,8 @@ def test_models_that_are_only_described_can_be_told_from_outside() -> None:
 
 
 MISTAKES: list[tuple[str, str]] = [
-    ("= nothing", "is no TOML"),
-    ("x = 1", "is no sweep"),
+    ("= nothing", "is not valid TOML"),
+    ("x = 1", "is not a sweep"),
     ('format = "reelbook sweep 1"', "`model` cannot be read"),
     ('format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\nprompt = "a"\n[[part]]\naxis = "seed"', "Did you mean `parts`"),
     ('format = "reelbook sweep 1"\nmodel = "svc/text-to-video-13b-distilled"\n[base]\nprompt = "a"\n[[parts]]\naxes = "seed"', "one of the keys axis, zipped"),
@@ -180,7 +180,7 @@ def test_what_no_file_can_hold_is_told(tmp_path: Path) -> None:
     """An object in the memory, half a character; and a path that leads nowhere."""
     with pytest.raises(InvalidInput, match="cannot be written to a file"):
         sweep(BOAT, prompt=[object(), "a"]).to_toml()
-    with pytest.raises(InvalidInput, match="no text in UTF-8"):
+    with pytest.raises(InvalidInput, match="cannot be written as UTF-8"):
         sweep(BOAT, prompt=["\ud800", "a"]).to_toml()
     with pytest.raises(InvalidInput, match="could not be read"):
         sweep.read(tmp_path / "none.toml")

@@ -224,7 +224,7 @@ def test_keeping_nothing_is_no_leave_to_delete_all(
     """A filter that found nothing is a slip, and not a wish."""
     library = copy_of(client.library, tmp_path)
 
-    with pytest.raises(InvalidInput, match="names no run"):
+    with pytest.raises(InvalidInput, match="selects no runs"):
         library.prune(0, keep=table[table["fps"] > 1000] if isinstance(keep, str) else keep, yes=True)
 
     assert files_of(library) == files_of(rb.library())

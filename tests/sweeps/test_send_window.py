@@ -162,7 +162,7 @@ def test_what_queues_after_an_interrupt_is_cancelled_by_the_line_that_it_names(s
     assert f"get {back} credits back: rb.cancel_queued()" in ended.message
     first, second = again.out.splitlines()
     assert first.startswith(f"{sent - 1} runs are cancelled, {back} credits come back.")
-    assert second.endswith("is being worked on and goes on.") or second == "No run waits in the service's queue."
+    assert second.endswith("is being worked on and goes on.") or second == "No runs are waiting in the service's queue."
     assert len(left) == 1
     assert len(reserved(served)) == sent
     assert rest.out == "[True]\n"

@@ -517,8 +517,8 @@ def test_a_full_disk_is_told_and_the_download_works_when_there_is_room(shelf: Sh
 
     sentence, names, told = on_host(story)
 
-    assert f"there is no room left in {shelf.folder}" in sentence
-    assert "make room there" in sentence
+    assert f"no space is left in {shelf.folder}" in sentence
+    assert "free some" in sentence
     assert names == []
     assert told.sha256 == sha(content)
 
@@ -528,7 +528,7 @@ def test_a_file_that_surely_does_not_fit_is_not_begun(shelf: Shelf, monkeypatch:
     monkeypatch.setattr(shelf_module, "_get_free_bytes", lambda folder: 1_000_000)
     content = bytes(4_000_000)
 
-    with pytest.raises(DownloadFailed, match=r"no room left in .*, 3\.0 MB more are needed: make room"):
+    with pytest.raises(DownloadFailed, match=r"no space is left in .*, 3\.0 MB more are needed: free some"):
         brought(shelf, Document(content, "application/octet-stream"))
 
     assert list(shelf.folder.iterdir()) == []

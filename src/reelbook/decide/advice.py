@@ -97,8 +97,8 @@ RULES = (
     ),
     AdviceRule(
         lambda one: one.new > 0,
-        lambda one: f"Too early to say: {one.new:,} of {len(one.names):,} were not judged twice yet.",
-        lambda one: f"too early to say: {one.new:,} of {len(one.names):,} were not judged twice yet",
+        lambda one: f"Too early to say: {one.new:,} of {len(one.names):,} have not been judged twice yet.",
+        lambda one: f"too early to say: {one.new:,} of {len(one.names):,} have not been judged twice yet",
     ),
     AdviceRule(
         lambda one: one.first[1] >= SURE,
@@ -107,18 +107,18 @@ RULES = (
     ),
     AdviceRule(
         lambda one: one.more[0] > MAX_MORE,
-        lambda one: f"The leaders cannot be told apart yet: it would take more than {MAX_MORE:,} further judgements (an estimate). "
+        lambda one: f"The leaders cannot be told apart yet: that would take more than about {MAX_MORE:,} more judgements. "
         "Take any of them, or ask another question.",
         lambda one: "the leaders cannot be told apart yet",
     ),
     AdviceRule(
         lambda one: one.more[1] > MAX_MORE,
-        lambda one: f"At least {_round(one.more[0]):,} further judgements, and perhaps many more, would settle the first place (an estimate).",
+        lambda one: f"At least {_round(one.more[0]):,} more judgements, and perhaps many more, would settle the first place.",
         lambda one: f"at least {_round(one.more[0]):,} more would settle the first place",
     ),
     AdviceRule(
         lambda one: True,
-        lambda one: f"About {one.span} further judgements would settle the first place (an estimate).",
+        lambda one: f"About {one.span} more judgements would settle the first place.",
         lambda one: f"about {one.span} more would settle the first place",
     ),
 )  # fmt: skip
@@ -199,8 +199,8 @@ def _describe_raters(pairs: Pairs, standing: Ranking, raters: Any) -> Iterator[s
         count, hits = len(says), int(np.sum((says > 0) == (wins == 1)))
         if count >= MIN_ANSWERS and hits <= count / 2 + DEVIATIONS * math.sqrt(count) / 2:
             yield (
-                f"The answers of {rater} cannot be told from random ones: the other answers predict {hits} of {count}, and "
-                f"{count / 2:.0f} would be chance. The clips may be too much alike, or the question unclear."
+                f"The answers of {rater} look random: the other answers predict {hits} of {count}, and "
+                f"{count / 2:.0f} would be chance. The clips may be too similar, or the question unclear."
             )
         sides = pairs.share[mine]
         left = int(np.sum(sides == 1))

@@ -85,7 +85,7 @@ def measure_agreement(
     alpha = compute_alpha(shared, categories, level=level, mirror=mirror)
     basis = f"on the {len(shared):,} {noun}{'' if len(shared) == 1 else 's'} that more than one of {len(raters)} people judged"
     if alpha is None:
-        return Agreement(None, len(raters), len(shared), f"All gave the same answer {basis}, so that chance cannot be told from agreement.")  # fmt: skip
+        return Agreement(None, len(raters), len(shared), f"All gave the same answer {basis}, so agreement cannot be told from chance.")  # fmt: skip
     return Agreement(
         alpha, len(raters), len(shared), f"Krippendorff's alpha is {alpha:.2f} {basis}: {_describe(alpha)}."
     )
@@ -107,4 +107,4 @@ def _describe(alpha: float) -> str:
         return "they agree enough for tentative conclusions"
     if alpha >= 0.2:
         return "they agree in part"
-    return "they hardly agree more than by chance" if alpha >= 0 else "they disagree more than by chance"
+    return "they agree hardly more than by chance" if alpha >= 0 else "they disagree more than by chance"

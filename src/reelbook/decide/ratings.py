@@ -212,7 +212,7 @@ class Ratings:
         """
         first, second = self._clips.get_clip(left), self._clips.get_clip(right)
         if first == second:
-            raise usage_error(f"Rows {left} and {right} are the same clip. A pair is of two different ones.")
+            raise usage_error(f"Rows {left} and {right} are the same clip. Compare two different ones.")
         if answer not in PAIR_ANSWERS:
             raise usage_error(f"The answer to a pair is one of {', '.join(PAIR_ANSWERS)}, not {answer!r:.40}.")
         self._add(Kind.PAIRS, first, second, str(answer), seconds, mark)

@@ -253,7 +253,7 @@ def _format_catalog_price(request: Input) -> str:
 
 # An output, and files that are at the service.
 
-ELSEWHERE = "At the service, and nothing is loaded from there. run.media has the files of a run on this machine."
+ELSEWHERE = "At the service; nothing is loaded from there. run.media has the files of a run on this machine."
 
 
 def format_output(output: Output) -> str:
@@ -425,8 +425,8 @@ def uncertain_table(entries: Sequence[Uncertain]) -> str:
         for entry in entries
     ]
     advice = (
-        "Look into the account’s history at the service. If it has the run: attach(request_id). "
-        "If not: resubmit() sends it once more, write_off() gives it up."
+        "Look at the account’s history at the service. If the run is there: attach(request_id). "
+        "If not: resubmit() sends it again, write_off() removes it from the books."
     )
     table = render_rows(rows, head=("run", "asked", "sent", "at most"), numbers=[3])
     return render_card(table, render_small_print(advice), width=WIDTH)

@@ -44,7 +44,7 @@ def format_run_code(request: Input, *, seed: int | None = None) -> str:
 
 
 def format_sweep_code(base: Input, axes: Mapping[str, Sequence[Any]], budget: int, price: int | None = None) -> str:
-    """Python code for the same plan, run with a budget, so that a cell that is run twice pays once.
+    """Python code for the same plan, run with a budget, so running the cell twice pays once.
 
     >>> from reelbook.models.text_to_video import TextToVideo
     >>> print(format_sweep_code(TextToVideo(prompt="a boat"), {"seed": [0, 1, 2, 3]}, 212))

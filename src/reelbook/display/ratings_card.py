@@ -63,7 +63,7 @@ COLUMNS = {
 """The heads of the last two columns, by the kind of question."""
 METHOD = Markup("<details><summary>How this is computed</summary>{}</details>")
 MEANINGS = {
-    "pairs": "Each point is a clip's score: one that is 1.1 higher is preferred three times of four. The line is where the score lies "
+    "pairs": "Each point is a clip's score: one that is 1.1 higher is preferred three times out of four. The line is where the score lies "
     "with 90% certainty: where lines overlap, the order may be by chance. Clips with equal settings are taken to resemble each "
     "other, so that one that nobody has seen has a score, too.",
     "stars": "Each point is the mean of the raters' stars, and the line goes from the fewest to the most.",

@@ -151,16 +151,16 @@ def format_next_step(run: Run) -> tuple[str, str]:
     request = run.input if isinstance(run.input, Input) else None
     again = format_run_code(request) if request else ""
     if isinstance(run.failure, RunCancelled):
-        return ("Run it again when you like:" if again else "Run it again when you like."), again
+        return ("Run it again if you like:" if again else "Run it again if you like."), again
     if isinstance(run.failure, RunFailed):
         if faults := find_blamed_fields(run):
             return f"Change `{faults[0][0]}` and run it again:", again
-        return ("Run it again:" if again else "Run it again with an input of yours."), again
+        return ("Run it again:" if again else "Run it again with an input of your own."), again
     if isinstance(run.failure, UncertainRun):
         return "See what waits for your decision:", "rb.library().uncertain"
     # Anything else did not fail the run, which is paid for.
     code = run_text.format_attach_code(run.request_id, run.endpoint_id)
-    return ("Pick the run up again, at no cost:" if code else "Run the same again."), code
+    return ("Follow the run again, at no cost:" if code else "Run the cell again."), code
 
 
 def _format_cost(run: Run) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_WITH_CLIPS = 4
 """With more runs in one cell than this, posters are embedded instead of clips."""
-GOES_ON = "You stopped waiting; the run goes on. Pick it up again, to wait for it or to cancel it:"
+GOES_ON = "You stopped waiting; the run continues. To wait for it again, or to cancel it:"
 
 _runs_by_cell: dict[int, int] = {}
 """Number of unfinished runs displayed by each of the latest cells."""

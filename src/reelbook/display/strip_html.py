@@ -42,7 +42,7 @@ def _draw(file: LocalFile) -> Image.Image:
     # Any failure of a decoder is due to the file.
     except Exception as error:
         raise ReelbookError(
-            f"{file.path} cannot be read ({type(error).__name__}). Pick the run up with rb.attach, which fetches it anew."
+            f"{file.path} cannot be read ({type(error).__name__}). rb.attach downloads it again."
         ) from error
 
 

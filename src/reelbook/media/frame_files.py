@@ -96,9 +96,7 @@ def _check_range(file: LocalFile, first: int, last: int | None) -> tuple[int, in
     if not file.is_video:
         raise ReelbookError(f"{file.path} is a picture, which has no frames to choose from. file.save(…) copies it.")
     if not file.path.exists():
-        raise ReelbookError(
-            f"{file.path} is not there any more. Pick the run up with rb.attach, which fetches it anew."
-        )
+        raise ReelbookError(f"{file.path} is not there any more. rb.attach downloads it again.")
     count = file.probe.frames
     last = count - 1 if last is None else last
     if not 0 <= first <= last < count:

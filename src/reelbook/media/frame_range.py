@@ -62,9 +62,7 @@ def decode_range(path: str | Path, first: int, last: int) -> Iterator[VideoFrame
                 return
         yield from _take(stream, None, wanted)
     if wanted:
-        raise ReelbookError(
-            f"{path} has frames that cannot be read. Pick the run up with rb.attach, which fetches it anew."
-        )
+        raise ReelbookError(f"{path} has frames that cannot be read. rb.attach downloads it again.")
 
 
 def encode_clip(source: str | Path, target: Path, first: int, last: int) -> None:

@@ -126,9 +126,7 @@ class LocalFile:
                 times = wanted.count(number)
                 found += [_picture(frame, stream)] * times if times else []
         if len(found) < count:
-            raise ReelbookError(
-                f"{self.path} names {last + 1} frames and holds fewer. Pick the run up with rb.attach, which fetches it anew."
-            )
+            raise ReelbookError(f"{self.path} names {last + 1} frames and holds fewer. rb.attach downloads it again.")
         return found
 
     def still(self, at: float = 0.0, *, frame: int | None = None, seconds: float | None = None) -> Image:
@@ -210,7 +208,7 @@ class LocalFile:
                 return self.path.read_bytes(), self.path.name
             except OSError as error:
                 raise ReelbookError(
-                    f"{self.path} cannot be read ({error.strerror}). Pick the run up with rb.attach, which fetches it anew."
+                    f"{self.path} cannot be read ({error.strerror}). rb.attach downloads it again."
                 ) from error
         out = io.BytesIO()
         self.still(1.0).save(out, "PNG")
@@ -263,7 +261,7 @@ class LocalFile:
         except Exception as error:
             kind = "video" if self.is_video else "picture"
             raise ReelbookError(
-                f"{self.path} cannot be read as a {kind} ({type(error).__name__}). Pick the run up with rb.attach, which fetches it anew."
+                f"{self.path} cannot be read as a {kind} ({type(error).__name__}). rb.attach downloads it again."
             ) from error
 
     def _probed(self) -> Probe:

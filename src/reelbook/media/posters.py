@@ -35,7 +35,7 @@ def make_poster(path: str | Path, *, longest: int) -> bytes:
     """The same as `get_poster`, but raising the error if the file cannot be read."""
     file = derived_cache.get_file_version(path)
     if file is None:
-        raise ReelbookError(f"{path} is not there. Pick the run up with rb.attach, which fetches it anew.")
+        raise ReelbookError(f"{path} is not there. rb.attach downloads it again.")
     return derived_cache.read_or_make(file.path, FOLDER, f"{longest}.jpg", is_jpeg, lambda: _made(file, longest))
 
 

@@ -77,7 +77,7 @@ def make_preview(path: str | Path, *, longest: int, max_bytes: int, gop: int = G
     """The same as `get_preview`, but raising the error if the file cannot be read."""
     file = derived_cache.get_file_version(path)
     if file is None:
-        raise ReelbookError(f"{path} is not there. Pick the run up with rb.attach, which fetches it anew.")
+        raise ReelbookError(f"{path} is not there. rb.attach downloads it again.")
     if not is_video(file.path):
         return None
 

@@ -91,7 +91,7 @@ def read_middle(path: str | Path, box: PixelSize) -> Image.Image:
         container.seek(goal, stream=stream)
         frame = _frame_from(container, stream, goal, earliest)
         if frame is None:
-            raise ReelbookError(f"{path} holds no frame. Pick the run up with rb.attach, which fetches it anew.")
+            raise ReelbookError(f"{path} holds no frame. rb.attach downloads it again.")
         return shrink_frame(frame, stream.codec_context, box)
 
 
@@ -132,18 +132,14 @@ def read_frames(
         marks = [_Mark(number, *mark) for number, mark in enumerate(_marks(container, stream))]
         times = sorted(mark.pts for mark in marks if not mark.is_discard)
         if not times or len(marks) < stream.frames:
-            raise ReelbookError(
-                f"{path} names {stream.frames} frames and holds fewer. Pick the run up with rb.attach, which fetches it anew."
-            )
+            raise ReelbookError(f"{path} names {stream.frames} frames and holds fewer. rb.attach downloads it again.")
         rate = get_rate(stream, times)
         size = read_display_size(container, stream)
     numbers = [min(max(number, 0), len(times) - 1) for number in choose(len(times), rate)]
     wanted = {times[number] for number in numbers}
     found = _decoded(path, _stretches(marks, wanted), wanted, box) if wanted else {}
     if len(found) < len(wanted):
-        raise ReelbookError(
-            f"{path} has frames that cannot be read. Pick the run up with rb.attach, which fetches it anew."
-        )
+        raise ReelbookError(f"{path} has frames that cannot be read. rb.attach downloads it again.")
     return ClipFrames([found[times[number]] for number in numbers], numbers, len(times), rate, size)
 
 

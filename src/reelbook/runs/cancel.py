@@ -47,7 +47,7 @@ class CancelResult:
             words.append(
                 f"{_runs(self.refused)} could not be cancelled and may still cost credits; look at them again in a moment."
             )
-        return " ".join(words) or "No run waits in the service's queue."
+        return " ".join(words) or "No runs are waiting in the service's queue."
 
     def __repr__(self) -> str:
         return f"<{self}>"

@@ -135,7 +135,7 @@ class RunFollower:
             raise RunFailed(self.request_id, entry.error or entry.state, entry.error_type)
         if entry.state not in transitions.PAID:
             raise ReelbookError(
-                f"Another notebook gave up run {self.entry.id} of the library before it was sent. Run it again: nothing was paid."
+                f"Another notebook gave up run {self.entry.id} of the library before sending it. Nothing was charged: run it again."
             )
 
     async def _receive_output(self, answer: Accepted | None) -> None:

@@ -251,7 +251,7 @@ class Run:
         """Start a new run with some fields of the input changed."""
         if self.input is None:
             raise ReelbookError(
-                f"The input of run {readable_id(self.request_id)} is not known here, because it was started elsewhere. Start a new run with an input of yours."
+                f"The input of run {readable_id(self.request_id)} is unknown here, because it was started on another machine. Start a new run with an input of your own."
             )
         started: Run = self._context().start(self.input.revised(**changes))
         return started
@@ -269,7 +269,7 @@ class Run:
     def resume_hint(self) -> str:
         """Message for an interrupted wait: the run continues, and how to resume or cancel it."""
         return (
-            f"You stopped waiting; run {readable_id(self.request_id)} goes on at the service. Run the same again to wait for it, or: "
+            f"You stopped waiting; run {readable_id(self.request_id)} continues at the service. Run the cell again to wait for it, or: "
             f"rb.attach({self.request_id!r}, model={self.endpoint_id!r}), then .wait() or .cancel()."
         )
 
@@ -301,9 +301,7 @@ class Run:
     def __reel_picture__(self) -> tuple[bytes, str]:
         file = next((file for file in self.media if file.is_video), None) or next(iter(self.images), None)
         if file is None:
-            raise ReelbookError(
-                f"Run {readable_id(self.request_id)} made no picture and no video that could be a source."
-            )
+            raise ReelbookError(f"Run {readable_id(self.request_id)} made no picture or video that could be a source.")
         return file.__reel_picture__()
 
     async def _wait_async(self) -> Run:

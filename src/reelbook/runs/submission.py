@@ -433,4 +433,6 @@ class Submission:
 
     def _check_stopped(self) -> None:
         if self.stopped or self.context.stopping:
-            raise ReelbookError("The run was stopped before it was sent: nothing was paid. Run it again when you like.")
+            raise ReelbookError(
+                "The run was stopped before it was sent, so nothing was charged. Run it again if you still want it."
+            )

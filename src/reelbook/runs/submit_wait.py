@@ -70,6 +70,6 @@ def _format_interrupt(future: Future[Run] | None) -> str:
         if run.status in (IN_QUEUE, IN_PROGRESS):
             return run.resume_hint
     return (
-        "You interrupted a run while it was being submitted. If it had not left this machine, it does not leave it any more; "
-        "if it had, its answer is written down in the background. Run the same again to pick it up while it is under way."
+        "You interrupted a run while it was being submitted. If the request had not left this machine yet, it never "
+        "will; if it had, its answer is recorded in the background. Run the cell again to pick it up while it is in progress."
     )

@@ -258,8 +258,8 @@ class Library:
         spared = [] if keep is None else self._select(keep, removes=True).runs
         if keep is not None and not spared:
             raise usage_error(
-                "`keep` names no run, so that the files of all old runs would go. Check what it is to select; "
-                "leave it out if nothing is to be kept."
+                "`keep` selects no runs, so the files of all old runs would be removed. Check what it should "
+                "select; omit it if nothing is to be kept."
             )
         if not self._is_there:
             return Pruned(0, Bytes(0), dry_run=dry_run)

@@ -34,7 +34,7 @@ def parse_library_folder(library: str | Path) -> Path:
     """The absolute path of a library's folder, which need not exist; `ReelbookError` for anything but a local path."""
     if "://" in str(library):
         raise ReelbookError(
-            f"{str(library)[:200]!r} is no folder on this machine. The ledger stays on a local disk; media can live elsewhere: shelf={str(library)[:200]!r}."
+            f"{str(library)[:200]!r} is not a folder on this machine. The ledger stays on a local disk; media can be stored in: shelf={str(library)[:200]!r}."
         )
     try:
         folder = Path(library).expanduser().absolute()

@@ -92,8 +92,10 @@ class Pruned:
             return removed
         runs = f"{format_count(len(self.at_stake), 'run')} ({self.at_stake_size}, paid with {self.at_stake_credits:,} credits)"
         if self.done:
-            return f"{removed}, among them those of {runs}, which can only be had again for money"
-        return f"{removed}; the files of {runs} can only be had again for money: prune(…, yes=True) removes them too"
+            return f"{removed}, among them those of {runs}, which could only be made again for money"
+        return (
+            f"{removed}; the files of {runs} could only be made again for money: prune(…, yes=True) removes them, too"
+        )
 
     def __repr__(self) -> str:
         prices = ["unknown" if run.credits is None else f"{run.credits:,}" for run in self.going[:_LISTED]]

@@ -101,7 +101,7 @@ def _system(url: str, display_url: str) -> tuple[AbstractFileSystem, str]:
         ) from None
     except ValueError:
         raise ReelbookError(
-            f"{display_url} is no address that a shelf can have. Give a folder, or an address such as s3://bucket/folder."
+            f"{display_url} is not a place for a shelf. Give a folder, or a URL such as s3://bucket/folder."
         ) from None
     return system, str(root)
 

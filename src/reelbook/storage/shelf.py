@@ -168,7 +168,7 @@ class Shelf:
         if error.errno in DISK_FULL_ERRNOS:
             missing = wanted - (_get_free_bytes(self.folder) or 0)
             much = f", {_format_size(missing)} more are needed" if missing > 0 else ""
-            return f"there is no room left in {self.folder}{much}: make room there, then try again"
+            return f"no space is left in {self.folder}{much}: free some, then try again"
         why = error.strerror or type(error).__name__
         return (
             f"{self.folder} cannot be written ({why}): make it writable, or choose another folder with REELBOOK_LIBRARY"

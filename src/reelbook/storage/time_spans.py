@@ -31,7 +31,7 @@ def parse_span(value: timedelta | float | str) -> timedelta:
     except OverflowError:
         pass
     raise invalid_field(
-        "older_than", f'{value!r} is no length of time. Write "30d", "12h" or "2w", or a number of days.'
+        "older_than", f'{value!r} is not a length of time. Write "30d", "12h" or "2w", or a number of days.'
     )
 
 
@@ -46,7 +46,7 @@ def parse_moment(value: Any) -> pd.Timestamp:
     except (ValueError, OverflowError, OSError):
         pass
     raise invalid_field(
-        "since", f'{value!r} is no point in time. Write "2026-03-01", a datetime, or "7d" for a week ago.'
+        "since", f'{value!r} is not a point in time. Write "2026-03-01", a datetime, or "7d" for a week ago.'
     )
 
 

@@ -117,7 +117,7 @@ class Uncertainties(list[Uncertain]):
 
 ADVICE = (
     "Look into the account's history at the service. If it has the run: attach(request_id). "
-    "If not: resubmit() sends it once more, write_off() gives it up."
+    "If not: resubmit() sends it again, write_off() removes it from the books."
 )
 
 
@@ -149,7 +149,7 @@ def _parse_input(entry: Entry) -> Mapping[str, Any]:
 def _parse_request_id(request_id: str) -> str:
     if not isinstance(request_id, str) or not request_id.strip():
         raise ReelbookError(
-            f"{request_id!r} is no request id. Copy it from the account's history at the service, as text."
+            f"{request_id!r} is not a request id. Copy it as text from the account's history at the service."
         )
     return request_id.strip()
 
@@ -162,5 +162,5 @@ def _check_unused(db: sqlite3.Connection, entry: Entry, request_id: str) -> None
     if row is not None:
         raise ReelbookError(
             f"Request {readable_id(request_id)} is run {row[0]} of the library already, so it is not the lost one. "
-            f"Look for another request in the account's history, sent about {datetime.fromtimestamp(entry.sent or entry.created, UTC):%Y-%m-%d %H:%M} UTC."
+            f"Find another request in the account's history, sent at about {datetime.fromtimestamp(entry.sent or entry.created, UTC):%Y-%m-%d %H:%M} UTC."
         )

@@ -26,6 +26,6 @@ def too_many(runs: int | None = None) -> InvalidInput:
     count = f"{runs:,} runs" if runs is not None else f"more than {MAX_RUNS:,} values"
     return usage_error(
         f"That makes {count}; a plan holds {MAX_RUNS:,} at most. "
-        "Take fewer values, zip axes that belong together, or draw from them with sampled(n, …).",
+        "Use fewer values, zip axes that belong together, or draw from them with sampled(n, …).",
         "too_many_runs",
     )

@@ -25,7 +25,7 @@ def find_refusal(path: Path, name: str, *, as_preview: bool = False) -> str:
     try:
         count = path.stat().st_size
     except (OSError, ValueError):
-        return f"{name} is not there any more. Pick the run up with rb.attach, which fetches it anew."
+        return f"{name} is not there any more. rb.attach downloads it again."
     if path.suffix.lower() not in MIME_TYPES:
         return f"{name} cannot be read as a clip or a picture."
     return (

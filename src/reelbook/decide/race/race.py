@@ -63,7 +63,7 @@ UNFINISHED = (RunStatus.NOT_STARTED, RunStatus.WAITING, RunStatus.RUNNING, RunSt
 """States of a run after which a repeated race would send it: the race ends there, so that it can repeat itself."""
 LISTENER_SECONDS = 0.25
 """Minimum interval between calls of listeners."""
-UNKNOWN_PRICE = "Nobody knows what all of its runs cost, so say the most that one run may cost: price=…"
+UNKNOWN_PRICE = "The price of its runs is unknown, so give the most that one run may cost: price=…"
 COLUMN_PREFIX = "race_"
 """Before the name of a race's column if the table has another one of that name."""
 
@@ -213,7 +213,7 @@ class Race:
                     raise RaceUnfinished(self._rounds.number, len(self._rounds.used), timeout or 0.0)
         except KeyboardInterrupt:
             raise Interrupted(
-                "You stopped waiting; the race goes on. wait() again, or stop it: race.cancel()."
+                "You stopped waiting; the race continues. Call wait() again, or stop it: race.cancel()."
             ) from None
         return self._get_outcome()
 
@@ -469,7 +469,7 @@ class Race:
     def _get_session(self) -> Session:
         if self.plan.session is None:
             raise ReelbookError(
-                "This plan was made without a session, so that nobody draws it: use race.ranking() and race.table."
+                "This plan was made without a session, so it has no display: use race.ranking() and race.table."
             )
         return self.plan.session
 
@@ -623,7 +623,7 @@ class RaceRuns:
 def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
     """Create a race that is not started yet; raises if there is nothing to decide, or no budget where credits are real."""
     if not hasattr(client, "context"):
-        raise race_error(f"`client` is {format_literal(client)}; give what rb.connect() gave.", "client")
+        raise race_error(f"`client` is {format_literal(client)}; give the result of rb.connect().", "client")
     judge = Judging(options) if options.judge is not None else make_score(options.by, plan)
     drafts = make_drafts(plan, options.draft) if options.draft else plan
     race = group_settings(drafts, options.over, options.seed, is_paired=options.judge is not None)
@@ -649,13 +649,13 @@ def _check_settings(race: RaceSettings, options: RaceOptions) -> None:
     )
     if count < 2:
         raise race_error(
-            f"This plan has {format_count(count, 'setting')}, so there is nothing to decide.{repeats}{impossible} Vary what is to be "
-            "decided: rb.sweep(boat, num_frames=[49, 97, 121], seed=range(4)).",
+            f"This plan has {format_count(count, 'setting')}, so there is nothing to decide.{repeats}{impossible} Vary what you want "
+            "to decide: rb.sweep(boat, num_frames=[49, 97, 121], seed=range(4)).",
             "settings",
         )
     if options.keep >= count:
         raise race_error(
-            f"`keep` is {options.keep}, and this plan has {format_count(count, 'setting')}: keep fewer than there are.{impossible}",
+            f"`keep` is {options.keep}, and this plan has {format_count(count, 'setting')}: keep fewer than that.{impossible}",
             "keep",
         )
     if count > MAX_SETTINGS:
@@ -671,13 +671,12 @@ def _find_budget(given: int | float | None, whole: int | None, enough: int, *, i
     if given is None:
         if is_embedded:
             return None
-        needs = "This service charges real credits, so a race on it needs a budget."
+        needs = "Runs on this service cost credits, so a race needs a budget."
         if whole is None:
             raise race_error(f"{needs} {UNKNOWN_PRICE}, and budget=…", "budget")
         raise race_error(
-            f"{needs} The whole plan costs {whole:,} credits: budget={enough} pays for two runs of each setting, with which it can be "
-            "expected to decide. It is the most that the race spends from its first start on, so that a cell that is run twice "
-            "pays once.",
+            f"{needs} The whole plan costs {whole:,} credits: budget={enough} pays for two runs of each setting, which should "
+            "be enough to decide. It is the most that the race spends from its first start on, so running the cell twice pays once.",
             "budget",
         )
     if whole is None:

@@ -223,7 +223,7 @@ def make_score(by: Any, plan: Plan) -> Score:
     """Validate what runs are judged by; raises an error that lists what exists."""
     if isinstance(by, Mapping):
         if not by:
-            raise race_error('`by` is an empty mix; give measures and weights, such as {"sharpness": 1}.', "by")
+            raise race_error('`by` is empty; give measures and weights, such as {"sharpness": 1}.', "by")
         return Score({_check(measure, plan): _check_weight(measure, weight) for measure, weight in by.items()}, True)
     return Score({_check(by, plan): 1.0}, False)
 
@@ -293,8 +293,8 @@ def _parse_number(value: Any, run: str | None) -> float | None:
         number = float(value)
     except (TypeError, ValueError):
         raise RaceStopped(
-            f"`by` gave {format_literal(value)} for the run {run}; it has to give a number, or None where there is none. "
-            "What is paid for is in the library: correct it, and race again.",
+            f"`by` gave {format_literal(value)} for the run {run}; it must return a number, or None if there is none. "
+            "Paid runs are in the library: correct it, and race again.",
         ) from None
     return number if math.isfinite(number) else None
 

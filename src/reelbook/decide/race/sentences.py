@@ -226,28 +226,26 @@ def make_findings(progress: RaceProgress, facts: RaceFacts) -> tuple[str, ...]:
     if is_done:
         sentences += [_format_end(progress, facts), _format_variation(progress, facts)]
     if progress.state == RaceState.JUDGING:
-        sentences.insert(0, f"Judge {format_count(progress.awaited, 'more pair')}, and the race goes on by itself.")
+        sentences.insert(0, f"Judge {format_count(progress.awaited, 'more pair')}, and the race continues by itself.")
     if _is_short(progress) and not progress.is_decided:
         sentences.append(
             f"{progress.budget or 0:,} credits can hardly decide this: two runs of each setting take {progress.enough:,}."
         )
     failed = sum(one.failed for one in progress.contenders)
     if failed and any(one.runs for one in progress.contenders):
-        sentences.append(
-            f"{format_count(failed, 'run')} gave no score; a setting without any after two runs is given up."
-        )
+        sentences.append(f"{format_count(failed, 'run')} gave no score; a setting with none after two runs is dropped.")
     return tuple(filter(None, sentences))
 
 
 def make_assumptions(progress: RaceProgress, facts: RaceFacts) -> tuple[str, ...]:
     """What the figures assume, and what the budget is."""
     preference = (
-        "Scores are on the scale of a judge's preference: one that is 1.1 higher is preferred three times of four."
+        "Scores are on the scale of a judge's preference: one that is 1.1 higher is preferred three times out of four."
     )
     mix = "Each part of the score is divided by its standard deviation over the runs so far; higher is better."
     sums = (
-        "A setting's score is taken as the sum of what its values, their pairs and the setting itself add, with the same noise "
-        "everywhere."
+        "A setting's score is modelled as the sum of the effects of its values, of their pairs and of the setting itself, "
+        "with equal noise."
     )
     rules = (
         (progress.budget is not None, "The budget is the most that the race spends from its first start on; what the library held then costs nothing, and is used first."),
@@ -255,10 +253,10 @@ def make_assumptions(progress: RaceProgress, facts: RaceFacts) -> tuple[str, ...
         (facts.is_mix and not progress.is_judged, mix),
         (not facts.is_mix and not progress.is_judged, "Higher is better."),
         (len(progress.axes) > 1, sums),
-        (len(progress.axes) <= 1, "There is one axis only, so that each setting is judged mostly by its own runs."),
-        (bool(facts.block), f"A {facts.block} may shift all settings alike; a setting is judged over several."),
-        (not facts.has_repeats, "Each setting can be run only once in this plan, so that luck cannot be told from merit: seed=range(4) in the sweep would."),
-        (facts.is_draft, "Drafts are taken to rank the settings as the real runs would."),
+        (len(progress.axes) <= 1, "There is only one axis, so each setting is judged mostly by its own runs."),
+        (bool(facts.block), f"A {facts.block} may shift all settings alike, so each setting is judged over several."),
+        (not facts.has_repeats, "Each setting can be run only once in this plan, so luck cannot be told from merit. Add seed=range(4) to the sweep."),
+        (facts.is_draft, "Drafts are assumed to rank the settings as the real runs would."),
         (True, "Intervals hold 90%."),
     )  # fmt: skip
     return tuple(sentence for applies, sentence in rules if applies)
@@ -290,9 +288,9 @@ def _format_outcome(progress: RaceProgress, facts: RaceFacts, *, is_done: bool) 
         lead = "leads" if progress.keep == 1 else "lead"
         rivals = sum((one.chance or 0.0) >= RIVAL_CHANCE for one in progress.contenders) - progress.keep
         open_ = f" {format_count(rivals, 'other setting')} may be as good." if rivals > 0 else ""
-        untried = "" if all(one.runs for one in leaders) else " That is by its values alone: it was not run."
-        return f"Undecided: {names} {lead}, {least}with a chance of {chance} to be {what}; {progress.sure:.0%} was asked for.{untried}{open_}"
-    return f"So far {names} {'leads' if progress.keep == 1 else 'lead'}, {least}with a chance of {chance} to be {what}; {progress.sure:.0%} ends the race."
+        untried = "" if all(one.runs for one in leaders) else " That is predicted from its values: it was not run."
+        return f"Undecided: {names} {lead}, {least}with a {chance} chance of being {what}; {progress.sure:.0%} was required.{untried}{open_}"
+    return f"So far {names} {'leads' if progress.keep == 1 else 'lead'}, {least}with a {chance} chance of being {what}; {progress.sure:.0%} ends the race."
 
 
 def _format_end(progress: RaceProgress, facts: RaceFacts) -> str:
@@ -301,15 +299,15 @@ def _format_end(progress: RaceProgress, facts: RaceFacts) -> str:
             return _format_no_scores(progress, facts)
         case End.BUDGET:
             if progress.budget == 0:
-                return "The budget is 0 credits, so it used only what the library holds."
+                return "The budget is 0 credits, so it used only results from the library."
             budget = "" if progress.budget is None else f" of {format_count(progress.budget, 'credit')}"
             left = sum(not one.runs and not one.failed for one in progress.contenders)
             untried = f" {format_count(left, 'setting')} {'was' if left == 1 else 'were'} not tried." if left else ""
-            return f"The budget{budget} allows no further run; with a larger one the race goes on from here.{untried}"
+            return f"The budget{budget} allows no more runs; with a larger one the race continues from here.{untried}"
         case End.COMPLETE:
-            return "Every run of the plan is made. More seeds or prompts in the plan would make it surer."
+            return "Every run of the plan has been made. More seeds or prompts would make it more certain."
         case End.CANCELLED:
-            return "It was stopped. The same call goes on from here, and pays for nothing twice."
+            return "It was stopped. The same call continues from here, and pays for nothing twice."
         case End.STOPPED:
             return f"It has stopped: {facts.reason}"
     return ""
@@ -333,13 +331,15 @@ def _format_no_scores(progress: RaceProgress, facts: RaceFacts) -> str:
 
 def _format_variation(progress: RaceProgress, facts: RaceFacts) -> str:
     if facts.is_constant:
-        return "Nothing can be told apart by it: judge by another measure, or vary more."
+        return "It cannot tell the settings apart: choose another measure, or vary more."
     means = [one.mean for one in progress.contenders if one.mean is not None and one.runs]
     if progress.is_decided or len(means) < 2 or facts.noise is None or not _is_faint(progress.contenders, facts.noise):
         return ""
     if progress.is_judged:
-        return "The answers hardly favour any setting: they fit chance about as well. More judges, or a clearer question, may help."
-    return "The settings differ by less than repeats of one setting do: any of the leaders will do about as well."
+        return (
+            "The answers favour no setting: they could be due to chance. More judges, or a clearer question, may help."
+        )
+    return "The settings differ less than repeats of one setting do: any of the leaders is about as good."
 
 
 def _is_faint(contenders: tuple[Contender, ...], noise: float) -> bool:

@@ -257,7 +257,7 @@ def _check_over(plan: Plan, over: Sequence[str]) -> tuple[str, ...]:
         ):
             raise race_error(
                 f"`over` names {name!r}, and this plan varies {', '.join(plan.columns) or 'nothing'}. "
-                "It takes the columns that only repeat a setting, such as seed and prompt.",
+                "Name the columns that only repeat a setting, such as seed and prompt.",
                 "over",
             )
     labels = () if plan.labels & set(names) else tuple(name for name in plan.columns if name in plan.labels)
@@ -334,7 +334,7 @@ def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
     values = dict(draft) if isinstance(draft, Mapping) else _find_extras(plan)
     if varied := [name for name in values if name in plan.columns]:
         raise race_error(
-            f"`draft` sets {', '.join(varied)}, which this plan varies; a draft may only change what is the same in all runs.",
+            f"`draft` sets {', '.join(varied)}, which this plan varies; a draft can only change what is the same in all runs.",
             "draft",
         )
     try:
@@ -345,7 +345,7 @@ def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
     full, cheap = (sum_or_none(row.credits for row in one.distinct) for one in (plan, drafts))
     if full is not None and cheap is not None and cheap >= full:
         raise race_error(
-            f"Drafts with {_format_values(values)} cost {cheap:,} credits, and the runs themselves {full:,}: leave `draft` out.",
+            f"Drafts with {_format_values(values)} cost {cheap:,} credits, and the runs themselves {full:,}: omit `draft`.",
             "draft",
         )
     return drafts
@@ -363,7 +363,8 @@ def _find_extras(plan: Plan) -> dict[str, Any]:
     if not found:
         known = f" ({', '.join(switches)})" if switches else ""
         raise race_error(
-            f"No draft of these runs is cheaper: nothing is on that costs extra{known}. Leave `draft` out.", "draft"
+            f"No draft of these runs is cheaper: nothing that costs extra is switched on{known}. Leave `draft` out.",
+            "draft",
         )
     return found
 

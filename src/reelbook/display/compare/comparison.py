@@ -66,7 +66,7 @@ class Comparison:
         import pandas as pd
 
         if len(self.comparable) < 2:
-            raise ReelbookError(" ".join(["Less than two files can be compared.", *self.problems]))
+            raise ReelbookError(" ".join(["Fewer than two files can be compared.", *self.problems]))
         pairs = [pair for pair in self.compute(self.by) if pair[0] == self.comparable[0]]
         parts = []
         for pair in pairs:

@@ -151,7 +151,7 @@ def format_comparison(comparison: Comparison) -> str:
     labels = " and ".join(item.label for item in comparison.items)
     places = comparison.comparable
     if len(places) < 2:
-        return join_with_dots(f"comparison of {labels}", "less than two can be compared", *comparison.problems)
+        return join_with_dots(f"comparison of {labels}", "fewer than two can be compared", *comparison.problems)
     pair = (places[0], places[1])
     known = comparison.compute(comparison.by)[pair] if comparison.is_quick else None
     names = (comparison.items[pair[0]].label, comparison.items[pair[1]].label)
@@ -165,7 +165,7 @@ def list_notes(comparison: Comparison) -> list[str]:
     timings = [item.timing for item in items if item.timing is not None]
     notes = []
     if len(items) < 2:
-        notes.append("Less than two of these files can be compared.")
+        notes.append("Fewer than two of these files can be compared.")
     notes += comparison.problems
     sizes = list(dict.fromkeys(timing.size for timing in timings))
     if len(sizes) > 1:
@@ -181,13 +181,13 @@ def list_notes(comparison: Comparison) -> list[str]:
         uneven = "" if len(rates) > 1 else ", and frames are not evenly spaced"
         what = "frames of the same time" if comparison.by == TIME else "frames of the same number"
         notes.append(
-            f"The clips have {_join(rates)} frames per second{uneven}: {what} are compared, and a switch beside the time changes that."
+            f"The clips have {_join(rates)} frames per second{uneven}: {what} are compared; the switch next to the time changes that."
         )
     lengths = list(dict.fromkeys(f"{film.frames} frames, {film.seconds:.2f} s" for film in films))
     if len({film.frames if comparison.by == FRAME else round(film.seconds, 2) for film in films}) > 1:
         notes.append(f"The lengths differ ({'; '.join(lengths)}): a clip that has ended stays at its last frame.")
     if films and len(films) < len(timings):
-        notes.append("A picture stands still beside a clip.")
+        notes.append("A picture stays still next to a clip.")
     return notes
 
 

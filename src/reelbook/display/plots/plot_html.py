@@ -55,9 +55,9 @@ POSTER_BOXES = ((60, (160, 90)), (240, (128, 72)), (MAX_MARKERS, (96, 54)))
 """The pixels that a poster may take, for plots of at most so many points."""
 MAX_FACT_LENGTH = 80
 
-NOTHING = "No run has both values, so that there is nothing to draw."
-PICTURE_NOTE = "More than {:,} points are drawn as one picture; the pointer finds each nevertheless."
-LABELS_NOTE = "There is no room beside the axes for every value; a point says its own."
+NOTHING = "No run has both values, so there is nothing to draw."
+PICTURE_NOTE = "More than {:,} points are drawn as one picture; the pointer still finds each of them."
+LABELS_NOTE = "There is no room at the axes for every value; each point shows its own."
 SPREAD_NOTE = "Runs at the same place cover each other; the arrow keys reach each of them."
 
 # The styles are inline too, because a saved notebook may lose its style sheets; the drawings are lost with them.

@@ -113,13 +113,13 @@ def find_page_path(path: str | Path) -> Path:
     if not target.name or str(path).endswith(SEPARATORS) or target.is_dir():
         raise ReelbookError(
             f"{path} is a folder, and a report is one file. Name the file, for instance {target / 'report.html'}, "
-            "or ask with folder=True for a folder with the page and its clips beside it."
+            "or use folder=True for a folder with the page and its clips."
         )
     if target.suffix.lower() not in SUFFIXES:
         target = target.with_name(f"{target.name}.html")
     if target.is_dir():
         raise ReelbookError(
-            f"{target} is a folder. Choose another name, or folder=True for a report with its clips beside it."
+            f"{target} is a folder. Choose another name, or folder=True for a report with its clips next to it."
         )
     return target
 
@@ -135,7 +135,7 @@ def find_folder_path(path: str | Path) -> Path:
     if foreign:
         names = ", ".join(foreign[:3]) + (" …" if len(foreign) > 3 else "")
         raise ReelbookError(
-            f"{target} holds what is no report of ours ({names}), which stays. Choose another folder, or move it away."
+            f"{target} contains other files ({names}), which are not overwritten. Choose another folder, or move them."
         )
     return target
 
@@ -197,5 +197,5 @@ def _translating_errors(target: Path) -> Iterator[None]:
     except OSError as error:
         raise ReelbookError(
             f"The report could not be written to {target} ({error.strerror or error}). "
-            "Choose a place that can be written to, with room for it, and write it again."
+            "Choose a folder with write permission and enough space, then try again."
         ) from error

@@ -24,7 +24,7 @@ LINE = Markup("<p><bdi>{}</bdi></p>")
 TABLE = Markup('<table class="rb-plan rb-ranking"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>')
 CELL, TITLE = Markup('<td class="rb-number">{}</td>'), Markup('<th scope="col">{}</th>')
 NAME = Markup('<th scope="row">{}</th><td><bdi>{}</bdi></td>')
-SCALE = "A score that is 1.1 higher wins three times of four; in brackets the middle 90% of what the score may be."
+SCALE = "A score that is 1.1 higher wins three times out of four; in brackets the range that contains the score with 90% certainty."
 
 
 def parse_ratings(given: Any) -> list[Ratings]:

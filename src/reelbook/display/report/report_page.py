@@ -348,11 +348,11 @@ def _get_axis_values(groups: Sequence[ModelRuns]) -> dict[int, list[str]]:
 
 def _format_media_note(report: ReportContent) -> str:
     where = (
-        "The whole files lie in the folder media beside this page."
+        "The original files are in the folder media next to this page."
         if report.is_folder
         else f"What it shows are previews: of clips at most {MAX_CLIP_SIDE} pixels wide and high, of pictures {2 * MAX_CLIP_SIDE}."
     )
-    return f" {where} It asks for nothing from a network." if report.media else ""
+    return f" {where} It needs no network." if report.media else ""
 
 
 def _format_moment(moment: datetime) -> str:

@@ -159,7 +159,7 @@ def _share_plot(plot: Plot, names: Mapping[str, str]) -> Plot:
         )
     except ReelbookError as error:
         raise ReelbookError(
-            f"A report leaves out addresses of files, because they give access to them, and this plot is drawn of them. {error}"
+            f"A report leaves out the URLs of files, because they give access to them, and this plot shows them. {error}"
         ) from error
 
 

@@ -81,5 +81,5 @@ def read_one(entry: SheetEntry, count: int, box: stills.PixelSize) -> RunPicture
     found = _read_safely(entry, lambda entry: read_over_time(entry, count, box))
     if found.problem:
         words = "is not there any more" if found.problem == VANISHED else "cannot be read"
-        raise ReelbookError(f"{entry.files[0]} {words}. Pick the run up with rb.attach, which fetches it anew.")
+        raise ReelbookError(f"{entry.files[0]} {words}. rb.attach downloads it again.")
     return found

@@ -83,4 +83,4 @@ def _sentence(path: Path, error: Exception) -> str:
         return f"{path} needs more memory than there is for measuring it. Make it smaller."
     else:
         reason = f"cannot be read ({type(error).__name__})"
-    return f"{path} {reason}. Pick the run up with rb.attach, which fetches it anew."
+    return f"{path} {reason}. rb.attach downloads it again."

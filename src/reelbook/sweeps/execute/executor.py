@@ -57,7 +57,7 @@ class Stopped(ReelbookError):
     """The user stopped the sweep, or closed its client; the argument states which, as a clause."""
 
     def sentence(self) -> str:
-        return f"{self.args[0]}. Run the plan again to go on: nothing is paid for twice."
+        return f"{self.args[0]}. Run the plan again to continue: nothing is paid for twice."
 
 
 class Executor:

@@ -205,14 +205,14 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
 
     def _describe_going_on(self) -> str:
         return (
-            "You stopped waiting; the sweep goes on. wait() again, or cancel() it: job.cancel(queued=True) also cancels what "
-            "queues at the service."
+            "You stopped waiting; the sweep continues. Call wait() again, or cancel it: job.cancel(queued=True) also cancels what "
+            "is queued at the service."
         )
 
     def _get_session(self, purpose: str) -> Session:
         if self.plan.session is None:
             raise ReelbookError(
-                f"This plan was made without a client, so that nobody {purpose}: look at job.progress and job.frame."
+                f"This plan was made without a session, so nobody {purpose}: use job.progress and job.frame."
             )
         return self.plan.session
 
@@ -220,7 +220,7 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
 def make_job(plan: Plan, client: Client, options: RunOptions) -> SweepJob:
     """Create a job that is not started yet; raises without a limit if the service charges real credits."""
     if not hasattr(client, "context"):
-        raise usage_error(f"`client` is {format_literal(client)}; give what rb.connect() gave.", "client")
+        raise usage_error(f"`client` is {format_literal(client)}; give the result of rb.connect().", "client")
     if options.budget is None and options.spend is None and not client.is_embedded:
         is_stored = find_known(plan, client.context, take=options.take)
         due = [row for row in plan.distinct if not is_stored(row)]
@@ -236,15 +236,14 @@ def make_job(plan: Plan, client: Client, options: RunOptions) -> SweepJob:
 
 
 def _format_missing_limit(price: int | None, due: int | None) -> str:
-    needs = "This service charges real credits, so a sweep on it needs a limit."
+    needs = "Runs on this service cost credits, so a sweep needs a limit."
     if price is None or due is None:
         return (
             f"{needs} Nobody knows what all of its runs cost, so say the most that one run may cost, too: "
             "spend=…, price=…"
         )
-    paid = "" if due == price else f" {due:,} of them are due, the rest is paid."
+    paid = "" if due == price else f" {due:,} of them are due; the rest is paid already."
     return (
-        f"{needs} The plan costs {price:,} credits.{paid} To run all of it: spend={due}, the most that this call may pay; "
-        f"or budget={price}, the most that its runs may cost together whoever pays and whenever, so that a cell that is "
-        "run twice pays once."
+        f"{needs} The plan costs {price:,} credits.{paid} To run all of it: budget={price}, the most that its runs "
+        f"may ever cost, so running the cell twice pays once; or spend={due}, the most that this call may pay."
     )

@@ -299,8 +299,8 @@ def format_interrupt(progress: Progress) -> str:
         sentences.append(f"In the background, {' and '.join(under_way)}{cost}.")
     if progress.queued:
         back = f" and get {progress.queued_credits:,} credits back" if progress.queued_credits else ""
-        sentences.append(f"To cancel what waits in the queue{back}: rb.cancel_queued().")
-    return " ".join([*sentences, "Run the same plan again to go on: nothing is paid for twice."])
+        sentences.append(f"To cancel what is queued{back}: rb.cancel_queued().")
+    return " ".join([*sentences, "Run the same plan again to continue: nothing is paid for twice."])
 
 
 def _is(count: int) -> str:

@@ -264,7 +264,7 @@ def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
         counts = ", ".join(f"`{member.columns[-1]}` has {len(member)}" for member in members)
         raise usage_error(
             f"Axes in zipped(…) move together, so they need the same number of values; {counts}. "
-            "Give each as many, or cross them as axes of their own.",
+            "Give all of them as many, or pass them as separate axes.",
             "zipped_lengths",
         )
     return Zipped(members=members)
@@ -291,7 +291,7 @@ def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
     unnamed = [name for name in names if not isinstance(name, str)]
     if unnamed:
         raise usage_error(
-            f"The column {unnamed[0]!r} has no name in text; name it after the field it is for.", "column_name"
+            f"The column {unnamed[0]!r} has a name that is not text; name it after its field.", "column_name"
         )
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)

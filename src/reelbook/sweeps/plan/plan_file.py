@@ -102,9 +102,9 @@ def parse_plan_file(text: str, *, name: str = "The file") -> PlanFile:
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise usage_error(f"{name} is no TOML: {error}.", "unreadable") from error
+        raise usage_error(f"{name} is not valid TOML: {error}.", "unreadable") from error
     if data.get("format") != FORMAT:
-        raise usage_error(f"{name} is no sweep: it should begin with format = {FORMAT!r}.", "unreadable")
+        raise usage_error(f"{name} is not a sweep: it should begin with format = {FORMAT!r}.", "unreadable")
     try:
         return PlanFile.model_validate(parse_value(data))
     except ValidationError as invalid:
@@ -148,7 +148,7 @@ def format_toml(value: Any, place: str) -> str:
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return _format_list([format_toml(item, place) for item in value])
     raise usage_error(
-        f"`{place}` holds {format_literal(value)}, which cannot be written to a file; save it and give its address or path instead.",
+        f"`{place}` holds {format_literal(value)}, which cannot be written to a file; save it and give its URL or path instead.",
         "not_writable",
         place,
     )
@@ -212,7 +212,7 @@ def _format_text(value: str, place: str) -> str:
         value.encode()
     except UnicodeEncodeError:
         raise usage_error(
-            f"`{place}` holds {format_literal(value)}, which is no text in UTF-8.", "not_writable", place
+            f"`{place}` holds {format_literal(value)}, which cannot be written as UTF-8.", "not_writable", place
         ) from None
     # JSON's escapes are valid TOML, except for this character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -277,7 +277,7 @@ def check_price(price: Any) -> int | None:
         checked = -1
     if checked < 0:
         raise usage_error(
-            f"A price is a whole number of credits, or None where nobody knows it, not {format_literal(price)}.",
+            f"A price is a whole number of credits, or None if it is unknown, not {format_literal(price)}.",
             "price",
         )
     return checked

@@ -202,8 +202,8 @@ def find_warnings(base: Input, columns: Sequence[str], rows: Sequence[Row], *, d
     if len(possible) > distinct:
         again = len(possible) - distinct
         yield (
-            f"{again:,} of {len(possible):,} runs {'asks' if again == 1 else 'ask'} for the same as another one; "
-            "what is the same is run and paid once. For several clips of one input, use repeated(n)."
+            f"{again:,} of {len(possible):,} runs {'asks' if again == 1 else 'ask'} for the same as another; "
+            "equal runs are made and paid for once. For several clips of one input, use repeated(n)."
         )
     if rows and not possible:
         yield "No run of this plan is possible."
@@ -227,11 +227,11 @@ def _on_seeds(base: Input, possible: Sequence[Row]) -> Iterator[str]:
     seeded = sum(1 for row in possible if row.take and row["seed"] is not None)
     if seeded:
         yield (
-            f"{seeded:,} repeats have the seed of the run they repeat, so they give the same again and are paid again; "
+            f"{seeded:,} repeats have the seed of the run they repeat, so they give the same clip and are paid again; "
             "leave the repeats out, or sweep the seed: seed=range(3)."
         )
     if any(row.take and row["seed"] is None for row in possible):
         yield (
-            "Repeats without a seed differ by chance and cannot be made again elsewhere; "
+            "Repeats without a seed differ by chance and cannot be reproduced; "
             "to compare like with like, sweep the seed instead: seed=range(3)."
         )

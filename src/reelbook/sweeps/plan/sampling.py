@@ -53,7 +53,7 @@ def parse_domain(name: str, given: Any) -> Range | Choices:
     """What a field is drawn from: a range for a tuple of two numbers, else values to choose from."""
     if isinstance(given, tuple) and any(isinstance(end, float) and not math.isfinite(end) for end in given):
         raise usage_error(
-            f"`{name}` is to be drawn from {format_literal(given)}, which has no end; give two numbers.",
+            f"`{name}` is to be drawn from {format_literal(given)}, which is unbounded; give two numbers.",
             "sample_range",
             name,
         )
@@ -111,7 +111,7 @@ def _make_draw(model: type[Input], name: str, domain: Range | Choices) -> Draw:
 def _check_range(model: type[Input], name: str, domain: Range, rule: Schema) -> None:
     if "enum" in rule or rule.get("type") not in ("integer", "number", None):
         raise _range_error(
-            model, name, f"`{name}` is no number, so it has no range; give a list of values to choose from."
+            model, name, f"`{name}` is not a number, so it has no range; give a list of values to choose from."
         )
     ends = (domain.low, domain.high)
     is_inside = all(

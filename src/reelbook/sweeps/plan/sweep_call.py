@@ -148,10 +148,10 @@ def _plan_from_rows(base: Input, file: PlanFile) -> Plan:
 
 def _check_base(base: Any) -> None:
     if isinstance(base, type) and issubclass(base, Input):
-        raise usage_error(f"A sweep varies an input, not a class; begin with {base.__name__}(…).", "base")
+        raise usage_error(f"A sweep varies an input, not a class; start with {base.__name__}(…).", "base")
     if not isinstance(base, Input):
         raise usage_error(
-            f"A sweep begins with an input, such as TextToVideo(…), not with {format_literal(base)}.", "base"
+            f"A sweep starts from an input, such as TextToVideo(…), not from {format_literal(base)}.", "base"
         )
 
 

@@ -31,7 +31,7 @@ def coerce_axis_values(name: str, given: Any) -> tuple[Any, ...]:
         raise usage_error(f"`{name}` has a set, which has no order; give a list.", "no_order", name)
     if is_table(given) and not isinstance(given, list):
         raise usage_error(
-            f"`{name}` has a whole table; give one of its columns, or hand in the table itself: sweep(base, table).",
+            f"`{name}` has a whole table; give one of its columns, or pass the table itself: sweep(base, table).",
             "whole_table",
             name,
         )
@@ -91,7 +91,7 @@ def read_records(table: Any) -> tuple[list[Any], list[Mapping[Any, Any]]]:
     if isinstance(table, Iterator):
         table = list(islice(table, MAX_RUNS + 1))
     if not is_table(table) and table != []:
-        raise usage_error(f"{format_literal(table)} is no table; hand in a DataFrame or a list of dicts.", "no_table")
+        raise usage_error(f"{format_literal(table)} is not a table; pass a DataFrame or a list of dicts.", "no_table")
     if len(table) > MAX_RUNS:
         raise too_many(len(table))
     if isinstance(table, list):
