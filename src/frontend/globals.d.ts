@@ -1,3 +1,2 @@
-/** What Python writes before the script of a form or a studio: its style sheet, and the buttons of a clock. */
+/** The style sheet of a form or a studio, which Python writes before its script. */
 declare const STYLE: string;
-declare const TRANSPORT: string;

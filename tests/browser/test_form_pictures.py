@@ -18,8 +18,6 @@ from PIL import Image as Pillow
 from PIL import ImageDraw
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, expect
 
-from reelbook.display.synced_clips import render_transport
-from reelbook.widgets.forms.base_widget import NO_CLIP
 from reelbook.widgets.forms.pictures.form_pictures import Pictures
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.bundle import bundle, read_styles
@@ -48,7 +46,6 @@ Scheme = Literal["light", "dark"]
 # A form of these fields alone, and a link that carries messages to this process; what the form would draw itself is left out.
 PAGE = """<!doctype html><html lang=en><meta charset=utf-8><title>Form</title>
 <style>:root{color-scheme:light dark}body{margin:12px;background:Canvas}.rbf>section{margin:0 0 16px}</style><div class="rb rbf" id=root></div>
-<script>CONSTANTS</script>
 <script type=module>SCRIPT</script></html>"""
 SCRIPT = """
 import { CONTROLS } from "./form/fields.ts";
@@ -249,9 +246,7 @@ def opened(common: Common, tmp_path: Path) -> Iterator[Callable[..., Form]]:
             for pause, shorter in QUICKER.items() if common.is_hasty else ():
                 assert pause in script
                 script = script.replace(pause, shorter)
-            constants = f"var TRANSPORT = {json.dumps(render_transport([NO_CLIP]))};"
-            body = PAGE.replace("CONSTANTS", constants, 1).replace("SCRIPT", script, 1)
-            route.fulfill(body=body, content_type="text/html")
+            route.fulfill(body=PAGE.replace("SCRIPT", script, 1), content_type="text/html")
         else:
             complaints.append(f"asked for {route.request.url}")
             route.abort()

@@ -250,7 +250,7 @@ def test_keys_act_while_the_clips_have_the_focus(told: Page) -> None:
 
 def test_without_loop_it_ends_on_the_last_frame(told: Page) -> None:
     """And the next press of the button begins again."""
-    told.locator("[data-rb-do=speed]").select_option("2.0")
+    told.locator("[data-rb-do=speed]").select_option("2")
     told.locator("[data-rb-do=loop]").click()
     told.evaluate("document.querySelector('[data-rb-clock]').clock.seek(60)")
     told.locator("[data-rb-do=play]").click()

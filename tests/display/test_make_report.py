@@ -11,7 +11,6 @@ import re
 import sys
 import threading
 from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +29,6 @@ from reelbook.display.report import report_media
 from reelbook.display.report.layout import choose_layout, find_axes
 from reelbook.display.report.make_report import write_report
 from reelbook.display.report.report_entries import group_entries
-from reelbook.display.synced_clips import PlayedClip, render_synced_clips
 from reelbook.errors import ReelbookError
 from reelbook.media.frame_index import read_frame_index
 from reelbook.storage.run_identity import format_canonical
@@ -555,17 +553,6 @@ def test_in_a_notebook_a_line_is_left_and_no_gap(
         "text/html": f"<div><bdi>&lt;b&gt;.html · {format_size(written.stat().st_size)}</bdi></div>",
     }
     assert all(all(output.values()) for output in outputs)
-
-
-def test_a_clock_marks_where_shorter_clips_end() -> None:
-    """One mark for each length but the longest, at its last frame; rates are told exactly."""
-    clips = [PlayedClip("a.mp4", "", 64, 48, frames, Fraction(24000, 1001), "a boat") for frames in (25, 49, 49, 97)]
-
-    page = Read(render_synced_clips(clips[0].markup, clips, name="4 clips"))
-
-    assert [mark["style"] for mark in page.all("i")] == ["--at:0.2500", "--at:0.5000"]
-    assert page.one("input")["max"] == "96"
-    assert next(each["data-rate"] for _, each in page.elements if "data-rate" in each) == "24000/1001"
 
 
 def test_a_report_is_shown_as_a_link_and_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

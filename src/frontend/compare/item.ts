@@ -1,6 +1,6 @@
 /** One of the compared files: its still from the markup until the kernel has brought it, then its frames. */
 
-import { Clip } from "../media/clip.ts";
+import { Clip, makeClipBox } from "../media/clip.ts";
 import { type DecodedPicture, drawTurned } from "../media/decoded_picture.ts";
 import { ASK_AGAIN, bringFile, onKernel } from "../page/kernel_files.ts";
 import { convertExactly, hasWeakBlue } from "./colours.ts";
@@ -116,12 +116,8 @@ export class CompareItem extends EventTarget {
   }
 
   #makeClip(figure: HTMLElement, room: HTMLElement) {
-    const box = document.createElement("div");
-    box.className = "rb-clip";
-    Object.assign(box.dataset, { frames: figure.dataset.frames, rate: figure.dataset.rate });
-    const video = document.createElement("video");
-    Object.assign(video, { muted: true, playsInline: true, preload: "none", tabIndex: -1 });
-    box.append(video);
+    const { frames = "", rate = "" } = figure.dataset;
+    const box = makeClipBox({ frames, rate });
     room.append(box);
     const clip = new Clip(box, async () => {
       const found = await this.#bring();
@@ -131,7 +127,7 @@ export class CompareItem extends EventTarget {
     this.forget = onKernel(this.wanted.key, () => {
       if (clip.isBroken) clip.retry();
     });
-    box.addEventListener("reelbook:played", () => this.#follow(video));
+    box.addEventListener("reelbook:played", () => this.#follow(clip.video as HTMLVideoElement));
     return clip;
   }
 

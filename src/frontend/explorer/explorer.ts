@@ -1,7 +1,7 @@
 /** The viewer of one clip or picture: large, with a filmstrip, and with buttons that save frames and ranges. */
 
 import { Camera, moveCamera, PAN } from "../media/camera.ts";
-import { Clip, type Source } from "../media/clip.ts";
+import { Clip, makeClipBox, type Source } from "../media/clip.ts";
 import { Clock, watchPage, watchView } from "../media/clock.ts";
 import { buttons, keys } from "../media/controls.ts";
 import { canDecode } from "../media/frames.ts";
@@ -71,21 +71,8 @@ function exploreClip(root: HTMLElement, file: ExplorerFile & { isCopy?: boolean 
   const { width, height, frames, rate } = root.dataset as Record<string, string>;
   const stills = root.querySelector("[data-rb-stills]") as HTMLElement;
   const images = [...stills.querySelectorAll("img")];
-  const box = made("div", {
-    class: "rb-clip rb-stage",
-    "data-frames": frames,
-    "data-rate": rate,
-    style: stageSize(Number(width), Number(height)),
-  });
-  const video = made("video", {
-    playsinline: "",
-    disablepictureinpicture: "",
-    preload: "none",
-    tabindex: "-1",
-    "aria-label": "the clip",
-  });
-  (video as HTMLVideoElement).muted = true;
-  box.append(images[0].cloneNode(), video);
+  const box = makeClipBox({ frames, rate }, { class: "rb-stage", style: stageSize(Number(width), Number(height)) });
+  box.prepend(images[0].cloneNode());
   const clip = new Clip(box, () => Promise.resolve(file));
   const clock = new Clock([clip]);
   const rooted = root as HTMLElement & { clock?: Clock };

@@ -1,6 +1,6 @@
 /** What a run has made, as one sees it: a poster with a play control in a box that is there before both, then the clip. */
 
-import { videoKeys } from "../media/video_keys.ts";
+import { enliven, makeVideo } from "../media/video.ts";
 import { made } from "../page/element.ts";
 import type { FormLink } from "./link.ts";
 import { whenSeen } from "./seen.ts";
@@ -252,26 +252,15 @@ export function makeClip(
 
   const player = (url: string) => {
     const hadFocus = document.activeElement === play;
-    const media = made("video", {
-      controls: "",
-      loop: "",
-      playsinline: "",
-      preload: "metadata",
-      "aria-label": text,
-      title: text,
-    });
+    const media = makeVideo(url, text, { preload: "metadata", title: text, ...(poster && { poster }) });
     video = media;
-    media.muted = true;
-    media.defaultMuted = true;
-    if (poster) media.poster = poster;
-    media.src = url;
     media.addEventListener("error", () => {
       if (isOver || video !== media) return;
       words.textContent = "This browser cannot play it. Save it, and play it in another program.";
       media.replaceWith(still);
       video = null;
     });
-    videoKeys(media, { rate: file.rate ?? 24, frames: file.frames ?? 1 });
+    enliven(media, { rate: file.rate ?? 24, frames: file.frames ?? 1 });
     frame.replaceChildren(media);
     if (hadFocus) media.focus();
     if (isWanted) media.play().catch(() => null); // Rejected when interrupted by a click, or when the clip is broken, which the error event handles.
@@ -292,10 +281,6 @@ export function makeClip(
     else if (found.words && !video) words.textContent = found.words;
     if (isNewest && isAlone && !video && (file.bytes ?? Infinity) <= CLIP_UNASKED_BYTES) fetch();
   });
-  const pause = new IntersectionObserver((seen) => {
-    if (!seen[seen.length - 1].isIntersecting) video?.pause();
-  });
-  pause.observe(frame);
 
   return {
     el,
@@ -308,7 +293,6 @@ export function makeClip(
     dispose: () => {
       isOver = true;
       forget();
-      pause.disconnect();
       video?.pause();
       video?.removeAttribute("src");
       for (; holds > 0; holds -= 1) shelf.leave(run, place);

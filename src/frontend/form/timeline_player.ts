@@ -20,12 +20,12 @@ export function timelinePlayer(reel: TimelineReel, shelf: PictureShelf, shows: (
   const canvas = made("canvas", { class: "rbf-tl-canvas", "aria-hidden": "true" });
   const away = made("span", { class: "rbf-tl-away" });
   const stage = made("div", { class: "rbf-tl-stage" }, canvas, away);
-  const el = made("div", { class: "rb-clock rbf-tl-player", role: "group", "aria-label": "Preview" }, stage);
-  // A text of ours with nothing in it that comes from elsewhere.
-  el.insertAdjacentHTML("beforeend", TRANSPORT);
-  const acts = el.querySelectorAll("button, input, select") as NodeListOf<HTMLButtonElement>;
-  const scrub = el.querySelector("input") as HTMLInputElement;
-  const note = el.querySelector("[role=status]") as HTMLElement;
+  const el = made(
+    "div",
+    { class: "rb-clock rbf-tl-player", role: "group", "aria-label": "Preview" },
+    stage,
+    made("div", { "data-rb-transport": "" }),
+  );
   /** What can be drawn, by its picture. */
   const drawn: Map<any, TimelineDrawn> = new Map();
   let starts = [0];
@@ -121,6 +121,9 @@ export function timelinePlayer(reel: TimelineReel, shelf: PictureShelf, shows: (
   const clock = new Clock([clip as any]);
   clock.loop = false;
   buttons(el, clock);
+  const acts = el.querySelectorAll<HTMLButtonElement>("button, input, select");
+  const scrub = el.querySelector("input") as HTMLInputElement;
+  const note = el.querySelector("[role=status]") as HTMLElement;
   // After the words of the buttons, so that it adds to them.
   const name = () =>
     scrub.setAttribute(

@@ -1,6 +1,6 @@
 /** One of the clips or pictures that are judged: loaded before it is seen, and nothing on it says which run it is of. */
 
-import { Clip } from "../media/clip.ts";
+import { Clip, makeClipBox } from "../media/clip.ts";
 import { made } from "../page/element.ts";
 import { bringFile } from "../page/kernel_files.ts";
 
@@ -21,29 +21,14 @@ export class JudgeSide {
     this.key = key;
     this.judged = judged;
     const [width, height] = judged.shape;
-    this.box = made("div", {
-      class: "rb-clip",
-      role: "img",
-      "aria-label": name,
-      style: `aspect-ratio:${width}/${height}`,
-    });
-    if (!judged.pictures) this.#makeClip();
-  }
-
-  #makeClip() {
-    const { frames, rate, number } = this.judged;
-    Object.assign(this.box.dataset, { frames, rate });
-    const video = document.createElement("video");
-    Object.assign(video, {
-      muted: true,
-      playsInline: true,
-      preload: "none",
-      tabIndex: -1,
-      disablePictureInPicture: true,
-    });
-    this.box.append(video);
+    const attributes = { role: "img", "aria-label": name, style: `aspect-ratio:${width}/${height}` };
+    if (judged.pictures) {
+      this.box = made("div", { ...attributes, class: "rb-clip" });
+      return;
+    }
+    this.box = makeClipBox(judged, attributes);
     this.clip = new Clip(this.box, () =>
-      bringFile({ key: this.key, row: number }, () => this.#wait()).finally(() => this.#wait(false)),
+      bringFile({ key, row: judged.number }, () => this.#wait()).finally(() => this.#wait(false)),
     );
   }
 

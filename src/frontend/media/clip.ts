@@ -1,5 +1,6 @@
 /** One of several synchronised clips: its box, its file, and its picture, decoded or played. */
 
+import { made } from "../page/element.ts";
 import { frameAt, rateOf } from "./clock_time.ts";
 import { DecodedPicture } from "./decoded_picture.ts";
 import { canDecode, FrameStore, Frames, type Index } from "./frames.ts";
@@ -177,6 +178,28 @@ export class Clip {
     this.isBroken = true;
     this.box.dataset.broken = words || "cannot be played here";
   }
+}
+
+/** A box for a clip whose file comes later. */
+export function makeClipBox(clip: { frames: number | string; rate: string }, attributes: Record<string, string> = {}) {
+  const video = made("video", {
+    playsinline: "",
+    disablepictureinpicture: "",
+    preload: "none",
+    tabindex: "-1",
+    "aria-label": "the clip",
+  });
+  video.muted = true;
+  return made(
+    "div",
+    {
+      "data-frames": clip.frames,
+      "data-rate": clip.rate,
+      ...attributes,
+      class: `rb-clip ${attributes.class ?? ""}`.trim(),
+    },
+    video,
+  );
 }
 
 /** The file in the markup of a box. */

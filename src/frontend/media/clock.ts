@@ -7,11 +7,12 @@
 
 import type { Clip } from "./clip.ts";
 import { middleOf, within } from "./clock_time.ts";
+import type { Player } from "./controls.ts";
 
 const MAX_PLAYED = 32; // Browsers refuse to hold many more players than this at once on a telephone.
 
 /** The shared playback position of several clips. Dispatches `change` when its state changes, and `frame` for every new frame. */
-export class Clock extends EventTarget {
+export class Clock extends EventTarget implements Player {
   clips: Clip[];
   loop: boolean;
   rate: number;
@@ -55,6 +56,12 @@ export class Clock extends EventTarget {
     return this.frames / this.rate;
   }
 
+  /** The frames after which clips end before the longest does. */
+  get ends() {
+    const ends = new Set(this.clips.map(({ seconds }) => Math.round(seconds * this.rate)));
+    return [...ends].filter((end) => end < Math.max(...ends));
+  }
+
   /** How far along a frame is, 0 to 1. */
   shareOf(frame: number) {
     return this.frames > 1 ? frame / (this.frames - 1) : 0;
@@ -95,6 +102,19 @@ export class Clock extends EventTarget {
     const isAll = !range || (range[0] <= 0 && range[1] >= this.frames - 1);
     this.#range = isAll || !range ? null : [Math.min(...range), Math.max(...range)];
     this.#notify();
+  }
+
+  turnLoop() {
+    this.loop = !this.loop;
+    this.#notify();
+  }
+
+  /** Begin or end the range that plays at the frame on the screen; at its own end, play all again. */
+  setRange(side: 0 | 1) {
+    const range: [number, number] = this.range ? [...this.range] : [0, this.frames - 1];
+    const isAgain = this.range !== null && range[side] === this.frame;
+    range[side] = this.frame;
+    this.range = isAgain || range[0] > range[1] ? null : range;
   }
 
   /** Seconds from the beginning. */

@@ -1,27 +1,71 @@
-/** The buttons and the keys of a group of clips. */
+/** The one bar of buttons below clips, and the keys of all players. */
 
+import { made, shaped } from "../page/element.ts";
 import { answerKey } from "../page/keys.ts";
 import type { Clock } from "./clock.ts";
 
 const PLAYED = "Played by the browser, which may not decode single frames here: steps take longer.";
+const SPEEDS = { 0.25: "¼ ×", 0.5: "½ ×", 1: "1 ×", 2: "2 ×" };
+/** Drawn, because fonts may have coloured pictures for these characters. */
+const ICONS = {
+  play: "M4 2.5v11l9-5.5z",
+  pause: "M4 3h3v10H4zM9 3h3v10H9z",
+  back: "M3 3h2v10H3zM13 3v10L6 8z",
+  on: "M11 3h2v10h-2zM3 3v10l7-5z",
+  loop: "M4.5 4H11a2.5 2.5 0 0 1 2.5 2.5V8H12V6.5a1 1 0 0 0-1-1H4.5V7.5L1.5 4.75 4.5 2zM11.5 12H5a2.5 2.5 0 0 1-2.5-2.5V8H4v1.5a1 1 0 0 0 1 1h6.5V8.5l3 2.75-3 2.75z",
+};
 
-/** The scrub bar and the buttons around it. */
+/** What the keys of all players move: a clock with its clips, or a video with the browser's own buttons. */
+export interface Player {
+  readonly frames: number;
+  toggle(): unknown;
+  step(frames: number): unknown;
+  seek(frame: number): unknown;
+  turnLoop(): unknown;
+  /** Begin or end the range that plays at the frame on the screen. */
+  setRange?(side: 0 | 1): unknown;
+}
+
+/** Fill the place `[data-rb-transport]` with the time line and the buttons of a clock. */
 export function buttons(root: HTMLElement, clock: Clock) {
-  const one = (name: string) => root.querySelector(`[data-rb-do="${name}"]`) as HTMLElement;
-  const scrub = one("scrub") as HTMLInputElement;
-  const speed = one("speed") as HTMLSelectElement;
-  const [play, loop, status, note] = [one("play"), one("loop"), one("told"), one("note")];
-  const by = one("by") as HTMLSelectElement;
-  const [count, seconds] = [document.createTextNode(""), document.createElement("span")];
-  status.replaceChildren(count, seconds);
+  const scrub = made("input", {
+    type: "range",
+    min: 0,
+    max: 1,
+    value: 0,
+    step: 1,
+    "data-rb-do": "scrub",
+    "aria-label": "frame",
+  });
+  const line = made("div", { class: "rb-line" }, scrub);
+  const back = button("back", "One frame back", "One frame back (←)", icon("back"));
+  const play = button("play", "Play", "Play or pause (Space)", icon("play", "rb-on"), icon("pause", "rb-off"));
+  const on = button("on", "One frame on", "One frame on (→)", icon("on"));
+  const [count, seconds] = [document.createTextNode(""), made("span")];
+  const status = made("span", { class: "rb-told", "data-rb-do": "told" }, count, seconds);
+  const by = made("select", {
+    "data-rb-do": "by",
+    "aria-label": "the same in all clips",
+    title: "What is the same in all clips",
+    hidden: true,
+  });
+  by.append(made("option", { value: "time" }, "same time"), made("option", { value: "frame" }, "same frame"));
+  const speed = made("select", { "data-rb-do": "speed", "aria-label": "speed", title: "Speed" });
+  for (const [value, words] of Object.entries(SPEEDS)) speed.append(made("option", { value }, words));
+  speed.value = String(clock.speed);
+  const loop = button("loop", "Loop", "Begin again at the end (L)", icon("loop"));
+  const sides = [
+    button("begin", "Begin of the range", "What plays begins at this frame; once more, all plays again ([)", "["),
+    button("end", "End of the range", "What plays ends at this frame; once more, all plays again (])", "]"),
+  ];
+  const note = made("span", { class: "rb-played", "data-rb-do": "note", role: "status", hidden: true });
   play.addEventListener("click", () => clock.toggle());
-  one("back").addEventListener("click", () => clock.step(-1));
-  one("on").addEventListener("click", () => clock.step(1));
+  back.addEventListener("click", () => clock.step(-1));
+  on.addEventListener("click", () => clock.step(1));
   scrub.addEventListener("input", () => clock.seek(Number(scrub.value)));
   speed.addEventListener("change", () => (clock.speed = Number(speed.value)));
-  loop.addEventListener("click", () => turnLoop(clock));
-  const sides = [one("begin"), one("end")];
-  sides.forEach((side, place) => side.addEventListener("click", () => setRange(clock, place ? 1 : 0)));
+  loop.addEventListener("click", () => clock.turnLoop());
+  sides.forEach((side, place) => side.addEventListener("click", () => clock.setRange(place ? 1 : 0)));
   by.addEventListener("change", () => (clock.by = by.value));
   root.addEventListener("reelbook:played", () => {
     note.hidden = false;
@@ -49,45 +93,60 @@ export function buttons(root: HTMLElement, clock: Clock) {
     scrub.toggleAttribute("data-range", clock.range !== null);
     const isChosen = [clock.range !== null && first > 0, clock.range !== null && last < clock.frames - 1];
     sides.forEach((side, place) => side.setAttribute("aria-pressed", String(isChosen[place])));
+    line.querySelectorAll("i").forEach((mark) => mark.remove());
+    for (const end of clock.ends) {
+      line.append(made("i", { style: `--at:${clock.shareOf(end - 1)}`, title: `${end} frames` }));
+    }
     show();
   };
   clock.addEventListener("frame", show);
   clock.addEventListener("change", change);
   change();
-  const transport = root.querySelector("[data-rb-transport]") as HTMLElement;
-  transport.hidden = false;
-  transport.style.display = "";
+  const bar = root.querySelector("[data-rb-transport]") as HTMLElement;
+  bar.className = "rb-transport";
+  bar.replaceChildren(
+    line,
+    back,
+    play,
+    on,
+    status,
+    made("span", { class: "rb-transport-more" }, by, speed, loop, ...sides),
+    note,
+  );
 }
 
-function turnLoop(clock: Clock) {
-  clock.loop = !clock.loop;
-  clock.dispatchEvent(new Event("change"));
+function button(name: string, label: string, title: string, ...content: (Element | string)[]) {
+  return made("button", { type: "button", "data-rb-do": name, "aria-label": label, title }, ...content);
 }
 
-/** Begin or end the range that plays at the frame on the screen; at its own end, play all again. */
-function setRange(clock: Clock, side: 0 | 1) {
-  const range: [number, number] = clock.range ? [...clock.range] : [0, clock.frames - 1];
-  const isAgain = clock.range !== null && range[side] === clock.frame;
-  range[side] = clock.frame;
-  clock.range = isAgain || range[0] > range[1] ? null : range;
+function icon(name: keyof typeof ICONS, kind = "") {
+  const attributes = {
+    viewBox: "0 0 16 16",
+    width: 16,
+    height: 16,
+    "aria-hidden": "true",
+    focusable: "false",
+    class: kind,
+  };
+  return shaped("svg", attributes, shaped("path", { d: ICONS[name] }));
 }
 
-/** The keys that all viewers share; only while the focus is inside, and none with Ctrl, Alt or Meta. */
-export function keys(event: KeyboardEvent, clock: Clock) {
+/** Only while the focus is inside, and none with Ctrl, Alt or Meta. @param more Keys of one player alone. */
+export function keys(event: KeyboardEvent, player: Player, more: Record<string, () => unknown> = {}) {
   const target = event.target as HTMLElement;
   const isWriting = target.matches("select, textarea, input:not([type=range])");
   const isPressing = event.key === " " && target.matches("button, a, summary");
   if (isWriting || isPressing) return;
   const far = event.shiftKey ? 10 : 1;
   answerKey(event, {
-    " ": () => clock.toggle(),
-    ArrowLeft: () => clock.step(-far),
-    ArrowRight: () => clock.step(far),
-    Home: () => clock.seek(0),
-    End: () => clock.seek(clock.frames - 1),
-    l: () => turnLoop(clock),
-    L: () => turnLoop(clock),
-    "[": () => setRange(clock, 0),
-    "]": () => setRange(clock, 1),
+    " ": () => player.toggle(),
+    ArrowLeft: () => player.step(-far),
+    ArrowRight: () => player.step(far),
+    Home: () => player.seek(0),
+    End: () => player.seek(player.frames - 1),
+    l: () => player.turnLoop(),
+    L: () => player.turnLoop(),
+    ...(player.setRange && { "[": () => player.setRange?.(0), "]": () => player.setRange?.(1) }),
+    ...more,
   });
 }

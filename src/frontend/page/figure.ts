@@ -1,28 +1,9 @@
 /** Figures: a clip plays under the pointer and by keys, its preview is replaced by the original, and code can be copied. */
 
-import { videoKeys } from "../media/video_keys.ts";
+import { enliven, playUnderPointer } from "../media/video.ts";
 import { copyText } from "./copy.ts";
 import { made } from "./element.ts";
 import { askFile, onKernel } from "./kernel_files.ts";
-
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
-function hover(video: HTMLVideoElement) {
-  const end = () => {
-    if ("rbHover" in video.dataset) video.pause();
-  };
-  video.addEventListener("pointerenter", (event) => {
-    if (event.pointerType === "touch" || calm.matches || !video.paused) return;
-    for (const other of document.querySelectorAll("video[data-rb-hover]")) (other as HTMLVideoElement).pause();
-    video.dataset.rbHover = "";
-    video.muted = true;
-    video.play().catch(() => delete video.dataset.rbHover);
-  });
-  video.addEventListener("pointerleave", end);
-  video.addEventListener("pause", () => delete video.dataset.rbHover);
-  new IntersectionObserver((seen) => {
-    if (!seen[0].isIntersecting) video.pause();
-  }).observe(video);
-}
 
 export type Media = HTMLVideoElement | HTMLImageElement;
 
@@ -111,6 +92,6 @@ for (const found of document.querySelectorAll("[data-rb-figure]:not([data-rb-rea
     says.textContent = "This browser cannot play it; the pictures show what is in it.";
   };
   video.error ? broken() : video.addEventListener("error", broken);
-  hover(video);
-  videoKeys(video, { rate: Number(root.dataset.rbRate), frames: Number(root.dataset.rbFrames) }, says);
+  playUnderPointer(video);
+  enliven(video, { rate: Number(root.dataset.rbRate), frames: Number(root.dataset.rbFrames) }, says);
 }

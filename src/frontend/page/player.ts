@@ -1,5 +1,6 @@
 /** A clip or a picture in the place of its poster: the original if a kernel can send it, else the copy in the page. */
 
+import { isCalm, makeVideo } from "../media/video.ts";
 import type { Posters } from "../table/poster_sheet.ts";
 import { dotted, made } from "./element.ts";
 import { ASK_AGAIN, askFile } from "./kernel_files.ts";
@@ -115,17 +116,9 @@ function media(url: string, wanted: Wanted, at: number, fail: (words: string) =>
   const label = wanted.label || wanted.path;
   if (!(url.startsWith("data:") ? url.startsWith("data:video/") : isFilm(wanted.path)))
     return made("img", { src: url, alt: label, class: "rb-shown" });
-  const video = made("video", {
-    class: "rb-shown",
-    src: url,
-    controls: "",
-    loop: "",
-    playsinline: "",
-    "aria-label": label,
-  });
-  video.muted = true;
+  const video = makeVideo(url, label, { class: "rb-shown" });
   if (at) video.currentTime = at;
   video.addEventListener("error", () => fail(`This browser cannot play ${wanted.path}.`));
-  if (!matchMedia("(prefers-reduced-motion: reduce)").matches) video.play().catch(() => null);
+  if (!isCalm()) video.play().catch(() => null);
   return video;
 }

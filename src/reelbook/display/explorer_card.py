@@ -19,7 +19,7 @@ from .embedding import data_uri
 from .fact_table import render_card, render_small_print
 from .figure import render_caption
 from .strip_html import strip_jpeg
-from .synced_clips import PlayedClip, render_transport
+from .synced_clips import TRANSPORT
 from .theme import render_script, render_style
 
 if TYPE_CHECKING:
@@ -81,11 +81,7 @@ def render_explorer(explorer: Explorer, *, key: str = "") -> str:
     file, known = explorer.file, run_text.describe_file(explorer.file)
     probe = file.probe
     width, height, rate = probe.width, probe.height, probe.rate or Fraction(1)
-    if file.is_video:
-        clip = PlayedClip("", "", width, height, explorer.frames, rate, "")
-        content = _render_stills(file) + render_transport([clip])
-    else:
-        content = _render_picture(file, explorer.file_name)
+    content = _render_stills(file) + TRANSPORT if file.is_video else _render_picture(file, explorer.file_name)
     facts = [
         known.seed,
         *run_text.format_media_facts(file),

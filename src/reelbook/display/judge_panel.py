@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from markupsafe import Markup
 
-from .synced_clips import PlayedClip, render_transport
 from .theme import render_script, render_style
 
 STYLES, SCRIPT = ("clock.css", "judge.css"), "judge.js"
@@ -29,7 +27,7 @@ _RATER = Markup(
 )
 _LIVE = Markup(
     '<div class="rb-judge-live rb-clock" data-rb-judge-live hidden><p class="rb-judge-prompt" data-rb-judge-prompt dir="auto"></p>'
-    '<div class="rb-judge-stage">{slots}</div>{transport}<div class="rb-judge-answers" role="group" aria-label="Answer">{answers}</div>'
+    '<div class="rb-judge-stage">{slots}</div><div data-rb-transport></div><div class="rb-judge-answers" role="group" aria-label="Answer">{answers}</div>'
     '<div class="rb-judge-foot"><p class="rb-judge-words" role="status"></p><span class="rb-judge-tools">{tools}</span></div>'
     '<p class="rb-judge-help" data-rb-judge-help hidden>{help}</p></div>'
 )
@@ -100,7 +98,6 @@ def render_judge(
     letters = ("A", "B") if kind == PAIRS else ("",)
     live = _LIVE.format(
         slots=Markup("").join(map(_SLOT.format, letters)),
-        transport=render_transport([PlayedClip("", "", 16, 9, 2, Fraction(24), "")]),
         answers=Markup("").join(answer.markup for answer in answers),
         tools=_FOCUS
         + _TOOL.format("undo", "Take the last answer back (U)", "Undo", _KEY.format("U"))

@@ -20,7 +20,7 @@ from ...media.stills import read_frames, read_picture
 from ..fact_table import SMALL_STYLE, render_details, render_small_print
 from ..formatting import join_with_dots, shorten
 from ..original_links import get_link_key
-from ..synced_clips import PlayedClip, render_transport
+from ..synced_clips import TRANSPORT
 from ..theme import render_script, render_style
 from .compared_items import Item, PixelSize, Timing, find_box, find_clock, find_differing, find_frame, fit_size
 from .comparison import FRAME, TIME, Comparison
@@ -52,8 +52,7 @@ TIMES = Markup(' data-frames="{}" data-rate="{}/{}"')
 IMAGE = Markup(
     '<img src="{}" width="{}" height="{}" alt="{}" decoding="async" style="display:block;width:100%;height:auto;border-radius:6px">'
 )
-# Hidden in two ways, because a host that drops scripts may keep buttons.
-TRANSPORT = Markup('<div class="rb-compare-transport" hidden style="display:none">{}</div>')
+CONTROLS = Markup('<div class="rb-compare-transport">{}</div>').format(TRANSPORT)
 TABLE = Markup(
     '<div class="rb-compare-inputs" role="region" tabindex="0" aria-label="{}" style="overflow-x:auto"><table style="border-collapse:collapse;font-size:12px;margin:4px 0">'
     '<thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table></div>'
@@ -110,7 +109,7 @@ def render_comparison_markup(
     )
     parts = [
         render_differences(comparison, advice=advice) if with_differences else Markup(""),
-        _render_transport(comparison),
+        _render_controls(comparison),
         *map(render_small_print, [*list_notes(comparison), *notes]),
     ]
     parts.append(_render_inputs(comparison))
@@ -221,14 +220,10 @@ def _find_key(item: Item) -> str:
         return ""
 
 
-def _render_transport(comparison: Comparison) -> Markup:
-    items = [comparison.items[place] for place in comparison.comparable]
-    clips = [
-        PlayedClip("", "", *timing.size, timing.frames, timing.rate, item.label)
-        for item in items
-        if (timing := item.timing) is not None and timing.rate
-    ]
-    return TRANSPORT.format(render_transport(clips)) if clips and len(items) > 1 else Markup("")
+def _render_controls(comparison: Comparison) -> Markup:
+    timings = [comparison.items[place].timing for place in comparison.comparable]
+    has_clips = any(timing is not None and timing.rate for timing in timings)
+    return CONTROLS if has_clips and len(timings) > 1 else Markup("")
 
 
 def _render_difference(comparison: Comparison, pair: tuple[int, int]) -> Markup:

@@ -79,7 +79,7 @@ class ClipGrid:
         return VIEWER.format(
             view=self.view,
             summary=SUMMARY.format(self.summary) if self.summary else "",
-            body=render_synced_clips(body, clips, name=f"{count} on one clock") if clips else body,
+            body=render_synced_clips(body, name=f"{count} on one clock") if clips else body,
             notes=Markup(self.table) + (NOTES.format(self.notes) if self.notes else ""),
             payload=format_json(
                 {"key": self.key, "group": self.picks, "groups": list(map(self._pack_group, self.groups))}

@@ -9,14 +9,12 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import anywidget
 import traitlets
 
-from ...display.synced_clips import PlayedClip, render_transport
 from ...display.theme import read_static
 from ...errors import ReelbookError
 from ..comms import forget_reply_thread
@@ -81,17 +79,12 @@ class ScriptWidget(anywidget.AnyWidget):
         forget_reply_thread(self)
 
 
-NO_CLIP = PlayedClip("", "", 16, 9, 2, Fraction(1), "")
-"""For the buttons of a clock whose clips come later."""
-
-
 @cache
 def pack_script(name: str) -> tuple[str, bytes]:
     """The key and the compressed source of the module that draws a kind of widget, `form` or `studio`."""
-    constants = {"STYLE": read_static(f"{name}.css"), "TRANSPORT": str(render_transport([NO_CLIP]))}
-    lines = [f"const {constant} = {json.dumps(text)};\n" for constant, text in constants.items()]
+    source = f"const STYLE = {json.dumps(read_static(f'{name}.css'))};\n{read_static(f'{name}.js')}"
     # Without a timestamp, so that the same script always has the same key.
-    packed = gzip.compress("".join([*lines, read_static(f"{name}.js")]).encode(), 9, mtime=0)
+    packed = gzip.compress(source.encode(), 9, mtime=0)
     return hashlib.sha256(packed).hexdigest()[:16], packed
 
 
