@@ -1,9 +1,8 @@
-"""The parts of PNG, JPEG, GIF, RIFF and MP4 files by their position, found without a decoder."""
+"""The parts of PNG, JPEG, RIFF and MP4 files by their position, found without a decoder."""
 
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
@@ -13,7 +12,7 @@ MAX_PARTS = 100_000
 """Default for the maximum number of parts that are read; a large PNG has some ten thousand."""
 
 PNG_SIGNATURE, JPEG_SIGNATURE = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
-JPEG_SCAN, JPEG_END, GIF_END = b"\xda", b"\xd9", b";"
+JPEG_SCAN, JPEG_END = b"\xda", b"\xd9"
 _WITHOUT_LENGTH = (0x01, *range(0xD0, 0xDA))
 """JPEG markers that are no more than themselves."""
 
@@ -92,14 +91,6 @@ def parse_png_chunks(file: BinaryIO, *, limit: int = MAX_PARTS) -> Iterator[File
     raise MalformedFile("it has too many chunks")
 
 
-def has_valid_checksum(file: BinaryIO, chunk: FilePart) -> bool:
-    """Whether the checksum of a PNG's chunk matches its type and content."""
-    total = 0
-    for piece in read_pieces(file, chunk.start + 4, chunk.stop):
-        total = zlib.crc32(piece, total)
-    return total == int.from_bytes(read_exactly(file, chunk.stop, 4))
-
-
 def parse_jpeg_segments(file: BinaryIO, start: int = 2, *, limit: int = MAX_PARTS) -> Iterator[FilePart]:
     """The segments of a JPEG up to the first scan, whose pixels follow, or the end of the picture."""
     size = get_length(file)
@@ -123,46 +114,6 @@ def parse_jpeg_segments(file: BinaryIO, start: int = 2, *, limit: int = MAX_PART
             return
         start = stop
     raise MalformedFile("it has too many segments")
-
-
-def parse_gif_blocks(file: BinaryIO, *, limit: int = MAX_PARTS) -> Iterator[FilePart]:
-    """The blocks of a GIF up to its end; their content begins with their sub-blocks."""
-    start = 13 + _count_colour_bytes(file, 10)
-    for _ in range(limit):
-        kind = read_exactly(file, start, 1)
-        inside = end = start + 1
-        if kind == b"!":
-            kind += read_exactly(file, inside, 1)
-            inside += 1
-        elif kind == b",":
-            # Position and size, the local colour table, and the initial number of bits per code.
-            inside = start + 11 + _count_colour_bytes(file, start + 9)
-        elif kind != GIF_END:
-            raise MalformedFile(f"the GIF is out of step before byte {inside:,}")
-        for block in parse_sub_blocks(file, inside, limit=limit) if kind != GIF_END else ():
-            end = block.end
-        yield FilePart(kind, start, inside, end, end)
-        if kind == GIF_END:
-            return
-        start = end
-    raise MalformedFile("it has too many blocks")
-
-
-def parse_sub_blocks(file: BinaryIO, start: int, *, limit: int = MAX_PARTS) -> Iterator[FilePart]:
-    """The sub-blocks of a GIF's block, each preceded by its length; the last one is empty."""
-    for _ in range(limit):
-        end = start + 1 + read_exactly(file, start, 1)[0]
-        yield FilePart(b"", start, start + 1, end, end)
-        if end == start + 1:
-            return
-        start = end
-    raise MalformedFile("a block does not end")
-
-
-def _count_colour_bytes(file: BinaryIO, place: int) -> int:
-    """Size of the colour table that the flags in this place declare."""
-    flags = read_exactly(file, place, 1)[0]
-    return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
 
 
 def parse_riff_chunks(file: BinaryIO, stop: int, *, limit: int = MAX_PARTS) -> Iterator[FilePart]:

@@ -27,8 +27,7 @@ from ...util.data_address import DataAddressError, is_data_address, parse_data_a
 from ..exchange import trusted_certificates
 from ..responses import parse_retry_after
 from ..retries import get_pause
-from .container_format import Damaged
-from .file_validation import Declared, validate
+from .file_validation import Damaged, Declared, validate
 
 MAX_CONNECTIONS = 4
 MAX_ATTEMPTS = 6

@@ -2,24 +2,63 @@
 
 What decides, in this order:
 
-1. the file's own structure, where it has one: a PNG without its end is never stored, whatever length was declared;
+1. whether it opens: a picture is decoded, and of a video all packets that its index lists must be there;
 2. the length that HTTP declared for exactly these bytes (`Content-Length`, or the total of a `Content-Range`);
-3. `file_size` of the File object, a hint by another program at another time. It counts where the other two are missing,
-   and against a file whose structure says nothing. A complete file is not rejected because of it.
+3. `file_size` of the File object, a hint by another program at another time. It counts where the other two say nothing,
+   and against a file that no decoder here can open. A complete file is not rejected because of it.
 
 Names and content types never decide what a file is; they only lead to rejection, as of a text page instead of a video.
 """
 
 from __future__ import annotations
 
+import codecs
+import re
 from dataclasses import dataclass
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
+from ...media.bounded_open import MAX_PIXELS, PICTURES
 from ...models.base import File
+from ...models.picture_headers import parse_header
 from ...util.data_address import is_data_address
-from .container_format import BINARY, PAGE, PROVABLE, Damaged, FileFormat, check_container
 
+HEAD_BYTES = 1024
+MAX_FRAMES = 500
+"""How many frames of a moving picture are decoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """A file format: the suffix under which it is stored, and its content type."""
+
+    suffix: str
+    content_type: str
+
+
+BINARY = FileFormat(".bin", "application/octet-stream")
+TEXT = FileFormat(".txt", "text/plain")
+# A foreign page is stored as text, so that no double click on the file runs its scripts.
+PAGE = FileFormat(".txt", "text/html")
+MP4 = FileFormat(".mp4", "video/mp4")
+FORMATS = (
+    (rb"\x89PNG\r\n\x1a\n", FileFormat(".png", "image/png")),
+    (rb"\xff\xd8\xff", FileFormat(".jpg", "image/jpeg")),
+    (rb"GIF8[79]a", FileFormat(".gif", "image/gif")),
+    (rb"RIFF....WEBP", FileFormat(".webp", "image/webp")),
+    (rb"RIFF....WAVE", FileFormat(".wav", "audio/wav")),
+    (rb"II\*\0|MM\0\*", FileFormat(".tif", "image/tiff")),
+    (rb"\x1a\x45\xdf\xa3", FileFormat(".webm", "video/webm")),
+    (rb"....ftypavi[fs]", FileFormat(".avif", "image/avif")),
+    (rb"....ftyp(hei[cx]|mif1)", FileFormat(".heic", "image/heic")),
+    (rb"....ftyp", MP4),
+    (rb"(\xef\xbb\xbf)?\s*(?i:<!doctype html|<html|<head|<body|<title|<script|<meta|<!--)[^\0]*\Z", PAGE),
+)
+"""The beginning of each kind of file."""
+TO_DECODE = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/tiff"})
+ENDS = {".png": b"IEND\xaeB`\x82", ".jpg": b"\xff\xd9", ".gif": b";"}
+TAIL_BYTES = 1 << 20
+"""Where the end of a picture is searched; some programs write further things behind it."""
 MEDIA_NAMES = {
     ".mp4": "video/mp4",
     ".png": "image/png",
@@ -30,8 +69,16 @@ MEDIA_NAMES = {
     ".avif": "image/avif",
     ".heic": "image/heic",
 }
+MEDIA_TYPES = frozenset(MEDIA_NAMES.values())
 TEXT_NAMES = (".txt", ".json", ".csv", ".srt", ".vtt", ".md", ".xml", ".svg", ".html", ".htm", ".yaml", ".toml", ".log")
 TEXT_TYPES = ("text/", "application/json", "application/xml", "application/yaml", "application/x-ndjson")
+
+# Control characters that do not occur in text.
+_UNPRINTABLE = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+class Damaged(Exception):
+    """The file is incomplete, damaged, or not what was declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +91,92 @@ class Declared:
 
 def validate(content: BinaryIO, file: File, declared: Declared) -> FileFormat:
     """The kind of a complete file; raises `Damaged` for one that is incomplete or not what was declared."""
-    result = check_container(content)
     size = content.seek(0, 2)
+    content.seek(0)
+    kind = sniff_kind(content.read(HEAD_BYTES))
+    if size == 0:
+        raise Damaged("it is empty")
     if declared.length is not None and declared.length != size:
         raise Damaged(f"{size:,} of {declared.length:,} bytes arrived")
     expected = _declared_type(file)
-    if result.kind.content_type.startswith("text/"):
-        _check_text(result.kind, expected)
-    elif result.kind == BINARY:
+    if kind.content_type.startswith("text/"):
+        _check_text(kind, expected)
+    elif kind == BINARY:
         _check_binary({expected, _plain(declared.content_type)}, _is_text(expected))
-    if not result.proven:
+    if not _opens(content, kind):
         _check_size(size, declared.length, file.file_size)
-        if {expected, result.kind.content_type} <= PROVABLE and expected != result.kind.content_type:
-            raise Damaged(f"its bytes are those of {result.kind.content_type} with something behind, not {expected}")
-    return result.kind
+    return kind
+
+
+def sniff_kind(head: bytes) -> FileFormat:
+    """The kind of a file by its first bytes, whatever its name.
+
+    >>> sniff_kind(b"\\x89PNG\\r\\n\\x1a\\n").suffix, sniff_kind(b"<HTML><h1>Expired").content_type
+    ('.png', 'text/html')
+    """
+    kind = next((kind for start, kind in FORMATS if re.match(start, head, re.DOTALL)), None)
+    if kind is not None:
+        return kind
+    text = head.removeprefix(b"\xef\xbb\xbf")
+    if not text or _UNPRINTABLE.search(text):
+        return BINARY
+    try:
+        # Where the file is longer than the head, its last character may be cut.
+        codecs.getincrementaldecoder("utf-8")().decode(text, final=len(head) < HEAD_BYTES)
+    except UnicodeDecodeError:
+        return BINARY
+    return TEXT
+
+
+def _opens(content: BinaryIO, kind: FileFormat) -> bool:
+    """Whether a file opens as a whole; raises `Damaged` for one that does not, false where nothing here can tell."""
+    content.seek(0)
+    try:
+        if kind.content_type in TO_DECODE:
+            return _decodes(content, kind)
+        return _has_all_packets(content) if kind == MP4 else False
+    except Damaged:
+        raise
+    except Exception:
+        # Decoders raise anything for a damaged file.
+        raise Damaged(f"it breaks off, or is damaged: it does not open as {kind.content_type}") from None
+
+
+def _decodes(content: BinaryIO, kind: FileFormat) -> bool:
+    from PIL import Image
+
+    header = parse_header(content.read(300_000))
+    if header is not None and header.pixels > MAX_PIXELS:
+        return False
+    content.seek(0)
+    with Image.open(content, formats=PICTURES) as picture:
+        frames = min(getattr(picture, "n_frames", 1), MAX_FRAMES)
+        for place in range(frames):
+            picture.seek(place)
+            picture.load()
+    # Pillow takes the pictures that are there for all, and needs no end.
+    content.seek(max(content.seek(0, 2) - TAIL_BYTES, 0))
+    if ENDS.get(kind.suffix, b"") not in content.read():
+        raise Damaged(f"it breaks off: it has no end of {kind.content_type}")
+    return True
+
+
+def _has_all_packets(content: BinaryIO) -> bool:
+    """Whether a video has all packets that its index lists; false for one in fragments, which has no such index."""
+    import av
+
+    with av.open(content, "r", format="mp4") as container:
+        stream = container.streams.video[0]
+        count = 0
+        for packet in container.demux(stream):
+            if packet.is_corrupt:
+                raise Damaged("it breaks off within a frame")
+            count += bool(packet.size)
+        if count < stream.frames:
+            raise Damaged(f"it breaks off: {count:,} of {stream.frames:,} frames arrived")
+    content.seek(-16, 2)
+    # One in fragments may have an index behind them.
+    return stream.frames > 0 or content.read()[4:8] == b"mfro"
 
 
 def _check_text(kind: FileFormat, expected: str) -> None:
@@ -68,7 +187,7 @@ def _check_text(kind: FileFormat, expected: str) -> None:
 
 
 def _check_binary(types: set[str], is_text: bool) -> None:
-    media = sorted(types & PROVABLE)
+    media = sorted(types & MEDIA_TYPES)
     if media:
         raise Damaged(f"its bytes are not those of {media[0]}")
     if "text/html" in types and not is_text:
@@ -79,7 +198,7 @@ def _check_size(size: int, length: int | None, hint: int | None) -> None:
     """Check the length of a file that does not show its own end: it must be declared, without contradiction."""
     hint = hint if hint and hint > 0 else None
     if length is None and hint is None:
-        raise Damaged("nobody told how long it is, and such a file does not show whether it is whole")
+        raise Damaged("nobody says how long it is, and such a file does not show whether it is whole")
     if hint is not None and hint != size:
         raise Damaged(
             f"{size:,} bytes arrived where {hint:,} were promised, and such a file does not show who is right"
