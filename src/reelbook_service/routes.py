@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.requests import Request as HTTPRequest
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 
 from reelbook.models.base import Input
 from reelbook.models.catalog import CATALOG, Endpoint
 from reelbook.models.pricing import Estimate
-from reelbook.models.problems import MAX_PROBLEMS
 
 from . import docs, spec_decisions
 from .accounts import Account
 from .core import Service, addresses, body_hash, require_endpoint, service_info
 from .queue import Request
-from .refusals import Refusal, all_invalid, invalid_at
+from .refusals import Refusal, invalid, invalid_at
 from .request_bodies import read_json_object, save_upload
 from .service_files import HEADERS
 
@@ -213,26 +213,21 @@ def estimate_json(found: Estimate) -> dict[str, Any]:
     return {"credits": found.credits, "breakdown": lines, "rateCard": found.rate_card, "source": found.source}
 
 
+class RunCall(BaseModel):
+    """The body of a run call or an estimate."""
+
+    model_config = ConfigDict(extra="forbid")
+    endpointId: Any
+    input: Any
+
+
 def _envelope(body: Mapping[str, Any]) -> tuple[Any, Any]:
     """The model and the input of a run call; raises a 422 that lists each missing or unknown field."""
-    names = {"endpointId": "the id of a model", "input": "an object with the model's fields"}
-    problems = [
-        (("body", name), f"`{name}` is required: {meaning}.", "missing")
-        for name, meaning in names.items()
-        if body.get(name) is None
-    ]
-    unknown = [name for name in body if name not in names]
-    problems += [
-        (
-            ("body", name[:60]),
-            f"There is no field {name[:60]!r}. The fields are: {', '.join(names)}.",
-            "extra_forbidden",
-        )
-        for name in unknown[:MAX_PROBLEMS]
-    ]
-    if problems:
-        raise all_invalid(problems)
-    return body["endpointId"], body["input"]
+    try:
+        call = RunCall.model_validate(body)
+    except ValidationError as error:
+        raise invalid(RunCall, error) from None
+    return call.endpointId, call.input
 
 
 async def _submit_run(
