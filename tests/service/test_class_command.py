@@ -12,11 +12,11 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-import httpx
 import pytest
 
 import reelbook as rb
@@ -30,49 +30,36 @@ REELBOOK = [sys.executable, "-m", "reelbook"]
 NAMES = [f"Student {number}" for number in range(30)]
 
 
-def test_thirty_printed_keys_in_two_commands_and_a_clip_in_two_lines(tmp_path: Path) -> None:
+def test_thirty_printed_keys_in_two_commands_and_a_clip_in_two_lines(command: Any, tmp_path: Path) -> None:
     """Serve, add, and print the sheet; then exactly the two lines of a strip, in a Python of its own."""
-    data, sheet, names = tmp_path / "data", tmp_path / "keys.html", tmp_path / "names.csv"
+    data, sheet, names = tmp_path / "service", tmp_path / "keys.html", tmp_path / "names.csv"
     names.write_text("\n".join(NAMES), encoding="utf-8")
-    serving = subprocess.Popen(
-        [*REELBOOK, "serve", "--host", "0.0.0.0", "--data", str(data), "--port", "0", "--workers", "1"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert serving.stdout is not None
-        assert re.match(r"Reelbook service at http://(?!0\.0\.0\.0)", serving.stdout.readline()), "one to be called"
-        adding = [*REELBOOK, "class", "add", str(names), "--budget", "530", "--sheet", str(sheet), "--data", str(data)]
-        said = subprocess.run(adding, capture_output=True, text=True, timeout=60, check=True).stdout
+    serving = command("--host", "0.0.0.0")
+    assert serving.until("Reelbook service at http://([0-9.]+)") != "0.0.0.0"
+    assert serving.until(r"  board  http://\S+/class/login\?token=(\S{20,})\n")
+    adding = [*REELBOOK, "class", "add", str(names), "--budget", "530", "--sheet", str(sheet), "--data", str(data)]
+    said = subprocess.run(adding, capture_output=True, text=True, timeout=60, check=True).stdout
 
-        strips = sheet.read_text(encoding="utf-8").split("<section>")[1:]
-        lines = [
-            "".join(html.unescape(code) for code in re.findall(r"<code>(.*?)</code>", line))
-            for line in re.findall(r"<li>(.*?)(?=<li>|</ol>)", strips[7])
-        ]
-        assert (len(strips), len(lines)) == (30, 2)
-        student = subprocess.run(
-            [sys.executable, "-c", "\n".join(lines)], cwd=tmp_path, capture_output=True, text=True, timeout=120,
-            env={**os.environ, "REELBOOK_LIBRARY": str(tmp_path / "library")},
-        )  # fmt: skip
-        rows = administer(data, "report")
-    finally:
-        serving.send_signal(signal.SIGTERM)
-        # Not `communicate`, which leaves out what `readline` has read ahead.
-        printed = serving.stdout.read() if serving.stdout is not None else ""
-        serving.communicate(timeout=30)
+    strips = sheet.read_text(encoding="utf-8").split("<section>")[1:]
+    lines = [
+        "".join(html.unescape(code) for code in re.findall(r"<code>(.*?)</code>", line))
+        for line in re.findall(r"<li>(.*?)(?=<li>|</ol>)", strips[7])
+    ]
+    assert (len(strips), len(lines)) == (30, 2)
+    student = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        env={**os.environ, "REELBOOK_LIBRARY": str(tmp_path / "library")},
+    )  # fmt: skip
+    rows = administer(data, "report")
+    serving.ended_by(signal.SIGTERM)
 
-    assert re.search(r"  board  http://\S+/class/login\?token=\S{20,}\n", printed), "the link of the board"
     assert student.returncode == 0, student.stderr
-    assert [row.name for row in rows if row.completed == 1 and row.spent == 53] == [NAMES_IN_ORDER[7]]
+    assert [row.name for row in rows if row.completed == 1 and row.spent == 53] == [sorted(NAMES)[7]]
     # The keys are on the sheet alone.
     assert "30 new keys" in said
     assert not re.search("rb(-[a-z0-9]{4}){6}", said)
     assert stat.S_IMODE(sheet.stat().st_mode) == 0o600
     assert list((tmp_path / "library").rglob("*.mp4")) or list(tmp_path.rglob("*.mp4"))
-
-
-NAMES_IN_ORDER = sorted(NAMES)
 
 
 @pytest.fixture
@@ -255,45 +242,40 @@ engine = "hosted"
 """
 
 
-@contextmanager
-def serving(data: Path, *arguments: str) -> Iterator[tuple[str, str]]:
-    """`reelbook serve` in a process of its own, with its address and all that it prints before it serves."""
-    command = [*REELBOOK, "serve", "--data", str(data), "--port", "0", "--workers", "1", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "TEACHER_KEY": "t" * 20})
-    try:
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        address = first.strip().rpartition(" at ")[2]
-        httpx.get(address, timeout=30, trust_env=False)
-        process.send_signal(signal.SIGTERM)
-        yield address, first + process.stdout.read()
-    finally:
-        process.kill()
-        process.communicate()
+@pytest.fixture
+def said(command: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """What `reelbook serve` prints until it serves; then it is ended."""
+    monkeypatch.setenv("TEACHER_KEY", "t" * 20)
+
+    def start(*arguments: str) -> str:
+        serving = command(*arguments)
+        serving.until("(Reelbook)")
+        return str(serving.ended_by(signal.SIGTERM)[1])
+
+    return start
 
 
 def test_nobody_whom_the_class_does_not_list_can_spend_on_the_paid_key(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, said: Callable[..., str]
 ) -> None:
     """With a service that is paid for there is no account `default` unless asked for, and then it is one of the class."""
-    data, models = tmp_path / "data", tmp_path / "models.toml"
+    data, models = tmp_path / "service", tmp_path / "models.toml"
     models.write_text(MODELS, encoding="utf-8")
     names = tmp_path / "names.csv"
     names.write_text("Ada\n", encoding="utf-8")
 
-    with serving(data, "--models", str(models)) as (_, printed):
-        assert "No accounts yet. Add some: reelbook class add" in printed
-        assert "  key " not in printed
+    printed = said("--models", str(models))
+    assert "No accounts yet. Add some: reelbook class add" in printed
+    assert "  key " not in printed
     assert administer(data, "report") == []
     for arguments in (("--key", "teachers-own-key"), ("--accounts", str(names))):
         refused = subprocess.run(
             [*REELBOOK, "serve", "--data", str(data), "--port", "0", "--models", str(models), *arguments],
-            capture_output=True, text=True, timeout=60, env={**os.environ, "TEACHER_KEY": "t" * 20},
+            capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         assert refused.returncode == 1
         assert "how many credits" in refused.stderr
-    with serving(data, "--models", str(models), "--key", "teachers-own-key", "--budget", "100"):
-        pass
+    said("--models", str(models), "--key", "teachers-own-key", "--budget", "100")
 
     (row,) = administer(data, "report")
     assert (row.name, row.budget, row.left) == ("default", 100, 100)
@@ -315,20 +297,19 @@ def test_the_account_of_a_notebook_with_a_paid_service_is_listed(
             client.run(rb.TextToVideo(prompt="a boat", num_frames=9, seed=1))
 
 
-def test_the_same_start_once_more_undoes_nothing(tmp_path: Path) -> None:
+def test_the_same_start_once_more_undoes_nothing(tmp_path: Path, said: Callable[..., str]) -> None:
     """Keys, top-ups and lowered budgets of a running class survive `serve --accounts` after a crash."""
-    data, names = tmp_path / "data", tmp_path / "names.csv"
+    data, names = tmp_path / "service", tmp_path / "names.csv"
     names.write_text("name,key\nAda,\nBo,the-key-of-bo\n", encoding="utf-8")
     start = ("--accounts", str(names), "--budget", "500")
-    with serving(data, *start) as (_, printed):
-        (first,) = re.findall(r"  key    (\S+)   \(account Ada", printed)
-        assert "the-key-of-bo" not in printed
+    printed = said(*start)
+    (first,) = re.findall(r"  key    (\S+)   \(account Ada", printed)
+    assert "the-key-of-bo" not in printed
     administer(data, "topup", names=["Ada"], credits=100)
     leaked_replaced = administer(data, "replace", names=["Bo"])[0].key
     names.write_text("name,key\nAda,\nBo,the-key-of-bo\nCy,\n", encoding="utf-8")
 
-    with serving(data, *start) as (_, printed):
-        pass
+    printed = said(*start)
 
     assert re.findall(r"  key    \S+   \(account (\w+)", printed) == ["Cy"]
     assert "Ada, Bo: there already, with key, budget and limits as they are." in printed
@@ -336,8 +317,7 @@ def test_the_same_start_once_more_undoes_nothing(tmp_path: Path) -> None:
     assert {row.name: row.left for row in administer(data, "report")} == {"Ada": 600, "Bo": 500, "Cy": 500}
     hashes = dict(query(data, "SELECT name, key_hash FROM accounts"))
     assert (hashes["Ada"], hashes["Bo"]) == (hash_key(first), hash_key(leaked_replaced))
-    with serving(data, *start, "--reset"):
-        pass
+    said(*start, "--reset")
     assert {row.name: row.left for row in administer(data, "report")} == {"Ada": 500, "Bo": 500, "Cy": 500}
     hashes = dict(query(data, "SELECT name, key_hash FROM accounts"))
     assert (hashes["Ada"], hashes["Bo"]) == (hash_key(first), hash_key("the-key-of-bo"))

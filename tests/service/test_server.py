@@ -8,10 +8,7 @@ import re
 import signal
 import socket
 import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -238,48 +235,6 @@ def test_it_stops_at_once_though_callers_hang_on(serve: Serve) -> None:
     assert not served.server.running
     for wire in (idle, half):
         wire.close()
-
-
-class Command:
-    """`reelbook serve` in a process of its own."""
-
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        command = [sys.executable, "-m", "reelbook", "serve", "--port", "0", "--workers", "1", "--data", str(folder)]
-        self.process = subprocess.Popen(
-            [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder.parent
-        )
-        self.lines: list[str] = []
-
-    def until(self, pattern: str) -> str:
-        """Read what it prints up to a line with the pattern; its first group."""
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.lines.append(line)
-            if found := re.search(pattern, line):
-                return found[1]
-        raise AssertionError(f"it ended: {self.lines} {self.process.communicate()}")
-
-    def ended_by(self, number: int) -> tuple[int, str, str]:
-        """Its status after a signal, and what it printed."""
-        self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=10)
-        return self.process.returncode, "".join(self.lines) + out, err
-
-
-@pytest.fixture
-def command(tmp_path: Path) -> Iterator[Any]:
-    """Starts `reelbook serve`; what a test leaves running is ended."""
-    started: list[Command] = []
-
-    def start(*arguments: str) -> Command:
-        started.append(Command(tmp_path / "service", *arguments))
-        return started[-1]
-
-    yield start
-    for one in started:
-        if one.process.poll() is None:
-            one.process.kill()
-        one.process.communicate()
 
 
 def test_the_command_prints_address_and_key_and_ends_cleanly_when_it_is_told_to(command: Any, tmp_path: Path) -> None:
