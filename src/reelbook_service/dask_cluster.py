@@ -119,22 +119,13 @@ class DaskWorker:
 
     async def perform(self, order: Mapping[str, Any], request: Request) -> dict[str, Any] | None:
         """Execute one run; None if it was lost."""
-        clock = self._settings.clock
-
-        def take(message: Mapping[str, Any]) -> None:
-            if "lost" in message:
-                request.stage, request.progress = "", 0.0
-                warning = "The Dask worker was lost; the run starts again, free of charge."
-                request.log(clock(), warning, "WARNING", "service")
-            take_message(request, message, clock())
-
         # No address of ours leaves this machine: it has a token in it.
         names = {address: f"file_{number}" for number, address in enumerate(order["local"])}
         files = await asyncio.to_thread(
             lambda: {names[address]: Path(path).read_bytes() for address, path in order["local"].items()}
         )
         order_there = {**order, "input": _renamed(order["input"], names), "local": {}, "folder": ""}
-        reply = await self._submit(order_there, files, take, request)
+        reply = await self._submit(order_there, files, request)
         if reply is None:
             return None
         await asyncio.to_thread(_write_files, reply["files"], Path(order["folder"]))
@@ -142,7 +133,7 @@ class DaskWorker:
 
     async def load(self, endpoint_id: str) -> str | None:
         """Load the weights of a model in some worker; None, or the reason why they cannot be loaded."""
-        reply = await self._submit({"load": endpoint_id}, {}, lambda message: None)
+        reply = await self._submit({"load": endpoint_id}, {}, None)
         if reply is None:
             return f"{self._reason} while it was loading."
         failed = reply["message"].get("failed")
@@ -166,16 +157,13 @@ class DaskWorker:
             self._where = ""
 
     async def _submit(
-        self,
-        order: Mapping[str, Any],
-        files: Mapping[str, bytes],
-        take: Callable[[Mapping[str, Any]], None],
-        request: Request | None = None,
+        self, order: Mapping[str, Any], files: Mapping[str, bytes], request: Request | None
     ) -> dict[str, Any] | None:
         """The reply of the cluster; None where the run is lost, with the reason set."""
         key = self._key = f"reelbook-{uuid.uuid4().hex}"
         self._where, self._pid, client = "", None, cast(Any, None)
-        now, seconds = asyncio.get_running_loop().time, self.rules.run_seconds or self._settings.run_seconds
+        clock, now = self._settings.clock, asyncio.get_running_loop().time
+        seconds = self.rules.run_seconds or self._settings.run_seconds
         limit = asyncio.timeout(self.rules.load_seconds)
         task = {
             "version": __version__,
@@ -193,13 +181,16 @@ class DaskWorker:
                 client.subscribe_topic(self._where, on_worker)
             elif "loaded" in message:
                 limit.reschedule(now() + seconds)  # Loading does not count.
-            else:
-                take(message)
+            elif request is not None:
+                take_message(request, message, clock())
 
         def on_worker(event: tuple[float, Mapping[str, Any]]) -> None:
             if event[1].get("action") == "remove-worker" and self._key == key and self._where:
                 self._where, self._pid = "", None
-                take({"lost": True})
+                if request is not None:
+                    request.stage, request.progress = "", 0.0
+                    words = "The Dask worker was lost; the run starts again, free of charge."
+                    request.log(clock(), words, "WARNING", "service")
 
         try:
             client = await self._cluster.client()

@@ -14,7 +14,7 @@ from typing import Any
 from reelbook._version import __version__
 
 from .spec_decisions import MIB
-from .worker import Engines, load_ahead, run_order
+from .worker import Engines, run_order
 
 MAX_RESULT_MIB = 512
 """The most that the files of a run may have together; they pass through the memory of the scheduler."""
@@ -37,21 +37,16 @@ def run_there(task: Mapping[str, Any], key: str) -> dict[str, Any]:
     if not _engines or _engines[0][0] != task["weights"]:
         drop_weights()
         _engines.append((task["weights"], Engines(task["weights"])))
-    engines = _engines[0][1]
     _running.add(key)
     try:
-        order = task["order"]
-        if "load" in order:
-            return {"message": load_ahead(order["load"], engines), "files": {}}
         with tempfile.TemporaryDirectory(prefix="reelbook-") as folder:
             made, local = Path(folder, "made"), dict[str, str]()
             for address, content in task["files"].items():
                 path = Path(folder, f"source-{len(local)}")
                 path.write_bytes(content)
                 local[address] = str(path)
-            message = run_order(
-                {**order, "folder": str(made), "local": local}, emit, partial(_cancelled.__contains__, key), engines
-            )
+            order = {**task["order"], "folder": str(made), "local": local}
+            message = run_order(order, emit, partial(_cancelled.__contains__, key), _engines[0][1])
             return _with_files(message, made)
     finally:
         _running.discard(key)

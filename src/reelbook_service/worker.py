@@ -59,15 +59,12 @@ def main() -> None:
         order = orders.get()
         if "limits" in order:
             _limit(order["limits"])
-            continue
-        if "weights" in order:
+        elif "weights" in order:
             engines = Engines(order)
-            continue
-        if "load" in order:
-            emit(load_ahead(order["load"], engines))
-            continue
-        emit(run_order(order, emit, partial(cancelled.__contains__, order["id"]), engines))
-        cancelled.discard(order["id"])
+        else:
+            key = order.get("id", "")
+            emit(run_order(order, emit, partial(cancelled.__contains__, key), engines))
+            cancelled.discard(key)
 
 
 class Engines:
@@ -75,95 +72,72 @@ class Engines:
 
     def __init__(self, message: Mapping[str, Any] | None = None) -> None:
         self._message = message or {"weights": []}
+        self._models = {row["endpoint_id"] for row in self._message["weights"]}
         self._of_weights: LoadingEngine | None = None
 
-    def has_weights(self, endpoint_id: str) -> bool:
-        """Whether real weights run this model."""
-        return any(row["endpoint_id"] == endpoint_id for row in self._message["weights"])
-
-    def load(self, endpoint_id: str, report: Report) -> None:
-        """Load the weights of a model where they are not loaded."""
+    def load(self, endpoint_id: str, report: Report) -> bool:
+        """Load the weights of a model where they are not loaded; false for a model without weights."""
         from .weights.config import weights_from_json
 
+        if endpoint_id not in self._models:
+            return False
         if self._of_weights is None:
             report.progress("importing libraries", 0.0)
-            # A worker on the CPU must never import it: torch takes seconds and hundreds of megabytes.
-            module = importlib.import_module(self._message.get("module", WEIGHTS_ENGINE))
-            rows = [weights_from_json(row) for row in self._message["weights"]]
             message = self._message
-            engine = module.WeightsEngine(
-                {row.endpoint_id: row for row in rows}, message["device"], message["max_loaded"]
-            )
-            self._of_weights = engine
+            # A worker on the CPU must never import it: torch takes seconds and hundreds of megabytes.
+            module = importlib.import_module(message.get("module", WEIGHTS_ENGINE))
+            rows = {row["endpoint_id"]: weights_from_json(row) for row in message["weights"]}
+            self._of_weights = module.WeightsEngine(rows, message["device"], message["max_loaded"])
         self._of_weights.load(endpoint_id, report)
+        return True
 
-    def engine_for(self, request: Input) -> Engine:
-        """The engine of a model; one with weights has been loaded before."""
+    def find(self, request: Input) -> tuple[Engine, str]:
+        """The engine of a model, with its name and version or its exact weights; those have been loaded before."""
         from .engines.engine_table import engine_for
 
-        if self._of_weights is not None and self.has_weights(request.endpoint_id):
-            return self._of_weights
-        return engine_for(request)
-
-    def name_of(self, engine: Engine, request: Input) -> str:
-        """An engine by name and version, or by its exact weights."""
-        if engine is self._of_weights and self._of_weights is not None:
-            return self._of_weights.described(request.endpoint_id)
-        return f"{engine.name} {engine.version}"
-
-
-def load_ahead(endpoint_id: str, engines: Engines) -> dict[str, Any]:
-    """Load the weights of a model, and return a message with the outcome; raises nothing."""
-    from .engines.protocol import Report
-    from .weights.config import BadWeights
-
-    try:
-        engines.load(endpoint_id, Report())
-    except (BadWeights, MemoryError) as error:
-        return _failed("engine_error", str(error) or "There is not enough memory for the weights.")
-    except Exception as error:
-        _print_traceback()
-        return _failed(
-            "engine_error", f"The weights could not be loaded ({type(error).__name__}); workers.log says more."
-        )
-    return {"done": {}}
+        if self._of_weights is not None and request.endpoint_id in self._models:
+            return self._of_weights, self._of_weights.described(request.endpoint_id)
+        engine = engine_for(request)
+        return engine, f"{engine.name} {engine.version}"
 
 
 def run_order(
     order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], bool], engines: Engines | None = None
 ) -> dict[str, Any]:
-    """Execute one run, and return a message with its outcome; raises nothing."""
+    """Load a model ahead or execute a run, and return a message with the outcome; raises nothing."""
     # Imported here, so that Pillow is loaded only for a run.
-    from .engines.protocol import Cancelled, PictureError
+    from .engines.protocol import Cancelled, PictureError, Report
     from .weights.config import BadWeights, LoRAError
 
+    error_types: dict[type[Exception], str] = {
+        ContentRefused: "content_policy_violation",
+        SourceError: "file_download_error",
+        PictureError: "image_load_error",
+        LoRAError: "lora_load_error",
+        BadWeights: "engine_error",
+    }
+    engines = engines or Engines()
     try:
-        return {"done": perform(order, emit, is_cancelled, engines or Engines())}
+        if "load" in order:
+            engines.load(order["load"], Report())
+            return {"done": {}}
+        return {"done": perform(order, emit, is_cancelled, engines)}
     except Cancelled:
         return _failed("cancelled", "The request was cancelled; its credits were given back.")
-    except ContentRefused as error:
-        return _failed("content_policy_violation", str(error))
-    except SourceError as error:
-        return _failed("file_download_error", str(error))
-    except PictureError as error:
-        return _failed("image_load_error", str(error))
-    except LoRAError as error:
-        return _failed("lora_load_error", str(error))
-    except BadWeights as error:
-        return _failed("engine_error", str(error))
     except MemoryError as error:
         words = "The run needed more memory than a worker has. Make it smaller: fewer frames, or smaller pictures."
         return _failed("engine_error", str(error) or words)
     except Exception as error:
-        _print_traceback()
-        words = f"The engine broke off ({type(error).__name__}). Nothing was charged; try again, or change the input."
+        error_type = next((name for kind, name in error_types.items() if isinstance(error, kind)), None)
+        if error_type is not None:
+            return _failed(error_type, str(error))
+        traceback.print_exc()  # For the operator: the service's folder has the log of the workers.
+        sys.stderr.flush()
+        name = type(error).__name__
+        if "load" in order:
+            return _failed("engine_error", f"The weights could not be loaded ({name}); workers.log says more.")
+        words = f"The engine broke off ({name}). Nothing was charged; try again, or change the input."
         return _failed("engine_error", words)
-
-
-def _print_traceback() -> None:
-    """Print the traceback for the operator: the service's folder has the log of the workers."""
-    traceback.print_exc()
-    sys.stderr.flush()
 
 
 def perform(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], bool], engines: Engines) -> dict[str, Any]:
@@ -174,12 +148,11 @@ def perform(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], boo
     report = Report(emit, is_cancelled)
     request = get_endpoint(order["endpoint"]).input.model_validate(order["input"], context=WIRE)
     check_prompt(request, may_be_unchecked=order["may_be_unchecked"])
-    if engines.has_weights(request.endpoint_id):
-        # None of it counts as progress of the run.
-        engines.load(request.endpoint_id, Report(lambda message: emit({**message, "fraction": 0.0}), is_cancelled))
+    # None of it counts as progress of the run.
+    if engines.load(request.endpoint_id, Report(lambda message: emit({**message, "fraction": 0.0}), is_cancelled)):
         emit({"loaded": request.endpoint_id})
-    engine = engines.engine_for(request)
-    emit({"engine": engines.name_of(engine, request)})
+    engine, name = engines.find(request)
+    emit({"engine": name})
     folder = Path(order["folder"])
     folder.mkdir(parents=True, exist_ok=True)
     sources = dict(_fetch_sources(request, order["local"], report))

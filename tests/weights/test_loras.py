@@ -100,7 +100,7 @@ def test_the_same_set_stays_loaded_and_a_changed_file_is_another(loaded: TinyTra
 
 REFUSALS = {
     "pair": "Say which by `weight_name`: one, two.",
-    "bomb.bin": "Other kinds can run programs, so none is opened.",
+    "bomb.bin": "Only .safetensors files in this service's LoRA folders are read",
     "bomb": "bomb.safetensors is not a whole safetensors file.",
     "cut-off": "cut-off.safetensors is not a whole safetensors file.",
     "other-model": "other-model.safetensors does not fit these weights",
@@ -111,12 +111,12 @@ REFUSALS = {
     "half": "it has 23 tensors, and there is a place for 24 of them",
     "large": "has 2 MiB; this service takes LoRAs of 1 MiB at most.",
     "linked-out": "There is no LoRA 'linked-out' here.",
-    "../ltx-tiny-distilled/vae/diffusion_pytorch_model": "is not a name in this service's LoRA folders.",
-    "pair/../paper": "is not a name in this service's LoRA folders.",
-    "/etc/passwd": "is not a name in this service's LoRA folders.",
-    "https://example.org/x.safetensors": "is not a name in this service's LoRA folders.",
-    "someone/a-lora": "There is no LoRA 'someone/a-lora' here. Those here are: ",
-    "x" * 300: "is not the name of a file.",
+    "../ltx-tiny-distilled/vae/diffusion_pytorch_model": "never an address or another path.",
+    "pair/../paper": "There is no LoRA 'pair/../paper' here.",
+    "/etc/passwd": "There is no LoRA '/etc/passwd' here.",
+    "https://example.org/x.safetensors": "never an address or another path.",
+    "someone/a-lora": "another path. Those here are: ",
+    "x" * 300: "There is no LoRA 'xxx",
 }
 
 

@@ -1,4 +1,4 @@
-"""Folders of weights: what must be in them, checked in a few milliseconds and without torch."""
+"""Folders of weights and of LoRAs: what must be in them, checked in a few milliseconds and without torch."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import hashlib
 import importlib.util
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reelbook.util.printable import format_line
+
 from ..lanes import DASK
-from .config import BadWeights, LtxWeights, WanWeights
+from .config import BadWeights, LoRAError, LoRAFolders, LtxWeights, WanWeights
 
 PACKAGES = (
     "torch",
@@ -34,41 +35,31 @@ WEIGHT_STEMS = ("diffusion_pytorch_model", "model")
 MAX_HEADER_BYTES = 100_000_000
 """The limit of the safetensors library itself."""
 SAMPLES, SAMPLE_BYTES = 16, 4096
+MAX_NAMED = 10
+"""LoRAs that a sentence lists at most."""
 
 _FETCH = "Fetch the weights first: reelbook weights fetch"
 _FETCH_AGAIN = "Run `reelbook weights fetch` again; it goes on with the files that are missing."
 
 
-@dataclass(frozen=True, slots=True)
-class PipelinePart:
-    """A part of a pipeline: its library and class, and the file that holds its configuration."""
-
-    library: str
-    class_name: str
-    config: str = "config.json"
-    has_weights: bool = True
-
-
-_TOKENIZER = PipelinePart("transformers", "T5Tokenizer", "tokenizer_config.json", has_weights=False)
-
-PARTS: Mapping[str, Mapping[str, PipelinePart]] = {
+PARTS: Mapping[str, Mapping[str, str]] = {
     "ltx": {
-        "transformer": PipelinePart("diffusers", "LTXVideoTransformer3DModel"),
-        "vae": PipelinePart("diffusers", "AutoencoderKLLTXVideo"),
-        "text_encoder": PipelinePart("transformers", "T5EncoderModel"),
-        "tokenizer": _TOKENIZER,
+        "transformer": "diffusers.LTXVideoTransformer3DModel",
+        "vae": "diffusers.AutoencoderKLLTXVideo",
+        "text_encoder": "transformers.T5EncoderModel",
+        "tokenizer": "transformers.T5Tokenizer",
     },
     "wan": {
-        "transformer": PipelinePart("diffusers", "WanTransformer3DModel"),
-        "vae": PipelinePart("diffusers", "AutoencoderKLWan"),
-        "text_encoder": PipelinePart("transformers", "UMT5EncoderModel"),
-        "tokenizer": _TOKENIZER,
-        "scheduler": PipelinePart("diffusers", "UniPCMultistepScheduler", "scheduler_config.json", has_weights=False),
+        "transformer": "diffusers.WanTransformer3DModel",
+        "vae": "diffusers.AutoencoderKLWan",
+        "text_encoder": "transformers.UMT5EncoderModel",
+        "tokenizer": "transformers.T5Tokenizer",
+        "scheduler": "diffusers.UniPCMultistepScheduler",
     },
 }
-"""The parts that each family is loaded from. The scheduler of LTX is made here, whatever its folder says."""
-
-UPSAMPLER = PipelinePart("ltx", "LTXLatentUpsamplerModel")
+"""The parts that each family is loaded from, with their classes. The scheduler of LTX is made here, whatever its folder says."""
+CONFIGS = {"tokenizer": "tokenizer_config.json", "scheduler": "scheduler_config.json"}
+"""The configuration of parts without weights; that of the others is `config.json`."""
 
 
 def check_usable(rows: Collection[LtxWeights | WanWeights]) -> None:
@@ -116,7 +107,7 @@ def check_weights(row: LtxWeights | WanWeights) -> None:
 def _check_ltx(row: LtxWeights) -> None:
     if row.upsampler is None:
         raise BadWeights(f"{row.endpoint_id}: the family ltx needs `upsampler`, the folder of its latent upsampler.")
-    _check_part(upsampler_folder(row.upsampler), UPSAMPLER)
+    _check_model(upsampler_folder(row.upsampler), "LTXLatentUpsamplerModel")
     if row.expand.folder is not None:
         _check_model(row.expand.folder)
     if row.detailer is not None:
@@ -211,6 +202,52 @@ def _file_samples(path: Path) -> Iterator[bytes]:
             yield file.read(SAMPLE_BYTES)
 
 
+def find_lora(settings: LoRAFolders, path: str, weight_name: str | None) -> Path:
+    """The file that a request's `path` names, of all that are in the folders: no other path or address is ever opened."""
+    files: dict[str, Path] = {}
+    for folder in reversed(settings.folders):  # The first folder counts.
+        for file in (*folder.glob("*.safetensors"), *folder.glob("*/*.safetensors")):
+            target = file.resolve()
+            # What a link leads to counts.
+            if target.is_file() and target.suffix == file.suffix and target.is_relative_to(folder.resolve()):
+                files[file.relative_to(folder).as_posix().removesuffix(file.suffix)] = target
+    shown = format_line(path)[:80]
+    found = files.get(path.removesuffix(".safetensors"))
+    if found is None:
+        found = _choose_lora(
+            {name: file for name, file in files.items() if name.rpartition("/")[0] == path}, shown, weight_name
+        )
+    if found is None:
+        names = sorted({name.partition("/")[0] for name in files})
+        some = (
+            f"Those here are: {', '.join(names[:MAX_NAMED])}{' …' if len(names) > MAX_NAMED else ''}."
+            if names
+            else "There are none."
+        )
+        raise LoRAError(
+            f"There is no LoRA {shown!r} here. Only .safetensors files in this service's LoRA folders are read, and never "
+            f"an address or another path. {some}"
+        )
+    if (size := found.stat().st_size) > settings.most_mib * 2**20:
+        raise LoRAError(
+            f"{shown} has {size / 2**20:,.0f} MiB; this service takes LoRAs of {settings.most_mib:,} MiB at most."
+        )
+    return found
+
+
+def _choose_lora(files: Mapping[str, Path], shown: str, weight_name: str | None) -> Path | None:
+    """The file of a folder of LoRAs; None where it has none."""
+    names = {name.rpartition("/")[2]: file for name, file in files.items()}
+    some = ", ".join(sorted(names)[:MAX_NAMED])
+    if names and weight_name:
+        if weight_name.removesuffix(".safetensors") not in names:
+            raise LoRAError(f"{shown!r} has no LoRA {format_line(weight_name)[:80]!r}. It has: {some}.")
+        return names[weight_name.removesuffix(".safetensors")]
+    if len(names) > 1:
+        raise LoRAError(f"{shown!r} has several LoRAs. Say which by `weight_name`: {some}.")
+    return next(iter(names.values()), None)
+
+
 def read_record(folder: Path) -> dict[str, Any]:
     """What fetch recorded in a folder; empty where the folder came another way."""
     path = folder / RECORD_NAME
@@ -230,42 +267,38 @@ def _check_pipeline(row: LtxWeights | WanWeights) -> None:
     index = _read_json(
         folder / "model_index.json", f"{row.endpoint_id}: {folder.name}/ has no model_index.json. {_FETCH}."
     )
-    if row.family == "wan" and (any(_class_in(index, "transformer_2")) or not index.get("expand_timesteps")):
+    if row.family == "wan" and (_class_in(index, "transformer_2") or not index.get("expand_timesteps")):
         # Their other pipelines have two transformers, or read the picture in another way.
         raise BadWeights(
             f"{row.endpoint_id}: {folder.name}/ is not Wan 2.2 TI2V, the one kind of the family wan that runs here."
         )
-    for name, part in PARTS[row.family].items():
-        library, class_name = _class_in(index, name)
+    for name, wanted in PARTS[row.family].items():
         # The fast tokenizer reads the same files as the slow one.
-        if (library, class_name.removesuffix("Fast")) != (part.library, part.class_name):
-            found = f"{library}.{class_name}" if class_name else "nothing"
+        named = _class_in(index, name).removesuffix("Fast")
+        if named != wanted:
             raise BadWeights(
-                f"{row.endpoint_id}: model_index.json in {folder.name}/ names {found} as the {name}; the family "
-                f"{row.family} needs {part.library}.{part.class_name}. Correct `family` or `folder` of this model."
+                f"{row.endpoint_id}: model_index.json in {folder.name}/ names {named or 'nothing'} as the {name}; the family "
+                f"{row.family} needs {wanted}. Correct `family` or `folder` of this model."
             )
-        _check_part(folder / name, part)
+        if name not in CONFIGS:
+            _check_model(folder / name, wanted.rpartition(".")[2])
+            continue
+        _read_json(folder / name / CONFIGS[name], f"{_label(folder / name)} has no {CONFIGS[name]}. {_FETCH}.")
+        if name == "tokenizer" and not any(
+            (folder / name / file).is_file() for file in ("spiece.model", "tokenizer.json")
+        ):
+            raise BadWeights(f"{_label(folder / name)} has neither spiece.model nor tokenizer.json. {_FETCH}.")
 
 
-def _check_model(folder: Path) -> dict[str, Any]:
-    """The configuration of a model that stands alone, whose files are complete."""
-    config = _read_json(folder / "config.json", f"{folder.name}/ has no config.json. {_FETCH}.")
+def _check_model(folder: Path, wanted: str = "") -> dict[str, Any]:
+    """The configuration of a model of this class, whose files are complete."""
+    config = _read_json(folder / "config.json", f"{_label(folder)} has no config.json. {_FETCH}.")
+    # The libraries take any class's configuration for their own, and go on with default values.
+    named = config.get("_class_name") or next(iter(config.get("architectures") or ()), wanted)
+    if wanted and named != wanted:
+        raise BadWeights(f"config.json in {_label(folder)} is that of {named}; this model needs {wanted}.")
     _check_files(folder)
     return config
-
-
-def _check_part(folder: Path, part: PipelinePart) -> None:
-    config = _read_json(folder / part.config, f"{_label(folder)} has no {part.config}. {_FETCH}.")
-    if part is _TOKENIZER:
-        if not any((folder / name).is_file() for name in ("spiece.model", "tokenizer.json")):
-            raise BadWeights(f"{_label(folder)} has neither spiece.model nor tokenizer.json. {_FETCH}.")
-        return
-    # The libraries take any class's configuration for their own, and go on with default values.
-    named = config.get("_class_name") or next(iter(config.get("architectures") or ()), part.class_name)
-    if named != part.class_name:
-        raise BadWeights(f"{part.config} in {_label(folder)} is that of {named}; this model needs {part.class_name}.")
-    if part.has_weights:
-        _check_files(folder)
 
 
 def _check_files(folder: Path) -> None:
@@ -293,12 +326,13 @@ def _weight_map(index: Path) -> dict[str, str]:
     return dict(table)  # type: ignore[arg-type]  # Checked above.
 
 
-def _class_in(index: Mapping[str, Any], part: str) -> tuple[str, str]:
+def _class_in(index: Mapping[str, Any], part: str) -> str:
+    """The class of a part with its library; empty for a part that there is not."""
     match index.get(part):
         case [str(library), str(class_name)]:
-            return library, class_name
+            return f"{library}.{class_name}"
         case _:
-            return "", ""
+            return ""
 
 
 def _read_json(path: Path, missing: str) -> dict[str, Any]:

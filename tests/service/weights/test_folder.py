@@ -14,6 +14,7 @@ import pytest
 
 from reelbook_service.weights.config import BadWeights, LtxWeights, PromptModel, SafetyCheck, WanWeights
 from reelbook_service.weights.folder import (
+    CONFIGS,
     PARTS,
     RECORD_NAME,
     check_weights,
@@ -47,22 +48,21 @@ def write_json(path: Path, value: object) -> None:
 
 def write_pipeline(folder: Path, family: str) -> None:
     """Write a complete folder of a family; the transformer in two shards."""
-    for name, part in PARTS[family].items():
-        is_diffusers = part.library == "diffusers"
-        config = {"_class_name": part.class_name} if is_diffusers else {"architectures": [part.class_name]}
-        write_json(folder / name / part.config, config)
+    for name, class_name in PARTS[family].items():
+        library, _, short = class_name.partition(".")
+        config = {"_class_name": short} if library == "diffusers" else {"architectures": [short]}
+        write_json(folder / name / CONFIGS.get(name, "config.json"), config)
         if name == "transformer":
             first = SHARD.replace("00002-of", "00001-of")
             write_tensors(folder / name / first, "a")
             write_tensors(folder / name / SHARD, "b", "c")
             index = {"weight_map": {"a": first, "b": SHARD, "c": SHARD}}
             write_json(folder / name / "diffusion_pytorch_model.safetensors.index.json", index)
-        elif part.has_weights:
-            write_tensors(
-                folder / name / ("diffusion_pytorch_model.safetensors" if is_diffusers else "model.safetensors"), "a"
-            )
+        elif name not in CONFIGS:
+            stem = "diffusion_pytorch_model" if library == "diffusers" else "model"
+            write_tensors(folder / name / f"{stem}.safetensors", "a")
     (folder / "tokenizer" / "spiece.model").write_bytes(b"words")
-    classes = {name: [part.library, part.class_name] for name, part in PARTS[family].items()}
+    classes = {name: class_name.split(".") for name, class_name in PARTS[family].items()}
     write_json(
         folder / "model_index.json",
         {"_class_name": "Pipeline", "image_encoder": [None, None], "expand_timesteps": True, **classes},

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reelbook_service.weights.config import LoRAError, LoRAFolders
-from reelbook_service.weights.lora_files import find_lora
+from reelbook_service.weights.folder import find_lora
 
 
 @pytest.fixture
@@ -77,13 +77,13 @@ def test_nothing_outside_is_found(folder: Path, path: str) -> None:
 
 def test_sentences_name_what_there_is(folder: Path) -> None:
     """So that the next request can be right."""
-    with pytest.raises(LoRAError, match=r"There is no LoRA 'boat' here\. Those here are: near, .*paper\."):
+    with pytest.raises(LoRAError, match=r"There is no LoRA 'boat' here\. .* Those here are: near, .*paper\."):
         find("boat", folders=(folder,))
     with pytest.raises(LoRAError, match=r"Say which by `weight_name`: one, two\."):
         find("pair", folders=(folder,))
     with pytest.raises(LoRAError, match=r"has no LoRA 'three'\. It has: one, two\."):
         find("pair", "three", folders=(folder,))
-    with pytest.raises(LoRAError, match="This service has no LoRAs"):
+    with pytest.raises(LoRAError, match="There are none"):
         find("paper")
 
 

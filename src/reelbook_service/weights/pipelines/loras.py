@@ -13,8 +13,7 @@ import torch
 from reelbook.models.text_to_video import LoRA
 
 from ..config import BadWeights, LoRAError, LtxWeights
-from ..folder import read_header
-from ..lora_files import find_lora
+from ..folder import find_lora, read_header
 
 
 class Adapters:
