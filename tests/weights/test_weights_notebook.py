@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
@@ -17,9 +16,8 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.display.cards import provenance_table
-from reelbook.errors import RunCancelled
 from reelbook_service.workers import WorkerLane
-from tests.support import as_data_uri, png, read_charges
+from tests.support import read_charges
 from tests.weights.tiny import LORAS, LTX, UPSAMPLER
 
 PRICE = 53
@@ -179,41 +177,6 @@ def test_a_studio_runs_beside_the_form(client: Client, folder: Path) -> None:
     assert run.video.path.stat().st_size > 0
     assert charges(folder, run.request_id) == [("reserve", PRICE), ("settle", PRICE)]
     studio.close()
-
-
-def test_a_bad_lora_is_explained_and_refunded(client: Client, folder: Path) -> None:
-    """The error has its own type, and names the LoRA."""
-    run = client.start(BASE.revised(loras=[rb.LoRA(path="no-such-lora")]))
-
-    with pytest.raises(rb.RunFailed, match="no-such-lora"):
-        run.wait(WAIT)
-
-    assert run.row["error_type"] == "lora_load_error"
-    assert run.credits == 0
-    assert charges(folder, run.request_id) == [("reserve", PRICE), ("refund", PRICE)]
-
-
-def test_stitching_is_not_delayed_and_a_long_run_is_cancelled(client: Client, folder: Path) -> None:
-    """While the device is busy, two models on the CPU come out; the cancelled run is refunded, and its worker stays."""
-    running = threading.Event()
-    long = client.start(BASE.revised(num_frames=257, seed=8))
-    long.on_change(lambda run: running.set() if run.progress[0] > 0 else None)
-    assert running.wait(WAIT)
-    pid = pids(client)
-
-    stitched = client.run(rb.ImagesToVideo(images=[as_data_uri(png())]))
-    resized = client.run(rb.SmartResize(image_url=as_data_uri(png()), target_sizes=["32x16"]))
-    still = pids(client)
-    long.cancel()
-    with pytest.raises(RunCancelled):
-        long.wait(WAIT)
-    after = client.start(BASE.revised(seed=9)).wait(WAIT)
-
-    assert (stitched.status, resized.status) == ("completed", "completed")
-    assert still == pid
-    assert charges(folder, long.request_id) == [("reserve", PRICE), ("refund", PRICE)]
-    assert not any("Loaded" in line for line in after.logs)
-    assert "not the hosted model" in json.dumps(after.logs)
 
 
 def test_a_clip_of_another_engine_is_not_taken_for_one_of_these_weights(

@@ -207,23 +207,19 @@ def find_lora(settings: LoRAFolders, path: str, weight_name: str | None) -> Path
     files: dict[str, Path] = {}
     for folder in reversed(settings.folders):  # The first folder counts.
         for file in (*folder.glob("*.safetensors"), *folder.glob("*/*.safetensors")):
-            target = file.resolve()
             # What a link leads to counts.
-            if target.is_file() and target.suffix == file.suffix and target.is_relative_to(folder.resolve()):
+            target = file.resolve() if file.is_file() else folder
+            if target.suffix == file.suffix and target.is_relative_to(folder.resolve()):
                 files[file.relative_to(folder).as_posix().removesuffix(file.suffix)] = target
     shown = format_line(path)[:80]
     found = files.get(path.removesuffix(".safetensors"))
     if found is None:
-        found = _choose_lora(
-            {name: file for name, file in files.items() if name.rpartition("/")[0] == path}, shown, weight_name
-        )
+        of_folder = {name: file for name, file in files.items() if name.rpartition("/")[0] == path}
+        found = _choose_lora(of_folder, shown, weight_name)
     if found is None:
         names = sorted({name.partition("/")[0] for name in files})
-        some = (
-            f"Those here are: {', '.join(names[:MAX_NAMED])}{' …' if len(names) > MAX_NAMED else ''}."
-            if names
-            else "There are none."
-        )
+        more = " …" if len(names) > MAX_NAMED else ""
+        some = f"Those here are: {', '.join(names[:MAX_NAMED])}{more}." if names else "There are none."
         raise LoRAError(
             f"There is no LoRA {shown!r} here. Only .safetensors files in this service's LoRA folders are read, and never "
             f"an address or another path. {some}"

@@ -454,22 +454,6 @@ def test_what_waits_here_is_cancelled_here(elsewhere: Callable[..., StandIn], ga
     assert len(service.charges) == 1
 
 
-def test_a_restart_goes_on_with_what_was_sent(elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path) -> None:
-    """Stopped with a run elsewhere, and started again: the same run, paid for once, in front of its owner."""
-    service = elsewhere(seconds=1.0)
-    first = gateway(service.base_url)
-    request_id = first.submitted(TEXT, text())
-    until_accepted(service)
-    first.server.stop()
-
-    second = gateway(service.base_url)
-    final = second.finished(TEXT, request_id)
-
-    assert "error" not in final
-    assert len(service.charges) == 1
-    assert kinds(second, request_id) == [("reserve", 53), ("settle", 53)]
-
-
 def test_a_restart_with_another_service_sends_nothing_again(elsewhere: Callable[..., StandIn], gateway: Open) -> None:
     """models.toml names another address by now: the run ends, counts, and the new service hears nothing of it."""
     old, new = elsewhere(seconds=20.0), elsewhere()
@@ -510,24 +494,6 @@ def test_a_run_whose_engine_is_gone_waits_for_it(
     assert refused.status_code == 503
     assert "error" not in final
     assert len(service.charges) == 1
-
-
-def test_a_new_database_takes_no_number_of_the_ledger(
-    elsewhere: Callable[..., StandIn], gateway: Open, tmp_path: Path
-) -> None:
-    """The database is lost and the library is not: the next run is another one, and paid for."""
-    service = elsewhere()
-    first = gateway(service.base_url)
-    ended(first)
-    first.server.stop()
-    for path in (tmp_path / "gateway").glob("service.sqlite3*"):
-        path.unlink()
-
-    second = gateway(service.base_url)
-    _, final = ended(second, key="key-of-ben")
-
-    assert "error" not in final
-    assert len(service.charges) == 2
 
 
 def test_local_engines_go_on_beside(elsewhere: Callable[..., StandIn], gateway: Open, dot: str) -> None:
