@@ -102,24 +102,20 @@ class HostedLane:
     async def estimate(self, request: Input, account: Account) -> Estimate:
         """The price that is reserved and never exceeded: the largest of the quote, the catalog's, and what such a run has cost."""
         prepared = await asyncio.to_thread(self._prepare, request, account.name)
-        found: Estimate | None = None
+        quote = pricing.estimate(request, self._service.settings.rates)
         if time.monotonic() >= self._no_prices_until:
             try:
                 async with asyncio.timeout(PRICE_SECONDS):
-                    found = await asyncio.wrap_future(background.submit(self._relay.estimate(prepared)))
+                    quote = await asyncio.wrap_future(background.submit(self._relay.estimate(prepared)))
             except Refused as error:
-                raise Refusal(
-                    "validation_error", f"The service elsewhere refuses this input: {error.message}"
-                ) from None
+                words = f"The service elsewhere refuses this input: {error.message}"
+                raise Refusal("validation_error", words) from None
             except (ReelbookError, TimeoutError):
                 self._no_prices_until = time.monotonic() + PRICE_RETRY_SECONDS
-        found = found or pricing.estimate(request, self._service.settings.rates)
-        price = found.credits if self._hosted.trust_prices else found.counted
+        price = quote.credits if self._hosted.trust_prices else quote.counted
         if price is None:
-            raise Refusal(
-                "unavailable", "The price of this run is not known, so that it cannot be taken from a budget."
-            )
-        return Estimate(max(price, self._dearer.get(_kind(request), 0)), found.breakdown, found.rate_card, "exact")
+            raise Refusal("unavailable", "The price of this run is not known, so no budget can pay for it.")
+        return Estimate(max(price, self._dearer.get(_kind(request), 0)), quote.breakdown, quote.rate_card, "exact")
 
     def _prepare(self, request: Input, account: str) -> Input:
         """The input as it is sent elsewhere: pictures of this service as files, and checked unless that is allowed."""
@@ -134,12 +130,9 @@ class HostedLane:
                 words = "A picture is neither an http, https or data: address nor a file of this service that is still there."
                 raise Refusal("file_download_error", words)
         values = replace_pictures(request.wire(), places)
-        if values.get("enable_safety_checker") is False and "unchecked" not in self._service.accounts.permissions_of(
-            account
-        ):
-            values["enable_safety_checker"] = (
-                True  # The account elsewhere may be allowed to turn it off; this one is not.
-            )
+        may_be_unchecked = "unchecked" in self._service.accounts.permissions_of(account)
+        if values.get("enable_safety_checker") is False and not may_be_unchecked:
+            values["enable_safety_checker"] = True  # The account elsewhere may turn it off; this one may not.
         return type(request)(**values)
 
     async def _forget_expired(self) -> None:
@@ -149,9 +142,7 @@ class HostedLane:
             try:
                 await asyncio.to_thread(self._relay.forget_before, settings.clock() - settings.retention)
             except (ReelbookError, OSError):
-                log.warning(
-                    "Old runs of the gateway's library could not be removed; this is tried again.", exc_info=True
-                )
+                log.warning("Old runs of the gateway's library could not be removed yet.", exc_info=True)
             await asyncio.sleep(FORGET_SECONDS)
 
     async def _watch_account(self) -> None:
