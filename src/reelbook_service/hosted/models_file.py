@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt, ValidationError, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from reelbook.errors import Problem, ReelbookError
+from reelbook.errors import ReelbookError
 from reelbook.models.catalog import CATALOG
 from reelbook.models.problems import problems_of
 from reelbook.relay import Key
@@ -42,8 +42,8 @@ class BadModelsFile(ReelbookError, ValueError):
 
 
 def _refuse(sentence: str) -> PydanticCustomError:
-    """An error that does not quote the value, which may be a key."""
-    return PydanticCustomError("unusable", "unusable", {"problem": Problem((), sentence, "unusable")})
+    """An error whose sentence does not quote the value, which may be a key."""
+    return PydanticCustomError("unusable", "{sentence}", {"sentence": sentence})
 
 
 def _check_tables(value: Any, info: ValidationInfo) -> Any:
@@ -202,8 +202,10 @@ def _validate(kind: type[AnyTable], values: Mapping[str, Any], path: Path, where
     try:
         return kind.model_validate(values, context={"folder": path.parent})
     except ValidationError as error:
-        sentences = " ".join(problem.message for problem in problems_of(kind, error))
-        raise BadModelsFile(f"{path}{where}: {sentences}") from None
+        errors = error.errors(include_url=False)
+        own = {finding["loc"]: finding["msg"] for finding in errors if finding["type"] == "unusable"}
+        sentences = [own.get(problem.loc, problem.message) for problem in problems_of(kind, error)]
+        raise BadModelsFile(f"{path}{where}: {' '.join(sentences)}") from None
 
 
 def _read_model(

@@ -81,7 +81,7 @@ def test_a_row_has_every_key_and_the_usual_values(tmp_path: Path) -> None:
         (ROW + "[loras]\nfolders = [1]\n", "`loras.folders[0]` = 1"),
         (ROW + "[safety]\nthreshold = 3\n", "is outside 0 to 1"),
         (ROW + "[devices]\nmax_loaded = 0\n", "at least 1"),
-        (ROW + "[devices]\nkeep_warm_s = nan\n", "greater than 0"),
+        (ROW + "[devices]\nkeep_warm_s = nan\n", "more than 0"),
         (ROW + f'device = ["cpu", "cuda:0"]\n[models."{MOVE}"]\n{LTX}device = "cpu"\n', "name the same devices"),
     ],
 )
