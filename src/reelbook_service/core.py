@@ -28,6 +28,7 @@ from . import spec_decisions
 from .accounts import Account, Accounts
 from .board.view import Board
 from .class_admin import ServiceFacts, write_facts
+from .devices import make_cpu_lane
 from .fetch_pictures import SourceError, decode_data_uri
 from .lanes import LOCAL, Lane
 from .queue import Queue, Request
@@ -35,7 +36,6 @@ from .refusals import Refusal, check_list_lengths, invalid, invalid_at
 from .service_files import Files, ResultWriter
 from .service_settings import Settings
 from .store import FolderLock, Store
-from .workers import WorkerLane
 
 CLEANUP_INTERVAL_SECONDS = 3600.0
 NOTICE_SECONDS = 0.5
@@ -68,7 +68,7 @@ class Service:
         self.files = Files(self.store, data / "files", settings.clock, settings.retention)
         self.queue = Queue(self.store, self.accounts, settings.clock, settings.max_waiting, settings.lanes)
         self.results = ResultWriter(self.queue, self.files, settings.clock)
-        self.workers = WorkerLane(self)
+        self.workers = make_cpu_lane(self)
         self.lanes: dict[str, Lane] = {LOCAL: self.workers}
         try:
             self.lanes |= {name: make(self) for name, make in settings.lanes.makers.items()}

@@ -1,4 +1,4 @@
-"""Devices that hold real weights: which models share them, the rules of their workers, and the lane that they make."""
+"""What runs are made on: the CPU, devices with real weights, or a cluster; the rules of their workers, and their lanes."""
 
 from __future__ import annotations
 
@@ -63,6 +63,15 @@ class DeviceGroup:
             first_message=message,
             environment=_environment(device),
         )
+
+
+def make_cpu_lane(service: Service) -> WorkerLane:
+    """The lane of the engines that come with the service, with as many processes as its settings say."""
+
+    async def make_workers() -> list[WorkerProcess]:
+        return [WorkerProcess(service.settings, WorkerRules()) for _ in range(service.settings.workers)]
+
+    return WorkerLane(service, make_workers)
 
 
 def make_device_lane(group: DeviceGroup, service: Service) -> WorkerLane:

@@ -18,7 +18,7 @@ from .accounts import Account
 from .lanes import LOCAL, ModelState
 from .queue import Request, cancellation_error
 from .refusals import Refusal
-from .worker_process import WorkerProcess, WorkerRules
+from .worker_process import WorkerRules
 
 if TYPE_CHECKING:
     from .core import Service
@@ -68,18 +68,16 @@ class WorkerLane:
     def __init__(
         self,
         service: Service,
-        find_workers: Callable[[], Awaitable[Sequence[Worker]]] | None = None,
+        find_workers: Callable[[], Awaitable[Sequence[Worker]]],
         group: DeviceGroup | None = None,
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """`group`: the devices and weights of the workers; without it they are processes on the CPU."""
+        """`group`: the weights that the workers load; none for workers on the CPU."""
         self.name = LOCAL if group is None else group.lane
         self.workers: Sequence[Worker] = ()
         self._find_workers, self._close = find_workers, close
         self._service, self._queue, self._settings = service, service.queue, service.settings
-        self._folder = self._settings.data / (
-            "work" if group is None else f"work-{re.sub('[^A-Za-z0-9]+', '-', self.name)}"
-        )
+        self._folder = self._settings.data / f"work-{re.sub('[^A-Za-z0-9]+', '-', self.name)}"
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(mode=0o700)
         self._busy: dict[str, Worker] = {}
@@ -139,10 +137,7 @@ class WorkerLane:
         return {request_id: worker.pid for request_id, worker in self._busy.items() if worker.pid is not None}
 
     async def _start(self) -> None:
-        if self._find_workers is None:
-            self.workers = [WorkerProcess(self._settings, WorkerRules()) for _ in range(self._settings.workers)]
-        else:
-            self.workers = await self._find_workers()
+        self.workers = await self._find_workers()
         self._loading = len(self.workers)
         self._tasks += [asyncio.create_task(self._serve(worker)) for worker in self.workers]
 
