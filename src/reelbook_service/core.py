@@ -99,7 +99,7 @@ class Service:
         self._lock.release()
 
     def publish_address(self, base_url: str) -> None:
-        """Write down the address of this service, and whether it pays elsewhere, for the command `reelbook class`."""
+        """Write down the address of this service, and whether it pays another service, for the command `reelbook class`."""
         self.base_url = base_url
         self.facts = facts = ServiceFacts(base_url, self.settings.hosts, self.settings.lanes.has_elsewhere)
         self.store.submit(lambda db: write_facts(db, facts)).result()
@@ -156,7 +156,7 @@ class Service:
             raise Refusal("unavailable", words)
         answer = await self.queue.cancel(request)
         if answer == "CANCELLATION_REQUESTED" and lane is not None:
-            # It is on disk by now; a service elsewhere may take long to answer.
+            # It is on disk by now; a paid service may take long to answer.
             cancelling = asyncio.create_task(lane.cancel(request))
             cancelling.add_done_callback(lambda done: done.cancelled() or done.exception())
             await asyncio.wait([cancelling], timeout=spec_decisions.CANCEL_SECONDS)

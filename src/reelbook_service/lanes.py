@@ -57,7 +57,7 @@ class LaneTable:
 
     by_model: Mapping[str, str] = field(default_factory=dict)
     makers: Mapping[str, Callable[[Service], Lane]] = field(default_factory=dict, compare=False)
-    """How the lanes beside the local one are made, by name."""
+    """How all lanes but the local one are made, by name."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """What `/` and `/docs` say about them."""
     sources: tuple[object, ...] = ()
@@ -74,7 +74,7 @@ class LaneTable:
 
     @property
     def has_elsewhere(self) -> bool:
-        """Whether a service elsewhere runs some of the models."""
+        """Whether a paid service runs some of the models."""
         return not all(is_on_this_machine(name) for name in self.by_model.values())
 
     def lane_of(self, endpoint_id: str) -> str:
@@ -88,15 +88,15 @@ class LaneTable:
     def resumed_lane(self, lane: str, endpoint_id: str) -> str:
         """The lane that takes up a run of an earlier process.
 
-        What was to be run on this machine moves along with its model's engine, unless that is a service elsewhere by
-        now: its price was never quoted there. What may have been sent elsewhere stays.
+        What was to be run on this machine moves along with its model's engine, unless that is a paid service by
+        now: its price was never quoted there. What may have been sent to another service stays.
         """
         current = self.lane_of(endpoint_id)
         return current if is_on_this_machine(lane) and is_on_this_machine(current) else lane
 
 
 def is_on_this_machine(lane: str) -> bool:
-    """Whether the runs of a lane, by its name or its label, are made here and cost nothing elsewhere.
+    """Whether the runs of a lane, by its name or its label, are made here and cost nothing at a paid service.
 
     >>> [is_on_this_machine(name) for name in ("local", "weights:cuda:0", "hosted:paid", "hosted (paid)")]
     [True, True, False, False]

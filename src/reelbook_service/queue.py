@@ -207,7 +207,7 @@ class Queue:
                 "The service was started again and takes this run up once more, free of charge.",
                 source="service",
             )
-            # Its lane may have sent it to a service elsewhere, where it is paid for.
+            # Its lane may have sent it to a paid service, where it is paid for.
             request.may_be_sent = not is_on_this_machine(lane)
             if request.lane not in self._waiting:
                 words = "The engine of this run is not set up at present; it waits until the service is started with it again."

@@ -1,1 +1,1 @@
-"""The gateway: models of this service that are run by a service elsewhere, on one key."""
+"""The gateway: models of this service that are run by a paid service, on one key."""

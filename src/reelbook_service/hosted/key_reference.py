@@ -56,14 +56,14 @@ def _from_keyring(name: str, folder: Path) -> Key:
     except ImportError:
         raise BadKeyReference("the system's keyring is read with an extra: pip install 'reelbook[keys]'.") from None
     try:
-        found = Key(keyring.get_password(KEYRING, name))
+        key = Key(keyring.get_password(KEYRING, name))
     except KeyringError as error:
         raise BadKeyReference(f"the system's keyring cannot be read ({type(error).__name__}).") from None
-    if not found:
+    if not key:
         raise BadKeyReference(
             f"the system's keyring has no key under {name!r}. Store it with: keyring set {KEYRING} {name!r}"
         )
-    return found
+    return key
 
 
 def _from_file(name: str, folder: Path) -> Key:
@@ -76,10 +76,10 @@ def _from_file(name: str, folder: Path) -> Key:
             raise BadKeyReference(
                 f"others can read {path}, so the key in it is not safe. Make it yours alone: chmod 600 {path}"
             )
-        found = Key(path.read_text(encoding="utf-8"))
+        key = Key(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise BadKeyReference(f"the file {path} cannot be read ({why}).") from None
-    if not found:
+    if not key:
         raise BadKeyReference(f"the file {path} is empty.")
-    return found
+    return key

@@ -1,4 +1,4 @@
-"""The lane of a service elsewhere: its runs are made there, on its key, and their files are served from here."""
+"""The lane of a paid service: its runs are made there, on its key, and their files are served from here."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .run import WHO_SETTLES, Ended, HostedProgress, LaneStopping, PaidRun
 FOLDER = "hosted"
 """The folder of the gateway's library, in the data folder of the service."""
 PRICE_SECONDS = 4.0
-"""How long the service elsewhere is asked for a price; after that the catalog's counts."""
+"""How long the paid service is asked for a price; after that the catalog's counts."""
 PRICE_RETRY_SECONDS = 30.0
 RECORD_RETRY_SECONDS = 2.0
 FORGET_SECONDS = 3600.0
@@ -45,14 +45,14 @@ ACCOUNT_SECONDS = 30.0
 CLOSE_PAUSE = (0.25, 0.03)
 """The longest time between two polls of a run, in seconds or as a share of its age: what it adds for each student."""
 MAX_LOG_LINES = 1_000
-"""How many lines of the log elsewhere are passed on."""
+"""How many lines of the paid service's log are passed on."""
 FILE_FACTS = ("url", "content_type", "file_name", "file_size", "file_id")
 
 log = logging.getLogger("reelbook_service")
 
 
 class HostedLane:
-    """Works on the runs of one service elsewhere, `at_once` of them at a time."""
+    """Works on the runs of one paid service, `at_once` of them at a time."""
 
     def __init__(self, hosted: HostedService, service: Service) -> None:
         self._service, self._hosted = service, hosted
@@ -88,7 +88,7 @@ class HostedLane:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     async def cancel(self, request: Request) -> bool:
-        """Cancel a run elsewhere; false where the service there refuses."""
+        """Cancel a run at the paid service; false where that refuses."""
         run = self._busy.get(request.id)
         if run is None:
             # One that is in the queue, or taken from it just now, is cancelled by its mark; an end is final.
@@ -96,7 +96,7 @@ class HostedLane:
         return await asyncio.wrap_future(background.submit(run.cancel()))
 
     def states(self) -> Mapping[str, ModelState]:
-        """Nothing: what is loaded elsewhere is not known."""
+        """Nothing: what is loaded there is not known."""
         return {}
 
     async def estimate(self, request: Input, account: Account) -> Estimate:
@@ -108,7 +108,7 @@ class HostedLane:
                 async with asyncio.timeout(PRICE_SECONDS):
                     quote = await asyncio.wrap_future(background.submit(self._relay.estimate(prepared)))
             except Refused as error:
-                words = f"The service elsewhere refuses this input: {error.message}"
+                words = f"The paid service refuses this input: {error.message}"
                 raise Refusal("validation_error", words) from None
             except (ReelbookError, TimeoutError):
                 self._no_prices_until = time.monotonic() + PRICE_RETRY_SECONDS
@@ -118,7 +118,7 @@ class HostedLane:
         return Estimate(max(price, self._dearer.get(_kind(request), 0)), quote.breakdown, quote.rate_card, "exact")
 
     def _prepare(self, request: Input, account: str) -> Input:
-        """The input as it is sent elsewhere: pictures of this service as files, and checked unless that is allowed."""
+        """The input as it is sent to the paid service: pictures of this service as files, and checked unless that is allowed."""
         places: dict[tuple[str | int, ...], str] = {}
         files = self._service.files
         for loc, address in pictures_of(request):
@@ -126,13 +126,13 @@ class HostedLane:
             if path is not None:
                 places[loc] = Image(str(path), label="an upload")
             elif files.is_own(address) or not (is_data_address(address) or _is_web_address(address)):
-                # Any other text would be read as a path on this machine, or as an upload of the account elsewhere.
+                # Any other text would be read as a path on this machine, or as an upload of the paying account.
                 words = "A picture is neither an http, https or data: address nor a file of this service that is still there."
                 raise Refusal("file_download_error", words)
         values = replace_pictures(request.wire(), places)
         may_be_unchecked = "unchecked" in self._service.accounts.permissions_of(account)
         if values.get("enable_safety_checker") is False and not may_be_unchecked:
-            values["enable_safety_checker"] = True  # The account elsewhere may turn it off; this one may not.
+            values["enable_safety_checker"] = True  # The paying account may turn it off; this one may not.
         return type(request)(**values)
 
     async def _forget_expired(self) -> None:
@@ -239,7 +239,7 @@ class HostedLane:
 
     async def _was_lost_before(self, request: Request, prepared: Input) -> bool:
         """Whether the answer to an equal run of the same account was lost before this one came, and nobody has settled it."""
-        # In the order of time: what waited beside the lost one is another run that somebody wanted, such as a second take.
+        # In the order of time: what waited together with the lost one is another run that somebody wanted, such as a second take.
         query = (
             "SELECT lost.id FROM requests AS lost, requests AS own WHERE own.id = ? AND NOT own.resubmits AND lost.account = own.account "
             "AND lost.endpoint = own.endpoint AND lost.error_type = ? AND lost.finished <= own.created"
@@ -265,7 +265,7 @@ class HostedLane:
                 await asyncio.sleep(RECORD_RETRY_SECONDS)
 
     def _settle(self, request: Request, own_input: Input, ended: Ended) -> int:
-        """The credits to charge: the larger of what the service elsewhere reports and the catalog's, at most those reserved."""
+        """The credits to charge: the larger of what the paid service reports and the catalog's, at most those reserved."""
         if ended.charged is None or ended.error_type == ANSWER_LOST:
             return request.credits
         self._note_cost(request, own_input, ended.charged)
@@ -288,7 +288,7 @@ class HostedLane:
         if cost is None or cost <= max(request.credits, self._dearer.get(kind, 0)):
             return
         log.warning(
-            "Run %s costs up to %s credits elsewhere, more than the %s that were quoted; the account %s pays the latter.",
+            "Run %s costs up to %s credits at the paid service, more than the %s that were quoted; the account %s pays the latter.",
             request.id, cost, request.credits, request.account,
         )  # fmt: skip
         self._dearer[kind] = cost
@@ -297,7 +297,7 @@ class HostedLane:
         self._relay.forget_estimate(own_input)
 
     def _apply(self, request: Request, progress: HostedProgress) -> None:
-        """Pass on the state of a run elsewhere."""
+        """Pass on the state of a run at the paid service."""
         if request.finished is not None:
             return
         self._note_silence(progress.is_silent)
@@ -316,7 +316,7 @@ def _kind(request: Input) -> str:
 
 
 def lane_name(service: str) -> str:
-    """The name of the lane of a service elsewhere."""
+    """The name of the lane of a paid service."""
     return f"hosted:{service}"
 
 
@@ -354,7 +354,7 @@ def _is_web_address(address: str) -> bool:
 
 
 def _with_files(value: Any, by_url: Mapping[str, dict[str, Any]], declared: frozenset[str] = frozenset()) -> Any:
-    """An output with its files in place of their addresses elsewhere; other addresses are left out."""
+    """An output with its files in place of their addresses there; other addresses are left out."""
     if isinstance(value, list):
         return [_with_files(item, by_url) for item in value]
     if not isinstance(value, dict):

@@ -87,7 +87,7 @@ def _find_key(reference: Any, info: ValidationInfo) -> Key:
 
 
 class HostedService(ConfigTable):
-    """`[services.NAME]`: a service elsewhere, with the key that pays for its runs."""
+    """`[services.NAME]`: a paid service, with the key that pays for its runs."""
 
     name: Annotated[str, BeforeValidator(_check_name)]
     address: Annotated[str, BeforeValidator(_check_address)] = Field("", validate_default=True, repr=False)
@@ -114,7 +114,7 @@ class LocalModel(ConfigTable):
 
 
 class HostedModel(ConfigTable):
-    """`[models.NAME]` with the engine `hosted`: a service elsewhere, by its name in this file."""
+    """`[models.NAME]` with the engine `hosted`: a paid service, by its name in this file."""
 
     engine: Literal["hosted"]
     service: str = ""
@@ -145,7 +145,7 @@ class ModelsFile:
     path: Path
     services: Mapping[str, HostedService]
     hosted: Mapping[str, str]
-    """The name of the service of each model that a service elsewhere answers."""
+    """The name of the service of each model that a paid service answers."""
     weights: Mapping[str, LtxWeights | WanWeights] = field(default_factory=dict)
     """The weights of each model that runs on devices of this machine; all models in neither are local."""
     devices: DeviceUse = field(default_factory=DeviceUse)
@@ -177,7 +177,7 @@ def _read(path: Path) -> ModelsFile:
     hosted = {model: row.service for model, row in chosen.items() if isinstance(row, HostedModel)}
     weights = {model: row for model, row in chosen.items() if isinstance(row, (LtxWeights, WanWeights))}
     used = [row.devices for row in weights.values()]
-    if any(one != other and set(one) & set(other) for one in used for other in used):
+    if any(devices != others and set(devices) & set(others) for devices in used for others in used):
         # They could not share a waiting line.
         raise BadModelsFile(f"{path}: models that share a device name the same devices in the same order.")
     return ModelsFile(path, services, hosted, weights, content.devices)
@@ -198,7 +198,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _validate(kind: type[AnyTable], values: Mapping[str, Any], path: Path, where: str) -> AnyTable:
-    """A table as its model; raises `BadModelsFile` with all of its problems. Relative paths begin beside the file."""
+    """A table as its model; raises `BadModelsFile` with all of its problems. Relative paths begin at the folder of the file."""
     try:
         return kind.model_validate(values, context={"folder": path.parent})
     except ValidationError as error:

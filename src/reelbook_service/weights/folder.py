@@ -212,11 +212,11 @@ def find_lora(settings: LoRAFolders, path: str, weight_name: str | None) -> Path
             if target.suffix == file.suffix and target.is_relative_to(folder.resolve()):
                 files[file.relative_to(folder).as_posix().removesuffix(file.suffix)] = target
     shown = format_line(path)[:80]
-    found = files.get(path.removesuffix(".safetensors"))
-    if found is None:
+    chosen = files.get(path.removesuffix(".safetensors"))
+    if chosen is None:
         of_folder = {name: file for name, file in files.items() if name.rpartition("/")[0] == path}
-        found = _choose_lora(of_folder, shown, weight_name)
-    if found is None:
+        chosen = _choose_lora(of_folder, shown, weight_name)
+    if chosen is None:
         names = sorted({name.partition("/")[0] for name in files})
         more = " …" if len(names) > MAX_NAMED else ""
         some = f"Those here are: {', '.join(names[:MAX_NAMED])}{more}." if names else "There are none."
@@ -224,11 +224,11 @@ def find_lora(settings: LoRAFolders, path: str, weight_name: str | None) -> Path
             f"There is no LoRA {shown!r} here. Only .safetensors files in this service's LoRA folders are read, and never "
             f"an address or another path. {some}"
         )
-    if (size := found.stat().st_size) > settings.most_mib * 2**20:
+    if (size := chosen.stat().st_size) > settings.most_mib * 2**20:
         raise LoRAError(
             f"{shown} has {size / 2**20:,.0f} MiB; this service takes LoRAs of {settings.most_mib:,} MiB at most."
         )
-    return found
+    return chosen
 
 
 def _choose_lora(files: Mapping[str, Path], shown: str, weight_name: str | None) -> Path | None:
@@ -303,7 +303,7 @@ def _check_files(folder: Path) -> None:
         read_header(path)
     if pickles := _pickles(folder):
         raise BadWeights(
-            f"{_label(folder)} has {pickles[0].name} beside its .safetensors files. It is a pickle, which can run any "
+            f"{_label(folder)} has {pickles[0].name} among its .safetensors files. It is a pickle, which can run any "
             "program; nothing here opens it. Remove it."
         )
 

@@ -183,7 +183,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str, str]] = {
     ),
     "a pickle beside the weights": (
         lambda at: (at / "text_encoder" / "pytorch_model.bin").write_bytes(b"\x80\x04."),
-        "has pytorch_model.bin beside",
+        "has pytorch_model.bin among",
         "Remove it",
     ),
     "another family": (

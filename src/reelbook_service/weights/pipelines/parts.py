@@ -115,8 +115,8 @@ class PromptEncoder:
             while len(self._cached) > CACHED_PROMPTS:
                 self._cached.popitem(last=False)
         self._cached.move_to_end(prompt)
-        found = self._cached[prompt]
-        return EncodedPrompt(found.embeds.to(self._device), found.mask.to(self._device), found.is_full)
+        encoded = self._cached[prompt]
+        return EncodedPrompt(encoded.embeds.to(self._device), encoded.mask.to(self._device), encoded.is_full)
 
     def _encode(self, prompt: str) -> EncodedPrompt:
         tokens = self._tokenizer(
@@ -194,6 +194,6 @@ class PictureCheck:
 
 
 def spread(count: int) -> list[int]:
-    """The frames that are checked of so many: no more than eight, the first and last among them."""
+    """The numbers of the frames that are checked: eight at most, the first and last among them."""
     number = min(CHECKED_FRAMES, count)
-    return [round(one * (count - 1) / max(1, number - 1)) for one in range(number)]
+    return [round(index * (count - 1) / max(1, number - 1)) for index in range(number)]
