@@ -95,7 +95,8 @@ def _add(
 
     responses: OpenApiDocument = copy.deepcopy(short.get("responses", {"200": {"description": "It worked."}}))
     if "answer" in short:
-        responses["200"]["content"] = {short.get("media_type", "application/json"): {"schema": schema(short["answer"])}}
+        content = {short.get("media_type", "application/json"): {"schema": schema(short["answer"])}}
+        responses["200"]["content"] = responses["200"].get("content", {}) | content
     for code in (*short["refusals"], 503):
         refusal = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
         responses[str(code)] = {"description": TEMPLATE["refusals"][str(code)], "content": refusal}
