@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ MAX_PIXELS_OF_WEBP = 24_000_000
 """WebP's decoder needs sixteen bytes per pixel, the others four: more would end the worker, not just the run."""
 
 Image.MAX_IMAGE_PIXELS = None  # The size is checked below, before anything is decoded.
+warnings.filterwarnings("ignore", module="PIL")  # Of damaged tags, which only clutter the log.
 
 MAX_MARKERS = 10_000
 """Maximum metadata markers of a JPEG; Pillow parses each in Python, so millions of empty ones take very long."""
@@ -88,41 +88,10 @@ def flattened(picture: Image.Image) -> Image.Image:
     return ground
 
 
-class _SuppressedWarnings:
-    """Suppresses warnings while any thread is inside.
-
-    Warnings about damaged tags only clutter the log. Python's own `catch_warnings` changes the complete process, so
-    that two concurrent threads would leave the wrong filters behind.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._filters = warnings.catch_warnings()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._filters = warnings.catch_warnings()
-                self._filters.__enter__()
-                warnings.simplefilter("ignore")
-            self._inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._filters.__exit__(None, None, None)
-
-
-_suppressed_warnings = _SuppressedWarnings()
-
-
 @contextmanager
 def _as_picture_errors(source: str, data: bytes) -> Iterator[None]:
     try:
-        with _suppressed_warnings:
-            yield
+        yield
     except PictureError:
         raise
     except MemoryError:

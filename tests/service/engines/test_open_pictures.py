@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
-import threading
-import warnings
 import zlib
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -336,32 +333,3 @@ def test_photographs_are_reduced_while_they_are_decoded(orientation: int) -> Non
     assert picture.height >= 200
     assert picture.width * picture.height <= 400 * 400 * 2
     assert picture.size == ((400, 225) if orientation == 1 else (113, 200))
-
-
-def test_warnings_are_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two threads that decode at once, the later one longer, leave the process's own warnings as they were."""
-    data = encoded(quarters())
-    other_is_inside, first_is_done = threading.Event(), threading.Event()
-    check = open_pictures._checked
-
-    def overlapping(source: str, content: bytes) -> Image.Image:
-        if source == "first":
-            assert other_is_inside.wait(10)
-        else:
-            other_is_inside.set()
-            assert first_is_done.wait(10)
-        warnings.warn("a tag is damaged", stacklevel=1)  # An error in these tests, if it were not silenced.
-        return check(source, content)
-
-    def first() -> None:
-        open_picture("first", data)
-        first_is_done.set()
-
-    monkeypatch.setattr(open_pictures, "_checked", overlapping)
-    before = list(warnings.filters)
-
-    with ThreadPoolExecutor(2) as pool:
-        work: list[Future[Any]] = [pool.submit(first), pool.submit(open_picture, "other", data)]
-
-    assert [future.exception() for future in work] == [None, None]
-    assert warnings.filters == before
