@@ -17,11 +17,9 @@ from ..errors import ReelbookError
 from . import video_colours
 from .bounded_open import open_video
 from .previews import ENCODERS
-from .stills import shrink_frame
+from .stills import decode_marked, read_packets, shrink_frame
 
 if TYPE_CHECKING:
-    from av import Packet
-    from av.container import InputContainer
     from av.filter.context import FilterContext
 
 GIF_SIDE = 480
@@ -45,23 +43,18 @@ def decode_range(path: str | Path, first: int, last: int) -> Iterator[VideoFrame
     They are found by their order in the container, never by a rate, and decoded from the keyframe that they need.
     """
     with open_video(path, to_decode=False) as (container, stream):
-        marks = [(packet.pts or 0, packet.is_keyframe, packet.is_discard) for packet in _packets(container, stream)]
-    times = sorted(pts for pts, _, is_discarded in marks if not is_discarded)
+        marks = read_packets(container, stream)
+    times = sorted(mark.pts for mark in marks if not mark.is_discard)
     if not 0 <= first <= last < len(times):
         raise ReelbookError(
             f"The clip has the frames 0 to {len(times) - 1}, so there is no range from {first} to {last}."
         )
-    wanted = set(times[first : last + 1])
-    start = _find_start(marks, times[first])
-    with open_video(path) as (container, stream):
-        for place, packet in enumerate(_packets(container, stream)):
-            if place < start:
-                continue
-            yield from _take(stream, packet, wanted)
-            if not wanted:
-                return
-        yield from _take(stream, None, wanted)
-    if wanted:
+    wanted = {*times[first : last + 1]}
+    found = 0
+    for frame, _ in decode_marked(path, marks, wanted):
+        found += 1
+        yield frame
+    if found < len(wanted):
         raise ReelbookError(f"{path} has frames that cannot be read. rb.attach downloads it again.")
 
 
@@ -129,28 +122,6 @@ def write_gif(
                 packet.duration = last_ticks
                 container.mux(packet)
         container.mux(stream.encode())
-
-
-def _packets(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
-    return (packet for packet in container.demux(stream) if packet.size and packet.pts is not None)
-
-
-def _find_start(marks: list[tuple[int, bool, bool]], pts: int) -> int:
-    """The keyframe with which decoding starts for the frame of this time: one before it in the file and in time."""
-    sample = next(place for place, mark in enumerate(marks) if mark[0] == pts)
-    # A frame may be displayed before the keyframe that it follows in the file, and then needs the group before it too.
-    keys = [place for place, (key, is_key, _) in enumerate(marks[: sample + 1]) if is_key and key <= pts]
-    return keys[-1] if keys else 0
-
-
-def _take(stream: VideoStream, packet: Packet[VideoStream] | None, wanted: set[int]) -> Iterator[VideoFrame]:
-    """Decode a packet, or what is left after the last; only wanted frames, which are removed from the set."""
-    for frame in stream.codec_context.decode(packet):
-        if frame.pts in wanted:
-            wanted.remove(frame.pts)
-            # Those that come after the last packet have no unit of time.
-            frame.time_base = stream.time_base or Fraction(1, 24)
-            yield frame
 
 
 def _turn(frame: VideoFrame) -> VideoFrame:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from PIL import Image, ImageCms
 
@@ -129,7 +129,7 @@ def read_frames(
 ) -> ClipFrames:
     """Read the frames of a clip whose numbers `choose` returns for the number of frames and their rate."""
     with open_video(path, to_decode=False) as (container, stream):
-        marks = [_Mark(number, *mark) for number, mark in enumerate(_marks(container, stream))]
+        marks = read_packets(container, stream)
         times = sorted(mark.pts for mark in marks if not mark.is_discard)
         if not times or len(marks) < stream.frames:
             raise ReelbookError(f"{path} names {stream.frames} frames and holds fewer. rb.attach downloads it again.")
@@ -137,7 +137,8 @@ def read_frames(
         size = read_display_size(container, stream)
     numbers = [min(max(number, 0), len(times) - 1) for number in choose(len(times), rate)]
     wanted = {times[number] for number in numbers}
-    found = _decoded(path, _stretches(marks, wanted), wanted, box) if wanted else {}
+    decoded = decode_marked(path, marks, wanted)
+    found = {frame.pts: shrink_frame(frame, context, box) for frame, context in decoded}
     if len(found) < len(wanted):
         raise ReelbookError(f"{path} has frames that cannot be read. rb.attach downloads it again.")
     return ClipFrames([found[times[number]] for number in numbers], numbers, len(times), rate, size)
@@ -188,7 +189,7 @@ def _skip_unreferenced(context: Any, is_skipped: bool) -> None:
     context.skip_frame = "NONREF" if is_skipped and context.name != "libdav1d" else "DEFAULT"
 
 
-class _Mark(NamedTuple):
+class PacketMark(NamedTuple):
     """Number and time of a packet without its data, so that a long clip is not held in memory."""
 
     number: int
@@ -198,22 +199,25 @@ class _Mark(NamedTuple):
     """Whether an edit list cuts its frame off."""
 
 
-def _marks(container: InputContainer, stream: VideoStream) -> Iterator[tuple[int, bool, bool]]:
-    for packet in _packets(container, stream):
-        yield cast(int, packet.pts), packet.is_keyframe, packet.is_discard
+def read_packets(container: InputContainer, stream: VideoStream) -> list[PacketMark]:
+    """All packets of a clip, in the order of the file."""
+    packets = enumerate(_packets(container, stream))
+    return [PacketMark(number, packet.pts or 0, packet.is_keyframe, packet.is_discard) for number, packet in packets]
 
 
 def _packets(container: InputContainer, stream: VideoStream) -> Iterator[Packet[VideoStream]]:
     return (packet for packet in container.demux(stream) if packet.size and packet.pts is not None)
 
 
-def _decoded(
-    path: str | Path, stretches: Sequence[Sequence[_Mark]], wanted: set[int], box: PixelSize | None
-) -> dict[int, Image.Image]:
-    """The frames at these times. Only stretches that contain one are decoded, without frames they do not refer to."""
-    found: dict[int, Image.Image] = {}
+def decode_marked(
+    path: str | Path, marks: Sequence[PacketMark], wanted: Collection[int]
+) -> Iterator[tuple[VideoFrame, VideoCodecContext]]:
+    """Decode the frames at these times. Only stretches that contain one are, without frames they do not refer to."""
+    stretches, missing = _stretches(marks, wanted), {*wanted}
     begins, ends = ({stretch[place].number for stretch in stretches} for place in (0, -1))
     is_needed = False
+    if not stretches:
+        return
     with open_video(path) as (container, stream):
         context: Any = stream.codec_context
         for number, packet in enumerate(_packets(container, stream)):
@@ -224,23 +228,25 @@ def _decoded(
             _skip_unreferenced(context, packet.pts not in wanted)
             is_needed = number not in ends
             for frame in [*context.decode(packet), *(() if is_needed else context.decode(None))]:
-                if frame.pts in wanted and frame.pts not in found:
-                    found[frame.pts] = shrink_frame(frame, context, box)
+                if frame.pts in missing:
+                    missing.remove(frame.pts)
+                    # Those that come after the last packet have no unit of time.
+                    frame.time_base = stream.time_base or Fraction(1, 24)
+                    yield frame, context
             if not is_needed:
                 context.flush_buffers()
                 if number == max(ends):
                     break
-    return found
 
 
-def _stretches(packets: Sequence[_Mark], wanted: set[int]) -> list[list[_Mark]]:
+def _stretches(packets: Sequence[PacketMark], wanted: Collection[int]) -> list[list[PacketMark]]:
     """The packets to decode: from a keyframe to the last wanted frame before the next keyframe."""
-    stretches: list[list[_Mark]] = []
+    stretches: list[list[PacketMark]] = []
     for packet in packets:
         if packet.is_keyframe or not stretches:
             stretches.append([])
         stretches[-1].append(packet)
-    joined: list[list[_Mark]] = []
+    joined: list[list[PacketMark]] = []
     for stretch in stretches:
         if joined and _refers_back(stretch, wanted):
             joined[-1] += stretch
@@ -252,7 +258,7 @@ def _stretches(packets: Sequence[_Mark], wanted: set[int]) -> list[list[_Mark]]:
     return [stretch[:end] for stretch, end in zip(joined, ends, strict=True) if end]
 
 
-def _refers_back(stretch: Sequence[_Mark], wanted: set[int]) -> bool:
+def _refers_back(stretch: Sequence[PacketMark], wanted: Collection[int]) -> bool:
     """Whether a wanted frame is displayed before its own keyframe; then it refers to the previous stretch, too."""
     begins = stretch[0].pts
     return any(packet.pts in wanted and packet.pts < begins for packet in stretch)
