@@ -24,7 +24,7 @@ from tests.tools.scenes import NAMES, scene
 
 URL = "https://example.org/picture.jpg"
 SIZES = ("1080x1920", "1080x1080", "300x600", "728x90")
-GOAL, LIMIT = 400, 600
+GOAL, LIMIT = 250, 400
 
 
 def source(name: str) -> bytes:

@@ -136,7 +136,9 @@ def _grain(strip: Image.Image, size: float, generator: np.random.Generator) -> F
     grey = strip.crop((max(0, strip.width - round(18 * size)), 0, *strip.size)).convert("L")
     fine, coarse = (np.asarray(grey.filter(ImageFilter.GaussianBlur(reach)), np.float32) for reach in (size / 3, size))
     # The median: a few shapes within the strip do not count as grain.
-    contrast = np.minimum(_smooth(1.48 * np.median(np.abs(fine - coarse), axis=1), max(1, round(size))), MAX_GRAIN)
+    contrast = _smooth(1.48 * np.median(np.abs(fine - coarse), axis=1), max(1, round(size)))
+    # What stands out along the edge is a shape; and in a small picture, grain of single pixels would look like dirt.
+    contrast = np.minimum(contrast, min(2 * float(np.median(contrast)), MAX_GRAIN * min(1.0, size / 4)))
     cells = max(2, round(CHUNK / size)), max(2, round(strip.height / size))
     noise = Image.fromarray(generator.integers(0, 256, cells[::-1], np.uint8)).resize(
         (CHUNK, strip.height), Image.Resampling.BICUBIC
