@@ -206,7 +206,7 @@ def find_lora(settings: LoRAFolders, path: str, weight_name: str | None) -> Path
     """The file that a request's `path` names, of all that are in the folders: no other path or address is ever opened."""
     files: dict[str, Path] = {}
     for folder in reversed(settings.folders):  # The first folder counts.
-        for file in (*folder.glob("*.safetensors"), *folder.glob("*/*.safetensors")):
+        for file in folder.rglob("*.safetensors"):
             # What a link leads to counts.
             target = file.resolve() if file.is_file() else folder
             if target.suffix == file.suffix and target.is_relative_to(folder.resolve()):

@@ -15,7 +15,8 @@ from reelbook_service.weights.folder import find_lora
 def folder(tmp_path: Path) -> Path:
     """A folder with a LoRA, a folder of two, and links."""
     (tmp_path / "loras" / "pair").mkdir(parents=True)
-    for name in ("secret", "loras/paper", "loras/pair/one", "loras/pair/two"):
+    (tmp_path / "loras" / "of" / "last" / "week").mkdir(parents=True)
+    for name in ("secret", "loras/paper", "loras/pair/one", "loras/pair/two", "loras/of/last/week/ink"):
         (tmp_path / f"{name}.safetensors").write_bytes(name.encode())
     (tmp_path / "loras" / "near.safetensors").symlink_to("paper.safetensors")
     (tmp_path / "loras" / "out.safetensors").symlink_to(tmp_path / "secret.safetensors")
@@ -41,10 +42,14 @@ def test_names_inside_the_folders_are_found(folder: Path, tmp_path: Path) -> Non
             ("near", None),
             ("pair", "two"),
             ("pair/two", None),
+            ("of/last/week/ink", None),
+            ("of/last/week", "ink"),
         ]
     ]
 
-    assert [path.name for path in found] == ["paper.safetensors"] * 3 + ["two.safetensors"] * 2
+    assert [path.name for path in found] == ["paper.safetensors"] * 3 + ["two.safetensors"] * 2 + [
+        "ink.safetensors"
+    ] * 2
 
 
 @pytest.mark.parametrize(
