@@ -131,7 +131,7 @@ class Once:
         ledger, key = self._client.context.ledger, self.key
 
         def find(db: sqlite3.Connection) -> Entry | None:
-            query = f"SELECT {COLUMNS} FROM runs WHERE id = (SELECT run FROM names WHERE name = ?)"
+            query = f"SELECT {COLUMNS} FROM entries WHERE id = (SELECT run FROM names WHERE name = ?)"
             row = db.execute(query, (key,)).fetchone()
             return None if row is None else crash_recovery.clear_dead_owner(db, Entry(*row), ledger)
 

@@ -209,9 +209,8 @@ def _as_everybody(order: Order, news: Connection[Any, Any]) -> None:
 def _check_naively(client: Client, limit: int) -> None:
     """What one writes without a transaction: look how much is spent, and go on if it is little enough."""
     import reelbook as rb
-    from reelbook.storage.ledger.budget import COST
 
-    spent, price = client._ledger.read(lambda db: db.execute(f"SELECT coalesce(sum({COST}), 0) FROM runs", {"unknown": 0}).fetchone())[0], 53  # fmt: skip
+    spent, price = client._ledger.read(lambda db: db.execute("SELECT coalesce(sum(counted), 0) FROM entries").fetchone())[0], 53  # fmt: skip
     if spent + price > limit:
         raise rb.OverBudget(limit, spent, price)
 

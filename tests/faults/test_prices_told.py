@@ -329,10 +329,10 @@ def test_a_failed_run_is_not_free_by_the_word_of_a_service_that_says_too_little(
 
 def test_a_persons_word_makes_failed_runs_free_again(service: Charging, client: Client) -> None:
     """They were counted at the known price; by the person's word all of it costs nothing."""
-    service.hosted.on("POST", ESTIMATE, {"credits": 0})
-    service.failing, service.metrics = lambda _: True, {"credits": 0}
+    service.failing, service.metrics = lambda number: number > 0, {"credits": 0}
     boats().run(budget=LIMIT)
+    under_budget = service.charged
 
     boats().run(budget=LIMIT, price=0)
 
-    assert service.charged == (3 + RUNS) * PRICE
+    assert (under_budget, service.charged - under_budget) == (3 * PRICE, (RUNS - 1) * PRICE)

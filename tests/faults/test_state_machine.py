@@ -19,12 +19,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from reelbook.errors import OverBudget
-from reelbook.storage.ledger import budget as budgets
-from reelbook.storage.ledger import claims, crash_recovery, transitions
+from reelbook.storage.ledger import claims, crash_recovery, schema, transitions
 from reelbook.storage.ledger.budget import Budget
 from reelbook.storage.ledger.claims import RunRequest, Verdict
 from reelbook.storage.ledger.owners import Owner
-from reelbook.storage.ledger.schema import SCHEMA
 from reelbook.storage.ledger.transitions import Entry, Moved, State
 
 LEGAL = """
@@ -131,7 +129,7 @@ class LedgerMachine(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="ledger-machine-"))
         self.db = sqlite3.connect(":memory:", isolation_level=None)
-        self.db.executescript(SCHEMA)
+        self.db.executescript(schema.SCHEMA)
         self.lines: list[dict[str, Any]] = []
         self.truth = Truth()
         self.processes = [Process(self.folder, self.lines) for _ in range(3)]
@@ -156,7 +154,7 @@ class LedgerMachine(RuleBasedStateMachine):
         return result
 
     def entries(self, *states: str) -> list[Entry]:
-        rows = self.db.execute(f"SELECT {transitions.COLUMNS} FROM runs ORDER BY id").fetchall()
+        rows = self.db.execute(f"SELECT {transitions.COLUMNS} FROM entries ORDER BY id").fetchall()
         return [entry for row in rows if (entry := Entry(*row)).state in states or not states]
 
     def read(self, run: int) -> Entry:
@@ -402,8 +400,8 @@ class LedgerMachine(RuleBasedStateMachine):
     @invariant()
     def money_is_never_undercounted(self) -> None:
         counted: dict[tuple[str, str], int] = {}
-        query = f"SELECT service, identity, {budgets.COST} FROM runs"
-        for service, identity, cost in self.db.execute(query, {"unknown": UNKNOWN_PRICE}):
+        query = "SELECT service, identity, counted + unknown * ? FROM entries"
+        for service, identity, cost in self.db.execute(query, (UNKNOWN_PRICE,)):
             counted[service, identity] = counted.get((service, identity), 0) + cost
         paid: dict[tuple[str, str], int] = {}
         for request, cost in self.truth.cost.items():
@@ -445,9 +443,11 @@ def _sent_again(db: sqlite3.Connection, entry: Entry) -> None:
         transitions.clear_owner(db, entry)
 
 
-def _forgotten(entry: Entry, floor: int = 0) -> dict[str, Any]:
-    """What `past_cost` must not do: to forget what an earlier attempt has cost."""
-    return {"spent": entry.spent, "unpriced": entry.unpriced}
+def _costs_nothing(patch: pytest.MonkeyPatch, state: str) -> None:
+    """Leave the price of runs in a state out of the budget."""
+    free = "WHEN state = 'rejected'"
+    assert free in schema.SCHEMA
+    patch.setattr(schema, "SCHEMA", schema.SCHEMA.replace(free, f"WHEN state IN ('rejected', '{state}')"))
 
 
 def _not_guarded(db: sqlite3.Connection, run: int, owner: str, body: str | None) -> None:
@@ -463,11 +463,8 @@ BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
             transitions, "MOVES", {**transitions.MOVES, "uncertain": transitions.MOVES["uncertain"] | {"intent"}}
         ),
     )[0],
-    "a failed attempt is forgotten": lambda patch: patch.setattr(claims, "get_past_cost", _forgotten),
-    "a lost attempt is forgotten": lambda patch: patch.setattr(transitions, "get_past_cost", _forgotten),
-    "an uncertain run costs nothing": lambda patch: patch.setattr(
-        budgets, "COST", budgets.COST.replace("THEN 0", "OR state = 'uncertain' THEN 0")
-    ),
+    "a failed attempt costs nothing": lambda patch: _costs_nothing(patch, "failed"),
+    "an uncertain run costs nothing": lambda patch: _costs_nothing(patch, "uncertain"),
     "a request goes twice without a key": lambda patch: patch.setattr(transitions, "mark_sending", _not_guarded),
     "an old key is repeated": lambda patch: patch.setattr(claims, "_why_unrepeatable", lambda entry, asked: None),
     "the second copy is not read": lambda patch: patch.setattr(

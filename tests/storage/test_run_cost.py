@@ -1,4 +1,4 @@
-"""What a run costs on each screen: the tables show one figure, the panel splits what the budget counts, which is never less."""
+"""What a run costs is one figure on every screen; the panel splits what the budget counts, which is never less."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import cast
 import pandas as pd
 import pytest
 
+from reelbook.errors import OverBudget
 from reelbook.storage.ledger import transitions
-from reelbook.storage.ledger.budget import COST
+from reelbook.storage.ledger.budget import Budget, check_budget, join_scope
 from reelbook.storage.ledger.transitions import State
 from reelbook.sweeps.execute.ledger_lookup import find_rows
 from reelbook.sweeps.execute.progress import Standing
@@ -47,7 +48,7 @@ def refuse(db: sqlite3.Connection, run: int) -> None:
 
 def expect_full_price(db: sqlite3.Connection, run: int) -> None:
     """The model's own price is known, so that a lower charge is not believed."""
-    db.execute("INSERT INTO floors VALUES (?, ?)", (run, PRICE))
+    db.execute("UPDATE runs SET floor = ? WHERE id = ?", (PRICE, run))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def expect_full_price(db: sqlite3.Connection, run: int) -> None:
     [
         pytest.param(PRICE, [], 53, 0, 53, id="sending"),
         pytest.param(PRICE, [accept], 53, 0, 53, id="accepted"),
-        pytest.param(PRICE, [accept, complete(40)], 40, 0, 40, id="completed"),
+        pytest.param(PRICE, [accept, complete(40)], 40, 40, 40, id="completed"),
         pytest.param(PRICE, [accept, complete(40), store], 40, 40, 40, id="stored, charged"),
         pytest.param(PRICE, [accept, complete(None), store], 53, 53, 53, id="stored"),
         pytest.param(PRICE, [expect_full_price, accept, complete(40), store], 40, 40, 53, id="stored, charged too little"),
@@ -69,7 +70,7 @@ def expect_full_price(db: sqlite3.Connection, run: int) -> None:
         pytest.param(PRICE, [lose, transitions.allow_resubmission], 53, 53, 53, id="planned after a lost answer"),
         pytest.param(PRICE, [refuse], 0, 0, 0, id="rejected"),
         pytest.param(None, [accept], None, 0, 60, id="accepted without a price"),
-        pytest.param(None, [accept, complete(None), store], None, 60, 60, id="stored without a price"),
+        pytest.param(None, [accept, complete(None), store], None, 0, 60, id="stored without a price"),
         pytest.param(None, [accept, complete(40), store], 40, 40, 40, id="stored without a price, charged"),
         pytest.param(None, [lose, transitions.allow_resubmission], None, 0, 60, id="planned after a lost answer without a price"),
     ],
@@ -86,10 +87,17 @@ def test_the_cost_of_a_run_on_every_screen(
     plan = dots(1)
     in_sweep = build_frame(plan, [Standing(next(iter(plan)), None)], [stored], {})
     in_tables = [table["credits"].astype(object).tolist()[0] for table in (made.library.frame, in_sweep)]
-    total = made.ledger.read(lambda db: db.execute(f"SELECT sum({COST}) FROM runs", {"unknown": UNKNOWN}).fetchone()[0])
+    total = made.ledger.transact_now(lambda db: _count_by_budget(db, entry))
 
     assert [entry.credits, *(None if pd.isna(amount) else amount for amount in in_tables)] == [shown] * 3
     assert made.library.summary().credits == (shown or 0)
-    assert stored.reported_cost == (counted if entry.charged is None else shown)
     assert (standing.spent, standing.spent + standing.reserved, total) == (spent, counted, counted)
     assert counted >= max(shown or 0, spent)
+
+
+def _count_by_budget(db: sqlite3.Connection, entry: transitions.Entry) -> int:
+    """What a budget says that a run has taken of it."""
+    join_scope(db, "plan", entry.service, [(entry.identity, entry.take)])
+    with pytest.raises(OverBudget) as refused:
+        check_budget(db, Budget("plan", 0), UNKNOWN)
+    return refused.value.committed

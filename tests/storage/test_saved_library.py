@@ -53,3 +53,13 @@ def test_nothing_of_it_is_paid_for_again(folder: Path) -> None:
     assert after_again == before
     assert new.credits == 53
     assert len(charges(folder)) > len(before)
+
+
+def test_another_library_adopts_it(folder: Path, tmp_path: Path) -> None:
+    """It is only read, and its older tables are understood. The run that was sent when its process was killed is left out."""
+    before = (folder / "ledger.sqlite").read_bytes()
+    with rb.connect(library=tmp_path / "library"):
+        adopted = rb.library().adopt(folder)
+
+        assert (adopted.runs, adopted.busy, rb.library().frame["credits"].tolist()) == (4, 1, [53, 53, 53, 0])
+    assert (folder / "ledger.sqlite").read_bytes() == before

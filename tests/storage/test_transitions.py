@@ -11,7 +11,7 @@ import pytest
 
 from reelbook.errors import OverBudget
 from reelbook.storage.ledger import claims, crash_recovery, known_services, transitions
-from reelbook.storage.ledger.budget import COST, Budget, Spend, join_scope
+from reelbook.storage.ledger.budget import Budget, Spend, join_scope
 from reelbook.storage.ledger.claims import RunRequest, Verdict
 from reelbook.storage.ledger.schema import SCHEMA
 from reelbook.storage.ledger.transitions import Entry, Moved
@@ -86,7 +86,7 @@ def uncertain(db: Ledger, asked: RunRequest = PLAIN) -> int:
 
 
 def cost(db: Ledger, unknown: int = 0) -> int:
-    return int(db.execute(f"SELECT sum({COST}) FROM runs", {"unknown": unknown}).fetchone()[0])
+    return int(db.execute("SELECT sum(counted + unknown * ?) FROM entries", (unknown,)).fetchone()[0])
 
 
 def state(db: Ledger, run: int) -> str:
@@ -775,7 +775,7 @@ def test_a_lost_row_is_made_again_with_all_that_it_may_have_cost(db: Ledger) -> 
 
     news = crash_recovery.apply_acceptances(db, lines)
 
-    row = Entry(*db.execute(f"SELECT {transitions.COLUMNS} FROM runs").fetchone())
+    row = Entry(*db.execute(f"SELECT {transitions.COLUMNS} FROM entries").fetchone())
     assert (news, row.request_id, row.attempt, row.price) == (3, "r3", 3, 50)
     assert (row.spent, row.unpriced, cost(db, unknown=7)) == (40, 1, 97)
 

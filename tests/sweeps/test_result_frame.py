@@ -37,8 +37,8 @@ BASES: list[tuple[Input, dict[str, Any], list[str]]] = [
 def seen(number: int, state: str = "stored", **facts: Any) -> LedgerRow:
     """A row of the ledger."""
     nothing = dict.fromkeys(LedgerRow._fields)
-    return LedgerRow(**{**nothing, "id": number, "identity": f"name-{number}", "take": 0, "state": state, "cost": 53, "price": 53,
-                   "spent": 0, "unpriced": 0, "request_id": f"r{number}", **facts})  # fmt: skip
+    return LedgerRow(**{**nothing, "id": number, "identity": f"name-{number}", "take": 0, "state": state, "credits": 53, "counted": 53,
+                   "certain": 0, "price": 53, "request_id": f"r{number}", **facts})  # fmt: skip
 
 
 def answered(model: str, number: int) -> dict[str, Any]:
@@ -152,23 +152,17 @@ def test_every_result_stands_in_its_row() -> None:
     ("row", "expected"),
     [
         (None, (None, None)),
-        (seen(0, "planned", cost=0), (None, None)),
-        (seen(0, "stored", charged=40), (40, "charged")),
-        (seen(0, "stored", charged=40, spent=53), (93, "charged")),
-        (seen(0, "accepted"), (53, "estimated")),
-        (seen(0, "uncertain"), (53, "estimated")),
+        (seen(0, "planned", credits=0, counted=0), (None, None)),
+        (seen(0, "stored", credits=40, charged=40), (40, "charged")),
         (seen(0, "failed"), (53, "estimated")),
-        (seen(0, "failed", charged=0), (0, "charged")),
-        (seen(0, "failed", error_type="written_off"), (53, "estimated")),
-        (seen(0, "rejected", spent=53), (53, "estimated")),
-        (seen(0, "stored", unpriced=1), (None, None)),
-        (seen(0, "accepted", price=None), (None, None)),
+        (seen(0, "failed", credits=0, charged=0), (0, "charged")),
+        (seen(0, "accepted", credits=None), (None, None)),
     ],
 )  # fmt: skip
 def test_credits_are_what_is_known_and_say_from_whom(
     row: LedgerRow | None, expected: tuple[int | None, str | None]
 ) -> None:
-    """Nothing for what was never sent; the worst case for an uncertain one, and for a failure of which the service tells no charge."""
+    """Those of the ledger, whose rules tests/storage/test_run_cost.py has; nothing for what was never sent."""
     plan = sweep(TextToVideo(prompt="a boat"), seed=[1])
 
     table = build_frame(plan, standings(plan, ["failed"]), [row], {})
@@ -181,11 +175,11 @@ def test_credits_are_what_is_known_and_say_from_whom(
     ("row", "expected"),
     [
         (None, None),
-        (seen(0, "planned", cost=0), None),
+        (seen(0, "planned", credits=0, counted=0), None),
         (seen(0, "planned"), 53),
-        (seen(0, "stored", charged=40, spent=53), 53),
+        (seen(0, "stored", charged=40, credits=93), 53),
         (seen(0, "failed"), 53),
-        (seen(0, "stored", unpriced=1, price=None), None),
+        (seen(0, "stored", credits=None, price=None), None),
     ],
 )
 def test_the_price_that_was_told_stays_beside_what_was_charged(row: LedgerRow | None, expected: int | None) -> None:

@@ -407,7 +407,7 @@ def _recent_row(run: Recent) -> tuple[Markup, Markup, Markup]:
     seed = "" if run.seed is None else shorten(f"seed {run.seed}", MAX_WORDS_LENGTH)
     facts = render_dotted([f"run {run.run}", seed, _format_model(run.model), _format_day(run.created)])
     state = render_state(run.status, shorten(run.status, 40))
-    cost = two_lines(state, format_credits(run.credits, run.credits_source))
+    cost = two_lines(state, format_credits(run.credits, run.credits_source, run.status))
     return _render_poster(run), _render_words(run.what, facts), cost
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
+from ..storage.run_status import WITHOUT_RESULT, RunStatus
 from ..util.printable import format_count
 
 WRAP_WIDTH = 95
@@ -64,15 +65,20 @@ def wrap(text: str, width: int = WRAP_WIDTH) -> str:
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def format_credits(amount: int | None, source: str | None = None) -> str:
-    """An amount of credits, with `≈` where it was not charged for certain.
+def format_credits(amount: int | None, source: str | None = None, status: str = "") -> str:
+    """An amount of credits, with `≈` or `up to` where it was not charged for certain.
 
     >>> format_credits(1272), format_credits(53, "estimated"), format_credits(1), format_credits(None)
     ('1,272 credits', '≈ 53 credits', '1 credit', '')
+    >>> format_credits(53, "estimated", "failed"), format_credits(0, "charged", "failed")
+    ('up to 53 credits', '0 credits')
     """
     if amount is None:
         return ""
-    about = "≈ " if source in ("estimated", "assumed") else ""
+    about = ""
+    if source in ("estimated", "assumed") and amount:
+        # A run without a result may have been refunded.
+        about = "up to " if status in (*WITHOUT_RESULT, RunStatus.EXPIRED) else "≈ "
     return f"{about}{format_count(amount, 'credit')}"
 
 

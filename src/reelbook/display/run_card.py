@@ -167,5 +167,5 @@ def _format_cost(run: Run) -> str:
     if run.credits == 0:
         return "not charged"
     return join_with_dots(
-        format_credits(run.credits, run.credits_source), "" if run.credits is None else run.credits_source
+        format_credits(run.credits, run.credits_source, run.status), "" if run.credits is None else run.credits_source
     )

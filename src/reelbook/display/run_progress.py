@@ -119,5 +119,5 @@ def format_last_line(run: Run) -> str:
     """The line that stays in a terminal; the reason of a failure is in its error."""
     if run.status == "completed":
         files = [str(file.path) for file in run.media[:1]]
-        return join_with_dots(format_status(run), format_credits(run.credits, run.credits_source), *files)
+        return join_with_dots(format_status(run), format_credits(run.credits, run.credits_source, run.status), *files)
     return f"{STATE_SIGNS[run.status]} {run.status}" if run.status in ENDED else ""

@@ -52,7 +52,7 @@ class RunText:
 def describe_run(run: Run) -> RunText:
     """How a finished run was made."""
     seed = getattr(run.output, "seed", None)
-    paid = format_credits(run.credits, run.credits_source)
+    paid = format_credits(run.credits, run.credits_source, run.status)
     outputs = [*format_output_facts(run.output, beside=run.input), *_run_facts(run)]
     request = run.input if isinstance(run.input, Input) else None
     return RunText(
@@ -140,7 +140,7 @@ def format_run(run: Run) -> str:
         format_status(run),
         shorten(text.prompt, MAX_PROMPT_LENGTH),
         text.seed,
-        format_credits(run.credits, run.credits_source),
+        format_credits(run.credits, run.credits_source, run.status),
         text.made_by,
         *known,
     )
@@ -221,7 +221,7 @@ def _run_facts(run: Run) -> FactRows:
         *(f"{name} {format_duration(timings[name])}" for name in ("queued", "running", "total") if name in timings)
     )
     paid = join_with_dots(
-        _format_charge(format_credits(run.credits, run.credits_source), run.credits_source, run.made_by),
+        _format_charge(format_credits(run.credits, run.credits_source, run.status), run.credits_source, run.made_by),
         PAID_BEFORE if run.from_library else "",
     )
     known = [("credits", paid), ("made by", run.made_by), ("time", times), ("marks", format_marks(run.media))]

@@ -1,4 +1,4 @@
-"""Cancelling runs in a service's queue, whose credits are then refunded."""
+"""Cancelling runs in a service's queue."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CancelResult:
     runs: int = 0
     """Runs that were cancelled."""
     credits: int = 0
-    """Total price of the cancelled runs, as far as it is known."""
+    """Credits that come back, as far as the service has said so."""
     at_work: int = 0
     """Runs already in progress, which continue."""
     refused: int = 0
@@ -56,29 +56,29 @@ class CancelResult:
 async def cancel_runs(context: ClientContext, runs: Collection[Run], *, at_work: bool = False) -> CancelResult:
     """Cancel the runs that are still queued; with `at_work`, also those in progress."""
     outcomes = await asyncio.gather(*(_cancel_one(context, run, at_work) for run in runs))
-    done = [(run, price) for run, (outcome, price) in zip(runs, outcomes, strict=True) if outcome == "cancelled"]
-    if done:
-        await asyncio.wait([asyncio.ensure_future(run.wait_finished()) for run, _ in done], timeout=NOTICE_SECONDS)
-    counts = [outcome for outcome, _ in outcomes]
-    return CancelResult(len(done), sum(price for _, price in done), counts.count("at work"), counts.count("refused"))
+    prices = [(run, run.credits or 0) for run, outcome in zip(runs, outcomes, strict=True) if outcome == "cancelled"]
+    if prices:
+        await asyncio.wait([asyncio.ensure_future(run.wait_finished()) for run, _ in prices], timeout=NOTICE_SECONDS)
+    # Only what the service says: the specification does not promise a refund.
+    back = sum(price - (run.credits or 0) for run, price in prices)
+    return CancelResult(len(prices), max(back, 0), outcomes.count("at work"), outcomes.count("refused"))
 
 
-async def _cancel_one(context: ClientContext, run: Run, at_work: bool) -> tuple[str, int]:
-    """Try to cancel one run; return the outcome and its price."""
-    price = run.credits or 0
+async def _cancel_one(context: ClientContext, run: Run, at_work: bool) -> str:
+    """Try to cancel one run; return the outcome."""
     if run.service_status == COMPLETED:
-        return "ended", 0
+        return "ended"
     try:
         # Polled first, because it may have started in the meantime.
         status = IN_QUEUE if at_work else (await context.calls.status(run.endpoint_id, run.request_id)).status
         if status != IN_QUEUE:
-            return ("at work" if status == IN_PROGRESS else "ended"), 0
+            return "at work" if status == IN_PROGRESS else "ended"
         if not await context.calls.cancel(run.endpoint_id, run.request_id):
-            return "refused", 0
+            return "refused"
     except ReelbookError:
-        return "refused", 0
+        return "refused"
     context.poller.poll_soon(run.request_id)
-    return "cancelled", price
+    return "cancelled"
 
 
 def _runs(count: int) -> str:

@@ -305,7 +305,7 @@ class RunFollower:
         made_at = None if entry.finished is None else datetime.fromtimestamp(entry.finished, UTC)
         facts = {
             "model": entry.model, "input": unwrap_pictures(json.loads(entry.input)), "request_id": entry.request_id,
-            "credits": entry.credits, "credits_source": "charged" if entry.charged is not None else "estimated", "service": entry.service,
+            "credits": entry.credits, "credits_source": entry.credits_source, "service": entry.service,
             "seed": getattr(self.output, "seed", None), "made_at": made_at, "source": self._source,
         }  # fmt: skip
         return LocalFile(path, file, facts)

@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Interrupted, InvalidInput, ReelbookError, RunCancelled, RunFailed, RunTimeout
+from ..errors import Interrupted, InvalidInput, ReelbookError, RunTimeout
 from ..media.local_file import LocalFile
 from ..models.base import Input, Output
 from ..models.catalog import find_endpoint
@@ -70,19 +70,24 @@ class Run:
         self._task = asyncio.get_running_loop().create_task(self._follow(answer, owned_elsewhere))
 
     @property
+    def entry(self) -> Entry:
+        """The run's row in the ledger, as last recorded."""
+        return self._follower.entry
+
+    @property
     def request_id(self) -> str:
         """The service's id of the run."""
-        return self._follower.entry.request_id or ""
+        return self.entry.request_id or ""
 
     @property
     def id(self) -> int:
         """Number of the run in the library."""
-        return self._follower.entry.id
+        return self.entry.id
 
     @property
     def take(self) -> int:
         """Which of several repetitions of the same input this is."""
-        return self._follower.entry.take
+        return self.entry.take
 
     @property
     def status(self) -> str:
@@ -154,25 +159,26 @@ class Run:
 
     @property
     def credits(self) -> int | None:
-        """Credits that the run cost, if known; see `credits_source`."""
-        # A failure on the client's side does not make a paid run free.
-        failed = self._done.is_set() and isinstance(self._follower.failure, RunFailed | RunCancelled)
-        return 0 if failed and self._follower.entry.charged is None else self._follower.entry.credits
+        """Credits that the run has cost, or may have cost: see `credits_source`. None if unknown.
+
+        A run that failed or was cancelled is estimated at its price, until the service says what it charges for that.
+        """
+        return self.entry.credits
 
     @property
     def credits_source(self) -> str:
         """`charged` if the service reported the charge, else `estimated`."""
-        return "charged" if self._follower.entry.charged is not None else "estimated"
+        return self.entry.credits_source
 
     @property
     def made_by(self) -> str:
         """Who made it: the address of a hosted service, or "embedded sketch, free"."""
-        return describe_maker(self._follower.entry.service, self._context().ledger.folder)
+        return describe_maker(self.entry.service, self._context().ledger.folder)
 
     @property
     def timings(self) -> dict[str, float]:
         """Seconds in the queue (`queued`), in progress (`running`), and overall as measured by the client (`total`)."""
-        entry = self._follower.entry
+        entry = self.entry
         phases = {"queued": entry.queued_s, "running": entry.running_s}
         found = {name: seconds for name, seconds in phases.items() if seconds is not None}
         if self.from_library and entry.finished and entry.sent:
@@ -208,7 +214,7 @@ class Run:
             "status": self.status,
             "credits": self.credits,
             "credits_source": self.credits_source,
-            "marks": find_marks(self._follower.entry.media),
+            "marks": find_marks(self.entry.media),
             "queued_s": timings.get("queued"),
             "running_s": timings.get("running"),
             "error_type": None if self._follower.failure is None else error_kind_of(self._follower.failure),
@@ -295,7 +301,7 @@ class Run:
 
     def __reel_key__(self) -> tuple[str, str, str, int]:
         """Key of the run in a library: service, request id, identity and take."""
-        entry = self._follower.entry
+        entry = self.entry
         return entry.service, entry.request_id or "", entry.identity, entry.take
 
     def __reel_picture__(self) -> tuple[bytes, str]:

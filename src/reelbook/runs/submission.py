@@ -314,9 +314,7 @@ class Submission:
             price, min_price = await self._find_price()
         offers = (await context.calls.service_info()).features
         is_idempotent = "idempotency" in offers
-        return RunRequest(
-            service, name, request.endpoint_id, text, price, is_idempotent, reusable, min_price, self.stated_price
-        )
+        return RunRequest(service, name, request.endpoint_id, text, price, is_idempotent, reusable, min_price)
 
     async def _find_price(self) -> tuple[int | None, int | None]:
         """The price counted against limits, and its minimum, which holds even if the service states less."""

@@ -30,7 +30,7 @@ from .ledger.transitions import Entry
 from .merge.library_merge import OnProgress, get_files
 from .run_status import get_library_status
 from .shelf import hash_file
-from .table.library_table import INDEX_NAME, get_credits_source, parse_texts
+from .table.library_table import INDEX_NAME, parse_texts
 from .table.typed_columns import format_json
 
 Write = Callable[[Path, Path, Mapping[str, Any]], str | None]
@@ -188,7 +188,7 @@ def get_facts(entry: Entry) -> dict[str, Any]:
     seed = output.get("seed") if isinstance(output, dict) else None
     return {
         "model": entry.model, "input": values if isinstance(values, dict) else {}, "request_id": entry.request_id,
-        "credits": entry.credits, "credits_source": get_credits_source(entry.charged),
+        "credits": entry.credits, "credits_source": entry.credits_source,
         "seed": seed if seed is not None or not isinstance(values, dict) else values.get("seed"),
         "made_at": _format_time(entry.finished or entry.created), "service": entry.service,
     }  # fmt: skip
@@ -313,7 +313,7 @@ def _run_record(entry: Entry, number: int | str, names: Sequence[str | None]) ->
     return {
         "run": number, INDEX_NAME: entry.id, "model": entry.model, "service": entry.service, "take": entry.take,
         "status": get_library_status(entry.state), "request_id": entry.request_id, "input": values, "output": output,
-        "credits": entry.credits, "credits_source": get_credits_source(entry.charged), "queued_s": entry.queued_s,
+        "credits": entry.credits, "credits_source": entry.credits_source, "queued_s": entry.queued_s,
         "running_s": entry.running_s, "error_type": entry.error_type, "error": entry.error,
         "created": _format_time(entry.created), "finished": _format_time(entry.finished), "files": list(names),
     }  # fmt: skip

@@ -22,7 +22,7 @@ from .judgements import Judgements
 from .ledger import connection, transitions
 from .ledger.reads import read_pages, read_runs
 from .ledger.schema import SCHEMA
-from .ledger.transitions import KNOWN_COST, Entry
+from .ledger.transitions import Entry
 from .ledger.writer import Ledger
 from .merge.library_merge import MEDIA, Adopted, OnProgress, adopt_library, find_library, get_files
 from .prune import Pruned, prune_files
@@ -362,9 +362,9 @@ class Library:
             word = get_library_status(state)
             counts[word] = counts.get(word, 0) + count
         cost = db.execute(
-            f"SELECT coalesce(sum({KNOWN_COST}), 0), sum({KNOWN_COST} > 0 AND charged IS NULL) FROM runs"
+            "SELECT coalesce(sum(credits), 0), sum(credits > 0 AND charged IS NULL) FROM entries"
         ).fetchone()
-        newest = f"SELECT {transitions.COLUMNS} FROM runs ORDER BY created DESC, id DESC LIMIT ?"
+        newest = f"SELECT {transitions.COLUMNS} FROM entries ORDER BY created DESC, id DESC LIMIT ?"
         paths = get_paths(self._shelf)
         recent = tuple(_describe_recent(Entry(*row), paths) for row in db.execute(newest, (last,)))
         return Summary(

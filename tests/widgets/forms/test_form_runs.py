@@ -498,7 +498,7 @@ def test_a_lost_answer_is_uncertain_and_never_called_failed(paper: Callable[...,
 
         sent = len(hosted.seen("POST", RUN))
     assert (run["status"], run["mark"]) == ("uncertain", "?")
-    assert run["line"] == f"may have been paid · ≈ {PRICE} credits"
+    assert run["line"] == f"may have been paid · up to {PRICE} credits"
     assert "rb.library().uncertain" in run["error"]
     assert sent == 1
 

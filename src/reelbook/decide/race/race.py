@@ -272,7 +272,7 @@ class Race:
         if failed:
             with self._guard:
                 self._rounds.record(failed, is_free=True)
-                self._costs |= {key: row.cost for key, row in self._runs.find_stored(failed).items()}
+                self._costs |= {key: row.counted for key, row in self._runs.find_stored(failed).items()}
             self._note_errors(failed)
         free = self._runs.find_free(rows)
         step = len(free) if self._judging is None else self._rounds.size
@@ -330,7 +330,7 @@ class Race:
         stored = self._runs.find_stored(rows)
         with self._guard:
             self._job = None
-            self._costs |= {key: row.cost for key, row in stored.items()}
+            self._costs |= {key: row.counted for key, row in stored.items()}
             self._spent = self._runs.spent()
         self._note_errors(rows)
         return [row for row in rows if status_of.get(row.key) not in UNFINISHED]
@@ -553,7 +553,7 @@ class RaceRuns:
 
     def spent(self) -> int:
         """What all runs, drafts and finals have cost or may have cost, whoever paid and whenever."""
-        return sum(stored.cost for stored in self.find_stored(self._rows.values()).values())
+        return sum(stored.counted for stored in self.find_stored(self._rows.values()).values())
 
     def find_free(self, rows: Iterable[Row]) -> list[Row]:
         """The rows whose run costs nothing more, in the order in which they were sent: it is paid for, or has failed."""
@@ -563,7 +563,7 @@ class RaceRuns:
             (stored[row.key].id, row)
             for row in rows
             if row.key in stored
-            and (has_result(stored[row.key], files) or (stored[row.key].cost and stored[row.key].state not in ends))
+            and (has_result(stored[row.key], files) or (stored[row.key].counted and stored[row.key].state not in ends))
         ]
         return [row for _, row in sorted(free, key=lambda one: one[0])]
 

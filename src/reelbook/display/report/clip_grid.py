@@ -102,7 +102,7 @@ class ClipGrid:
             "runs": [
                 {
                     "row": entry.place, "codes": [axis.codes[number] for axis in group.axes], "name": entry.name,
-                    "label": _format_label(group, number), "price": format_credits(entry.credits, entry.credits_source),
+                    "label": _format_label(group, number), "price": format_credits(entry.credits, entry.credits_source, entry.status),
                     "state": entry.status,
                 }
                 for number, entry in enumerate(group.entries)
@@ -192,7 +192,7 @@ class ClipGrid:
             if label and not place
             else Markup("")
         )
-        price = format_credits(entry.credits, entry.credits_source) if not place else ""
+        price = format_credits(entry.credits, entry.credits_source, entry.status) if not place else ""
         words = CAPTION.format(entry.place, name) if self.has_recipes else Markup("<b>{}</b>").format(name)
         return Markup('{}<span class="rb-soft">{}{}</span>').format(lead, words, PRICE.format(price) if price else "")
 

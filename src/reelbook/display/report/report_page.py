@@ -403,7 +403,7 @@ def _list_recipe_facts(entry: ReportRun, made_by: Mapping[str, str]) -> Iterator
     found = {
         "model": entry.model, "seed": "" if entry.seed is None else str(entry.seed), "request id": entry.request_id or "",
         "engine": entry.engine or "", "made by": maker, "error": entry.error,
-        "credits": join_with_dots(format_credits(entry.credits, entry.credits_source), entry.credits_source), "took": worked,
+        "credits": join_with_dots(format_credits(entry.credits, entry.credits_source, entry.status), entry.credits_source), "took": worked,
         "marks": entry.marks,
     }  # fmt: skip
     yield from ((name, value) for name, value in found.items() if value)

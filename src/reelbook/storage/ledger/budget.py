@@ -8,24 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...errors import OverBudget
-from .transitions import UNDERREPORTED, State
-
-COST = f"""spent + unpriced * :unknown + CASE
-    WHEN charged IS NOT NULL AND state IN ('{State.FAILED}', '{State.CANCELLED}') AND service NOT IN
-        (SELECT substr(name, {len(UNDERREPORTED) + 1}) FROM meta WHERE name GLOB '{UNDERREPORTED}*') THEN charged
-    WHEN charged IS NOT NULL THEN max(charged, coalesce((SELECT credits FROM floors WHERE floors.run = runs.id), 0))
-    WHEN state = '{State.REJECTED}' OR (state = '{State.PLANNED}' AND attempt_key IS NULL) THEN 0
-    ELSE coalesce(price, :unknown) END"""
-"""SQL for the actual or possible cost of a run: after a lost response its full price, or `:unknown` without a price.
-
-A charge below a run's floor is treated as an error of the service unless the user states a price (`price=`). The
-account's balance is no evidence against that: the account is shared with other kernels and users, it may be booked
-after the run ends, the specification does not include it, and a service that reports charges in another unit also
-reports the balance in it.
-
-A run that failed or was cancelled costs what the service reports, because services refund those; but a service that
-reported less than the known price of any run is not trusted. If it reports nothing for such a run, its price counts.
-"""
+from .transitions import State
 
 _FINAL = (State.STORED, State.REJECTED, State.FAILED, State.CANCELLED)
 """States in which the cost is final; another attempt is a separate claim."""
@@ -61,9 +44,9 @@ def check_budget(
 ) -> None:
     """Raise `OverBudget` if a run at this price exceeds the budget. Runs without a price count at this price, too."""
     row = db.execute(
-        f"SELECT coalesce(sum({COST}), 0) FROM scopes JOIN runs USING (service, identity, take)"
-        " WHERE scope = :scope AND runs.id != :besides",
-        {"scope": budget.scope, "besides": besides, "unknown": price or 0},
+        "SELECT coalesce(sum(counted + unknown * ?), 0) FROM scopes JOIN entries USING (service, identity, take)"
+        " WHERE scope = ? AND id != ?",
+        (price or 0, budget.scope, besides),
     ).fetchone()
     committed = int(row[0]) + earlier + unpriced * (price or 0)
     # A free run is allowed even if the budget is used up.
@@ -91,8 +74,8 @@ def reserve_spend(
 def _get_committed(db: sqlite3.Connection, spend: Spend, unknown: int, *, besides: int) -> int:
     """The actual and possible cost of a caller's claims, except that of one run."""
     rows = db.execute(
-        f"SELECT id, state, {COST} FROM runs WHERE id IN (SELECT value FROM json_each(:claims))",
-        {"claims": json.dumps(list(spend.claims)), "unknown": unknown},
+        "SELECT id, state, counted + unknown * ? FROM entries WHERE id IN (SELECT value FROM json_each(?))",
+        (unknown, json.dumps(list(spend.claims))),
     )
     found = {run: (state, cost) for run, state, cost in rows}
     total = 0
@@ -116,11 +99,10 @@ def join_scope(db: sqlite3.Connection, scope: str, service: str, runs: Sequence[
     )
 
 
-def lower_floors(db: sqlite3.Connection, service: str, scope: str | None, price: int) -> None:
-    """Lower the floor of a scope's runs to the price stated by the user, and trust the service's reports again."""
-    db.execute("DELETE FROM meta WHERE name = ?", (UNDERREPORTED + service,))
+def lower_floors(db: sqlite3.Connection, scope: str, price: int) -> None:
+    """Have the runs of a scope count for no more than the price stated by the user, where the service charges less."""
     db.execute(
-        "UPDATE floors SET credits = ? WHERE credits > ? AND run IN"
+        "UPDATE runs SET floor = ? WHERE floor > ? AND id IN"
         " (SELECT id FROM scopes JOIN runs USING (service, identity, take) WHERE scope = ?)",
         (price, price, scope),
     )

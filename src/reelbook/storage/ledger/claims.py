@@ -19,12 +19,9 @@ from .transitions import (
     State,
     coerce_credits,
     get_entry,
-    get_floor_of_failed,
-    get_past_cost,
     move,
     rank,
     record_event,
-    record_underreporting,
     set_owner,
     to_storable,
 )
@@ -47,9 +44,7 @@ class RunRequest:
     reusable: bool
     """Whether equal input gives an equal result, which can be reused."""
     floor: int | None = None
-    """The minimum cost of one attempt, whatever the service reports: the model's known price, or the user's."""
-    reported: int | None = None
-    """The price that the service reports."""
+    """What one attempt counts for at least, whatever the service says: the model's known price, or the user's."""
 
 
 class Action(StrEnum):
@@ -119,7 +114,7 @@ def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, pr
     """Find the row of a run by its request id, or insert one if it was made elsewhere, and return the action to take."""
     row = db.execute(
         # A row resolved from an uncertain run is preferred to an attached one, which lacks the input.
-        f"SELECT {COLUMNS} FROM runs WHERE service = ? AND request_id = ? ORDER BY substr(identity, 1, ?) = ?, id DESC LIMIT 1",
+        f"SELECT {COLUMNS} FROM entries WHERE service = ? AND request_id = ? ORDER BY substr(identity, 1, ?) = ?, id DESC LIMIT 1",
         (service, to_storable(request_id), len(ATTACHED), ATTACHED),
     ).fetchone()
     if row is None:
@@ -142,7 +137,7 @@ def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, pr
 def get_waiting(db: sqlite3.Connection, service: str, owner: str) -> list[Entry]:
     """Get the accepted runs of a service that are not known to have started, and that have this owner or none."""
     rows = db.execute(
-        f"SELECT {COLUMNS} FROM runs WHERE service = ? AND state = ? AND (owner IS NULL OR owner = ?) ORDER BY id",
+        f"SELECT {COLUMNS} FROM entries WHERE service = ? AND state = ? AND (owner IS NULL OR owner = ?) ORDER BY id",
         (service, State.ACCEPTED, owner),
     )
     return [Entry(*row) for row in rows]
@@ -153,7 +148,7 @@ def _find_candidate(
 ) -> Entry | None:  # fmt: skip
     """Find the preferred row with the same input. Without a seed a finished run is a separate take, and not reused."""
     rows = db.execute(
-        f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND (? IS NULL OR take = ?) AND (? OR state != ?)"
+        f"SELECT {COLUMNS} FROM entries WHERE service = ? AND identity = ? AND (? IS NULL OR take = ?) AND (? OR state != ?)"
         " ORDER BY take DESC",
         (request.service, request.identity, take, take, take is not None or request.reusable, State.STORED),
     ).fetchall()
@@ -168,7 +163,7 @@ def _find_candidate(
 
 def _find_named(db: sqlite3.Connection, request: RunRequest, process: LedgerProcess, name: str) -> Entry | None:
     """Find the row of this name, unless it was for another service, where it can only have been refused."""
-    query = f"SELECT {COLUMNS} FROM runs WHERE service = ? AND id = (SELECT run FROM names WHERE name = ?)"
+    query = f"SELECT {COLUMNS} FROM entries WHERE service = ? AND id = (SELECT run FROM names WHERE name = ?)"
     row = db.execute(query, (request.service, name)).fetchone()
     return None if row is None else clear_dead_owner(db, Entry(*row), process)
 
@@ -219,27 +214,21 @@ def _claim(
     if repeats and (why := _why_unrepeatable(entry, request)):
         move(db, entry, State.UNCERTAIN, attempt_key=None, body=None, error_type="uncertain", error=why)
         return get_entry(db, entry.id)
-    so_far = {"spent": entry.spent, "unpriced": entry.unpriced}
-    is_ended = entry.state in (State.FAILED, State.CANCELLED)
-    past = get_past_cost(entry, get_floor_of_failed(db, entry.id)) if is_ended else so_far
+    # What was sent before is repeated with its key, and so paid once.
+    spent, unpriced = (entry.spent, entry.unpriced) if repeats else (entry.counted, entry.unknown)
     price = coerce_credits(request.price)
     if repeats and entry.price is not None:
         price = entry.price
     if budget is not None:
-        check_budget(db, budget, price, besides=entry.id, earlier=past["spent"], unpriced=past["unpriced"])
+        check_budget(db, budget, price, besides=entry.id, earlier=spent, unpriced=unpriced)
     if spend is not None:
-        reserve_spend(db, spend, entry.id, (past["spent"], past["unpriced"]), price)
+        reserve_spend(db, spend, entry.id, (spent, unpriced), price)
     move(
-        db, entry, State.INTENT, owner=owner, attempt=entry.attempt + 1, **past, price=price, charged=None,
-        attempt_key=entry.attempt_key if repeats else key, body=entry.body if repeats else None,
+        db, entry, State.INTENT, owner=owner, attempt=entry.attempt + 1, spent=spent, unpriced=unpriced,
+        price=price, floor=request.floor, charged=None, attempt_key=entry.attempt_key if repeats else key, body=entry.body if repeats else None,
         request_id=None, output=None, media=None, error_type=RESUBMITTED if entry.error_type == RESUBMITTED else None, error=None, queued_s=None, running_s=None,
         finished=None,
     )  # fmt: skip
-    if request.floor is None:
-        db.execute("DELETE FROM floors WHERE run = ?", (entry.id,))
-    else:
-        db.execute("INSERT OR REPLACE INTO floors VALUES (?, ?)", (entry.id, request.floor))
-        record_underreporting(db, entry.id, request.reported)
     return get_entry(db, entry.id)
 
 

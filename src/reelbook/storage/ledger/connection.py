@@ -15,10 +15,9 @@ from pathlib import Path
 
 from ...errors import LibraryError
 from ...util.file_locks import LockTimeout
-from ...util.loopback import normalise_address
 from ...util.replace_file import sync_folder
 from . import accepted
-from .schema import SCHEMA, VERSION
+from .schema import VERSION, create_tables
 
 NAME, BACKUP_NAME = "ledger.sqlite", "ledger.backup.sqlite"
 BUSY_SECONDS = 60.0
@@ -58,7 +57,6 @@ def open_ledger(folder: Path) -> sqlite3.Connection:
         try:
             _check(db)
             _create_tables(db, folder)
-            _name_by_address(db, folder)
         except BaseException:
             db.close()
             raise
@@ -215,33 +213,14 @@ def _damage(problem: str) -> sqlite3.DatabaseError:
 
 
 def _create_tables(db: sqlite3.Connection, folder: Path) -> None:
-    tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() if "meta" in tables else None
-    if row is not None and str(row[0]) != str(VERSION):
+    has_meta = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is not None
+    row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() if has_meta else None
+    version = str(row[0]) if row is not None else "1"
+    if version not in ("1", str(VERSION)):
         raise LibraryError(
             str(folder), "another version of Reelbook made it",
             "Use that version for it, or choose another folder with REELBOOK_LIBRARY.",
         )  # fmt: skip
-    if row is None:
-        db.execute("BEGIN IMMEDIATE")
-        for statement in SCHEMA.split(";"):
-            db.execute(statement)
-        db.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", (str(VERSION),))
-        db.execute("COMMIT")
-
-
-def _name_by_address(db: sqlite3.Connection, folder: Path) -> None:
-    """Name the services of an older ledger by their addresses: under the ids that it used, their runs would be paid again."""
-    aliases = db.execute("SELECT name, value FROM meta WHERE name GLOB 'service at *'").fetchall()
-    if not aliases:
-        return
-    db.execute("BEGIN IMMEDIATE")
-    for alias, name in aliases:
-        kept = db.execute("SELECT 1 FROM meta WHERE name = ?", (f"service keeps its id {name}",)).fetchone()
-        if kept is None:
-            address = normalise_address(str(alias).removeprefix("service at "))
-            for table in ("runs", "scopes"):
-                db.execute(f"UPDATE OR IGNORE {table} SET service = ? WHERE service = ?", (address, name))
-    db.execute("DELETE FROM meta WHERE name GLOB 'service *'")
-    accepted.mark_as_read(db, folder)
-    db.execute("COMMIT")
+    if version == "1" and create_tables(db):
+        # The list of accepted requests has the former names, and the ledger all that it has.
+        accepted.mark_as_read(db, folder)

@@ -15,7 +15,6 @@ from .transitions import (
     State,
     clear_owner,
     get_entry,
-    get_past_cost,
     insert_extra_take,
     move,
     record_event,
@@ -43,7 +42,7 @@ def recover(db: sqlite3.Connection, process: LedgerProcess) -> list[str]:
     owners = [row[0] for row in db.execute("SELECT DISTINCT owner FROM runs WHERE owner IS NOT NULL")]
     dead = [name for name in owners if process.is_dead(name)]
     left_by_dead = [
-        Entry(*row) for name in dead for row in db.execute(f"SELECT {COLUMNS} FROM runs WHERE owner = ?", (name,))
+        Entry(*row) for name in dead for row in db.execute(f"SELECT {COLUMNS} FROM entries WHERE owner = ?", (name,))
     ]
     unanswered = [entry.identity for entry in left_by_dead if entry.state in (State.INTENT, State.SENDING)]
     if unanswered:
@@ -97,7 +96,7 @@ def _apply_line(db: sqlite3.Connection, line: Mapping[str, Any], is_dead: Callab
     known = "SELECT 1 FROM runs WHERE request_id = ? AND service = ?"
     if db.execute(known, (request_id, service)).fetchone() is not None:
         return False
-    query = f"SELECT {COLUMNS} FROM runs WHERE service = ? AND identity = ? AND take = ?"
+    query = f"SELECT {COLUMNS} FROM entries WHERE service = ? AND identity = ? AND take = ?"
     row = db.execute(query, (service, to_storable(line["identity"]), line["take"])).fetchone()
     if row is None:
         _insert_restored(db, line)
@@ -120,9 +119,8 @@ def _apply_line(db: sqlite3.Connection, line: Mapping[str, Any], is_dead: Callab
 def _overwrite(db: sqlite3.Connection, entry: Entry, line: Mapping[str, Any]) -> None:
     """Update a row of an older copy of the ledger with a later attempt known only from the line."""
     is_paid = entry.request_id is not None or entry.state == State.UNCERTAIN
-    past = get_past_cost(entry) if is_paid else {"spent": entry.spent, "unpriced": entry.unpriced}
     changes = {
-        **past, "state": State.ACCEPTED, "attempt": line["attempt"], "request_id": line["request_id"], "price": line["price"],
+        "spent": entry.counted if is_paid else entry.spent, "unpriced": entry.unknown if is_paid else entry.unpriced, "state": State.ACCEPTED, "attempt": line["attempt"], "request_id": line["request_id"], "price": line["price"],
         "sent": line["at"],
         **dict.fromkeys(("owner", "attempt_key", "body", "charged", "output", "media", "error", "error_type", "finished")),
     }  # fmt: skip

@@ -17,7 +17,7 @@ LedgerRows = list[tuple[Any, ...]]
 
 def read_pages(ledger: Ledger, columns: str, *, where: str = "1") -> Iterator[LedgerRows]:
     """Yield pages of these columns of all runs, or those matching `where`, oldest first; rows start with the number."""
-    query = f"SELECT id, {columns} FROM runs WHERE id > ? AND ({where}) ORDER BY id LIMIT {PAGE_ROWS}"
+    query = f"SELECT id, {columns} FROM entries WHERE id > ? AND ({where}) ORDER BY id LIMIT {PAGE_ROWS}"
     last = -1
     while rows := ledger.read(partial(_read_page, query=query, last=last)):
         yield rows
@@ -28,7 +28,7 @@ def read_runs(ledger: Ledger, columns: str, runs: Collection[int]) -> LedgerRows
     """Read these columns of runs by number, in this order; unknown numbers are left out."""
     # SQLite's largest integer.
     numbers = [int(run) for run in runs if 0 <= int(run) < 2**63]
-    query = f"SELECT id, {columns} FROM runs WHERE id = ?"
+    query = f"SELECT id, {columns} FROM entries WHERE id = ?"
     found: LedgerRows = []
     for start in range(0, len(numbers), PAGE_ROWS):
         found += ledger.read(partial(_read_runs, query=query, runs=numbers[start : start + PAGE_ROWS]))

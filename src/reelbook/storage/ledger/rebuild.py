@@ -8,13 +8,17 @@ import sqlite3
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 from ...errors import LibraryError, ReelbookError
 from ...util.file_locks import write_lock
 from . import accepted, connection
 from .owners import Owner
-from .transitions import COLUMNS, Entry, State, to_storable
+from .transitions import State
 from .writer import Ledger
+
+_KEPT = ("service", "identity", "take", "model", "input", "attempt", "price", "created", "sent")
+"""What is kept of a run that was sent without an answer."""
 
 
 def rebuild_ledger(folder: Path) -> str:
@@ -46,7 +50,7 @@ def rebuild_ledger(folder: Path) -> str:
         warnings.simplefilter("ignore")
         ledger = Ledger(folder)
     try:
-        doubtful = ledger.transact_now(lambda db: sum(_keep_doubt(db, entry) for entry in _read_doubtful(kept)))
+        doubtful = ledger.transact_now(lambda db: sum(_keep_doubt(db, row) for row in _read_doubtful(kept)))
         runs, paid = ledger.read(lambda db: db.execute("SELECT count(*), count(request_id) FROM runs").fetchone())
     finally:
         ledger.close()
@@ -66,40 +70,33 @@ def _is_sound(path: Path) -> bool:
     return False
 
 
-def _read_doubtful(damaged: Path) -> list[Entry]:
+def _read_doubtful(damaged: Path) -> list[dict[str, Any]]:
     """The runs of a damaged ledger that were sent without an answer, as far as they can be read: no list has them."""
-    entries: list[Entry] = []
+    rows: list[dict[str, Any]] = []
     with contextlib.suppress(sqlite3.Error, UnicodeDecodeError), contextlib.closing(sqlite3.connect(damaged)) as db:
         (last,) = db.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'runs'").fetchone()
-        query = f"SELECT {COLUMNS} FROM runs WHERE id = ? AND state IN (?, ?)"
+        query = f"SELECT {', '.join(_KEPT)} FROM runs WHERE id = ? AND state IN (?, ?)"
         for run in range(1, int(last or 0) + 1):
             # Each by itself, because the damage may be in between.
             with contextlib.suppress(sqlite3.Error, UnicodeDecodeError):
-                entries += [Entry(*row) for row in db.execute(query, (run, State.UNCERTAIN, State.SENDING))]
-    return entries
+                found = db.execute(query, (run, State.UNCERTAIN, State.SENDING)).fetchall()
+                rows += [dict(zip(_KEPT, values, strict=True)) for values in found]
+    return rows
 
 
-def _keep_doubt(db: sqlite3.Connection, entry: Entry) -> bool:
+def _keep_doubt(db: sqlite3.Connection, row: dict[str, Any]) -> bool:
     """Have a run that was sent without an answer uncertain in the new ledger too; returns whether it was not yet."""
-    row = db.execute(
-        "SELECT id, state FROM runs WHERE service = ? AND identity = ? AND take = ?",
-        (entry.service, entry.identity, entry.take),
+    values = {
+        **row, "state": State.UNCERTAIN, "error_type": "uncertain",
+        "error": "its answer was lost, and the ledger was damaged later",
+    }  # fmt: skip
+    known = db.execute(
+        "SELECT id, state FROM runs WHERE service = :service AND identity = :identity AND take = :take", row
     ).fetchone()
-    error = "its answer was lost, and the ledger was damaged later"
-    if row is None:
-        db.execute(
-            "INSERT INTO runs (service, identity, take, model, input, state, attempt, price, error_type, error, created, sent)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'uncertain', ?, ?, ?)",
-            (
-                *map(to_storable, (entry.service, entry.identity, entry.take, entry.model, entry.input)), State.UNCERTAIN,
-                entry.attempt, entry.price, error, entry.created, entry.sent,
-            ),
-        )  # fmt: skip
-    elif row[1] in (State.PLANNED, State.REJECTED, State.FAILED, State.CANCELLED):
-        db.execute(
-            "UPDATE runs SET state = ?, attempt = ?, price = ?, error_type = 'uncertain', error = ?, sent = ? WHERE id = ?",
-            (State.UNCERTAIN, entry.attempt, entry.price, error, entry.sent, row[0]),
-        )
+    if known is None:
+        db.execute(f"INSERT INTO runs ({', '.join(values)}) VALUES (:{', :'.join(values)})", values)
+    elif known[1] in (State.PLANNED, State.REJECTED, State.FAILED, State.CANCELLED):
+        db.execute(f"UPDATE runs SET {', '.join(f'{name} = :{name}' for name in values)} WHERE id = {known[0]}", values)
     else:
         return False
     return True

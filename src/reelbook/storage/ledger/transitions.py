@@ -69,9 +69,6 @@ BEST_FIRST = (
 MAX_CREDITS = 10**12
 """Upper bound of valid credits, small enough that a sum over all runs fits into an SQLite integer."""
 
-UNDERREPORTED = "tells too little: "
-"""Prefix of the name in `meta` that marks a service which reported less than the known cost of a run."""
-
 RESUBMITTED = "resubmitted"
 """The error type of a run from `allow_resubmission` until it is accepted: somebody has decided to send it once more."""
 
@@ -111,6 +108,13 @@ class Entry:
     sent: float | None
     """When the request was sent; if repeated with its key, when it was first sent."""
     finished: float | None
+    floor: int | None
+    """What the latest attempt counts for at least, whatever the service says: the model's known price, or the user's."""
+    credits: int | None
+    """What it has cost, or may have cost; None if unknown. These four are explained at the view, in `schema.py`."""
+    counted: int
+    unknown: int
+    certain: int
 
     @property
     def files(self) -> list[dict[str, Any]]:
@@ -118,37 +122,22 @@ class Entry:
         return list(json.loads(self.media)) if self.media else []
 
     @property
-    def credits(self) -> int | None:
-        """Its cost; None if unknown."""
-        return get_credits(self.state, self.price, self.charged, self.spent, self.unpriced)
+    def credits_source(self) -> str:
+        """Where `credits` comes from."""
+        return get_credits_source(self.charged)
 
 
 COLUMNS = ", ".join(Entry.__dataclass_fields__)
+"""The columns of the view `entries` for an `Entry`."""
+STORED_COLUMNS = tuple(
+    name for name in Entry.__dataclass_fields__ if name not in ("credits", "counted", "unknown", "certain")
+)
+"""Those of the table `runs`; the view computes the others."""
 
 
-def get_credits(state: str, price: int | None, charged: int | None, spent: int, unpriced: int) -> int | None:
-    """The cost of a run as tables and cards show it: charged, else its price; None if unknown.
-
-    What a budget counts (`budget.COST`) is never less: it adds the price of a run that may yet be sent, takes a stated
-    price for an unknown one, and does not believe a charge below the known price.
-    """
-    last = charged if charged is not None else 0 if state in (State.PLANNED, State.REJECTED) else price
-    return None if unpriced or last is None else spent + last
-
-
-KNOWN_COST = f"""(spent + CASE WHEN charged IS NOT NULL THEN charged
-    WHEN state IN ('{State.PLANNED}', '{State.REJECTED}') THEN 0 ELSE coalesce(price, 0) END)"""
-"""SQL for `get_credits`, with 0 for what is unknown."""
-
-
-def get_settled_credits(state: str, charged: int | None, spent: int, counted: int) -> int:
-    """The part of what a budget counts for a run that is certain; the rest is set aside.
-
-    A run without a result of which its service says no charge may have been refunded: only earlier attempts are certain.
-    """
-    if charged is None:
-        return counted if state == State.STORED else spent
-    return spent + (charged if state in (State.STORED, State.FAILED, State.CANCELLED) else 0)
+def get_credits_source(charged: int | None) -> str:
+    """Where the credits of a run come from: charged by the service, or estimated."""
+    return "estimated" if charged is None else "charged"
 
 
 def rank(entry: Entry) -> int:
@@ -207,9 +196,8 @@ def mark_accepted(db: sqlite3.Connection, run: int, request_id: str, price: int 
     entry = get_entry(db, run)
     if entry.request_id == to_storable(request_id):
         return  # Recorded before.
-    record_underreporting(db, run, price)
     known = coerce_credits(price)
-    known = entry.price if known is None else max(known, get_floor(db, run))
+    known = entry.price if known is None else max(known, entry.floor or 0)
     if State.ACCEPTED not in MOVES[entry.state]:
         insert_extra_take(db, entry, request_id, known)
         return
@@ -232,7 +220,6 @@ def mark_completed(
     """Record that it is finished, with the service's output; its files are not downloaded yet."""
     entry = get_entry(db, run)
     if entry.state not in (State.COMPLETED, State.STORED):
-        record_underreporting(db, run, charged)
         reported = coerce_credits(charged)
         move(
             db, entry, State.COMPLETED, output=output, charged=entry.charged if reported is None else reported, queued_s=queued_s,
@@ -303,45 +290,9 @@ def allow_resubmission(db: sqlite3.Connection, run: int) -> None:
     """Return an uncertain run to planned, so that it can be sent again; the price of the lost attempt still counts."""
     entry = _require_state(get_entry(db, run), State.UNCERTAIN)
     move(
-        db,
-        entry,
-        State.PLANNED,
-        **get_past_cost(entry),
-        attempt_key=None,
-        body=None,
-        error=None,
+        db, entry, State.PLANNED, spent=entry.counted, unpriced=entry.unknown, attempt_key=None, body=None, error=None,
         error_type=RESUBMITTED,
-    )
-
-
-def get_floor(db: sqlite3.Connection, run: int) -> int:
-    """The minimum cost of a run's latest attempt unless it failed: the model's known price, or the user's."""
-    row = db.execute("SELECT credits FROM floors WHERE run = ?", (run,)).fetchone()
-    return 0 if row is None else int(row[0])
-
-
-def record_underreporting(db: sqlite3.Connection, run: int, reported: Any) -> None:
-    """Mark a service that reported less than a run's known cost: its 0 for a failed run need not mean a refund."""
-    price = coerce_credits(reported)
-    if price is not None and price < get_floor(db, run):
-        service = get_entry(db, run).service
-        db.execute("INSERT OR IGNORE INTO meta VALUES (?, '')", (UNDERREPORTED + service,))
-
-
-def get_floor_of_failed(db: sqlite3.Connection, run: int) -> int:
-    """The minimum cost of a failed run: 0, unless its service has reported too little for any run."""
-    row = db.execute(
-        "SELECT credits FROM floors JOIN runs ON runs.id = run WHERE run = ?"
-        " AND EXISTS (SELECT 1 FROM meta WHERE name = ? || service)",
-        (run, UNDERREPORTED),
-    ).fetchone()
-    return 0 if row is None else int(row[0])
-
-
-def get_past_cost(entry: Entry, floor: int = 0) -> dict[str, Any]:
-    """The `spent` and `unpriced` of a run after its latest attempt, whose charge counts as at least `floor`."""
-    last = max(entry.charged, floor) if entry.charged is not None else entry.price
-    return {"spent": entry.spent + (last or 0), "unpriced": entry.unpriced + (last is None)}
+    )  # fmt: skip
 
 
 def record_stop(db: sqlite3.Connection, note: str) -> None:
@@ -351,7 +302,7 @@ def record_stop(db: sqlite3.Connection, note: str) -> None:
 
 def get_entry(db: sqlite3.Connection, run: int) -> Entry:
     """Get a run by its number."""
-    row = db.execute(f"SELECT {COLUMNS} FROM runs WHERE id = ?", (run,)).fetchone()
+    row = db.execute(f"SELECT {COLUMNS} FROM entries WHERE id = ?", (run,)).fetchone()
     if row is None:
         raise Moved(f"There is no run {run} in this library any more.")
     return Entry(*row)

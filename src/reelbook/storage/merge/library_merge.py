@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from ...errors import ReelbookError
+from ...errors import LibraryError, ReelbookError
 from ...util.printable import format_count
 from ..byte_count import Bytes
 from ..judgements import Judgement, is_sound, merge_judgements, read_judgements
@@ -182,33 +182,19 @@ def _copy(source: Path, target: Path) -> str:
 
 
 def _read_entries(folder: Path) -> tuple[list[Entry], int, list[Judgement]]:
-    """The valid rows of a ledger opened read-only, the number of invalid ones, and judgements."""
+    """The valid rows of a ledger that is only read, the number of invalid ones, and judgements."""
     try:
-        with contextlib.closing(_read_only(folder)) as db:
-            rows = db.execute(f"SELECT {_columns(db)} FROM runs ORDER BY id").fetchall()
-            judgements = [one for one in read_judgements(db) if is_sound(one)]
-    except sqlite3.Error as error:
+        with contextlib.closing(connection.copy_to_memory(folder)) as db:
+            rows = db.execute(f"SELECT {transitions.COLUMNS} FROM entries ORDER BY id").fetchall()
+            judgements = [judgement for judgement in read_judgements(db) if is_sound(judgement)]
+    except LibraryError as error:
         raise ReelbookError(
-            f"The library in {folder} cannot be read ({connection.format_reason(error)}), so nothing was taken from it. Open it once "
+            f"The library in {folder} cannot be read ({error.reason}), so nothing was taken from it. Open it once "
             f'with rb.connect(library="{folder}"), which mends what a crash has left, then adopt it again.'
         ) from error
     entries = [Entry(*row) for row in rows]
     sound = [entry for entry in entries if _is_sound(entry)]
     return sound, len(entries) - len(sound), judgements
-
-
-def _read_only(folder: Path) -> sqlite3.Connection:
-    path = (folder / connection.NAME).resolve().as_uri()
-    return sqlite3.connect(f"{path}?mode=ro", uri=True, timeout=connection.BUSY_SECONDS)
-
-
-def _columns(db: sqlite3.Connection) -> str:
-    """The columns of `Entry` for a SELECT, with NULL or 0 for those missing in another version's ledger."""
-    existing = {row[1] for row in db.execute("PRAGMA table_info(runs)")}
-    defaults = dict.fromkeys(_COUNTS, "0")
-    return ", ".join(
-        name if name in existing else f"{defaults.get(name, 'NULL')} AS {name}" for name in Entry.__dataclass_fields__
-    )
 
 
 def _is_sound(entry: Entry) -> bool:
@@ -223,7 +209,10 @@ def _is_sound(entry: Entry) -> bool:
             type(getattr(entry, name)) is int and 0 <= getattr(entry, name) <= transitions.MAX_CREDITS
             for name in _COUNTS
         )
-        and all(value is None or transitions.coerce_credits(value) == value for value in (entry.price, entry.charged))
+        and all(
+            value is None or transitions.coerce_credits(value) == value
+            for value in (entry.price, entry.charged, entry.floor)
+        )
         and all(value is None or isinstance(value, str) for value in texts)
         and all(value is None or isinstance(value, (int, float)) for value in times)
         and isinstance(entry.created, (int, float))

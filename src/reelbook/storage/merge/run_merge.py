@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..ledger import transitions
@@ -16,7 +16,7 @@ PROGRESS: Mapping[str, int] = {
 }  # fmt: skip
 """Rank of each state by progress, to compare a run's rows in two ledgers."""
 
-_NAMES = tuple(field.name for field in fields(Entry) if field.name != "id")
+_NAMES = tuple(name for name in transitions.STORED_COLUMNS if name != "id")
 
 _ENDED = (State.FAILED, State.CANCELLED)
 
@@ -66,7 +66,7 @@ def plan_merge(db: sqlite3.Connection, other: Entry) -> Merge:
 def _find_related(db: sqlite3.Connection, other: Entry) -> list[Entry]:
     """The runs in this ledger with the same input or the same request."""
     rows = db.execute(
-        f"SELECT {transitions.COLUMNS} FROM runs WHERE (service = ? AND identity = ?) OR (request_id = ? AND service = ?)",
+        f"SELECT {transitions.COLUMNS} FROM entries WHERE (service = ? AND identity = ?) OR (request_id = ? AND service = ?)",
         (other.service, other.identity, other.request_id, other.service),
     )
     return [Entry(*row) for row in rows]
@@ -159,17 +159,14 @@ def _can_replace(ours: Entry, other: Entry) -> bool:
 
 
 def _as_next_attempt(ours: Entry, other: Entry) -> Entry:
-    earlier = {"spent": ours.spent, "unpriced": ours.unpriced}
-    if ours.state in _ENDED:
-        earlier = transitions.get_past_cost(ours)
     # Copies of one ledger have the same earlier attempts; otherwise both were paid.
     combine = max if ours.created == other.created else int.__add__
     return replace(
         other,
         id=ours.id,
         owner=None,
-        spent=combine(earlier["spent"], other.spent),
-        unpriced=combine(earlier["unpriced"], other.unpriced),
+        spent=combine(ours.counted, other.spent),
+        unpriced=combine(ours.unknown, other.unpriced),
         attempt=max(ours.attempt + 1, other.attempt),
         created=ours.created,
     )

@@ -19,7 +19,7 @@ from ...models.base import Input
 from ...models.catalog import CATALOG
 from ...models.json_schema import rule_at
 from ...util.printable import replace_surrogates
-from ..ledger.transitions import Entry, get_credits
+from ..ledger.transitions import Entry, get_credits_source
 from ..recorded_marks import find_marks
 from ..run_status import LIBRARY_STATUSES, get_library_status
 from .output_columns import build_output_columns
@@ -49,7 +49,7 @@ INDEX_NAME = "library_run"
 _TAKEN = frozenset({*LAST_COLUMNS, INDEX_NAME, "run"})
 """Column names reserved against fields of models; `run` is the number in a file of exported runs."""
 READ_COLUMNS = (
-    "id", "service", "take", "model", "input", "state", "request_id", "price", "charged", "spent", "unpriced", "output", "media",
+    "id", "service", "take", "model", "input", "state", "request_id", "credits", "charged", "output", "media",
     "error_type", "error", "queued_s", "running_s", "created", "finished",
 )  # fmt: skip
 """The ledger's columns that are read for a table."""
@@ -173,12 +173,9 @@ class RunColumns:
         """Add runs."""
         self.runs += columns["id"]
         self.models |= dict.fromkeys(columns["model"])
-        money = zip(*(columns[name] for name in ("state", "price", "charged", "spent", "unpriced")), strict=True)
-        costs = [get_credits(*facts) for facts in money]
-        charges = zip(costs, columns["charged"], strict=True)
+        charges = zip(columns["credits"], columns["charged"], strict=True)
         made: dict[str, Sequence[Any]] = {
             "status": list(map(get_library_status, columns["state"])),
-            "credits": costs,
             "credits_source": [None if cost is None else get_credits_source(charged) for cost, charged in charges],
             "marks": list(map(find_marks, columns["media"])),
         }
@@ -193,11 +190,6 @@ class RunColumns:
             "queued_s": partial(build_column, kind="number"), "running_s": partial(build_column, kind="number"),
         }  # fmt: skip
         return {name: builder.series(kinds.get(name)) for name, builder in self._builders.items()}
-
-
-def get_credits_source(charged: Any) -> str:
-    """The source of a run's credits: charged by the service, or estimated."""
-    return "estimated" if charged is None else "charged"
 
 
 def _build_frame(

@@ -182,9 +182,8 @@ class Executor:
             scope = options.scope or make_budget_scope(self.service, keys)
             self._budget = Budget(scope, options.budget)
             await ledger.transact(lambda db: join_scope(db, scope, self.service, keys))
-        if (price := options.price) is not None:
-            named = None if self._budget is None else self._budget.scope
-            await ledger.transact(lambda db: lower_floors(db, self.service, named, price))
+            if (price := options.price) is not None:
+                await ledger.transact(lambda db: lower_floors(db, scope, price))
         await asyncio.to_thread(self._load_standings, names)
 
     def _load_standings(self, names: dict[int, RunName | InvalidInput]) -> None:
@@ -290,9 +289,9 @@ class Executor:
             self.context.sweep_runs.add(run.id)
         else:
             self.context.sweep_runs.discard(run.id)
-        price = run.credits or 0
         if not run.from_library:
-            standing.change(RunStatus.WAITING, spent=0, reserved=price, is_paid_here=submission.is_paid_here)
+            spent, reserved = self._split_cost(run)
+            standing.change(RunStatus.WAITING, spent=spent, reserved=reserved, is_paid_here=submission.is_paid_here)
             self._note_difference(submission.stated_price, submission.min_price)
         run.on_change(lambda _: self._on_progress(standing, run))
         self._signal_change()
@@ -301,11 +300,9 @@ class Executor:
         await run.wait_finished()
         if self.context.closed and run.failure is not None:
             return  # No longer followed; it continues at the service.
-        spent, reserved = run.credits or 0, 0
-        if run.credits_source == "charged":
-            reserved = await self._find_difference(standing, run, submission.min_price)
-        elif run.failure is not None:
-            spent, reserved = 0, price
+        spent, reserved = self._split_cost(run)
+        if run.entry.charged is not None and run.failure is None and not run.from_library:
+            self._note_difference(run.entry.charged, submission.min_price)
         standing.change(get_end_status(run.failure), run.failure, spent=spent, reserved=reserved)
         standing.from_library = run.from_library
         # It may have cost less than was reserved, so that the next run may fit in the budget.
@@ -322,15 +319,10 @@ class Executor:
             # Create the posters while other runs are in progress, so that the table is displayed quickly afterwards.
             asyncio.get_running_loop().run_in_executor(None, get_posters, [file.path for file in run.media])
 
-    async def _find_difference(self, standing: Standing, run: Run, min_price: int) -> int:
-        """The amount that the limits count beyond what the service reports as charged."""
-        if run.from_library:
-            return 0
-        if run.failure is not None:
-            min_price = await self.context.ledger.transact(lambda db: transitions.get_floor_of_failed(db, run.id))
-        charged = (run.credits or 0) - (standing.earlier if standing.is_paid_here else 0)
-        self._note_difference(charged, min_price)
-        return max(min_price - charged, 0)
+    def _split_cost(self, run: Run) -> tuple[int, int]:
+        """What a run has cost for certain, and what the limits count beyond that."""
+        counted = run.entry.counted + run.entry.unknown * (self.options.price or 0)
+        return run.entry.certain, counted - run.entry.certain
 
     def _note_difference(self, stated_price: int | None, min_price: int) -> None:
         """Record that the service states less than the limits count, unless the caller set the price."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...errors import InvalidInput
 from ...models.base import Input
 from ...models.images import Image, pictures_of
-from ...storage.ledger.budget import COST
 from ...storage.ledger.transitions import State
 from ...storage.ledger.writer import Ledger
 from ...storage.run_identity import format_canonical, make_identity
@@ -57,12 +56,14 @@ class LedgerRow(NamedTuple):
     identity: str
     take: int
     state: str
-    cost: int
-    """Credits that the run has cost, or may have cost."""
+    credits: int | None
+    """What the run has cost, or may have cost; None if unknown."""
+    counted: int
+    """What limits count for it."""
+    certain: int
+    """The part of `counted` that was paid for certain."""
     price: int | None
     charged: int | None
-    spent: int
-    unpriced: int
     request_id: str | None
     output: str | None
     media: str | None
@@ -77,17 +78,12 @@ class LedgerRow(NamedTuple):
         return self.identity, self.take
 
     @property
-    def reported_cost(self) -> int:
-        """The cost as charged by the service, else the cost counted against limits."""
-        return self.cost if self.charged is None else self.spent + self.charged
-
-    @property
     def files(self) -> list[str]:
         """The hashes of the run's files."""
         return [str(file.get("sha256")) for file in json.loads(self.media)] if self.media else []
 
 
-_COLUMNS = ", ".join(f"{COST} AS cost" if name == "cost" else name for name in LedgerRow._fields)
+_COLUMNS = ", ".join(LedgerRow._fields).replace("counted", "counted + unknown * :unknown AS counted")
 
 
 async def name_rows(
@@ -148,7 +144,7 @@ def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
     stored, files = find_rows(context.ledger, service, keys.values()), get_paths(context.shelf)
     found = {key: stored[name] for key, name in keys.items() if name in stored}
     have = frozenset(key for key, row in found.items() if has_result(row, files))
-    return KnownRows(have, {key: row.reported_cost for key, row in found.items()})
+    return KnownRows(have, {key: row.credits or 0 for key, row in found.items()})
 
 
 def make_budget_scope(service: str, keys: Iterable[RunKey]) -> str:
@@ -181,13 +177,13 @@ def _make_names(
 
 
 def _by_id(db: sqlite3.Connection, *, runs: Sequence[int]) -> list[Any]:
-    query = f"SELECT {_COLUMNS} FROM runs WHERE id IN (SELECT value FROM json_each(:runs))"
+    query = f"SELECT {_COLUMNS} FROM entries WHERE id IN (SELECT value FROM json_each(:runs))"
     return db.execute(query, {"runs": json.dumps(runs), "unknown": 0}).fetchall()
 
 
 def _by_identity(db: sqlite3.Connection, *, service: str, identities: Sequence[str], unknown: int) -> list[LedgerRow]:
     query = (
-        f"SELECT {_COLUMNS} FROM runs WHERE service = :service"
+        f"SELECT {_COLUMNS} FROM entries WHERE service = :service"
         " AND identity IN (SELECT value FROM json_each(:identities))"
     )
     given = {"service": service, "identities": json.dumps(identities), "unknown": unknown}

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import InvalidInput, ReelbookError, RunFailed, ServiceError
 from ...runs.follower import error_kind_of
-from ...storage.ledger.transitions import get_settled_credits
 from ...storage.run_status import ENDED, SWEEP_STATUSES, WITHOUT_RESULT, RunStatus, get_sweep_status
 from ...util.printable import format_count
 from ..plan.plan_rows import Row
@@ -76,8 +75,7 @@ class Standing:
         )
         self.paid = self.status in UNDER_WAY or self.status == RunStatus.UNFINISHED
         self.from_library = self.status == RunStatus.COMPLETED
-        self.spent = get_settled_credits(stored.state, stored.charged, stored.spent, stored.cost)
-        self.reserved, self.earlier = stored.cost - self.spent, stored.cost
+        self.spent, self.reserved, self.earlier = stored.certain, stored.counted - stored.certain, stored.counted
 
     def change(self, status: str, error: BaseException | None = None, **money: Any) -> None:
         """Update the status and the error, and of `spent`, `reserved` and `is_paid_here` those that are given."""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ...models.base import File
 from ...models.catalog import find_endpoint
-from ...storage.ledger.transitions import State, get_credits
+from ...storage.ledger.transitions import State, get_credits_source
 from ...storage.recorded_marks import find_marks
 from ...storage.run_status import SWEEP_STATUSES, RunStatus
 from ...storage.table import INPUT_JSON
-from ...storage.table.library_table import FileColumns, ObjectColumns, get_credits_source
+from ...storage.table.library_table import FileColumns, ObjectColumns
 from ...storage.table.output_columns import build_output_columns
 from ...storage.table.typed_columns import ColumnBuilder, build_column, order_columns
 from ...storage.verify import get_paths
@@ -115,12 +115,12 @@ def _ledger_rows(standings: Sequence[Standing], context: ClientContext, service:
 
 def _was_requested(row: LedgerRow | None) -> TypeGuard[LedgerRow]:
     """Whether a run was sent to the service, even if its outcome is uncertain."""
-    return row is not None and (row.state != State.PLANNED or bool(row.cost))
+    return row is not None and (row.state != State.PLANNED or bool(row.counted))
 
 
 def _credits(row: LedgerRow | None) -> tuple[int | None, str | None]:
     """The known cost of a run and its source; None for a run that was never sent."""
-    cost = get_credits(row.state, row.price, row.charged, row.spent, row.unpriced) if _was_requested(row) else None
+    cost = row.credits if _was_requested(row) else None
     return cost, None if row is None or cost is None else get_credits_source(row.charged)
 
 

@@ -144,7 +144,7 @@ class LibraryRun:
         measured = (
             run_text.format_media_facts(files[0]) if len(files) == 1 else [f"{len(files)} files"] if files else []
         )
-        paid = format_credits(_parse_int(row.get("credits")), str(row.get("credits_source")))
+        paid = format_credits(_parse_int(row.get("credits")), str(row.get("credits_source")), status)
         seed_text = "" if seed is None else f"seed {shorten(seed, 40)}"
         facts = [fact for fact in (seed_text, *measured, paid, self.made_by) if fact]
         created = row.get("created")

@@ -31,7 +31,7 @@ from ....errors import (
 )
 from ....models.base import Input
 from ....models.smart_resize import Size
-from ....storage.run_status import ENDED
+from ....storage.run_status import ENDED, RunStatus
 from ..fields.control_tree import get_sheet
 from ..page_messages import format_problem, format_sentence, get_labels
 
@@ -185,7 +185,7 @@ def _under_way_json(entry: PressedRun, run: Run) -> dict[str, Any]:
     """A run in progress."""
     fraction, stage = run.progress
     logs = run.logs
-    paid = format_credits(run.credits, run.credits_source)
+    paid = format_credits(run.credits, run.credits_source, run.status)
     line = join_with_dots(shorten(stage, 80), f"{fraction:.0%}" if fraction else "")
     return {
         "line": "being cancelled" if entry.is_cancelling else line,
@@ -207,7 +207,7 @@ def _unsent_json(error: Exception, labels: Mapping[str, str]) -> dict[str, Any]:
         words = " ".join(format_problem(problem, labels) for problem in error.problems)
     line = "not accepted" if isinstance(error, ServiceError) else "not sent" if isinstance(error, UNSENT) else ""
     if isinstance(error, UncertainRun):
-        line = join_with_dots("may have been paid", format_credits(error.credits, "estimated"))
+        line = join_with_dots("may have been paid", format_credits(error.credits, "estimated", RunStatus.UNCERTAIN))
         if "rb.library().uncertain" not in words:
             words = f"{words} See rb.library().uncertain."
     return {"line": line, "error": words[: 2 * MAX_REASON_LENGTH], "can": ["use", "code"]}
@@ -216,7 +216,7 @@ def _unsent_json(error: Exception, labels: Mapping[str, str]) -> dict[str, Any]:
 def _completed_json(run: Run) -> dict[str, Any]:
     """A completed run."""
     files, seed = run.media, getattr(run.output, "seed", None)
-    paid = format_credits(run.credits, run.credits_source)
+    paid = format_credits(run.credits, run.credits_source, run.status)
     measured = run_text.format_media_facts(files[0]) if len(files) == 1 else [f"{len(files)} files"]
     seed_text = "" if seed is None else f"seed {shorten(seed, 40)}"
     facts = [fact for fact in (seed_text, *measured, paid, run.made_by) if fact]
@@ -241,7 +241,7 @@ def _failed_json(run: Run) -> dict[str, Any]:
     """A run without a result: the reason, the invalid values, the cost, and the next step."""
     advice, code = format_next_step(run)
     labels = _labels(run.input)
-    paid = "not charged" if run.credits == 0 else format_credits(run.credits, run.credits_source)
+    paid = "not charged" if run.credits == 0 else format_credits(run.credits, run.credits_source, run.status)
     cancelled = run.status == "cancelled"
     return {
         "line": join_with_dots(format_error_type(run), format_duration(run.timings["total"])),
