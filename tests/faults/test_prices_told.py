@@ -215,7 +215,7 @@ def test_a_plan_that_is_too_dear_says_how_much_would_do_and_that_the_prices_diff
     table = boats().run(budget=PRICE - 1)
 
     (why,) = set(table["error"])
-    assert f"with {PRICE - 1} left, so it was not sent" in why
+    assert f"{PRICE - 1} is left, so it was not sent" in why
     assert f"budget=plan.credits ({RUNS * PRICE:,})" in why
     assert f"the service says 0 for a run, the catalog {PRICE}" in why
     assert "price=0 takes its word" in why

@@ -1,6 +1,6 @@
 """A library as an older version left it: `python -m tests.storage.saved_library` packs a new one, with the version that is checked out.
 
-The archive beside this file was made by the version before all modules were renamed (commit 3b8dc46).
+The archive next to this file was made by version 0.1.0 (commit 438e049), whose ledger had other tables.
 """
 
 from __future__ import annotations
