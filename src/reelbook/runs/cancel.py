@@ -55,13 +55,14 @@ class CancelResult:
 
 async def cancel_runs(context: ClientContext, runs: Collection[Run], *, at_work: bool = False) -> CancelResult:
     """Cancel the runs that are still queued; with `at_work`, also those in progress."""
+    before = [run.credits or 0 for run in runs]
     outcomes = await asyncio.gather(*(_cancel_one(context, run, at_work) for run in runs))
-    prices = [(run, run.credits or 0) for run, outcome in zip(runs, outcomes, strict=True) if outcome == "cancelled"]
-    if prices:
-        await asyncio.wait([asyncio.ensure_future(run.wait_finished()) for run, _ in prices], timeout=NOTICE_SECONDS)
+    done = [(run, price) for run, price, outcome in zip(runs, before, outcomes, strict=True) if outcome == "cancelled"]
+    if done:
+        await asyncio.wait([asyncio.ensure_future(run.wait_finished()) for run, _ in done], timeout=NOTICE_SECONDS)
     # Only what the service says: the specification does not promise a refund.
-    back = sum(price - (run.credits or 0) for run, price in prices)
-    return CancelResult(len(prices), max(back, 0), outcomes.count("at work"), outcomes.count("refused"))
+    back = sum(price - (run.credits or 0) for run, price in done)
+    return CancelResult(len(done), max(back, 0), outcomes.count("at work"), outcomes.count("refused"))
 
 
 async def _cancel_one(context: ClientContext, run: Run, at_work: bool) -> str:
