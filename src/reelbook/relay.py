@@ -24,7 +24,7 @@ from .process_shared import KEYRING
 from .runs.run import Run
 from .runs.submission import Submission
 from .storage.ledger import crash_recovery
-from .storage.ledger.transitions import COLUMNS, PAID, Entry, State
+from .storage.ledger.transitions import COLUMNS, EXPIRED, Entry, State
 from .storage.run_identity import format_canonical, make_identity, make_price_key
 from .transport.api_key import Key
 from .transport.picture_sources import read_sources
@@ -81,9 +81,9 @@ class Once:
         if entry is not None:
             _raise_end(entry)
             is_here = entry.service == await context.name()
-            if entry.request_id is not None and entry.state in (*PAID, State.STORED) and is_here:
+            if entry.request_id is not None and entry.state in (State.ACCEPTED, State.STORED) and is_here:
                 return await self._client.attach_run(entry.request_id, entry.model)
-            if not is_here and (entry.state in (*PAID, State.STORED) or _may_have_arrived(entry)):
+            if not is_here and (entry.state in (State.ACCEPTED, State.STORED) or _may_have_arrived(entry)):
                 raise UncertainRun(entry.service, "it was sent to another service than this one", entry.price)
         if request is None:
             raise NothingToSend("There is no input to send.")
@@ -124,7 +124,7 @@ class Once:
         is_failure = entry.state in (State.FAILED, State.CANCELLED) and entry.error_type != "written_off"
         without = entry.spent if is_failure and entry.charged is None else cost
         return RunRecord(
-            entry.id, entry.state in PAID, entry.state == State.EXPIRED, _may_have_arrived(entry), cost, without
+            entry.id, entry.state == State.ACCEPTED, entry.stage == EXPIRED, _may_have_arrived(entry), cost, without
         )  # fmt: skip
 
     async def _find(self) -> Entry | None:

@@ -131,7 +131,7 @@ def rows(folder: Path) -> dict[str, tuple[str, str | None]]:
 def is_written_down(word: str, state: str, request: str | None) -> bool:
     """Whether the ledger knows of at least this step."""
     if word == "post":
-        return state in ("sending", "uncertain", *transitions.PAID, "stored")
+        return state in ("sending", "uncertain", "accepted", "stored")
     return request is not None and (word == "accepted" or state == "stored")
 
 

@@ -31,10 +31,10 @@ MANY = pytest.param(1_000, 20, id="deep", marks=[pytest.mark.deep, pytest.mark.t
 SENT = ("sending: safe", *Trap.POSTS)
 """The moments at which a request may have left and its answer is not written down."""
 MOMENTS = (
-    *("intent: not safe", "intent: safe", "sending: not safe", *SENT, "accepted: not safe", "accepted: safe"),
+    *("claimed: not safe", "claimed: safe", "sending: not safe", *SENT, "accepted: not safe", "accepted: safe"),
     *("completed: not safe", "completed: safe", *Trap.FILES, "stored: not safe", "stored: safe"),
 )
-LEAST = ("intent: safe", "sending: not safe", *SENT, "accepted: safe", "completed: safe", "file has its name")
+LEAST = ("claimed: safe", "sending: not safe", *SENT, "accepted: safe", "completed: safe", "file has its name")
 """One after each step, and all around the paid request."""
 
 

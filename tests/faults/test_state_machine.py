@@ -26,16 +26,15 @@ from reelbook.storage.ledger.owners import Owner
 from reelbook.storage.ledger.transitions import Entry, Moved, State
 
 LEGAL = """
-planned   → intent accepted uncertain
-intent    → sending planned rejected accepted uncertain
+planned   → claimed accepted uncertain
+claimed   → sending planned rejected accepted uncertain
 sending   → sending accepted rejected uncertain planned
-accepted  → running completed failed cancelled expired
-running   → completed failed cancelled expired
+accepted  → completed failed cancelled expired
 completed → stored expired
 stored    → completed
-rejected  → intent
-cancelled → intent
-failed    → intent
+rejected  → claimed
+cancelled → claimed
+failed    → claimed
 expired   → completed failed cancelled
 uncertain → accepted failed planned
 """
@@ -287,7 +286,7 @@ class LedgerMachine(RuleBasedStateMachine):
     @precondition(lambda self: any(entry.request_id for entry in self.entries()))
     @rule(
         n=which,
-        told=st.sampled_from((*FINALS, "running", "accepted", "truth", "truth", "paused")),
+        told=st.sampled_from((*FINALS, "accepted", "truth", "truth", "paused")),
         silent=st.booleans(),
     )
     def hear(self, n: int, told: str, silent: bool) -> None:
@@ -298,15 +297,13 @@ class LedgerMachine(RuleBasedStateMachine):
         if told == "truth":
             # What the service makes of it is settled once; a failure is given back, and it may say so or not.
             told, charged = self.truth.final.setdefault(request, (("completed", "failed")[n % 2], 0 if n % 2 else 3))
-            if not silent and request in self.truth.cost and entry.state in transitions.PAID:
+            if not silent and request in self.truth.cost and entry.state == "accepted":
                 self.truth.cost[request] = charged or 0
             charged = None if silent else charged
         else:
             charged = None
         run = entry.id
-        if told == "running":
-            self.do(lambda db: transitions.mark_running(db, run))
-        elif told == "accepted":
+        if told == "accepted":
             self.do(lambda db: transitions.mark_accepted(db, run, request))
         elif told == "completed":
             self.do(lambda db: transitions.mark_completed(db, run, "{}", charged, None, None))
@@ -373,8 +370,8 @@ class LedgerMachine(RuleBasedStateMachine):
             assert state in MAY_FOLLOW[before] or (run not in self.states and state == "accepted"), (before, state)
             self.states[run] = state
         for entry in self.entries():
-            assert entry.state == self.states.get(entry.id, "planned")
-            assert entry.owner is None or entry.state in ("intent", "sending", *transitions.PAID)
+            assert entry.stage == self.states.get(entry.id, "planned")
+            assert entry.owner is None or entry.state in ("planned", "sending", "accepted")
 
     @invariant()
     def nothing_paid_is_lost(self) -> None:
@@ -437,7 +434,7 @@ def test_no_long_history_does_either() -> None:
 
 def _sent_again(db: sqlite3.Connection, entry: Entry) -> None:
     """What `free` must not do: to take a run that was being sent for one that was not."""
-    if entry.state in ("intent", "sending"):
+    if entry.state in ("planned", "sending"):
         transitions.move(db, entry, "planned", owner=None)
     else:
         transitions.clear_owner(db, entry)
@@ -457,12 +454,9 @@ def _not_guarded(db: sqlite3.Connection, run: int, owner: str, body: str | None)
 
 BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "a run that was being sent is sent again": lambda patch: patch.setattr(crash_recovery, "clear_owner", _sent_again),
-    "an uncertain run is claimed like any other": lambda patch: (
-        patch.setattr(claims, "State", SimpleNamespace(**{**State.__members__, "UNCERTAIN": "never"})),
-        patch.setattr(
-            transitions, "MOVES", {**transitions.MOVES, "uncertain": transitions.MOVES["uncertain"] | {"intent"}}
-        ),
-    )[0],
+    "an uncertain run is claimed like any other": lambda patch: patch.setattr(
+        claims, "State", SimpleNamespace(**{**State.__members__, "UNCERTAIN": "never"})
+    ),
     "a failed attempt costs nothing": lambda patch: _costs_nothing(patch, "failed"),
     "an uncertain run costs nothing": lambda patch: _costs_nothing(patch, "uncertain"),
     "a request goes twice without a key": lambda patch: patch.setattr(transitions, "mark_sending", _not_guarded),
@@ -471,7 +465,7 @@ BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
         crash_recovery, "apply_acceptances", lambda *args, **options: 0
     ),
     "a person's word counts for any run": lambda patch: patch.setattr(
-        transitions, "_require_state", lambda entry, *states: entry
+        transitions, "_require_stage", lambda entry, *stages: entry
     ),
 }
 

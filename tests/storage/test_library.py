@@ -492,7 +492,7 @@ def test_a_damaged_file_is_moved_aside_and_its_run_fetched_again(found: Made) ->
     assert (report.runs, len(report.damaged), report.missing) == ((1,), 1, (path.stem,))
     assert report.damaged[0].read_bytes() == b"a clop"
     assert not path.exists()
-    assert (found.entry(1).state, found.entry(1).owner) == ("completed", None)
+    assert (found.entry(1).stage, found.entry(1).owner) == ("completed", None)
     assert pd.isna(found.library.frame["output_video"].iloc[0])
     assert found.library.frame.loc[1, "status"] == "completed"
     assert "1 damaged" in repr(report)
@@ -565,7 +565,7 @@ def test_with_yes_the_rest_goes_and_the_rows_stay(made: Made) -> None:
 
     assert (report.removed, report.at_stake, report.done) == (1, (1,), True)
     assert (made.path_of(1).exists(), made.path_of(2).exists()) == (False, True)
-    assert [entry.state for entry in made.entries()] == ["completed", "stored", "stored"]
+    assert [entry.stage for entry in made.entries()] == ["completed", "stored", "stored"]
     assert len(made.library.frame) == 3
     assert pd.isna(made.library.frame["output_video"].iloc[0])
 

@@ -200,7 +200,7 @@ def test_a_file_that_is_damaged_there_is_not_believed(make: Make) -> None:
     report = ours.library.adopt(theirs.folder)
 
     assert (report.runs, report.files, report.lost) == (2, 0, 2)
-    assert [entry.state for entry in ours.entries()] == ["completed", "completed"]
+    assert [entry.stage for entry in ours.entries()] == ["completed", "completed"]
     assert ours.library.size == 0
     assert list(ours.shelf.folder.iterdir()) == []
 
@@ -321,7 +321,7 @@ def ledgers(draw: st.DrawFn, whose: str) -> list[Entry]:
     """Some rows as they may stand in a ledger; some of their requests are known to both."""
     rows: list[Entry] = []
     for number in range(draw(st.integers(0, 4))):
-        state = draw(st.sampled_from([*OPEN, *transitions.PAID, State.STORED, State.FAILED, State.EXPIRED]))
+        state = draw(st.sampled_from([*OPEN, State.ACCEPTED, State.STORED, State.FAILED]))
         request = None
         if state not in OPEN:
             request = draw(st.sampled_from([f"{whose}-{number}", *(f"both-{place}" for place in range(2))]))
@@ -333,7 +333,7 @@ def ledgers(draw: st.DrawFn, whose: str) -> list[Entry]:
             Entry(
                 0, SERVICE, identity, min(set(range(9)) - taken), "m", "{}", state, None, 1, None, None, request, 53, None,
                 0, 0, None, None, None, None, None, None, created=number + len(whose) / 100, sent=float(number), finished=None,
-                floor=None, credits=53, counted=53, unknown=0, certain=0,
+                floor=None, stage=state, credits=53, counted=53, unknown=0, certain=0,
             )
         )  # fmt: skip
     return rows
@@ -368,7 +368,7 @@ def test_whatever_two_ledgers_hold(ours: list[Entry], theirs: list[Entry]) -> No
             merge_run(db, replace(other, id=1))
         twice = all_of(db)
 
-    paid = (*transitions.PAID, State.STORED)
+    paid = (State.ACCEPTED, State.STORED)
     requests = [row.request_id for row in once if row.request_id]
     wanted = {row.request_id for row in (*first, *theirs) if row.state in paid}
     assert twice == once

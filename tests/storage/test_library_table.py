@@ -48,7 +48,7 @@ def entry(request: Input | str = BOAT, *, model: str | None = None, id: int = 1,
         id=id, service="https://example.org", identity="i", take=0, model=name, input=asked, state=State.STORED, owner=None, attempt=1,
         attempt_key=None, body=None, request_id=f"request-{id}", price=53, charged=None, spent=0, unpriced=0, output=None,
         media=None, error_type=None, error=None, queued_s=0.5, running_s=2.0, created=1.7e9 + id, sent=1.7e9, finished=1.7e9,
-        floor=None, credits=53, counted=53, unknown=0, certain=0,
+        floor=None, stage=State.STORED, credits=53, counted=53, unknown=0, certain=0,
     )  # fmt: skip
     return replace(given, **facts)
 
@@ -150,19 +150,19 @@ def test_an_answer_without_an_address_has_no_url() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "in_library", "in_sweep"),
+    ("stage", "in_library", "in_sweep"),
     [
-        ("planned", "planned", "not started"), ("intent", "waiting", "waiting"), ("sending", "waiting", "waiting"),
-        ("accepted", "waiting", "waiting"), ("running", "running", "running"), ("completed", "completed", "running"),
+        ("planned", "planned", "not started"), ("claimed", "waiting", "waiting"), ("sending", "waiting", "waiting"),
+        ("accepted", "waiting", "waiting"), ("completed", "completed", "running"),
         ("stored", "completed", "completed"), ("rejected", "rejected", "failed"), ("cancelled", "cancelled", "cancelled"),
         ("failed", "failed", "failed"), ("expired", "expired", "unfinished"), ("uncertain", "uncertain", "uncertain"),
         ("from the future", "uncertain", "uncertain"),
     ],
 )  # fmt: skip
-def test_every_state_has_a_word(state: str, in_library: str, in_sweep: str) -> None:
-    """In the library's table and in a sweep; a state that only a later version knows is uncertain."""
-    assert frame(entry(state=state)).iloc[0]["status"] == in_library
-    assert get_sweep_status(state) == in_sweep
+def test_every_stage_has_a_word(stage: str, in_library: str, in_sweep: str) -> None:
+    """In the library's table and in a sweep; a stage that only a later version knows is uncertain."""
+    assert frame(entry(stage=stage)).iloc[0]["status"] == in_library
+    assert get_sweep_status(stage) == in_sweep
     assert in_library in LIBRARY_STATUSES
     assert in_sweep in SWEEP_STATUSES
 

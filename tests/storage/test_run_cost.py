@@ -65,7 +65,7 @@ def expect_full_price(db: sqlite3.Connection, run: int) -> None:
         pytest.param(PRICE, [accept, end(State.FAILED, None)], 53, 0, 53, id="failed"),
         pytest.param(PRICE, [accept, end(State.CANCELLED, 0)], 0, 0, 0, id="cancelled, refunded"),
         pytest.param(PRICE, [accept, end(State.CANCELLED, None)], 53, 0, 53, id="cancelled"),
-        pytest.param(PRICE, [accept, end(State.EXPIRED, None)], 53, 0, 53, id="expired"),
+        pytest.param(PRICE, [accept, end(transitions.EXPIRED, None)], 53, 0, 53, id="expired"),
         pytest.param(PRICE, [lose], 53, 0, 53, id="uncertain"),
         pytest.param(PRICE, [lose, transitions.allow_resubmission], 53, 53, 53, id="planned after a lost answer"),
         pytest.param(PRICE, [refuse], 0, 0, 0, id="rejected"),

@@ -90,7 +90,7 @@ def cost(db: Ledger, unknown: int = 0) -> int:
 
 
 def state(db: Ledger, run: int) -> str:
-    return transitions.get_entry(db, run).state
+    return transitions.get_entry(db, run).stage
 
 
 # Which run it is.
@@ -397,7 +397,6 @@ def test_late_and_doubled_words_change_nothing(db: Ledger) -> None:
     before = transitions.get_entry(db, run)
 
     transitions.mark_accepted(db, run, "r1")
-    transitions.mark_running(db, run)
     transitions.mark_completed(db, run, '{"other":1}', 99, None, None)
     transitions.mark_ended(db, run, "failed", None, "no", 0)
     transitions.mark_stored(db, run, '["other"]')
@@ -695,7 +694,7 @@ def test_who_attaches_an_expired_run_asks_once_more(db: Ledger) -> None:
 
     verdict = claims.attach(db, "svc", "m", "r1", HERE)
 
-    assert (verdict.action, verdict.entry.id, verdict.entry.state) == ("follow", run, "expired")
+    assert (verdict.action, verdict.entry.id, verdict.entry.stage) == ("follow", run, "expired")
 
 
 def test_an_expired_run_is_asked_about_and_never_sent_again(db: Ledger) -> None:
@@ -708,7 +707,7 @@ def test_an_expired_run_is_asked_about_and_never_sent_again(db: Ledger) -> None:
     fresh = choose(db, PLAIN, HERE, fresh=True)
 
     assert (again.action, again.entry.id, again.entry.owner) == ("follow", run, HERE.owner)
-    assert transitions.get_entry(db, run).state == "completed"
+    assert transitions.get_entry(db, run).stage == "completed"
     assert (fresh.action, fresh.entry.take) == ("send", 1)
 
 
@@ -800,5 +799,5 @@ def test_every_move_is_written_down_in_order(db: Ledger) -> None:
 
     rows = db.execute("SELECT run, state FROM events ORDER BY seq").fetchall()
 
-    words = ("intent", "sending", "accepted", "completed", "stored")
+    words = ("claimed", "sending", "accepted", "completed", "stored")
     assert rows == [*((run, word) for word in words), (None, "stop")]

@@ -95,7 +95,7 @@ def test_nobody_is_told_before_it_is_on_disk(ledger: Ledger, folder: Path) -> No
     futures = []
 
     def looks(name: str, _: object) -> None:
-        seen.append((name, "intent") in runs(folder))
+        seen.append((name, "planned") in runs(folder))
 
     for number in range(40):
         name = f"run {number}"
@@ -207,7 +207,7 @@ def test_who_stops_waiting_does_not_undo_it(ledger: Ledger, folder: Path) -> Non
     asyncio.run(hurried())
     ledger.transact_now(lambda db: None)
 
-    assert runs(folder) == [("one", "intent")]
+    assert runs(folder) == [("one", "planned")]
 
 
 def test_closing_writes_what_was_asked_and_refuses_what_comes_after(ledger: Ledger, folder: Path) -> None:
@@ -266,7 +266,7 @@ def test_a_library_that_is_deleted_while_it_is_open_is_not_begun_anew_by_itself(
     other = Ledger(folder)
     claim(other, "anew")
 
-    assert runs(folder) == [("anew", "intent")]
+    assert runs(folder) == [("anew", "planned")]
     other.close()
 
 

@@ -37,7 +37,7 @@ BASES: list[tuple[Input, dict[str, Any], list[str]]] = [
 def seen(number: int, state: str = "stored", **facts: Any) -> LedgerRow:
     """A row of the ledger."""
     nothing = dict.fromkeys(LedgerRow._fields)
-    return LedgerRow(**{**nothing, "id": number, "identity": f"name-{number}", "take": 0, "state": state, "credits": 53, "counted": 53,
+    return LedgerRow(**{**nothing, "id": number, "identity": f"name-{number}", "take": 0, "state": state, "stage": state, "credits": 53, "counted": 53,
                    "certain": 0, "price": 53, "request_id": f"r{number}", **facts})  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from ..decide.race.settings import make_race_options, race_error
 from ..decide.ratings import Ratings
 from ..session import session
 from ..storage.judgements import MAX_LETTERS, Kind
-from ..storage.ledger.transitions import Entry, State
+from ..storage.ledger.transitions import Entry
 from ..storage.library import Library
 from ..storage.select_runs import find_table
 from ..sweeps.plan.plan import Plan
@@ -128,7 +128,7 @@ def _find_library(table: pd.DataFrame, given: Library | str | Path | None) -> Li
 
 def _get_key(entry: Entry | None) -> str | None:
     """The request id of a run with a result; None for any other."""
-    return entry.request_id if entry is not None and entry.state in (State.STORED, State.COMPLETED) else None
+    return entry.request_id if entry is not None and entry.output is not None else None
 
 
 def _find_user() -> str:

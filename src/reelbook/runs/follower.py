@@ -29,7 +29,7 @@ from ..media.metadata.file_marks import read_marks
 from ..models.base import File, Output
 from ..models.catalog import CATALOG, find_endpoint
 from ..models.images import unwrap_pictures
-from ..models.queue_status import ANSWER_LOST, IN_PROGRESS, QueueStatus
+from ..models.queue_status import ANSWER_LOST, QueueStatus
 from ..storage.ledger import crash_recovery, known_services, transitions
 from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import dumps
@@ -133,7 +133,7 @@ class RunFollower:
             raise self._lost()
         if entry.state in (State.FAILED, State.REJECTED):
             raise RunFailed(self.request_id, entry.error or entry.state, entry.error_type)
-        if entry.state not in transitions.PAID:
+        if entry.state != State.ACCEPTED:
             raise ReelbookError(
                 f"Another notebook gave up run {self.entry.id} of the library before sending it. Nothing was charged: run it again."
             )
@@ -141,7 +141,7 @@ class RunFollower:
     async def _receive_output(self, answer: Accepted | None) -> None:
         """Wait for the output and record it in the ledger."""
         context, entry = self._context, self.entry
-        if entry.state == State.COMPLETED and entry.output is not None:
+        if entry.stage == transitions.COMPLETED:
             return
         try:
             output = (
@@ -168,7 +168,7 @@ class RunFollower:
         context, run = self._context, self.entry.id
         # The error may report a lost upload; the next attempt uploads the picture again.
         context.uploads.forget_mentioned(str(error))
-        state = {RunFailed: State.FAILED, RunCancelled: State.CANCELLED}.get(type(error), State.EXPIRED)
+        state = {RunFailed: State.FAILED, RunCancelled: State.CANCELLED}.get(type(error), transitions.EXPIRED)
         if isinstance(error, RunFailed) and error.error_type == ANSWER_LOST:
             state = State.UNCERTAIN
         message = "cancelled" if isinstance(error, RunCancelled) else error.message
@@ -197,7 +197,7 @@ class RunFollower:
             )
             context.calls.restore_addresses(self.request_id, json.loads(addresses) if addresses else {})
         # A run that was unknown to the service before is polled once.
-        refused_seconds = 0.0 if entry.state == State.EXPIRED else definite_refusal.REFUSED_SECONDS
+        refused_seconds = 0.0 if entry.stage == transitions.EXPIRED else definite_refusal.REFUSED_SECONDS
         try:
             final = await context.poller.follow(
                 entry.model,
@@ -330,9 +330,6 @@ class RunFollower:
     def _on_status(self, status: QueueStatus) -> None:
         before = (self.status.status, self.status.metrics, self.status.queue_position, False)
         self.status, has_more = status, self.log.add(status)
-        if status.status == IN_PROGRESS and before[0] != IN_PROGRESS:
-            # Not awaited: it only reports the state to other processes and later sessions.
-            self._context.ledger.submit(lambda db: transitions.mark_running(db, self.entry.id))
         if (status.status, status.metrics, status.queue_position, has_more) != before:
             self._notify()
 

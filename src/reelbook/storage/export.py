@@ -312,7 +312,7 @@ def _run_record(entry: Entry, number: int | str, names: Sequence[str | None]) ->
     (values,), (output,) = parse_texts([entry.input]), parse_texts([entry.output])
     return {
         "run": number, INDEX_NAME: entry.id, "model": entry.model, "service": entry.service, "take": entry.take,
-        "status": get_library_status(entry.state), "request_id": entry.request_id, "input": values, "output": output,
+        "status": get_library_status(entry.stage), "request_id": entry.request_id, "input": values, "output": output,
         "credits": entry.credits, "credits_source": entry.credits_source, "queued_s": entry.queued_s,
         "running_s": entry.running_s, "error_type": entry.error_type, "error": entry.error,
         "created": _format_time(entry.created), "finished": _format_time(entry.finished), "files": list(names),

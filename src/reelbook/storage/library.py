@@ -183,7 +183,7 @@ class Library:
             raise NoSuchRun(str(self.folder), which)
         if not entries or entries[0].request_id is None:
             label = selection.unsent[0] if not entries else f"run {entries[0].id} of the library"
-            state = "" if not entries else f" It is {get_library_status(entries[0].state)}."
+            state = "" if not entries else f" It is {get_library_status(entries[0].stage)}."
             raise ReelbookError(
                 f"There is no run to look at: no service has accepted {label}.{state} Run the same again to send it; "
                 "rb.library().uncertain lists what may have been paid for."
@@ -358,8 +358,8 @@ class Library:
 
     def _summarise(self, db: sqlite3.Connection, empty: Summary, last: int) -> Summary:
         counts: dict[str, int] = {}
-        for state, count in db.execute("SELECT state, count(*) FROM runs GROUP BY state ORDER BY count(*) DESC"):
-            word = get_library_status(state)
+        for stage, count in db.execute("SELECT stage, count(*) FROM entries GROUP BY stage ORDER BY count(*) DESC"):
+            word = get_library_status(stage)
             counts[word] = counts.get(word, 0) + count
         cost = db.execute(
             "SELECT coalesce(sum(credits), 0), sum(credits > 0 AND charged IS NULL) FROM entries"
@@ -377,7 +377,7 @@ def _describe_recent(entry: Entry, paths: Any) -> Recent:
     file = next(iter(get_files(entry)), {})
     path = paths.get(str(file.get("sha256")))
     return Recent(
-        entry.id, format_entry_input(entry), entry.model, get_library_status(entry.state), entry.credits,
+        entry.id, format_entry_input(entry), entry.model, get_library_status(entry.stage), entry.credits,
         "charged" if entry.charged is not None else "estimated", entry.created, Path(path) if path else None,
         get_suffix(file) in VIDEOS, _get_seed(entry),
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """The words for how a run stands: in the library's table, in a sweep's table and panel, and at the run itself.
 
-The ledger has its own states (`State`), which are finer; `STATUSES_BY_STATE` is the one translation. While a run is
+The ledger has its own states (`State`), whose stages are finer; `STATUSES_BY_STAGE` is the one translation. While a run is
 active, `Run.status` shows the service's own `IN_QUEUE` and `IN_PROGRESS` instead.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from ..errors import ReelbookError, RunCancelled, RunFailed, UncertainRun
-from .ledger.transitions import State
+from .ledger.transitions import CLAIMED, COMPLETED, EXPIRED, State
 
 
 class RunStatus(StrEnum):
@@ -37,7 +37,7 @@ LIBRARY_STATUSES = tuple(
     status.value
     for status in (
         RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.UNCERTAIN, RunStatus.REJECTED, RunStatus.EXPIRED,
-        RunStatus.RUNNING, RunStatus.WAITING, RunStatus.PLANNED,
+        RunStatus.WAITING, RunStatus.PLANNED,
     )
 )  # fmt: skip
 """All values of the column `status` in the library's table."""
@@ -49,40 +49,39 @@ WITHOUT_RESULT = (RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.UNFINISHED, R
 """Statuses of runs that have ended without a result."""
 ENDED = (RunStatus.COMPLETED, *WITHOUT_RESULT)
 
-STATUSES_BY_STATE: Mapping[str, tuple[RunStatus, RunStatus]] = {
+STATUSES_BY_STAGE: Mapping[str, tuple[RunStatus, RunStatus]] = {
     State.PLANNED: (RunStatus.PLANNED, RunStatus.NOT_STARTED),
-    State.INTENT: (RunStatus.WAITING, RunStatus.WAITING),
+    CLAIMED: (RunStatus.WAITING, RunStatus.WAITING),
     State.SENDING: (RunStatus.WAITING, RunStatus.WAITING),
     State.ACCEPTED: (RunStatus.WAITING, RunStatus.WAITING),
-    State.RUNNING: (RunStatus.RUNNING, RunStatus.RUNNING),
-    State.COMPLETED: (RunStatus.COMPLETED, RunStatus.RUNNING),  # To a sweep it is completed once its files are here.
+    COMPLETED: (RunStatus.COMPLETED, RunStatus.RUNNING),  # To a sweep it is completed once its files are here.
     State.STORED: (RunStatus.COMPLETED, RunStatus.COMPLETED),
     State.REJECTED: (RunStatus.REJECTED, RunStatus.FAILED),
     State.CANCELLED: (RunStatus.CANCELLED, RunStatus.CANCELLED),
     State.FAILED: (RunStatus.FAILED, RunStatus.FAILED),
-    State.EXPIRED: (RunStatus.EXPIRED, RunStatus.UNFINISHED),
+    EXPIRED: (RunStatus.EXPIRED, RunStatus.UNFINISHED),
     State.UNCERTAIN: (RunStatus.UNCERTAIN, RunStatus.UNCERTAIN),
 }
-"""The status of a run in the library, and in a sweep, for each state of the ledger."""
+"""The status of a run in the library, and in a sweep, for each stage in the ledger."""
 _UNKNOWN = (RunStatus.UNCERTAIN, RunStatus.UNCERTAIN)
 
 
-def get_library_status(state: str) -> str:
-    """The status of a run in the library; a state that only a later version knows is uncertain.
+def get_library_status(stage: str) -> str:
+    """The status of a run in the library; a stage that only a later version knows is uncertain.
 
     >>> get_library_status("stored"), get_library_status("from the future")
     ('completed', 'uncertain')
     """
-    return STATUSES_BY_STATE.get(state, _UNKNOWN)[0].value
+    return STATUSES_BY_STAGE.get(stage, _UNKNOWN)[0].value
 
 
-def get_sweep_status(state: str) -> str:
+def get_sweep_status(stage: str) -> str:
     """The status of a run in a sweep.
 
     >>> get_sweep_status("planned"), get_sweep_status("expired")
     ('not started', 'unfinished')
     """
-    return STATUSES_BY_STATE.get(state, _UNKNOWN)[1].value
+    return STATUSES_BY_STAGE.get(stage, _UNKNOWN)[1].value
 
 
 def get_end_status(failure: ReelbookError | None) -> str:

@@ -13,7 +13,7 @@ from .crash_recovery import LedgerProcess, clear_dead_owner
 from .transitions import (
     ATTACHED,
     COLUMNS,
-    PAID,
+    EXPIRED,
     RESUBMITTED,
     Entry,
     State,
@@ -104,7 +104,7 @@ def find_or_claim(
         return Verdict(Action.SERVE, found)
     if found.state == State.UNCERTAIN:
         return Verdict(Action.ASK, found)
-    if found.owner is not None or found.state in PAID:
+    if found.owner is not None or found.state == State.ACCEPTED:
         return _follow_or_wait(db, found, process.owner)
     claimed = _claim(db, found, request, process.owner, key, budget, spend)
     return Verdict(Action.ASK if claimed.state == State.UNCERTAIN else Action.SEND, claimed)
@@ -131,13 +131,13 @@ def attach(db: sqlite3.Connection, service: str, model: str, request_id: str, pr
     entry = clear_dead_owner(db, Entry(*row), process)
     if entry.state == State.STORED:
         return Verdict(Action.SERVE, entry)
-    return _follow_or_wait(db, entry, process.owner) if entry.state in PAID else Verdict(Action.ENDED, entry)
+    return _follow_or_wait(db, entry, process.owner) if entry.state == State.ACCEPTED else Verdict(Action.ENDED, entry)
 
 
 def get_waiting(db: sqlite3.Connection, service: str, owner: str) -> list[Entry]:
-    """Get the accepted runs of a service that are not known to have started, and that have this owner or none."""
+    """Get the accepted runs of a service that are not known to have ended, and that have this owner or none."""
     rows = db.execute(
-        f"SELECT {COLUMNS} FROM entries WHERE service = ? AND state = ? AND (owner IS NULL OR owner = ?) ORDER BY id",
+        f"SELECT {COLUMNS} FROM entries WHERE service = ? AND stage = ? AND (owner IS NULL OR owner = ?) ORDER BY id",
         (service, State.ACCEPTED, owner),
     )
     return [Entry(*row) for row in rows]
@@ -157,7 +157,7 @@ def _find_candidate(
         # Unfinished takes of other processes cannot be joined; expired ones are superseded by later takes.
         latest = _get_next_take(db, request) - 1
         found = [entry for entry in found if entry.owner is None or (join and entry.owner == process.owner)]
-        found = [entry for entry in found if entry.state != State.EXPIRED or entry.take == latest]
+        found = [entry for entry in found if entry.stage != EXPIRED or entry.take == latest]
     return min(found, key=rank, default=None)
 
 
@@ -224,7 +224,7 @@ def _claim(
     if spend is not None:
         reserve_spend(db, spend, entry.id, (spent, unpriced), price)
     move(
-        db, entry, State.INTENT, owner=owner, attempt=entry.attempt + 1, spent=spent, unpriced=unpriced,
+        db, entry, State.PLANNED, owner=owner, attempt=entry.attempt + 1, spent=spent, unpriced=unpriced,
         price=price, floor=request.floor, charged=None, attempt_key=entry.attempt_key if repeats else key, body=entry.body if repeats else None,
         request_id=None, output=None, media=None, error_type=RESUBMITTED if entry.error_type == RESUBMITTED else None, error=None, queued_s=None, running_s=None,
         finished=None,

@@ -216,11 +216,11 @@ def _create_tables(db: sqlite3.Connection, folder: Path) -> None:
     has_meta = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is not None
     row = db.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone() if has_meta else None
     version = str(row[0]) if row is not None else "1"
-    if version not in ("1", str(VERSION)):
+    if version not in ("1", "2", str(VERSION)):
         raise LibraryError(
             str(folder), "another version of Reelbook made it",
             "Use that version for it, or choose another folder with REELBOOK_LIBRARY.",
         )  # fmt: skip
-    if version == "1" and create_tables(db):
+    if version != str(VERSION) and create_tables(db):
         # The list of accepted requests has the former names, and the ledger all that it has.
         accepted.mark_as_read(db, folder)

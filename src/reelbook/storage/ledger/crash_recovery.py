@@ -9,8 +9,7 @@ from typing import Any, Protocol
 
 from .transitions import (
     COLUMNS,
-    MOVES,
-    PAID,
+    UNANSWERED,
     Entry,
     State,
     clear_owner,
@@ -44,7 +43,7 @@ def recover(db: sqlite3.Connection, process: LedgerProcess) -> list[str]:
     left_by_dead = [
         Entry(*row) for name in dead for row in db.execute(f"SELECT {COLUMNS} FROM entries WHERE owner = ?", (name,))
     ]
-    unanswered = [entry.identity for entry in left_by_dead if entry.state in (State.INTENT, State.SENDING)]
+    unanswered = [entry.identity for entry in left_by_dead if entry.state in (State.PLANNED, State.SENDING)]
     if unanswered:
         # The list first: it may have the answers to these runs.
         apply_acceptances(db, process.read_acceptances(unanswered), process.is_dead)
@@ -64,7 +63,7 @@ def clear_dead_owner(db: sqlite3.Connection, entry: Entry, process: LedgerProces
 def take_over(db: sqlite3.Connection, run: int, process: LedgerProcess) -> Entry:
     """Take ownership of a run if it is paid and its owner released it or has ended; returns the current row."""
     entry = clear_dead_owner(db, get_entry(db, run), process)
-    return set_owner(db, entry, process.owner) if entry.owner is None and entry.state in PAID else entry
+    return set_owner(db, entry, process.owner) if entry.owner is None and entry.state == State.ACCEPTED else entry
 
 
 def abandon(db: sqlite3.Connection, run: int) -> None:
@@ -104,12 +103,12 @@ def _apply_line(db: sqlite3.Connection, line: Mapping[str, Any], is_dead: Callab
     entry = Entry(*row)
     if (entry.owner is not None and not is_dead(entry.owner)) or line["attempt"] < entry.attempt:
         return False  # A live process records it itself.
-    if line["attempt"] == entry.attempt and entry.request_id is None and State.ACCEPTED in MOVES[entry.state]:
+    if line["attempt"] == entry.attempt and entry.request_id is None and entry.state in UNANSWERED:
         move(
             db, entry, State.ACCEPTED, request_id=request_id, owner=None, attempt_key=None, body=None, error=None,
             error_type=None, note=request_id,
         )  # fmt: skip
-    elif line["attempt"] > entry.attempt and entry.state not in (State.COMPLETED, State.STORED):
+    elif line["attempt"] > entry.attempt and entry.output is None:
         _overwrite(db, entry, line)
     else:
         insert_extra_take(db, entry, request_id, line["price"])

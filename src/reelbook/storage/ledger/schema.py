@@ -6,7 +6,7 @@ import sqlite3
 
 from ...util.loopback import normalise_address
 
-VERSION = 2
+VERSION = 3
 """Incremented for changes that older versions of Reelbook cannot handle; they then refuse to open the file."""
 
 SCHEMA = """
@@ -27,6 +27,9 @@ CREATE INDEX IF NOT EXISTS runs_charged_too_little ON runs (service)
     WHERE charged < floor AND state NOT IN ('failed', 'cancelled');
 CREATE VIEW IF NOT EXISTS entries AS SELECT
     *,
+    CASE WHEN state = 'planned' AND owner IS NOT NULL THEN 'claimed'
+        WHEN state = 'accepted' AND error_type = 'expired' THEN 'expired'
+        WHEN state = 'accepted' AND output IS NOT NULL THEN 'completed' ELSE state END AS stage,
     CASE WHEN unpriced OR last IS NULL THEN NULL ELSE spent + last END AS credits,
     spent + coalesce(max(last, least), 0) AS counted,
     unpriced + (last IS NULL) AS unknown,
@@ -57,7 +60,9 @@ CREATE TABLE IF NOT EXISTS judgements (
 );
 CREATE INDEX IF NOT EXISTS judgements_by_question ON judgements (question);
 """
-"""The view `entries` says what each run costs; every table, card, panel and budget reads it there.
+"""The view `entries` says how far each run is and what it costs; every table, card, panel and budget reads it there.
+
+`stage` is the state, with what else the row says: claimed by a process, completed but without its files, or expired.
 
 `credits` is the cost as the user reads it: what the service has charged, else the price; NULL if neither is known. A
 run that failed or was cancelled without a word on its charge may have cost its price. `spent` and `unpriced` are those
@@ -74,10 +79,15 @@ a lower charge is a refund, unless the service has charged too little for a run 
 
 
 def create_tables(db: sqlite3.Connection) -> bool:
-    """Create the tables of a ledger, or bring one of version 1 up to date; returns whether its services were renamed."""
+    """Create the tables of a ledger, or bring older ones up to date; returns whether services were renamed."""
     db.execute("BEGIN IMMEDIATE")
-    is_old = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'floors'").fetchone() is not None
-    has_renamed = is_old and _upgrade(db)
+    tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}
+    has_renamed = "floors" in tables and _upgrade(db)
+    if "runs" in tables:
+        db.execute("DROP VIEW IF EXISTS entries")
+        db.execute("UPDATE runs SET state = 'planned' WHERE state = 'intent'")
+        db.execute("UPDATE runs SET state = 'accepted', error_type = 'expired' WHERE state = 'expired'")
+        db.execute("UPDATE runs SET state = 'accepted' WHERE state IN ('running', 'completed')")
     for statement in SCHEMA.split(";\n"):
         db.execute(statement)
     db.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", (str(VERSION),))

@@ -1,10 +1,10 @@
 """The states of a run in the ledger, and the transitions between them.
 
-    planned → intent → sending → accepted → running → completed → stored
+    planned → sending → accepted → stored
 
-or rejected, cancelled, failed, expired or uncertain. Each function runs inside a transaction of `writer.py`, which
-commits it before the caller continues. `claims.py` finds or claims the row of a run, `crash_recovery.py` recovers the
-runs of ended processes.
+or rejected, cancelled, failed or uncertain. Each function runs inside a transaction of `writer.py`, which commits it
+before the caller continues. `claims.py` finds or claims the row of a run, `crash_recovery.py` recovers the runs of
+ended processes.
 """
 
 from __future__ import annotations
@@ -25,45 +25,35 @@ class State(StrEnum):
     """The state of a run; also the text in the database."""
 
     PLANNED = "planned"
-    INTENT = "intent"
     SENDING = "sending"
     ACCEPTED = "accepted"
-    RUNNING = "running"
-    COMPLETED = "completed"
     STORED = "stored"
     REJECTED = "rejected"
     CANCELLED = "cancelled"
     FAILED = "failed"
-    EXPIRED = "expired"
     UNCERTAIN = "uncertain"
 
 
-# Accepted also from intent and planned: the service's response counts, even if `sending` was not recorded.
+CLAIMED, COMPLETED, EXPIRED = "claimed", "completed", "expired"
+"""Stages that are no states: planned with an owner, accepted with an output, and accepted, but unknown to the service."""
+
 MOVES: Mapping[str, frozenset[str]] = {
-    State.PLANNED: frozenset({State.INTENT, State.UNCERTAIN, State.ACCEPTED}),
-    State.INTENT: frozenset({State.SENDING, State.PLANNED, State.REJECTED, State.ACCEPTED, State.UNCERTAIN}),
+    # Planned also by a claim, and accepted from there: the response counts, even if `sending` was not recorded.
+    State.PLANNED: frozenset({State.PLANNED, State.SENDING, State.REJECTED, State.ACCEPTED, State.UNCERTAIN}),
     State.SENDING: frozenset({State.SENDING, State.ACCEPTED, State.REJECTED, State.UNCERTAIN, State.PLANNED}),
-    State.ACCEPTED: frozenset(
-        {State.RUNNING, State.COMPLETED, State.FAILED, State.CANCELLED, State.EXPIRED, State.UNCERTAIN}
-    ),
-    State.RUNNING: frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.EXPIRED, State.UNCERTAIN}),
-    State.COMPLETED: frozenset({State.STORED, State.EXPIRED}),
-    State.STORED: frozenset({State.COMPLETED}),  # Files are missing on the shelf, and downloaded again.
-    State.REJECTED: frozenset({State.INTENT}),
-    State.CANCELLED: frozenset({State.INTENT}),
-    State.FAILED: frozenset({State.INTENT}),
-    State.EXPIRED: frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.UNCERTAIN}),
+    State.ACCEPTED: frozenset({State.ACCEPTED, State.STORED, State.FAILED, State.CANCELLED, State.UNCERTAIN}),
+    State.STORED: frozenset({State.ACCEPTED}),  # Files are missing on the shelf, and downloaded again.
+    State.REJECTED: frozenset({State.PLANNED}),
+    State.CANCELLED: frozenset({State.PLANNED}),
+    State.FAILED: frozenset({State.PLANNED}),
     State.UNCERTAIN: frozenset({State.ACCEPTED, State.FAILED, State.PLANNED}),
 }
 """The allowed transitions; any other raises `Moved`."""
 
-PAID = (State.ACCEPTED, State.RUNNING, State.COMPLETED, State.EXPIRED)
-"""States after acceptance: the run is polled, never sent again, even if the service no longer knows it."""
+UNANSWERED = (State.PLANNED, State.SENDING, State.UNCERTAIN)
+"""States in which the acceptance of a request may arrive; in others it is of another request."""
 
-BEST_FIRST = (
-    State.STORED, State.COMPLETED, State.RUNNING, State.ACCEPTED, State.SENDING, State.INTENT, State.EXPIRED,
-    State.UNCERTAIN,
-)  # fmt: skip
+BEST_FIRST = (State.STORED, COMPLETED, State.ACCEPTED, State.SENDING, CLAIMED, EXPIRED, State.UNCERTAIN)
 """Order of preference among takes: stored, then paid, then possibly paid, before all unpaid ones."""
 
 MAX_CREDITS = 10**12
@@ -110,6 +100,8 @@ class Entry:
     finished: float | None
     floor: int | None
     """What the latest attempt counts for at least, whatever the service says: the model's known price, or the user's."""
+    stage: str
+    """The state, or `CLAIMED`, `COMPLETED` or `EXPIRED`."""
     credits: int | None
     """What it has cost, or may have cost; None if unknown. These four are explained at the view, in `schema.py`."""
     counted: int
@@ -130,7 +122,7 @@ class Entry:
 COLUMNS = ", ".join(Entry.__dataclass_fields__)
 """The columns of the view `entries` for an `Entry`."""
 STORED_COLUMNS = tuple(
-    name for name in Entry.__dataclass_fields__ if name not in ("credits", "counted", "unknown", "certain")
+    name for name in Entry.__dataclass_fields__ if name not in ("stage", "credits", "counted", "unknown", "certain")
 )
 """Those of the table `runs`; the view computes the others."""
 
@@ -142,7 +134,7 @@ def get_credits_source(charged: int | None) -> str:
 
 def rank(entry: Entry) -> int:
     """Sort key among runs of the same input: the preferred one is smallest."""
-    return BEST_FIRST.index(entry.state) if entry.state in BEST_FIRST else len(BEST_FIRST)
+    return BEST_FIRST.index(entry.stage) if entry.stage in BEST_FIRST else len(BEST_FIRST)
 
 
 class Moved(ReelbookError):
@@ -153,7 +145,7 @@ def mark_sending(db: sqlite3.Connection, run: int, owner: str, body: str | None,
     """Record that the request is about to be sent. `attempt`: that of its claim, which a later claim invalidates."""
     entry = get_entry(db, run)
     # Without a key nothing is ever sent twice, even if the caller assumes that it was not sent.
-    is_sendable = entry.state == State.INTENT or (entry.state == State.SENDING and entry.attempt_key is not None)
+    is_sendable = entry.state == State.PLANNED or (entry.state == State.SENDING and entry.attempt_key is not None)
     if entry.owner != owner or not is_sendable or attempt not in (None, entry.attempt):
         raise Moved(f"Run {run} of the library is {entry.state} by now. Nothing was sent.")
     # A key expires some time after the service first received it.
@@ -167,13 +159,13 @@ def mark_unsent(db: sqlite3.Connection, run: int, *, never: bool = False) -> Non
     entry = get_entry(db, run)
     if entry.state == State.SENDING and never:
         move(db, entry, State.PLANNED, owner=None)
-    elif entry.state == State.INTENT:
+    elif entry.stage == CLAIMED:
         clear_owner(db, entry)
 
 
 def allow_retry(db: sqlite3.Connection, run: int) -> None:
     """Record that a repeated request got no response, so that it can be repeated again with the same key."""
-    entry = _require_state(get_entry(db, run), State.INTENT, State.SENDING)
+    entry = _require_stage(get_entry(db, run), CLAIMED, State.SENDING)
     if entry.attempt_key is None:
         raise Moved(f"Run {run} of the library has no key, so it cannot be repeated.")
     clear_owner(db, entry)
@@ -187,7 +179,7 @@ def mark_rejected(db: sqlite3.Connection, run: int, error_type: str | None, erro
 
 def mark_uncertain(db: sqlite3.Connection, run: int, reason: str) -> None:
     """Record that it was sent and the response was lost: only the user can find out whether it was charged."""
-    entry = _require_state(get_entry(db, run), State.INTENT, State.SENDING)
+    entry = _require_stage(get_entry(db, run), CLAIMED, State.SENDING)
     move(db, entry, State.UNCERTAIN, owner=None, error_type="uncertain", error=reason)
 
 
@@ -198,7 +190,7 @@ def mark_accepted(db: sqlite3.Connection, run: int, request_id: str, price: int 
         return  # Recorded before.
     known = coerce_credits(price)
     known = entry.price if known is None else max(known, entry.floor or 0)
-    if State.ACCEPTED not in MOVES[entry.state]:
+    if entry.state not in UNANSWERED:
         insert_extra_take(db, entry, request_id, known)
         return
     move(
@@ -207,22 +199,16 @@ def mark_accepted(db: sqlite3.Connection, run: int, request_id: str, price: int 
     )  # fmt: skip
 
 
-def mark_running(db: sqlite3.Connection, run: int) -> None:
-    """Record that the service has started it; it may report that twice, if its own worker died."""
-    entry = get_entry(db, run)
-    if entry.state == State.ACCEPTED:
-        move(db, entry, State.RUNNING)
-
-
 def mark_completed(
     db: sqlite3.Connection, run: int, output: str, charged: int | None, queued_s: float | None, running_s: float | None
 ) -> None:
     """Record that it is finished, with the service's output; its files are not downloaded yet."""
     entry = get_entry(db, run)
-    if entry.state not in (State.COMPLETED, State.STORED):
+    if entry.stage not in (COMPLETED, State.STORED):
+        _require_stage(entry, State.ACCEPTED, EXPIRED)
         reported = coerce_credits(charged)
         move(
-            db, entry, State.COMPLETED, output=output, charged=entry.charged if reported is None else reported, queued_s=queued_s,
+            db, entry, State.ACCEPTED, output=output, charged=entry.charged if reported is None else reported, queued_s=queued_s,
             running_s=running_s, finished=time.time(), error_type=None, error=None,
         )  # fmt: skip
 
@@ -231,15 +217,17 @@ def mark_stored(db: sqlite3.Connection, run: int, media: str) -> None:
     """Record that its files are on the shelf."""
     entry = get_entry(db, run)
     if entry.state != State.STORED:
-        move(db, entry, State.STORED, media=media, owner=None)
+        move(db, _require_stage(entry, COMPLETED), State.STORED, media=media, owner=None)
 
 
 def mark_ended(
     db: sqlite3.Connection, run: int, state: str, error_type: str | None, error: str, charged: int | None
 ) -> None:
-    """Record that it failed, was cancelled, is no longer known to the service, or was lost behind a gateway."""
+    """Record that it failed, was cancelled, was lost behind a gateway, or is no longer known to the service (`EXPIRED`)."""
     entry = get_entry(db, run)
-    if entry.state in PAID and entry.state != state:
+    if state == EXPIRED:
+        state, error_type = State.ACCEPTED, EXPIRED
+    if entry.stage == State.ACCEPTED or (entry.stage == EXPIRED and error_type != EXPIRED):
         reported = coerce_credits(charged)
         move(
             db, entry, state, error_type=error_type, error=error, charged=entry.charged if reported is None else reported,
@@ -248,10 +236,10 @@ def mark_ended(
 
 
 def reopen(db: sqlite3.Connection, run: int, owner: str) -> None:
-    """Move a stored run back to completed, because files are missing: they are downloaded again, at no cost."""
+    """Move a stored run back to accepted, because files are missing: they are downloaded again, at no cost."""
     entry = get_entry(db, run)
     if entry.state == State.STORED:
-        move(db, entry, State.COMPLETED, owner=owner)
+        move(db, entry, State.ACCEPTED, owner=owner)
 
 
 def release(db: sqlite3.Connection, run: int, owner: str | None, why: tuple[str, str] | None = None) -> None:
@@ -259,13 +247,13 @@ def release(db: sqlite3.Connection, run: int, owner: str | None, why: tuple[str,
     entry = get_entry(db, run)
     if entry.owner is not None and entry.owner == owner:
         clear_owner(db, entry)
-        if why is not None and entry.state in (State.ACCEPTED, State.RUNNING):
+        if why is not None and entry.stage == State.ACCEPTED:
             db.execute("UPDATE runs SET error_type = ?, error = ? WHERE id = ?", (*map(to_storable, why), run))
 
 
 def resolve(db: sqlite3.Connection, run: int, request_id: str, owner: str) -> Entry:
     """Record that an uncertain run is this request, and take ownership of it."""
-    entry = _require_state(get_entry(db, run), State.UNCERTAIN)
+    entry = _require_stage(get_entry(db, run), State.UNCERTAIN)
     row = db.execute(
         "SELECT id FROM runs WHERE service = ? AND request_id = ? AND substr(identity, 1, ?) != ?",
         (entry.service, to_storable(request_id), len(ATTACHED), ATTACHED),
@@ -281,14 +269,14 @@ def resolve(db: sqlite3.Connection, run: int, request_id: str, owner: str) -> En
 
 def write_off(db: sqlite3.Connection, run: int) -> None:
     """Give up an uncertain run; its price counts as spent."""
-    entry = _require_state(get_entry(db, run), State.UNCERTAIN)
+    entry = _require_stage(get_entry(db, run), State.UNCERTAIN)
     error, now = "written off: it may have been paid for", time.time()
     move(db, entry, State.FAILED, attempt_key=None, body=None, error_type="written_off", error=error, finished=now)
 
 
 def allow_resubmission(db: sqlite3.Connection, run: int) -> None:
     """Return an uncertain run to planned, so that it can be sent again; the price of the lost attempt still counts."""
-    entry = _require_state(get_entry(db, run), State.UNCERTAIN)
+    entry = _require_stage(get_entry(db, run), State.UNCERTAIN)
     move(
         db, entry, State.PLANNED, spent=entry.counted, unpriced=entry.unknown, attempt_key=None, body=None, error=None,
         error_type=RESUBMITTED,
@@ -310,14 +298,14 @@ def get_entry(db: sqlite3.Connection, run: int) -> Entry:
 
 def set_owner(db: sqlite3.Connection, entry: Entry, owner: str) -> Entry:
     """Set the owner of a run, and clear the error with which it was released."""
-    errors = "" if entry.state == State.EXPIRED else ", error_type = NULL, error = NULL"
+    errors = "" if entry.stage == EXPIRED else ", error_type = NULL, error = NULL"
     db.execute(f"UPDATE runs SET owner = ?{errors} WHERE id = ?", (owner, entry.id))
     return get_entry(db, entry.id)
 
 
 def clear_owner(db: sqlite3.Connection, entry: Entry) -> None:
     """Clear a run's owner, and move it to the state from which another process can continue it."""
-    if entry.state == State.INTENT:
+    if entry.state == State.PLANNED:
         # The key of an earlier attempt is kept: its request may have arrived.
         key = entry.attempt_key if entry.body is not None else None
         move(db, entry, State.PLANNED, owner=None, attempt_key=key)
@@ -332,12 +320,13 @@ def clear_owner(db: sqlite3.Connection, entry: Entry) -> None:
 
 
 def move(db: sqlite3.Connection, entry: Entry, state: str, *, note: str | None = None, **changes: Any) -> None:
-    """Move a run to its next state and record the event; raises `Moved` if `MOVES` does not allow it."""
+    """Move a run to its next state and record its stage as an event; raises `Moved` if `MOVES` does not allow it."""
     if state not in MOVES[entry.state]:
         raise Moved(f"Run {entry.id} of the library is {entry.state} and cannot become {state}.")
     columns = ", ".join(f"{name} = ?" for name in ("state", *changes))
     db.execute(f"UPDATE runs SET {columns} WHERE id = ?", (state, *map(to_storable, changes.values()), entry.id))
-    record_event(db, entry.id, state, note if note is not None else changes.get("error"))
+    (stage,) = db.execute("SELECT stage FROM entries WHERE id = ?", (entry.id,)).fetchone()
+    record_event(db, entry.id, stage, note if note is not None else changes.get("error"))
 
 
 def record_event(db: sqlite3.Connection, run: int | None, state: str, note: str | None) -> None:
@@ -358,9 +347,9 @@ def to_storable(value: Any) -> Any:
     return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
-def _require_state(entry: Entry, *states: str) -> Entry:
-    if entry.state not in states:
-        raise Moved(f"Run {entry.id} of the library is {entry.state} by now, and not {' or '.join(states)}.")
+def _require_stage(entry: Entry, *stages: str) -> Entry:
+    if entry.stage not in stages:
+        raise Moved(f"Run {entry.id} of the library is {entry.stage} by now, and not {' or '.join(stages)}.")
     return entry
 
 

@@ -34,7 +34,7 @@ MEDIA = "media"
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CHUNK, _BATCH_ROWS = 1 << 20, 256
-_PAID = (*transitions.PAID, State.STORED)
+_PAID = (State.ACCEPTED, State.STORED)
 _COUNTS = ("take", "attempt", "spent", "unpriced")
 
 
@@ -128,7 +128,7 @@ class _FileCopier:
         self._seen: dict[str, bool] = {}
 
     def copy_files(self, entry: Entry) -> Entry:
-        """Copy the files of a run and of its input; returns its row, with the state completed if a file is missing.
+        """Copy the files of a run and of its input; returns its row, with the state accepted if a file is missing.
 
         Files are copied before rows: a row may be stored only if its files exist.
         """
@@ -136,7 +136,11 @@ class _FileCopier:
             self._fetch(sha256, source=True)
         # A list, so that all are copied, even after a missing one.
         copied = [self._fetch(str(file.get("sha256"))) for file in get_files(entry)]
-        return replace(entry, state=State.COMPLETED) if entry.state == State.STORED and not all(copied) else entry
+        return (
+            replace(entry, state=State.ACCEPTED, stage=transitions.COMPLETED)
+            if entry.state == State.STORED and not all(copied)
+            else entry
+        )
 
     def _fetch(self, sha256: str, *, source: bool = False) -> bool:
         if sha256 not in self._seen:
@@ -203,7 +207,7 @@ def _is_sound(entry: Entry) -> bool:
     texts = (entry.request_id, entry.attempt_key, entry.body, entry.output, entry.media, entry.error_type, entry.error)
     times = (entry.queued_s, entry.running_s, entry.sent, entry.finished)
     return (
-        entry.state in PROGRESS
+        entry.stage in PROGRESS
         and all(isinstance(value, str) for value in (entry.service, entry.identity, entry.model, entry.input))
         and all(
             type(getattr(entry, name)) is int and 0 <= getattr(entry, name) <= transitions.MAX_CREDITS

@@ -11,10 +11,10 @@ from ..ledger import transitions
 from ..ledger.transitions import Entry, State
 
 PROGRESS: Mapping[str, int] = {
-    State.PLANNED: 0, State.INTENT: 0, State.REJECTED: 1, State.SENDING: 2, State.UNCERTAIN: 2, State.ACCEPTED: 3,
-    State.RUNNING: 4, State.EXPIRED: 5, State.CANCELLED: 6, State.FAILED: 6, State.COMPLETED: 7, State.STORED: 8,
+    State.PLANNED: 0, transitions.CLAIMED: 0, State.REJECTED: 1, State.SENDING: 2, State.UNCERTAIN: 2, State.ACCEPTED: 3,
+    transitions.EXPIRED: 5, State.CANCELLED: 6, State.FAILED: 6, transitions.COMPLETED: 7, State.STORED: 8,
 }  # fmt: skip
-"""Rank of each state by progress, to compare a run's rows in two ledgers."""
+"""Rank of each stage by progress, to compare a run's rows in two ledgers."""
 
 _NAMES = tuple(name for name in transitions.STORED_COLUMNS if name != "id")
 
@@ -89,7 +89,7 @@ def _plan_update(here: Sequence[Entry], ours: Entry, other: Entry) -> Merge:
     changed = _with_known_input(here, ours, other)
     # Only a request id resolves an uncertain run; being written off in the other ledger does not.
     learned = ours.request_id is None and other.request_id is not None
-    if learned or (other.request_id is not None and PROGRESS[other.state] > PROGRESS[ours.state]):
+    if learned or (other.request_id is not None and PROGRESS[other.stage] > PROGRESS[ours.stage]):
         facts = {name: getattr(other, name) for name in _NAMES if name not in _UNCHANGED}
         changed = replace(
             changed,
@@ -122,7 +122,7 @@ def _with_known_input(here: Sequence[Entry], ours: Entry, other: Entry) -> Entry
 
 def _is_earlier_attempt(db: sqlite3.Connection, here: Sequence[Entry], other: Entry) -> bool:
     """Whether the row is an earlier attempt of a known run, from an old copy of this ledger or adopted before."""
-    if other.state in (State.COMPLETED, State.STORED):
+    if other.output is not None:
         return False  # Its files are wanted in any case.
     for origin in here:
         if origin.created == other.created:
@@ -155,7 +155,7 @@ def _can_replace(ours: Entry, other: Entry) -> bool:
     """Whether the other row can replace ours as a later attempt: ours has no result, and the other was paid."""
     if ours.state not in (*_ENDED, State.PLANNED, State.REJECTED) or ours.attempt_key is not None:
         return False
-    return other.state in (*transitions.PAID, State.STORED)
+    return other.state in (State.ACCEPTED, State.STORED)
 
 
 def _as_next_attempt(ours: Entry, other: Entry) -> Entry:

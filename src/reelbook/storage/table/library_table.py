@@ -49,7 +49,7 @@ INDEX_NAME = "library_run"
 _TAKEN = frozenset({*LAST_COLUMNS, INDEX_NAME, "run"})
 """Column names reserved against fields of models; `run` is the number in a file of exported runs."""
 READ_COLUMNS = (
-    "id", "service", "take", "model", "input", "state", "request_id", "credits", "charged", "output", "media",
+    "id", "service", "take", "model", "input", "stage", "request_id", "credits", "charged", "output", "media",
     "error_type", "error", "queued_s", "running_s", "created", "finished",
 )  # fmt: skip
 """The ledger's columns that are read for a table."""
@@ -175,7 +175,7 @@ class RunColumns:
         self.models |= dict.fromkeys(columns["model"])
         charges = zip(columns["credits"], columns["charged"], strict=True)
         made: dict[str, Sequence[Any]] = {
-            "status": list(map(get_library_status, columns["state"])),
+            "status": list(map(get_library_status, columns["stage"])),
             "credits_source": [None if cost is None else get_credits_source(charged) for cost, charged in charges],
             "marks": list(map(find_marks, columns["media"])),
         }

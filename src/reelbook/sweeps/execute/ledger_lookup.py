@@ -56,6 +56,7 @@ class LedgerRow(NamedTuple):
     identity: str
     take: int
     state: str
+    stage: str
     credits: int | None
     """What the run has cost, or may have cost; None if unknown."""
     counted: int

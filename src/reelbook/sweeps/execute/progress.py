@@ -65,13 +65,13 @@ class Standing:
         """Set the state from the ledger; `files` are the files of the shelf."""
         if stored is None:
             return
-        self.id, self.status = stored.id, get_sweep_status(stored.state)
+        self.id, self.status = stored.id, get_sweep_status(stored.stage)
         if self.status == RunStatus.COMPLETED and not has_result(stored, files):
             self.status = RunStatus.WAITING  # Its files are downloaded again at no cost.
         if self.status == RunStatus.COMPLETED and stored.files:
             self.file = Path(files[stored.files[0]])
         self.error_type, self.error = (
-            (stored.error_type or stored.state, stored.error) if stored.error else (None, None)
+            (stored.error_type or stored.stage, stored.error) if stored.error else (None, None)
         )
         self.paid = self.status in UNDER_WAY or self.status == RunStatus.UNFINISHED
         self.from_library = self.status == RunStatus.COMPLETED
