@@ -12,8 +12,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-LOCK = (ROOT / "binder" / "requirements.txt").read_text(encoding="utf-8").splitlines()
-PINNED = re.compile(r"(?P<name>[a-z0-9][a-z0-9._-]*)==(?P<version>[0-9][A-Za-z0-9.+!]*)(?: ; (?P<marker>[^;]+))?")
+LOCK = re.sub(r" \\\n *", " ", (ROOT / "binder" / "requirements.txt").read_text(encoding="utf-8")).splitlines()
+"""One package a line, with its hashes."""
+PINNED = re.compile(
+    r"(?P<name>[a-z0-9][a-z0-9._-]*)==(?P<version>[0-9][A-Za-z0-9.+!]*)(?: ; (?P<marker>[^;]+?))?"
+    r"(?: --hash=sha256:[0-9a-f]{64})+"
+)
 MARKER = re.compile(
     r"(?:\(|\)|\s|and|or|in|not|[<>=!~]=?|==|'[A-Za-z0-9._]*'|"
     r"python_full_version|python_version|sys_platform|platform_system|platform_machine|"
@@ -119,7 +123,7 @@ class TestLock:
         return {pin["name"]: pin["version"] for pin in found if pin}
 
     def test_each_line_is_one_exact_version(self) -> None:
-        """A name, `==`, a version, and at most a marker; a name twice only where markers tell the two apart."""
+        """A name, `==`, a version, at most a marker, and hashes; a name twice only where markers tell the two apart."""
         assert len(self.pins()) > 100
 
     def test_markers_speak_of_the_machine_only(self) -> None:
