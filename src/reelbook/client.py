@@ -34,8 +34,7 @@ from .storage.ledger.transitions import Entry
 from .storage.ledger.writer import FORKED, Ledger
 from .storage.shelf import Shelf
 from .transport.api_key import Key
-from .transport.argument_checks import check_input, check_take
-from .transport.ids import check_id
+from .transport.argument_checks import check_id, check_input, check_take
 from .transport.poller import StatusSource
 from .util.background_loop import TICK_SECONDS, background
 

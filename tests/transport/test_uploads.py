@@ -8,18 +8,13 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from reelbook.errors import ServiceBroken
+from reelbook.transport.picture_sources import Source, Uploads
 from reelbook.transport.response_parsing import ServiceInfo
-from reelbook.transport.uploads import Uploads
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A picture, as far as an upload needs to know it."""
-
-    sha256: str = "0" * 64
-    content_type: str = "image/png"
-    suffix: str = ".png"
-    content: bytes = b"a picture"
+def picture(sha256: str = "0" * 64) -> Source:
+    """A picture that was read."""
+    return Source(("image_url",), sha256, "image/png", ".png", 9, "a picture", cached=b"a picture")
 
 
 INFO = ServiceInfo("a-service", features=frozenset({"uploads"}))
@@ -51,8 +46,8 @@ class Service:
         return f"file_{len(self.uploaded):04x}"
 
 
-def pictures(count: int) -> list[Picture]:
-    return [Picture(f"{number:064x}") for number in range(count)]
+def pictures(count: int) -> list[Source]:
+    return [picture(f"{number:064x}") for number in range(count)]
 
 
 async def until_going(service: Service, count: int) -> None:
@@ -66,10 +61,10 @@ def test_many_runs_with_one_picture_upload_it_once() -> None:
 
     async def runs() -> tuple[list[str | None], Service]:
         uploads, service = Uploads(), Service()
-        waiting = [asyncio.ensure_future(uploads.get_or_upload(service, Picture())) for _ in range(64)]
+        waiting = [asyncio.ensure_future(uploads.get_or_upload(service, picture())) for _ in range(64)]
         await until_going(service, 1)
         service.go.set()
-        return [*await asyncio.gather(*waiting), await uploads.get_or_upload(service, Picture())], service
+        return [*await asyncio.gather(*waiting), await uploads.get_or_upload(service, picture())], service
 
     names, service = asyncio.run(runs())
 
@@ -90,7 +85,7 @@ def test_another_service_gets_its_own() -> None:
         ]
         for service in services:
             service.go.set()
-        found = [await uploads.get_or_upload(service, Picture()) for service in (*services, *services)]
+        found = [await uploads.get_or_upload(service, picture()) for service in (*services, *services)]
         assert [len(service.uploaded) for service in services] == [1, 1, 1, 1]
         return found
 
@@ -116,9 +111,9 @@ def test_whoever_is_cancelled_leaves_the_upload_to_the_others() -> None:
 
     async def runs() -> tuple[str | None, list[str]]:
         uploads, service = Uploads(), Service()
-        first = asyncio.ensure_future(uploads.get_or_upload(service, Picture()))
+        first = asyncio.ensure_future(uploads.get_or_upload(service, picture()))
         await until_going(service, 1)
-        second = asyncio.ensure_future(uploads.get_or_upload(service, Picture()))
+        second = asyncio.ensure_future(uploads.get_or_upload(service, picture()))
         await asyncio.sleep(0)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -134,12 +129,12 @@ def test_a_failed_upload_is_told_to_all_who_wait_and_tried_again_by_the_next() -
 
     async def runs() -> tuple[list[bool], str | None, int]:
         uploads, service = Uploads(), Service(fail=True)
-        waiting = [asyncio.ensure_future(uploads.get_or_upload(service, Picture())) for _ in range(5)]
+        waiting = [asyncio.ensure_future(uploads.get_or_upload(service, picture())) for _ in range(5)]
         await until_going(service, 1)
         service.go.set()
         ends = await asyncio.gather(*waiting, return_exceptions=True)
         most, service.fail = service.most, False
-        return [isinstance(end, ServiceBroken) for end in ends], await uploads.get_or_upload(service, Picture()), most
+        return [isinstance(end, ServiceBroken) for end in ends], await uploads.get_or_upload(service, picture()), most
 
     assert asyncio.run(runs()) == ([True] * 5, "file_0001", 1)
 
@@ -175,7 +170,7 @@ def test_an_upload_is_not_relied_on_for_ever() -> None:
         service.go.set()
         names = []
         for time[0] in (0, 99, 100, 150):
-            names.append(await uploads.get_or_upload(service, Picture()))
+            names.append(await uploads.get_or_upload(service, picture()))
         return names
 
     assert asyncio.run(runs()) == ["file_0001", "file_0001", "file_0002", "file_0002"]
@@ -183,4 +178,4 @@ def test_an_upload_is_not_relied_on_for_ever() -> None:
 
 def test_nothing_goes_up_where_uploads_are_not_offered() -> None:
     """A service that answers the specification alone has no place for them."""
-    assert asyncio.run(Uploads().get_or_upload(Service(ServiceInfo()), Picture())) is None
+    assert asyncio.run(Uploads().get_or_upload(Service(ServiceInfo()), picture())) is None

@@ -27,11 +27,10 @@ from ..storage.shelf import Shelf
 from ..transport import retries
 from ..transport.downloads.downloader import Downloader
 from ..transport.http import Http
-from ..transport.pause_note import PauseNote, pause_note
-from ..transport.picture_sources import Source, build_request_input, read_sources
+from ..transport.picture_sources import Source, Uploads, build_request_input, read_sources
 from ..transport.poller import Poller
+from ..transport.retries import PauseNote, pause_note
 from ..transport.service_calls import Accepted, ServiceCalls
-from ..transport.uploads import Uploads
 from ..util.background_loop import TICK_SECONDS
 from ..util.loopback import is_loopback, normalise_address
 from .price_cache import PriceCache

@@ -11,24 +11,23 @@ import json
 import os
 import re
 import stat
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from ..errors import InvalidInput, Problem
+from ..errors import InvalidInput, Problem, ServiceError
 from ..models.base import Input
 from ..models.images import Image, pictures_of, replace_pictures
 from ..models.picture_encoding import MAX_BYTES, NotAPicture, parse_picture_address, require_picture
 from ..models.picture_headers import parse_header
 from ..models.problems import compact_value, format_literal, format_subject
 from ..util.data_address import is_data_address
-from .uploads import UploadCalls, Uploads
-
-__all__ = ["Source", "Uploads", "build_request_input", "read_sources"]
+from .response_parsing import ServiceInfo
 
 Loc = tuple[str | int, ...]
 
@@ -42,6 +41,9 @@ MAX_CACHED_BYTES = 1_000_000
 """The largest file whose content stays in memory after hashing; a sweep may have thousands of larger ones."""
 MAX_NAMES = 5_000
 """How many names of a folder are searched for a similar one."""
+
+_NO_UPLOADS_STATUSES = (404, 405, 501)
+"""The statuses of a service that advertises uploads and accepts none."""
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
@@ -216,6 +218,74 @@ def _closest(name: str, folder: Path) -> str | None:
         return None
     close = difflib.get_close_matches(name.lower()[:200], list(names), n=1)
     return names[close[0]] if close else None
+
+
+class UploadCalls(Protocol):
+    """The calls that uploads need."""
+
+    @property
+    def base_url(self) -> str: ...
+    async def service_info(self) -> ServiceInfo: ...
+    async def upload(self, content: bytes, name: str, content_type: str) -> str: ...
+
+
+class Uploads:
+    """The pictures that one client has uploaded, and their addresses at the services; each picture is uploaded once.
+
+    Not shared between clients, because another account of the same service cannot use the addresses.
+    """
+
+    def __init__(
+        self, *, max_concurrent: int = 4, reuse_seconds: float = 24 * 3600, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        # A service stores an upload for some days; how many is unknown.
+        self._reuse_seconds, self._now = reuse_seconds, now
+        self._known: dict[tuple[str, str], tuple[str, float]] = {}
+        self._in_progress: dict[tuple[str, str], asyncio.Task[str | None]] = {}
+        self._without_uploads: set[str] = set()
+        self._slots = asyncio.Semaphore(max_concurrent)
+
+    async def get_or_upload(self, calls: UploadCalls, picture: Source) -> str | None:
+        """The picture's address at the service, after uploading it if necessary; None for a service without uploads."""
+        info = await calls.service_info()
+        service = info.id or calls.base_url
+        if "uploads" not in info.features or service in self._without_uploads:
+            return None
+        key = (service, picture.sha256)
+        address, since = self._known.get(key, ("", 0.0))
+        if address and self._now() - since < self._reuse_seconds:
+            return address
+        if key not in self._in_progress:
+            self._in_progress[key] = task = asyncio.create_task(self._upload(calls, picture, key))
+            # Retrieved, in case all callers were cancelled.
+            task.add_done_callback(lambda task: task.cancelled() or task.exception())
+        # Shielded, because cancelling one caller must not cancel the others that wait for the same picture.
+        return await asyncio.shield(self._in_progress[key])
+
+    def forget_mentioned(self, message: str) -> bool:
+        """Forget the uploads that an error message of a service mentions, because it no longer has them.
+
+        Returns whether there were any; the same run, sent again, then uploads its pictures again.
+        """
+        mentioned = [key for key, (address, _) in self._known.items() if address in message]
+        for key in mentioned:
+            del self._known[key]
+        return bool(mentioned)
+
+    async def _upload(self, calls: UploadCalls, picture: Source, key: tuple[str, str]) -> str | None:
+        try:
+            async with self._slots:
+                content = await asyncio.to_thread(lambda: picture.content)
+                address = await calls.upload(content, f"{picture.sha256[:16]}{picture.suffix}", picture.content_type)
+        except ServiceError as error:
+            if error.status not in _NO_UPLOADS_STATUSES:
+                raise
+            self._without_uploads.add(key[0])
+            return None
+        finally:
+            del self._in_progress[key]
+        self._known[key] = (address, self._now())
+        return address
 
 
 async def build_request_input(

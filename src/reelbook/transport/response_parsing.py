@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import ServiceError
 from ..models.pricing import Estimate, Line
 from ..models.queue_status import IN_PROGRESS, IN_QUEUE, QueueStatus, parse_count
-from .ids import MAX_ID_LENGTH
+from .argument_checks import MAX_ID_LENGTH
 
 UNFINISHED_STATUSES = frozenset(
     {IN_QUEUE, IN_PROGRESS, "QUEUED", "PENDING", "STARTING", "PROCESSING", "RUNNING", "SUBMITTED"}

@@ -6,14 +6,18 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeVar
 
 from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, UncertainRun, Unreachable
-from .pause_note import pause_note
 
 T = TypeVar("T")
+
+SHORT_SECONDS = 1.0
+"""Shorter pauses are not reported."""
 
 MAX_RETRY_AFTER_SECONDS = 60.0
 """A service's Retry-After is respected up to this limit."""
@@ -166,3 +170,39 @@ def get_retry_after(error: BaseException | None) -> float:
     except (TypeError, ValueError):
         return 0.0
     return seconds if math.isfinite(seconds) else 0.0
+
+
+class PauseNote:
+    """The current pause of a task, if there is one."""
+
+    def __init__(self) -> None:
+        self._reason, self._until = "", 0.0
+
+    def __str__(self) -> str:
+        """A sentence without its full stop, with the seconds left; empty outside a pause."""
+        reason, left = self._reason, self._until - time.monotonic()
+        return f"{reason}, {max(left, 0):.0f} s left" if reason else ""
+
+    @contextmanager
+    def during(self, error: BaseException | None, seconds: float) -> Iterator[None]:
+        """Report a pause for the duration of the block."""
+        self.begin(error, seconds)
+        try:
+            yield
+        finally:
+            self.end()
+
+    def begin(self, error: BaseException | None, seconds: float) -> None:
+        """Report that a pause of this length begins, because of this error."""
+        if seconds >= SHORT_SECONDS:
+            limit = isinstance(error, TooManyRequests)
+            self._reason = "waiting for the service's rate limit" if limit else "waiting to ask the service again"
+            self._until = time.monotonic() + seconds
+
+    def end(self) -> None:
+        """Report that the pause is over."""
+        self._reason = ""
+
+
+pause_note: ContextVar[PauseNote | None] = ContextVar("pause_note", default=None)
+"""The note to which the calls of this task report their pauses."""
