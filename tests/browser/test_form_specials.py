@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -12,7 +11,6 @@ from playwright.sync_api import Locator, Page, expect
 
 import reelbook as rb
 from reelbook.errors import InvalidInput
-from reelbook.models.smart_resize import MAX_SIDE, PRESETS, TIERS, Size, preset_for
 from reelbook.widgets.forms.fields.control_tree import get_control_data
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.bundle import bundle, read_styles
@@ -26,7 +24,6 @@ STYLES = ("page/tokens.css", "form/form.css", "form/plain.css", "form/special.cs
 # What the frame of a form does for its fields, with nothing behind it: a draft, a judgement that the test gives.
 FRAME = """
 import { makeField } from "./form/fields.ts";
-import { sizesPreset, sizesRead, sizesSplit, sizesTrouble } from "./form/sizes_rule.ts";
 import "./form/plain.ts";
 import "./form/plain_choice.ts";
 import "./form/sizes.ts";
@@ -59,7 +56,6 @@ globalThis.build = (nodes, draft) => {
     return [node.name, field];
   }));
 };
-globalThis.rule = {sizesRead, sizesSplit, sizesPreset, sizesTrouble};
 """
 
 SIZES = {
@@ -178,78 +174,26 @@ def focused(page: Page) -> str:
     return str(page.evaluate("document.activeElement.getAttribute('aria-label') || document.activeElement.id"))
 
 
-def test_the_page_and_the_kernel_choose_the_same_canvas(build: Build) -> None:
-    """For sizes at and around every canvas, by chance and out of bounds, at each tier: canvas, fault and way out."""
-    chance = random.Random(7)
-    near = [
-        (one.width + by, one.height + up) for one in PRESETS for by, up in ((0, 0), (-1, 0), (0, -1), (1, 0), (0, 1))
-    ]
-    far = [(chance.randint(16, MAX_SIDE), chance.randint(16, chance.choice([300, 1600, MAX_SIDE]))) for _ in range(400)]
-    odd = ["9000x10", "10x9000", "99999x99999", "20x7000", "6336x6336", "30 by 70000", "1080x", "a boat", ""]
-    texts = [f"{width}x{height}" for width, height in near + far] + odd
-
-    told = build(SIZES).evaluate(
-        """([texts, facts]) => texts.map((text) => facts.tiers.map((tier) => {
-          const [size, fault] = [rule.sizesRead(text), rule.sizesTrouble(text, facts, tier)];
-          return [size && rule.sizesPreset(size, facts, tier), fault && [fault.kind, fault.nearest]];
-        }))""",
-        [texts, SIZES["beside"]],
-    )
-
-    assert len(texts) > 500
-    assert told == [[[canvas(text, tier), fault(text, tier)] for tier in TIERS] for text in texts]
-
-
-def canvas(text: str, tier: Any) -> list[Any] | None:
-    """The kernel's canvas for a size."""
-    try:
-        one = preset_for(Size.read(text), tier)
-    except ValueError:
-        return None
-    return [one.aspect_ratio, one.resolution, one.width, one.height] if one else None
-
-
-def fault(text: str, tier: Any) -> list[str] | None:
-    """What the kernel finds wrong with a size, and the nearest that it takes."""
-    try:
-        rb.SmartResize(image_url="https://example.org/a.png", target_sizes=[text], resolution=tier)
-    except InvalidInput as error:
-        return [error.problems[0].kind, error.problems[0].nearest or ""]
-    return None
-
-
-@pytest.mark.parametrize("typed", ["1080x1920", "1080 × 1920", "1080*1920", " 1080X1920 px "])
-def test_a_size_is_read_in_any_spelling(build: Build, typed: str) -> None:
-    """Typed and confirmed, it stands in the list as the service reads it, with its canvas; the input is free again."""
+def test_a_size_is_added_as_the_service_reads_it(build: Build) -> None:
+    """Typed and confirmed, it stands in the list, with its name if it has one; the input is free again."""
     page = build(SIZES)
 
-    adding(page).fill(typed)
+    adding(page).fill(" 1080 × 1920 px")
     adding(page).press("Enter")
 
     assert drafted(page, "target_sizes") == ["1080x1920"]
-    assert words(page) == ["Story · 9:16 at 2K, 1536×2752"]
+    assert words(page) == ["Story"]
     assert adding(page).input_value() == ""
     expect(adding(page)).to_be_focused()
 
 
-@pytest.mark.parametrize(
-    ("text", "sizes"),
-    [
-        ("1080x1920, 300×600\n728 * 90", ["1080x1920", "300x600", "728x90"]),
-        ("300x600 728x90", ["300x600", "728x90"]),
-        ("[(300, 600), (728, 90)]", ["300x600", "728x90"]),
-        ('["300x600", "728x90"]', ["300x600", "728x90"]),
-        ("300x600\ta boat\n", ["300x600", "a boat"]),
-        ("300x600, Story, square", ["300x600", "1080x1920", "1080x1080"]),
-    ],
-)
-def test_many_sizes_are_pasted_at_once(build: Build, text: str, sizes: list[str]) -> None:
-    """From a sentence, a sheet or code: each becomes an entry, in order."""
+def test_many_sizes_are_pasted_at_once(build: Build) -> None:
+    """Each becomes an entry, in order; names are taken for their sizes."""
     page = build(SIZES)
 
-    paste(adding(page), text)
+    paste(adding(page), "300x600, Story, square")
 
-    assert drafted(page, "target_sizes") == sizes
+    assert drafted(page, "target_sizes") == ["300x600", "1080x1920", "1080x1080"]
 
 
 def test_sizes_that_were_typed_and_left_are_meant(build: Build) -> None:
@@ -280,24 +224,32 @@ def test_formats_are_found_by_their_names(build: Build) -> None:
 
 
 def test_a_bad_size_stays_and_is_told_at_its_entry(build: Build) -> None:
-    """What was typed is not touched; the words are the entry's own description, and one press mends it."""
+    """What was typed is not touched; the kernel's words are the entry's own description, and one press mends it."""
     page = build(SIZES)
-
-    for text in ("9000x10", "6000x6000", "a boat"):
+    for text in ("6000x6000", "a boat"):
         adding(page).fill(text)
         adding(page).press("Enter")
+
+    judge(page, *(problem_of(text, place) for place, text in enumerate(("6000x6000", "a boat"))))
     told = words(page)
     described = page.get_by_label("Size 1").evaluate(
         "e => document.getElementById(e.getAttribute('aria-describedby')).innerText"
     )
     page.get_by_role("button", name="Use 4096x4096").click()
 
-    assert told[:2] == ["sides are 16 to 6336 pixels long", "no canvas covers this size"]
-    assert "such as 1080x1920" in told[2]
-    assert described == told[0]
-    assert drafted(page, "target_sizes") == ["9000x10", "4096x4096", "a boat"]
-    assert page.get_by_label("Size 2").get_attribute("aria-invalid") == "false"
-    assert page.get_by_label("Size 3").input_value() == "a boat"
+    assert "no canvas covers 6000x6000" in told[0]
+    assert described == told[0] != told[1]
+    assert drafted(page, "target_sizes") == ["4096x4096", "a boat"]
+    assert page.get_by_label("Size 1").get_attribute("aria-invalid") == "false"
+    assert page.get_by_label("Size 2").input_value() == "a boat"
+
+
+def problem_of(text: str, place: int) -> dict[str, Any]:
+    """What the kernel says of a size at this place."""
+    with pytest.raises(InvalidInput) as caught:
+        rb.SmartResize(image_url="https://example.org/a.png", target_sizes=[text])
+    problem = caught.value.problems[0]
+    return {"at": ["target_sizes", place], "words": problem.message, "kind": problem.kind, "nearest": problem.nearest}
 
 
 def test_an_entry_is_edited_where_it_stands(build: Build) -> None:
@@ -348,30 +300,8 @@ def test_no_more_sizes_are_taken_than_the_model_takes(build: Build) -> None:
     expect(page.get_by_role("status")).to_have_text("At most 9 sizes; 3 left out.")
 
 
-def test_targets_are_drawn_to_one_scale_with_their_canvases(build: Build) -> None:
-    """Target, what is composed for it and the canvas: sides in proportion, inside one another, anew for another tier."""
-    page = build(SIZES, draft={"target_sizes": ["1080x1920", "300x600"], "resolution": "1K"})
-
-    def sides(part: str) -> list[tuple[float, float]]:
-        found = page.locator(f".rbf-sizes-strip .rbf-size-{part}")
-        return [tuple(one.evaluate("e => [e.width.baseVal.value, e.height.baseVal.value]")) for one in found.all()]
-
-    target, composed, drawn = sides("target"), sides("composed"), sides("canvas")
-    scale = drawn[0][1] / 2752
-    show(page, "resolution", "4K")
-
-    assert [side / scale for size in target for side in size] == pytest.approx([1080, 1920, 300, 600], rel=0.02)
-    assert [side / scale for size in drawn for side in size] == pytest.approx([1536, 2752, 768, 1376], rel=0.02)
-    assert composed[1][0] / composed[1][1] == pytest.approx(0.5, rel=0.02)
-    assert composed[1][1] == drawn[1][1]
-    assert [text.split(" · ")[-1] for text in words(page)] == ["9:16 at 4K, 3072×5504"] * 2
-    assert (
-        page.get_by_role("img").nth(0).get_attribute("aria-label") == "1: 1080×1920, composed on 9:16 at 4K, 3072×5504"
-    )
-
-
 def test_what_the_kernel_finds_wrong_with_a_size_stands_beside_it(build: Build) -> None:
-    """Also what the page knows nothing of, until the entry is another one."""
+    """Until the entry is another one."""
     page = build(SIZES, draft={"target_sizes": ["1080x1920", "300x600"]})
 
     judge(page, {"at": ["target_sizes", 1], "words": "No size for <b>today</b>.", "kind": "other"})
@@ -379,19 +309,7 @@ def test_what_the_kernel_finds_wrong_with_a_size_stands_beside_it(build: Build) 
     page.get_by_label("Size 2").fill("300x601")
 
     assert told == "No size for <b>today</b>."
-    assert words(page)[1].startswith("9:16 at 1K")
-
-
-def test_without_canvases_the_targets_alone_are_drawn(build: Build) -> None:
-    """A model that nobody knows: sizes are typed and drawn, nothing is said about what is composed."""
-    page = build(
-        {**SIZES, "beside": get_control_data(rb.TextToVideo, "sizes", "sizes")},
-        draft={"target_sizes": ["300x600", "auto"]},
-    )
-
-    assert words(page) == ["Half page", ""]
-    assert page.locator(".rbf-sizes-strip .rbf-size-target").count() == 1
-    assert page.locator(".rbf-size-composed").count() == 0
+    assert words(page)[1] == ""
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
-/** Target sizes: typed, pasted or picked, in order, with the canvas that each takes drawn before it is paid for. */
+/** Target sizes: typed, pasted or picked by their names, in order. */
 import { made } from "../page/element.ts";
 import { CONTROLS, type Control, type Place } from "./fields.ts";
-import { sizesCanvasText, sizesDrawings, sizesLegend } from "./sizes_drawing.ts";
 import { sizesPicker } from "./sizes_formats.ts";
-import { type SizesFacts, sizesPlain, sizesPreset, sizesRead, sizesSplit, sizesTrouble } from "./sizes_rule.ts";
-import { specialFollow, specialOther, specialSay, specialText } from "./special_parts.ts";
+import { sizesPlain, sizesSplit } from "./sizes_text.ts";
+import { specialFollow, specialSay, specialText } from "./special_parts.ts";
 import { type SpecialRow, SpecialRows } from "./special_rows.ts";
 
 export type SizesRow = SpecialRow & { input: HTMLInputElement; words: HTMLElement; fix: HTMLButtonElement };
@@ -13,28 +12,23 @@ const SIZES_HINT = "Separate several with commas or new lines.";
 
 class SizesControl {
   _place: Place;
-  _facts: SizesFacts;
+  _formats: Map<string, string>;
   _most: any;
-  _state: string;
   _said: HTMLElement;
   lead: HTMLElement;
   _picker: { input: HTMLInputElement; el: HTMLElement };
   _rows: SpecialRows<SizesRow>;
-  _strip: HTMLElement;
-  _drawn: HTMLElement;
   el: HTMLElement;
   _off: () => void;
-  _sight: ResizeObserver;
 
   constructor(place: Place) {
     this._place = place;
-    this._facts = (place.node.beside ?? {}) as SizesFacts;
+    const groups: [string, [string, string][]][] = place.node.beside?.formats ?? [];
+    this._formats = new Map(groups.flatMap(([, formats]) => formats));
     this._most = place.node.most ?? Infinity;
-    /** What is drawn now, so that nothing is drawn twice. */
-    this._state = "";
     this._said = made("div", { class: "rbf-caption rbf-size-said", role: "status", text: SIZES_HINT });
     this.lead = made("span", { class: "rbf-caption", "aria-hidden": "true" });
-    this._picker = sizesPicker(place, this._facts, {
+    this._picker = sizesPicker(place, this._formats, {
       add: (texts) => this._add(texts),
       say: (words) => specialSay(this._said, words),
       chosen: () => this.texts,
@@ -43,31 +37,20 @@ class SizesControl {
       changed: (words) => this._changed(words),
       fallbackFocus: () => this._picker.input,
     });
-    this._strip = made("div", { class: "rbf-sizes-strip", role: "group", "aria-label": "All sizes, drawn to scale" });
-    this._drawn = made("div", { class: "rbf-sizes-drawn" }, this._strip, sizesLegend(this._facts));
-    this._drawn.hidden = true;
     this.el = made(
       "div",
       { class: "rbf-sizes", role: "group", "aria-labelledby": place.labelledBy },
       this._picker.el,
       this._said,
       this._rows.el,
-      this._drawn,
     );
     this._off = specialFollow(place.link, () => this._refresh());
-    this._sight = new ResizeObserver(() => this._reach());
-    this._sight.observe(this._strip);
     this._refresh();
   }
 
   /** The entries as the draft has them. */
   get texts() {
     return this._rows.rows.map((row) => sizesPlain(row.input.value));
-  }
-
-  /** The least tier that is drafted. */
-  get least() {
-    return specialOther(this._place.link, this._facts.tier);
   }
 
   show(value: unknown) {
@@ -85,7 +68,6 @@ class SizesControl {
 
   dispose() {
     this._off();
-    this._sight.disconnect();
   }
 
   _row(text: string): SizesRow {
@@ -111,8 +93,6 @@ class SizesControl {
       input.focus();
       this._changed(`Now ${input.value}.`);
     });
-    for (const kind of ["focusin", "pointerenter"]) el.addEventListener(kind, () => this._light(row, true));
-    for (const kind of ["focusout", "pointerleave"]) el.addEventListener(kind, () => this._light(row, false));
     return row;
   }
 
@@ -150,37 +130,23 @@ class SizesControl {
     this._refresh();
   }
 
-  /** Says at each entry what it takes or what is wrong, and draws them all. */
+  /** Says at each entry what it is called or what is wrong. */
   _refresh() {
-    const texts = this.texts;
-    specialSay(this.lead, Number.isFinite(this._most) ? `${texts.length} of ${this._most}` : `${texts.length}`);
+    const count = this._rows.rows.length;
+    specialSay(this.lead, Number.isFinite(this._most) ? `${count} of ${this._most}` : `${count}`);
     this._rows.rows.forEach((row, place) => this._judge(row, place));
-    const state = JSON.stringify([texts, this.least]);
-    if (state === this._state) return;
-    this._state = state;
-    this._drawn.hidden = texts.length === 0;
-    this._strip.replaceChildren(
-      ...sizesDrawings(texts, this._facts, this.least, (place) => this._rows.rows[place]?.input.focus()),
-    );
-    this._reach();
-  }
-
-  /** A strip that scrolls must be within reach of the keyboard; one that does not would be a stop for nothing. */
-  _reach() {
-    if (this._strip.scrollWidth > this._strip.clientWidth) this._strip.tabIndex = 0;
-    else this._strip.removeAttribute("tabindex");
   }
 
   _judge(row: SizesRow, place: number) {
     const text = sizesPlain(row.input.value);
-    const trouble = sizesTrouble(row.input.value, this._facts, this.least) ?? this._findKernelProblem(place, text);
+    const trouble = this._findProblem(place, text);
     const fix = trouble?.nearest ?? "";
     row.input.setAttribute("aria-label", `Size ${place + 1}`);
     row.input.setAttribute("aria-invalid", String(!!trouble));
     row.words.id = `${this._place.id}-words-${place}`;
     row.input.setAttribute("aria-describedby", row.words.id);
     row.words.classList.toggle("rbf-special-bad", !!trouble);
-    const words = trouble ? trouble.words : this._about(text);
+    const words = trouble ? trouble.words : ([...this._formats].find(([, size]) => size === text)?.[0] ?? "");
     specialSay(row.words, words);
     row.words.title = words;
     row.fix.hidden = !fix;
@@ -188,38 +154,13 @@ class SizesControl {
     specialSay(row.fix, fix ? `Use ${fix}` : "");
   }
 
-  /** What the kernel says about an entry that the page finds nothing wrong with. */
-  _findKernelProblem(place: number, text: string) {
+  /** What the kernel finds wrong with an entry as it is now. */
+  _findProblem(place: number, text: string) {
     const state = this._place.link.state;
     const path = [...this._place.path, place];
     const found = (state?.problems ?? []).find(({ at }: any) => JSON.stringify(at) === JSON.stringify(path));
     if (!found || specialText(path.reduce((inner: any, step) => inner?.[step], state.draft)) !== text) return null;
-    return { kind: found.kind, words: found.words, nearest: specialText(found.nearest) };
-  }
-
-  /** What an entry is called and composed on. */
-  _about(text: string) {
-    const size = sizesRead(text);
-    if (!size) return "";
-    const canvas = sizesPreset(size, this._facts, this.least);
-    const names = (this._facts.formats ?? []).flatMap(([, formats]) => formats);
-    const name = names.find(([, of]) => of === text)?.[0];
-    return [name, canvas && sizesCanvasText(canvas)].filter(Boolean).join(" · ");
-  }
-
-  _light(row: SizesRow, isLit: boolean) {
-    const figure = this._strip.children[this._rows.rows.indexOf(row)];
-    figure?.classList.toggle("rbf-lit", isLit);
-    if (isLit) this._reveal(figure as HTMLElement | undefined);
-  }
-
-  /** Scrolls the strip alone, and never the page, to a drawing. */
-  _reveal(figure: HTMLElement | undefined) {
-    if (!figure) return;
-    const [left, right] = [figure.offsetLeft, figure.offsetLeft + figure.offsetWidth];
-    if (left < this._strip.scrollLeft) this._strip.scrollLeft = left;
-    else if (right > this._strip.scrollLeft + this._strip.clientWidth)
-      this._strip.scrollLeft = right - this._strip.clientWidth;
+    return { words: found.words, nearest: specialText(found.nearest) };
   }
 }
 

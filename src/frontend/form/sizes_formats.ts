@@ -2,18 +2,18 @@
 
 import { made } from "../page/element.ts";
 import type { Place } from "./fields.ts";
-import { type SizesFacts, sizesRead, sizesSplit } from "./sizes_rule.ts";
+import { sizesRead, sizesSplit } from "./sizes_text.ts";
 
 /**
  * An input that takes sizes, and names from the browser's own list of the formats that fit what is typed.
+ * @param formats Their sizes by their names.
  * @param ways `chosen` is what is in the list now.
  */
 export function sizesPicker(
   place: Place,
-  facts: SizesFacts,
+  formats: Map<string, string>,
   { add, say, chosen }: { add: (texts: string[]) => void; say: (words: string) => void; chosen: () => string[] },
 ) {
-  const formats = new Map((facts.formats ?? []).flatMap(([, named]) => named));
   const list = made(
     "datalist",
     { id: `${place.id}-formats` },

@@ -11,7 +11,7 @@ import reelbook as rb
 from reelbook.models.base import Input
 from reelbook.models.common_sizes import FORMATS
 from reelbook.models.described import describe
-from reelbook.models.smart_resize import PRESETS, Size, preset_for
+from reelbook.models.smart_resize import Size, preset_for
 from reelbook.models.text_to_video import FRAME_SIZES
 from reelbook.widgets.forms.fields.control_tree import get_control_data
 
@@ -33,13 +33,10 @@ def test_common_formats_can_all_be_made() -> None:
     assert len({name for name, _ in named}) == len(named)
 
 
-def test_the_control_of_sizes_knows_every_canvas() -> None:
-    """The table on the page is the kernel's own, tier by tier, with the field that says where to begin."""
+def test_the_control_of_sizes_knows_every_format() -> None:
+    """By name, in the order of the list."""
     facts = get_control_data(rb.SmartResize, "target_sizes", "sizes")
 
-    assert facts["presets"] == [[one.aspect_ratio, one.resolution, one.width, one.height] for one in PRESETS]
-    assert facts["tiers"] == ["1K", "2K", "4K"]
-    assert facts["tier"] in rb.SmartResize.model_fields
     assert [text for _, formats in facts["formats"] for _, text in formats] == [
         text for sizes in FORMATS.values() for text in sizes.values()
     ]
@@ -69,10 +66,9 @@ def test_frames_are_linked_to_the_field_with_their_rate(fields: dict[str, Any], 
 
 
 def test_nothing_is_told_of_a_model_that_nobody_knows() -> None:
-    """A described model may compose sizes and shapes in its own way: the page offers formats and no canvases."""
+    """A described model may compose shapes in its own way."""
     other = described(target_sizes={"type": "array"}, aspect_ratio={"enum": ["16:9"]})
 
-    assert set(get_control_data(other, "target_sizes", "sizes")) == {"formats"}
     assert get_control_data(other, "aspect_ratio", "aspect") == {}
     assert get_control_data(other, "seed", "seed") == {}
 

@@ -11,7 +11,6 @@ from ....models.base import Input
 from ....models.catalog import CATALOG, find_endpoint
 from ....models.common_sizes import FORMATS
 from ....models.json_schema import ANNOTATIONS, merge_rules
-from ....models.smart_resize import MAX_SIDE, MIN_SIDE, PRESETS, TIERS, SmartResize
 from ....models.text_to_video import FRAME_SIZES, TextToVideo
 from ..json_values import decode, distinct_json, exact_json, to_page_json
 from .field_order import find_arrangement, find_special
@@ -341,27 +340,13 @@ def get_control_data(kind: type[Input], name: str, special: str) -> dict[str, An
     """
     match special:
         case "sizes":
-            return _sizes_data(kind)
+            return {"formats": [[group, [list(named) for named in sizes.items()]] for group, sizes in FORMATS.items()]}
         case "aspect":
             return _aspect_data(kind)
         case "frames":
             return _frames_data(kind, name)
         case _:
             return {}
-
-
-def _sizes_data(kind: type[Input]) -> dict[str, Any]:
-    formats = [[group, [list(named) for named in sizes.items()]] for group, sizes in FORMATS.items()]
-    if not issubclass(kind, SmartResize):
-        # Another model may take sizes too, and compose them in an unknown way.
-        return {"formats": formats}
-    return {
-        "formats": formats,
-        "presets": [[preset.aspect_ratio, preset.resolution, preset.width, preset.height] for preset in PRESETS],
-        "tiers": list(TIERS),
-        "tier": "resolution",
-        "sides": [MIN_SIDE, MAX_SIDE],
-    }
 
 
 def _aspect_data(kind: type[Input]) -> dict[str, Any]:
