@@ -137,6 +137,10 @@ def _schema(model: type[BaseModel]) -> Schema:
 
 def _problem(schema: Schema, found: ErrorDetails) -> Problem:
     facts: Mapping[str, Any] = found.get("ctx", {})
+    if isinstance(facts.get("problem"), Problem):
+        # A validator of ours has said it already, without the value: it may be a key.
+        ready: Problem = facts["problem"]
+        return ready
     loc = (*found["loc"], facts["field"]) if not found["loc"] and "field" in facts else found["loc"]
     kind, value, field = found["type"], found["input"], format_field_path(loc)
     rule = rule_at(schema, loc)
