@@ -265,7 +265,7 @@ def test_a_run_that_takes_too_long_to_wait_for_goes_on(client: rb.Client) -> Non
 def test_what_names_no_folder_is_no_library(odd: Any) -> None:
     """A path is asked for, and no service is started."""
     for call in (lambda: rb.connect(library=odd), lambda: rb.library(odd)):
-        with pytest.raises(errors.ReelbookError, match=r"is no folder of a library \(.*give its path"):
+        with pytest.raises(errors.ReelbookError, match=r"cannot be the folder of a library \(.*give its path"):
             call()
 
 

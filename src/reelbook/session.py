@@ -155,7 +155,7 @@ class Session:
         address = repr(name) if "://" in name else "…"
         return (
             f"The latest run in this library was made by {name}. This is the embedded service, whose clips are sketches; "
-            f"to go on with the other one: rb.connect({address}, api_key=…)."
+            f"to use the other one: rb.connect({address}, api_key=…)."
         )
 
     def next_service_name(self) -> str:

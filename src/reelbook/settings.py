@@ -80,7 +80,9 @@ _WORDS: dict[str, tuple[str, ...]] = {"embed": get_args(Embed), "theme": get_arg
 def _check_option(name: str, value: Any) -> Any:
     """Validate the value of an option and return it."""
     if name not in _NAMES:
-        raise ReelbookError(f"There is no option `{name}`.{suggest(name, _NAMES)} There are: {', '.join(_NAMES)}.")
+        raise ReelbookError(
+            f"There is no option `{name}`.{suggest(name, _NAMES)} The options are: {', '.join(_NAMES)}."
+        )
     if name in _WORDS:
         if isinstance(value, str) and value in _WORDS[name]:
             return value
@@ -106,7 +108,7 @@ def _parse_signing(value: Any) -> Signing | None:
             return Signing(certificate, key)
     raise ReelbookError(
         '`sign` is None, or where your certificate chain and your private key are: ("chain.pem", "key.pem"), each a path or '
-        "env:NAME for a variable of the environment. Neither is given itself."
+        "env:NAME for a variable of the environment. Never the key itself."
     )
 
 

@@ -48,7 +48,7 @@ class Account:
         if permission not in self.permissions:
             raise Refusal(
                 "forbidden",
-                f"The account {self.name!r} may not do that: it lacks the permission {permission!r}. Ask whoever runs the service.",
+                f"The account {self.name!r} may not do that: it lacks the permission {permission!r}. Ask the people who run the service.",
             )
 
 
@@ -294,9 +294,7 @@ def refuse_taken_key(db: sqlite3.Connection, name: str, key: str) -> None:
 
 def unknown_key() -> Refusal:
     """The refusal of a key that no account has."""
-    words = (
-        "This key is not known here. Check that it is complete and belongs to this service; it may have been replaced."
-    )
+    words = "This key is not known here. Check that it is complete and belongs to this service; it may also have been replaced."
     return Refusal("unauthorized", words)
 
 

@@ -149,6 +149,4 @@ async def _http_exception(http: HTTPRequest, error: Exception) -> Response:
                 headers={"Allow": allowed},
             )
         )
-    return _refusal_response(
-        Refusal("not_found", "There is nothing at this address. /docs lists the addresses that there are.")
-    )
+    return _refusal_response(Refusal("not_found", "There is nothing at this path. /docs lists all paths."))

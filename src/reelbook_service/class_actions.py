@@ -57,7 +57,7 @@ def perform(action: str, options: argparse.Namespace) -> None:
             case "remove":
                 names = class_admin.remove(db, chosen)
                 text = (
-                    f"Removed: {format_names(names)}. Their keys stopped just now; runs in progress continue, and what was "
+                    f"Removed: {format_names(names)}. Their keys no longer work. Runs in progress continue, and what was "
                     "spent still counts."
                 )
             case "report":
@@ -90,9 +90,9 @@ def _limit(db: sqlite3.Connection, options: argparse.Namespace, chosen: Chosen) 
         class_admin.share_budget(db, together)
         most = "" if together == "none" else format_count(int(together), "credit")
         done.append(
-            f"All accounts together may spend {most}, with what is spent already."
+            f"All accounts together may spend {most}, including what is already spent."
             if most
-            else "Each account may spend its own budget; there is no limit for all together."
+            else "Each account may spend its own budget; there is no common limit."
         )
     if not done:
         raise ReelbookError(
@@ -174,9 +174,7 @@ def _address(given: str | None, facts: ServiceFacts) -> str:
     address = (given or facts.address).strip().rstrip("/")
     advice = "give one, such as --address http://192.168.1.20:8600"
     if not address:
-        raise BadSheet(
-            f"The service of this folder has never run, so that its address is not known: start it, or {advice}."
-        )
+        raise BadSheet(f"The service of this folder has never run, so its URL is unknown: start it, or {advice}.")
     parts = urlsplit(address)
     if (
         parts.scheme not in ("http", "https")

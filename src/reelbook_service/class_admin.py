@@ -147,9 +147,9 @@ class Added:
             return f"Changed: {format_names(self.changed)}. Their runs and spending stay."
         parts = []
         if self.kept:
-            parts.append(f"{format_names(self.kept)}: there already, with key, budget and limits as they are.")
+            parts.append(f"{format_names(self.kept)}: exists already and keeps its key, budget and limits.")
         if self.differing:
-            parts.append(f"For {format_names(self.differing)} it says something else; --reset takes that.")
+            parts.append(f"For {format_names(self.differing)} the list says something else; --reset applies it.")
         if self.removed:
             parts.append(f"{format_names(self.removed)}: removed before; --reset adds them again.")
         return " ".join(parts)
@@ -168,7 +168,7 @@ def add(
     added = Added([], [], [], [], [])
     names = [student.name for student in students]
     if twice := next((name for name in names if names.count(name) > 1), None):
-        raise BadAccounts(f"The name {twice!r} is there twice; nothing was changed.")
+        raise BadAccounts(f"The name {twice!r} is in the list twice; nothing was changed.")
     for student in students:
         _check_student(student)
         existing = db.execute("SELECT * FROM accounts WHERE name = ?", (student.name,)).fetchone()
@@ -268,7 +268,7 @@ def _check_student(student: Student) -> None:
             f"{name[:MAX_NAME_CHARS]!r} is not a name: it has 1 to {MAX_NAME_CHARS} printable characters. Nothing was changed."
         )
     if name in STAFF:
-        raise BadAccounts(f"The name {name!r} is that of an account of the service itself. Choose another one.")
+        raise BadAccounts(f"The name {name!r} belongs to an account of the service itself. Choose another one.")
     _check_budget(student)
     if student.key is not None and (len(student.key) < MIN_KEY_CHARS or not student.key.isprintable()):
         raise BadAccounts(

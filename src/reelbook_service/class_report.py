@@ -229,7 +229,7 @@ def _text(value: Any) -> str:
 def format_report(rows: Sequence[ClassRow]) -> str:
     """The rows of a class as text in columns with a total."""
     if not rows:
-        return "There are no accounts in this class yet. `reelbook class add names.csv --budget 530` makes some."
+        return "There are no accounts in this class yet. Add some with `reelbook class add names.csv --budget 530`."
     table = [["name", "group", "budget", "spent", "reserved", "left", "active", "done", "failed", "note"]]
     table += [_report_line(row) for row in rows]
     sums = [sum(getattr(row, name) for row in rows) for name in NUMBERS]

@@ -158,7 +158,7 @@ def page(base_url: str, lanes: LaneTable | None = None, *, spec_only: bool = Fal
     return template.render(
         base_url=base_url,
         version=__version__,
-        where="some runs are made by a service elsewhere" if lanes.has_elsewhere else "every run is made here",
+        where="some runs are made by another service" if lanes.has_elsewhere else "every run is made here",
         addresses=[(*name.split(" ", 1), operation["summary"]) for name, operation in operations.items()],
         models=[{"row": row, "engine": lanes.label_of(row.id), "fields": _fields(row)} for row in CATALOG],
         errors=[(name, code, TEMPLATE["refusals"][str(code)]) for name, code in CODES.items()],

@@ -180,7 +180,7 @@ class Limits:
         """Raise a refusal if the account of this name may not start a run of this model at this moment."""
         if not self.window.is_open(now):
             opening = self.window.next_opening(now)
-            words = f"It may again from {format_moment(opening)}." if opening else "Its time is over."
+            words = f"It may start runs again from {format_moment(opening)}." if opening else "Its time has ended."
             facts = {"opens": opening.isoformat(timespec="minutes")} if opening else None
             raise Refusal(
                 "forbidden",

@@ -99,9 +99,7 @@ class Files:
         """A file by its token; raises a refusal where there is none, or it has expired."""
         stored = self._known.get(token)
         if stored is None or self._expired(stored):
-            raise Refusal(
-                "not_found", "There is no such file. It never was, or it was kept as long as files are kept here."
-            )
+            raise Refusal("not_found", "There is no such file. It never existed, or it has expired.")
         return stored
 
     def find_local_path(self, address: str, account: str) -> Path | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FETCH_HELP = """\
 Fetch the weights that a models.toml names, at the commits that it names. First it lists what would come, how large it is
-and under which licence; then it asks. Each file is checked by its hash; run again, it goes on with the files that are missing.
+and under which licence; then it asks. Each file is checked by its hash; run it again to continue with the missing files.
 """
 
 

@@ -227,7 +227,7 @@ class WorkerLane:
                 outcome = _failed(
                     "engine_error",
                     f"{worker.reason_of_end} {request.attempts} times over this run. Nothing was charged; change the input, "
-                    "or tell whoever runs the service.",
+                    "or tell the people who run the service.",
                 )
             if outcome is None:
                 self._queue.requeue(request, worker.reason_of_end)

@@ -105,7 +105,7 @@ def test_buttons_act_at_once_and_say_so(chromium: Browser, board: Board) -> None
         pause = page.get_by_role("button", name="Pause Student 03")
         pause.focus()
         page.keyboard.press("Enter")
-        expect(page.locator("#notice")).to_have_text("1 student paused: no new runs; those under way go on.")
+        expect(page.locator("#notice")).to_have_text("1 student paused: no new runs; those in progress continue.")
         expect(student(page, "Student 03")).to_contain_text("paused")
         expect(page.get_by_role("button", name="Resume Student 03")).to_be_focused()
 
@@ -121,7 +121,7 @@ def test_buttons_act_at_once_and_say_so(chromium: Browser, board: Board) -> None
         expect(page.locator("tbody input:checked")).to_have_count(0)
 
         page.get_by_role("button", name="Top up").click()
-        expect(page.locator("#notice")).to_contain_text("Nobody is marked")
+        expect(page.locator("#notice")).to_contain_text("Nobody is selected")
         shot(page, "board-notice")
 
 

@@ -296,7 +296,7 @@ def test_a_kernel_that_has_ended_is_not_waited_for(filling: OpenNotebook) -> Non
     expect(page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first).to_be_attached(timeout=30_000)
 
     expect(page.locator(".rbf-inputs > .rbf-problem")).to_have_text(
-        "The kernel has ended; run the cell again to go on."
+        "The kernel has ended; run the cell again to continue."
     )
     expect(state).to_have_text("?uncertain · it was running")
     expect(page.locator(".rbf-run-actions button")).to_have_count(0)

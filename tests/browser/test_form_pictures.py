@@ -340,7 +340,7 @@ def test_what_cannot_be_used_is_said_and_nothing_is_lost(opened: Callable[..., F
 def test_pictures_are_pasted_and_data_addresses_become_content(opened: Callable[..., Form]) -> None:
     """From the clipboard or as text, wherever in the field the focus is; the text box stays free of them."""
     form = opened()
-    box = form.image.get_by_label("Address or path")
+    box = form.image.get_by_label("URL or path")
     content = drawn(3)
     address = f"data:image/png;base64,{base64.b64encode(content).decode()}"
 
@@ -371,7 +371,7 @@ def test_pictures_are_pasted_and_data_addresses_become_content(opened: Callable[
 def test_an_address_is_shown_and_not_fetched(opened: Callable[..., Form]) -> None:
     """A drawing stands for it, and the words say who will fetch it; the page asks no server."""
     form = opened()
-    box = form.image.get_by_label("Address or path")
+    box = form.image.get_by_label("URL or path")
 
     form.give(form.image.locator(".rbf-image"), "drop", text="https://example.org/a/boat.png?big")
     expect(form.image).to_contain_text("The service fetches it itself; nothing is loaded here.")
@@ -389,7 +389,7 @@ def test_an_address_is_shown_and_not_fetched(opened: Callable[..., Form]) -> Non
 def test_a_path_is_read_by_the_kernel(opened: Callable[..., Form], tmp_path: Path) -> None:
     """It stays a path; a file that is not there is said, and one that comes later is seen when it is typed again."""
     form = opened(is_hasty=True)
-    box = form.image.get_by_label("Address or path")
+    box = form.image.get_by_label("URL or path")
     path = tmp_path / "boat.png"
 
     box.fill(f'"{path}"')
@@ -481,9 +481,7 @@ def test_many_pictures_are_added_at_once(opened: Callable[..., Form]) -> None:
         "notes.txt is no picture. PNG, JPEG, WebP and GIF can be sent."
     )
     form.line.get_by_role("button", name="Addresses").click()
-    form.line.get_by_label("Addresses or paths").fill(
-        "https://example.org/one.png\n\n  https://example.org/two.png  \n"
-    )
+    form.line.get_by_label("URLs or paths").fill("https://example.org/one.png\n\n  https://example.org/two.png  \n")
     form.line.get_by_role("button", name="Add 2 pictures").click()
     form.give(form.line.locator(".rbf-tl-well"), "paste", files=[file("image.png", drawn(4))])
     expect(form.tiles).to_have_count(6)
@@ -504,7 +502,7 @@ def test_no_more_pictures_than_the_model_takes(opened: Callable[..., Form]) -> N
     form.fill(images=[{"url": "https://example.org/a.png", "frames": 1}] * 11)
 
     form.line.get_by_role("button", name="Addresses").click()
-    form.line.get_by_label("Addresses or paths").fill("https://example.org/b.png\nhttps://example.org/c.png")
+    form.line.get_by_label("URLs or paths").fill("https://example.org/b.png\nhttps://example.org/c.png")
     form.line.get_by_role("button", name="Add 2 pictures").click()
 
     expect(form.line.locator(".rbf-tl-troubles")).to_have_text("At most 12 pictures; 1 left out.")
@@ -738,7 +736,7 @@ def test_everybody_can_use_it(opened: Callable[..., Form], width: int, scheme: S
     form.image.locator("input[type=file]").set_input_files(file("a boat with quite a long name, and on.png", drawn()))
     form.add(1, 2, 3)
     form.line.get_by_role("button", name="Addresses").click()
-    form.line.get_by_label("Addresses or paths").fill(
+    form.line.get_by_label("URLs or paths").fill(
         "/nowhere/of/this/name/at/all.png\nhttps://example.org/pictures/boat.png"
     )
     form.line.get_by_role("button", name="Add 2 pictures").click()

@@ -349,7 +349,7 @@ def test_dice_and_lock_say_what_happens_to_the_seed(build: Build) -> None:
     """The dice lock a new seed; unlocking leaves it to the service, and locking again brings it back."""
     page = build(SEED)
     said, lock = page.locator(".rbf-seed-said"), page.get_by_role("button", name="Lock the seed")
-    expect(said).to_have_text("The service draws a new seed for each run.")
+    expect(said).to_have_text("A new random seed for each run.")
 
     page.get_by_role("button", name="Draw a random seed").click()
     thrown = drafted(page, "seed")

@@ -241,7 +241,7 @@ def test_a_kernel_that_has_ended_copies_nothing_and_says_what_to_do(
             expect(said).to_have_text("Copying")
         page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
 
-        expect(said).to_have_text("The kernel has ended; run the cell again to go on.", timeout=30_000)
+        expect(said).to_have_text("The kernel has ended; run the cell again to continue.", timeout=30_000)
         expect(copy).to_be_hidden()
 
 
@@ -257,7 +257,7 @@ def test_tabs_hold_the_values_of_a_third_axis(opened: Open, folder: Path) -> Non
 
     expect(page.get_by_role("tab", name="loud")).to_have_attribute("aria-selected", "true")
     assert page.locator("figure:visible").count() == 4
-    with pytest.raises(rb.ReelbookError, match="rows='nothing' is no column of this table that varies"):
+    with pytest.raises(rb.ReelbookError, match="rows='nothing' is not a column of this table that varies"):
         make_clip_grid(table, parts={"rows": "nothing"})
 
 

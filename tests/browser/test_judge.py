@@ -252,7 +252,7 @@ def test_an_answer_waits_for_a_busy_kernel(bench: Bench, films: list[str]) -> No
     bench.page.evaluate("() => { window.busy = new Promise(resolve => { window.free = resolve; }); }")
     bench.page.keyboard.press("b")
     expect(bench.page.locator(".rb-judge-words")).to_contain_text(
-        "kept in this page, and saved when the kernel has time"
+        "kept in this page, and saved when the kernel is free"
     )
     bench.page.keyboard.press("a")
     bench.page.keyboard.press("u")
@@ -294,7 +294,7 @@ def test_undo_asks_the_same_pair_again(bench: Bench, films: list[str]) -> None:
     assert "no answer" not in bench.words
     bench.press("u")
     bench.page.keyboard.press("u")
-    expect(bench.page.locator(".rb-judge-words")).to_have_text("There is no answer of yours to take back.")
+    expect(bench.page.locator(".rb-judge-words")).to_have_text("You have no answer to take back.")
 
 
 def test_the_player_keeps_its_keys_and_the_next_pair_is_there(bench: Bench, films: list[str]) -> None:
@@ -414,7 +414,7 @@ def test_after_the_kernel_has_ended_the_ranking_stays_and_says_what_to_do(bench:
 
         button.click()
 
-        expect(bench.page.get_by_text("Run the cell again to go on judging")).to_be_visible()
+        expect(bench.page.get_by_text("Run the cell again to continue judging")).to_be_visible()
         expect(bench.page.locator("[data-rb-judge-ranking] tbody tr")).to_have_count(3)
         expect(button).to_be_visible()
 
@@ -602,7 +602,7 @@ def test_judging_goes_on_in_another_kernel(lab: Lab, chromium: Browser, tmp_path
         page.locator("[data-rb-judge]").focus()
         page.keyboard.press("b")
         words = page.locator(".rb-judge-words")
-        expect(words).to_contain_text("kept in this page, and saved when the kernel has time")
+        expect(words).to_contain_text("kept in this page, and saved when the kernel is free")
         os.kill(pid, signal.SIGKILL)
         expect(words).to_contain_text("kept in this page; run the cell again", timeout=30_000)
         page.locator(".jp-Dialog button").first.click(timeout=30_000)

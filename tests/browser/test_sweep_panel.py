@@ -83,7 +83,7 @@ def test_what_queues_is_cancelled_and_the_end_of_the_kernel_is_said(offline_page
     expect(buttons).to_have_text(["Pause", "Cancel"])
     page.evaluate("() => { window.hasEnded = true; happen('comm_live_update'); }")
     expect(buttons).to_have_count(0)
-    expect(said).to_contain_text("Run its cells again to go on")
+    expect(said).to_contain_text("Run its cells again to continue")
     assert asked == [{"queued": True}]
     panel.close()
 
@@ -114,7 +114,7 @@ def test_a_page_that_was_opened_again_says_where_the_sweep_is(lab: Lab, chromium
         notebook.run_cell(1)
         expect(page.locator(".jp-Cell").nth(1)).to_contain_text("9 of 9", timeout=60_000)
         expect(said).to_contain_text(
-            "stands still since this page was opened again. Run `job` in a cell", timeout=60_000
+            "has not changed since this page was reopened. Run `job` in a cell", timeout=60_000
         )
 
         assert page.get_by_text("Error displaying widget").count() == 0
@@ -151,7 +151,7 @@ def test_what_queues_is_cancelled_from_the_panel_and_a_restart_is_said(
         expect(buttons).to_have_text(["Pause", "Cancel"], timeout=60_000)
         expect(stands.last).to_contain_text("waiting", timeout=60_000)
         page.evaluate("window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
-        expect(said.last).to_contain_text("Run its cells again to go on", timeout=60_000)
+        expect(said.last).to_contain_text("Run its cells again to continue", timeout=60_000)
         for theme in ("Light", "Dark") if IS_PICTURED else ():
             notebook.use_theme(f"JupyterLab {theme}")
             shot(page, f"panel-restarted-{theme.lower()}")

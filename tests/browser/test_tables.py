@@ -127,7 +127,7 @@ def test_words_are_looked_for_in_what_is_shown(opened: Open) -> None:
 
 
 def test_page_and_python_sum_up_alike(opened: Open) -> None:
-    """What is spent, and apart from it what is set aside for runs under way."""
+    """What is spent, and apart from it what is reserved for runs in progress."""
     states = ["completed", "running", "waiting", "from library", "uncertain", "failed"]
     table = runs(6).assign(status=states, credits_source=["charged", *["estimated"] * 5])
 

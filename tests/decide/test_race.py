@@ -173,8 +173,8 @@ def test_every_run_is_made_when_nothing_can_be_told(client: Client) -> None:
     ("by", "what"),
     [
         ("sharpnes", "Did you mean 'sharpness'?"),
-        ("status", "is no number"),
-        ("perceptual_hash", "is no number"),
+        ("status", "is not a number"),
+        ("perceptual_hash", "is not a number"),
         ("ssim", "compares with a reference"),
         ({}, "is empty"),
         ({"sharpness": "much"}, "The weight of 'sharpness'"),
@@ -299,7 +299,7 @@ def test_a_race_can_be_awaited_waited_for_and_stopped(served: Served, client: Cl
         return merit(run)
 
     begun = make_plan().race(by=slow, over="fps", budget=1.0)
-    with pytest.raises(RaceUnfinished, match="It goes on"):
+    with pytest.raises(RaceUnfinished, match="It continues"):
         begun.wait(0.01)
     begun.cancel()
     gate.set()

@@ -58,6 +58,7 @@ def test_an_undecided_race_says_so_first() -> None:
         ({"keep": 2, "is_decided": True}, {"end": End.SURE}, "The chance to be among the best 2 is 70% or more."),
         ({"state": RaceState.RUNNING}, {"end": End.NONE}, "So far num_frames 97, resolution 480p leads, with a 70% chance of being the best; 95% ends the race."),
         ({"state": RaceState.JUDGING, "awaited": 1}, {}, "Judge 1 more pair, and the race continues by itself."),
+        ({"chance": 0.98}, {}, "leads, with a 98% chance of being the best; a decision takes 2 runs of it."),
         ({}, {"is_constant": True}, "It cannot tell the settings apart"),
         ({}, {"noise": 50.0}, "any of the leaders is about as good"),
         ({"is_judged": True}, {"noise": 50.0}, "The answers favour no setting"),

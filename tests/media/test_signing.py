@@ -128,7 +128,7 @@ def wrong(folder: Path, case: str) -> tuple[str, str]:
         ("another key", "does not belong to the first certificate"),
         ("expired", "is valid from .* and not today"),
         ("no certificate", "holds no certificates in PEM form"),
-        ("no key", "no key in PEM form"),
+        ("no key", "not in PEM format"),
         ("a password", "protected by a password"),
         ("a missing key", "private key cannot be read from .*No such file"),
         ("an unset variable", "NOT_THERE, which is not set"),

@@ -128,7 +128,7 @@ def test_whatever_becomes_an_array_counts_as_one() -> None:
         (np.array([[0.0, 255.0]]), "give array / 255."),
         (np.array([[-0.02, 1.03]]), "values from -0.02 to 1.03"),
         (np.array([[-0.02, 1.03]]), "give array.clip(0, 1), or scale it"),
-        (np.array([[0.5, np.nan]]), "values that are no numbers (nan)"),
+        (np.array([[0.5, np.nan]]), "values that are not numbers (nan)"),
         (np.array([[0, 255]]), "int64 with values from 0 to 255. An array is taken with the shape"),
         (np.array([[0, 255]]), 'give array.astype("uint8")'),
         (np.array([[0, 65535]], np.uint16), "give array / 65535"),

@@ -52,7 +52,7 @@ def test_only_whoever_has_the_link_sees_the_class(board: Board) -> None:
     assert "Student 00" not in before.text
     assert "reelbook class board" in before.text
     assert (refused.status_code, refused.headers.get("set-cookie")) == (401, None)
-    assert "not the token" in refused.text
+    assert "not the link" in refused.text
     assert (accepted.status_code, accepted.headers["cache-control"]) == (200, "no-store")
     assert board.token not in accepted.text
     cookie = accepted.headers["set-cookie"].lower()
@@ -136,7 +136,7 @@ def test_one_some_a_group_or_all_are_paused_and_resumed(board: Board) -> None:
         query = "SELECT name FROM accounts WHERE paused ORDER BY name"
         return board.server.service.store.submit(lambda db: [row["name"] for row in db.execute(query)]).result()
 
-    assert done == "1 student paused: no new runs; those under way go on."
+    assert done == "1 student paused: no new runs; those in progress continue."
     assert refused.status_code == 403
     assert "paused" in refused.json()["detail"]
     assert paused() == []
@@ -161,14 +161,14 @@ def test_credits_are_added_once_for_each_form(board: Board) -> None:
     assert first.status_code == 303
     assert "100 credits more for 1 student." in board.http.get(first.headers["location"].removeprefix("..")).text
     assert second.status_code == 422
-    assert "was sent already" in second.text
+    assert "was already sent" in second.text
     assert row(board, "Student 06")["budget"] == before + 100  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(
     ("form", "words"),
     [
-        ({"do": "pause", "whom": "marked"}, "Nobody is marked"),
+        ({"do": "pause", "whom": "marked"}, "Nobody is selected"),
         ({"do": "topup", "whom": "all", "credits": "1.5"}, "as a whole number"),
         ({"do": "topup", "whom": "all", "credits": "0"}, "not a number of credits"),
         ({"do": "pause", "whom": "group:none"}, "no accounts in the group"),

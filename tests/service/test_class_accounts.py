@@ -141,7 +141,7 @@ def test_outside_its_window_an_account_may_look_and_not_run(classroom: Classroom
     assert classroom.served.result(STITCH, request_id, key).status_code == 200
     assert not classroom.row("Ada").is_open
     classroom.now = datetime(2026, 11, 30, 23).timestamp()
-    assert "Its time is over" in classroom.refusal("Ada", STITCH, {"images": [dot]})[2]
+    assert "Its time has ended" in classroom.refusal("Ada", STITCH, {"images": [dot]})[2]
 
 
 def test_only_the_allowed_models_run(classroom: Classroom, dot: str) -> None:
@@ -231,7 +231,7 @@ def test_a_call_that_came_before_the_replacement_and_is_stored_after_it_is_refus
     classroom.act("replace", names=["Ada"])
     after = service.accounts.identify(classroom.keys["Ada"])
 
-    with pytest.raises(Refusal, match="may have been replaced"):
+    with pytest.raises(Refusal, match="may also have been replaced"):
         service.store.submit(lambda db: service.accounts.admit(db, before, TEXT)).result()
     service.store.submit(lambda db: service.accounts.admit(db, after, TEXT)).result()
 
@@ -265,7 +265,7 @@ def test_a_list_that_comes_again_only_adds(classroom: Classroom) -> None:
     reset = classroom.act("add", students=students, reset=True)
 
     assert ([key.name for key in again.keys], again.kept, again.differing) == (["Cy"], ["Ada", "Bo"], ["Ada", "Bo"])
-    assert "--reset takes that" in again.sentence
+    assert "--reset applies it" in again.sentence
     assert (kept.budget, kept.left, kept.limits, classroom.keys["Ada"]) == (600, 600 - 11 * PRICE, {}, key)
     assert classroom.row("Cy").limits == {"at_once": 1}
     assert (reset.keys, reset.changed) == ([], ["Ada", "Bo"])
@@ -333,7 +333,7 @@ def test_an_account_can_become_weekly_and_stop_being_so(classroom: Classroom) ->
         ({"action": "topup", "names": ["Ada"], "credits": -1}, "not a number of credits"),
         ({"action": "topup", "names": ["Ada"], "credits": 10**30}, "not a number of credits"),
         ({"action": "add", "students": [{"name": "New"}]}, "how many credits"),
-        ({"action": "add", "students": [{"name": "Ada"}, {"name": "Ada"}]}, "there twice"),
+        ({"action": "add", "students": [{"name": "Ada"}, {"name": "Ada"}]}, "in the list twice"),
         ({"action": "add", "students": [{"name": "a\nb", "budget": 1}]}, "not a name"),
         ({"action": "add", "students": [{"name": "default", "budget": 1}]}, "of the service itself"),
         ({"action": "add", "students": [{"name": "Bo", "budget": 1, "key": "test-key"}]}, "same key"),

@@ -153,7 +153,7 @@ def test_all_accounts_together_spend_no_more_than_they_may(school: School, dot: 
     assert "may spend 110 credits" in school.says("limit", "--together", "110")
     first = school.served.run(stitch, {"images": [dot]}, ada).json()["requestId"]
     school.served.finished(stitch, first, ada)
-    assert "Removed: Ada. Their keys stopped just now" in school.says("remove", "Ada")
+    assert "Removed: Ada. Their keys no longer work" in school.says("remove", "Ada")
     assert school.served.run(stitch, {"images": [dot]}, ada).status_code == 401
     assert school.served.get("/account", bo).json()["credits_available"] == 57
     assert school.served.run(stitch, {"images": [dot]}, bo).status_code == 200
@@ -169,7 +169,7 @@ def test_all_accounts_together_spend_no_more_than_they_may(school: School, dot: 
     assert re.search("^1 in all", said, re.MULTILINE)
     assert school.report()["Ada"]["left"] == str(530 - 53), "whoever comes back has spent what was spent"
     assert school.served.run(stitch, {"images": [dot]}, again).status_code == 402
-    assert "no limit for all together" in school.says("limit", "--together", "none")
+    assert "no common limit" in school.says("limit", "--together", "none")
     assert school.served.run(stitch, {"images": [dot]}, again).status_code == 200
     assert "is not a whole number" in school.says("limit", "--together", "much", status=1)
 
@@ -312,8 +312,8 @@ def test_the_same_start_once_more_undoes_nothing(tmp_path: Path, said: Callable[
     printed = said(*start)
 
     assert re.findall(r"  key    \S+   \(account (\w+)", printed) == ["Cy"]
-    assert "Ada, Bo: there already, with key, budget and limits as they are." in printed
-    assert "For Ada, Bo it says something else; --reset takes that." in printed
+    assert "Ada, Bo: exists already and keeps its key, budget and limits." in printed
+    assert "For Ada, Bo the list says something else; --reset applies it." in printed
     assert {row.name: row.left for row in administer(data, "report")} == {"Ada": 600, "Bo": 500, "Cy": 500}
     hashes = dict(query(data, "SELECT name, key_hash FROM accounts"))
     assert (hashes["Ada"], hashes["Bo"]) == (hash_key(first), hash_key(leaked_replaced))

@@ -161,7 +161,7 @@ def test_find_since_a_time(made: Made) -> None:
         ({"seed": "x"}, "holds numbers.*seed=7"), ({"seed": [7, "x"]}, "holds numbers"), ({"fps": "x"}, "holds numbers"),
         ({"credits": "much"}, "holds numbers"), ({"expand_prompt": "perhaps"}, "expand_prompt=False"),
         ({"created": "yesterday"}, "since="), ({"seed": lambda seed: seed > 7}, "asks no function"),
-        ({"status": 5}, "5 is no status"), ({"status": ["failed", "won"]}, "'won' is no status"),
+        ({"status": 5}, "5 is not a status"), ({"status": ["failed", "won"]}, "'won' is not a status"),
     ],
 )  # fmt: skip
 def test_find_names_what_it_does_not_know(four: Made, fields: dict[str, Any], said: str) -> None:

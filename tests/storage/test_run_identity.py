@@ -25,7 +25,7 @@ VALUES = st.recursive(
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are the same, where numbers count by their value and `true` is no number."""
+    """Whether two JSON values are the same, where numbers count by their value and `true` is not a number."""
     if isinstance(one, bool) or isinstance(other, bool) or one is None or other is None:
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):

@@ -422,7 +422,7 @@ def test_what_names_none_or_several_runs_is_answered_with_what_to_type(
 ) -> None:
     """Also a number, which does not say of which table it is."""
     for given, words in (
-        (table, "12 rows, and rb.* takes one. Pick a row, as in table.loc"),
+        (table, "12 rows, and rb.* takes one. Choose a row, as in table.loc"),
         (table.iloc[:0], "no row"),
         (table.output_video, "12 values"),
         (table.reel.run(7).output.video, "run.video"),

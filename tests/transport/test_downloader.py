@@ -231,7 +231,7 @@ def test_a_definite_no_ends_at_once_and_says_that_the_run_is_still_there(shelf: 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "/files/x", "", "http://", "x y"])
 def test_only_web_addresses_are_fetched(shelf: Shelf, url: str) -> None:
     """Nothing of this machine is read because a service says so."""
-    with pytest.raises(DownloadFailed, match=r"http and https only|no web address"):
+    with pytest.raises(DownloadFailed, match=r"http and https only|not a web address"):
         asyncio.run(fetched(shelf, File(url=url)))
 
 

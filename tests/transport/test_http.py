@@ -442,7 +442,7 @@ def test_a_paid_call_that_was_never_sent_is_not_uncertain() -> None:
 )
 def test_what_is_no_address_is_refused_before_anything_is_tried(base_url: str) -> None:
     """The sentence shows what an address looks like."""
-    with pytest.raises(errors.ReelbookError, match="no address of a service"):
+    with pytest.raises(errors.ReelbookError, match="not the URL of a service"):
         Address(base_url)
 
 

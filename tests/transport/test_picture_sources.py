@@ -193,7 +193,7 @@ PROBLEMS: dict[str, tuple[str, list[str]]] = {
     "another kind": ("scan.tif", ["is 'scan.tif', which is a TIFF;", "PIL.Image.open"]),
     "cut short": ("short.png", ["is a PNG that is damaged or cut short"]),
     "a large file": ("large.png", ["is 'large.png', which has 50.1 MB; the limit is 50 MB. Make it smaller."]),
-    "a pipe": ("pipe", ["is 'pipe', which is no ordinary file."]),
+    "a pipe": ("pipe", ["is 'pipe', which is not an ordinary file."]),
     "another protocol": ("s3://bucket/boat.png", ["is 's3://bucket/boat.png'; only http and https addresses are fetched. Download it"]),
     "somebody else's home": ("~nobody-of-that-name/a.png", ["nobody of that name has a home folder here"]),
     "base64 alone": (base64.b64encode(png(0, 40)).decode().replace("/", "_"), ["too long for a path", "data:image/png;base64,"]),

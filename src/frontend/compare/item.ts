@@ -132,7 +132,7 @@ export class CompareItem extends EventTarget {
   }
 
   async #bring() {
-    const bring = () => this.bring(this.wanted, () => this.#say("Waits until the kernel has time to send it."));
+    const bring = () => this.bring(this.wanted, () => this.#say("Waiting for the kernel to send it."));
     let found = await bring();
     if (found.words === ASK_AGAIN && (await this.#arrives())) found = await bring();
     this.isAbsent = !found.url;

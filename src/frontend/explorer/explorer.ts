@@ -34,7 +34,7 @@ function explorer(root: HTMLElement) {
     isOpen = true;
     const note = root.querySelector("[data-rb-note]") as HTMLElement;
     const say = (words: string) => note.firstElementChild?.replaceChildren(words);
-    const file = await bringExplored(root, () => say("The kernel is busy; it comes as soon as that has time."));
+    const file = await bringExplored(root, () => say("Loading, waiting for the kernel."));
     isOpen = Boolean(file.url);
     if (!isOpen) return file.words && file.words !== ASK_AGAIN && say(file.words);
     note.hidden = true;

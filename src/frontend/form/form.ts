@@ -231,7 +231,7 @@ function formFoot(
     button.wait(false);
     link.wasTried = true;
     if (ready && price.credits !== seen.credits)
-      link.announce(`What was typed last makes it ${price.told}, so nothing was sent yet. Press Run to go on.`);
+      link.announce(`Your last change makes it ${price.told}, so nothing was sent yet. Press Run to continue.`);
     else if (ready) link.ask({ do: "run", view: link.view, edits: link.edits, seen: seen.change, ...seen.again });
     update([]);
   }

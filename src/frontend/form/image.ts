@@ -352,7 +352,7 @@ function imageParts(place: Place) {
     id: place.id,
     class: "rbf-image-typed",
     placeholder: "or an address or a path",
-    "aria-label": "Address or path",
+    "aria-label": "URL or path",
     autocomplete: "off",
     spellcheck: "false",
   });

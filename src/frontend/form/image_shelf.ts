@@ -119,7 +119,7 @@ export class PictureShelf {
     this.link
       .ask({ do: "earlier", from })
       .then(
-        (isSent: boolean) => isSent || this.#listed({ from, earlier: [], more: false, error: "Not to be had now." }),
+        (isSent: boolean) => isSent || this.#listed({ from, earlier: [], more: false, error: "Not available now." }),
       );
     return page;
   }

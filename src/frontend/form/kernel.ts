@@ -2,7 +2,7 @@
 
 export type Listener = (content: any, buffers: any[]) => void;
 
-export const KERNEL_ENDED = "The kernel has ended; run the cell again to go on.";
+export const KERNEL_ENDED = "The kernel has ended; run the cell again to continue.";
 
 export class KernelLink {
   model: any;

@@ -162,7 +162,7 @@ function runsDetails(link: FormLink, key: string) {
           })),
       );
     },
-    { title: "The call that asks for the same again" },
+    { title: "The code for the same run" },
   );
   return { el, copy, off };
 }

@@ -61,7 +61,7 @@ function makeSeed(place: Place): Control {
       isLocked
         ? "The same for every run."
         : fallback === null
-          ? "The service draws a new seed for each run."
+          ? "A new random seed for each run."
           : `${fallback} unless you set one.`,
     );
   };
@@ -96,7 +96,7 @@ function seedsButton(place: Place, read: () => unknown) {
   const update = () => {
     const seeds = seedsNext(read(), place.node);
     el.hidden = place.nested || typeof place.link.sweep !== "function";
-    el.title = seeds.length ? `Sweep the seeds ${seeds.join(", ")}` : "Draw four seeds, and sweep them";
+    el.title = seeds.length ? `Sweep the seeds ${seeds.join(", ")}` : "Pick four random seeds, and sweep them";
   };
   return { el, update };
 }

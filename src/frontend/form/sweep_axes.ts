@@ -16,7 +16,7 @@ const SWEEP_HINTS = {
   numbers: "9, 49, 97 or 0-7 or 9 to 97 step 8",
   text: "One per line",
   json: "One value per line, as JSON",
-  image: "One address per line",
+  image: "One URL per line",
 };
 
 /** Whether a field has more than one value to choose from. */

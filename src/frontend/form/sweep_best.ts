@@ -39,7 +39,7 @@ export function makeSweepBest(
     type: "button",
     class: "rbf-quiet",
     text: "Copy code",
-    title: "Python that finds the same",
+    title: "Python code for the same race",
     "aria-label": "Copy code that finds the best",
   });
   const meaning = made("p", { class: "rbf-caption", id: `${name}-by-meaning` });

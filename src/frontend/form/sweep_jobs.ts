@@ -32,10 +32,10 @@ const SWEEP_DO: Record<string, string> = {
   stop: "Stop what is running",
 };
 const SWEEP_DO_TITLES: Record<string, string> = {
-  pause: "Send nothing more for now; what was sent goes on",
+  pause: "Send nothing more for now; runs already sent continue",
   resume: "Go on sending",
-  cancel: "Send nothing more; what is paid for runs to its end",
-  stop: "Send nothing more, and ask the service to stop what it has",
+  cancel: "Send nothing more; runs already sent continue",
+  stop: "Send nothing more, and ask the service to cancel what it has",
 };
 const SWEEP_SHEET_RUNS = 24;
 
@@ -155,7 +155,7 @@ function sweepLarge(link: any, first: SweepJob) {
     });
     return button;
   };
-  const copy = quietButton("Copy code", () => code.show(job.code), { title: "Python that plans and runs the same" });
+  const copy = quietButton("Copy code", () => code.show(job.code), { title: "Python code for the same sweep" });
 
   const update = (next: SweepJob) => {
     job = next;

@@ -24,7 +24,7 @@ export type SweepPlan = {
 };
 
 // The kernel says it in the same words.
-const SWEEP_MAKING = "The plan is being made …";
+const SWEEP_MAKING = "Planning …";
 
 /** The first runs, with what each costs. */
 function sweepTable(link: any, plan: SweepPlan) {
@@ -80,7 +80,7 @@ export function makeSweepPlan(
     type: "button",
     class: "rbf-quiet",
     text: "Copy code",
-    title: "Python that plans and runs the same",
+    title: "Python code for the same sweep",
   });
   const why = made("p", { class: "rbf-caption rbf-sweep-why", id: `${name}-sweep-why` });
   const code = sweepCodeBox();
@@ -138,7 +138,7 @@ export function makeSweepPlan(
     const sweeps = model.get("sweeps");
     if (!isSettled()) return SWEEP_MAKING;
     if (!plan) return sweeps.why ?? "Choose a field and its values.";
-    if (!link.isHeard) return "The form has changed; the plan is being made …";
+    if (!link.isHeard) return "The form has changed; planning …";
     if (sweeps.started || pressed === plan.number || !plan.possible) return sweeps.why || "Starting …";
     if (!priced.hidden && sweepWhole(price) === null)
       return "The price of these runs is unknown. Set the most that one run may cost.";

@@ -336,8 +336,8 @@ function timelineParts(place: Place) {
   const typed = made("textarea", {
     rows: "3",
     class: "rbf-tl-typed",
-    "aria-label": "Addresses or paths, one on each line",
-    placeholder: "One address or path on each line",
+    "aria-label": "URLs or paths, one on each line",
+    placeholder: "One URL or path on each line",
     spellcheck: "false",
   });
   const addTyped = button("Add");

@@ -140,7 +140,7 @@ export class TimelineReel {
     this.#commit();
   }
 
-  /** @param frames What was typed, where it is no number. */
+  /** @param frames What was typed, where it is not a number. */
   held(at: number, frames: any) {
     this.#hold(this.items[at], frames);
     this.#commit();

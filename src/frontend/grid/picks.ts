@@ -21,7 +21,7 @@ export class Picks {
     this.count = made("span", { class: "rb-soft", role: "status" });
     this.copy = made(
       "button",
-      { type: "button", hidden: "", title: "Copy the files of the selected runs to a new folder beside the notebook" },
+      { type: "button", hidden: "", title: "Copy the files of the selected runs to a new folder next to the notebook" },
       "Copy to a folder",
     );
     this.copy.addEventListener("click", () => this.#export());

@@ -33,12 +33,12 @@ const KEYS = {
   stars: { 1: "1", 2: "2", 3: "3", 4: "4", 5: "5", s: "skip" },
   keep: { k: "keep", r: "reject", s: "skip" },
 };
-const BUSY = "The kernel is busy. It goes on when the kernel has time.";
-const UNSAVED_BUSY = "The kernel is busy. Your answer is kept in this page, and saved when the kernel has time.";
-const ENDED = "The kernel has ended. All answers are saved; run the cell again to go on.";
+const BUSY = "The kernel is busy. Judging continues when it is free.";
+const UNSAVED_BUSY = "The kernel is busy. Your answer is kept in this page, and saved when the kernel is free.";
+const ENDED = "The kernel has ended. All answers are saved; run the cell again to continue.";
 const UNSAVED_ENDED =
-  "The kernel has ended. Your answer is kept in this page; run the cell again to save it and go on.";
-const NOT_HERE = "The kernel has ended, so nobody can ask. Run the cell again to go on judging.";
+  "The kernel has ended. Your answer is kept in this page; run the cell again to save it and continue.";
+const NOT_HERE = "The kernel has ended, so there are no more questions. Run the cell again to continue judging.";
 const ALL_DONE = "There is nothing more to judge here.";
 
 /** One panel. */

@@ -1,7 +1,7 @@
 /** Loads the files of one table from the kernel: answers the event `reelbook:want` with an address. Sends to the kernel the selected rows, and what it is to do. */
 
 const GONE = "The kernel has ended; run the cell again to see it here.";
-const GONE_DOING = "The kernel has ended; run the cell again to go on.";
+const GONE_DOING = "The kernel has ended; run the cell again to continue.";
 
 /** The file, and for a clip what decodes it. */
 export type Found = { blob: Blob; index?: any; times?: number[] };

@@ -6,10 +6,10 @@ const queuedLabel = (model: any) => {
   return `Cancel ${model.get("queued").toLocaleString("en")} queued${back ? ` · ${back.toLocaleString("en")} credits back` : ""}`;
 };
 const TITLES: Record<string, string> = {
-  pause: "Send nothing more for now; what was sent goes on",
+  pause: "Send nothing more for now; runs already sent continue",
   resume: "Go on sending",
-  cancel: "Send nothing more; what is paid for runs to its end",
-  cancel_queued: "Ask the service to drop the runs that wait in its queue; what it works on goes on",
+  cancel: "Send nothing more; runs already sent continue",
+  cancel_queued: "Ask the service to drop its queued runs; those in progress continue",
 };
 /** Which buttons are of use in which state. */
 const OF_USE: Record<string, string[]> = {
@@ -19,11 +19,11 @@ const OF_USE: Record<string, string[]> = {
 };
 
 const endedText = (noun: string) =>
-  `The kernel has ended, and the ${noun} with it. Run its cells again to go on: what is paid for is fetched, and nothing is paid twice.`;
+  `The kernel has ended, and the ${noun} with it. Run its cells again to continue: paid results are fetched, and nothing is paid twice.`;
 
 /** @param name The variable that holds it. */
 const staleText = (noun: string, name: string) =>
-  `The panel above stands still since this page was opened again. Run ${name ? `\`${name}\` in a cell` : "the cell again"} to see the ${noun}.`;
+  `The panel above has not changed since this page was reopened. Run ${name ? `\`${name}\` in a cell` : "the cell again"} to see the ${noun}.`;
 
 function render({ model, el }: { model: any; el: HTMLElement }) {
   // marimo names its theme on the body, and puts widgets where no rule of the page reaches.

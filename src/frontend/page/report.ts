@@ -63,7 +63,7 @@ addEventListener("reelbook:want", (event) => {
   if (key !== "report") return;
   event.preventDefault();
   const file = fileOf(Number(row), Number(place));
-  answer(file?.url ?? null, "There is no more of it in this page.", file && readable(file));
+  answer(file?.url ?? null, "The rest is not in this page.", file && readable(file));
 });
 
 addEventListener("reelbook:is", (event) => {

@@ -193,5 +193,5 @@ def _find_folder(folder: Path) -> Path:
         except ReelbookError:
             why = f"no {connection.NAME} is in that folder" if folder.is_dir() else "there is no such folder"
     raise ReelbookError(
-        f"There is no library in {folder}: {why}. Check the path; rb.connect(library={str(folder)!r}) begins a new one there."
+        f"There is no library in {folder}: {why}. Check the path; rb.connect(library={str(folder)!r}) creates a new one there."
     )

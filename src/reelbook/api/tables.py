@@ -62,7 +62,7 @@ def strip(
 
 # Arguments that name a run or a file: a table row, a request id, a path, a column with one file.
 
-ONE = "takes one. Pick a row, as in table.loc[[7]] or table.iloc[0]"
+ONE = "takes one. Choose a row, as in table.loc[[7]] or table.iloc[0]"
 MANY = "table.reel.sheet() draws all of them on one sheet, table.reel plays them side by side"
 
 

@@ -208,7 +208,7 @@ def _client_facts(client: Client) -> list[tuple[str, str]]:
 
 def _format_account(account: Mapping[str, Any]) -> str:
     """Credits available, reserved and spent, as far as the service reports them."""
-    names = {"credits_available": "left", "credits_reserved": "set aside for runs under way", "credits_spent": "spent"}
+    names = {"credits_available": "left", "credits_reserved": "reserved for runs in progress", "credits_spent": "spent"}
     parts = [f"{account[name]:,} {word}" for name, word in names.items() if isinstance(account.get(name), (int, float))]
     return ", ".join(parts) or "unknown"
 

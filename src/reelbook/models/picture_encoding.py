@@ -290,7 +290,7 @@ def _within(array: Any) -> Any:
     """Floats clipped to 0 to 1, where they exceed it by rounding noise only."""
     low, high = float(array.min()), float(array.max())
     if math.isnan(low) or math.isnan(high):
-        raise NotAPicture(f"is an array of {array.dtype} with values that are no numbers (nan). {_ACCEPTED_ARRAYS}.")
+        raise NotAPicture(f"is an array of {array.dtype} with values that are not numbers (nan). {_ACCEPTED_ARRAYS}.")
     if low < -1e-6 or high > 1 + 1e-6:
         what = "array / 255" if low >= 0 and 2 < high <= 255 else "array.clip(0, 1), or scale it"
         raise NotAPicture(

@@ -99,7 +99,7 @@ class RunFollower:
         except asyncio.CancelledError:
             self.failure = ReelbookError(
                 f"The client was closed while run {readable_id(self.request_id)} was under way. The service goes on with it: "
-                f"rb.attach({self.request_id!r}, model={self.entry.model!r}) picks it up, at no cost."
+                f"rb.attach({self.request_id!r}, model={self.entry.model!r}) follows it again, at no cost."
             )
         except Exception as error:
             self.failure = ReelbookError(

@@ -356,7 +356,7 @@ def _seconds(timeout: Any) -> float:
     """The timeout as a float; raises a `ReelbookError` if it is not a number of seconds."""
     if isinstance(timeout, (int, float)) and not isinstance(timeout, bool) and timeout >= 0:
         return float(timeout)
-    raise ReelbookError(f"`timeout` is a number of seconds, not {timeout!r}. The run goes on.")
+    raise ReelbookError(f"`timeout` is a number of seconds, not {timeout!r}. The run continues.")
 
 
 def input_from_entry(entry: Entry) -> Input | None:

@@ -51,7 +51,7 @@ class NoSuchRun(ReelbookError, KeyError):
     def __str__(self) -> str:
         return (
             f"There is no run {self.run!r} in the library in {self.folder}. The numbers are the index of library.frame; "
-            "find(prompt=…) looks for a run by what was asked."
+            "find(prompt=…) finds a run by its input."
         )
 
 

@@ -44,7 +44,7 @@ def parse_library_folder(library: str | Path) -> Path:
     except (RuntimeError, ValueError, TypeError) as error:
         reason = str(error)
     raise ReelbookError(
-        f"{library!r:.200} is no folder of a library ({reason}). Nothing was made or sent: give its path as a text or a Path."
+        f"{library!r:.200} cannot be the folder of a library ({reason}). Nothing was created or sent: give its path as a str or a Path."
     )
 
 

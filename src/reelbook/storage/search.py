@@ -62,7 +62,7 @@ def _check_kind(name: str, cells: pd.Series[Any], wanted: Sequence[Any]) -> None
         if unknown is not None:
             raise invalid_field(
                 name,
-                f"{unknown!r} is no status.{suggest(str(unknown), LIBRARY_STATUSES)} It is {', '.join(LIBRARY_STATUSES)}.",
+                f"{unknown!r} is not a status.{suggest(str(unknown), LIBRARY_STATUSES)} It is {', '.join(LIBRARY_STATUSES)}.",
             )
     text = next((value for value in wanted if isinstance(value, str) and not _can_be(value, cells)), None)
     if text is not None:

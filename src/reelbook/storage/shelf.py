@@ -100,7 +100,7 @@ class Shelf:
         Raises OSError on a disk error, without changes; `format_disk_error` has the text for it.
         """
         if not SHA256.fullmatch(sha256):
-            raise ValueError(f"{sha256!r} is no sha256.")
+            raise ValueError(f"{sha256!r} is not a SHA-256 hash.")
         _sync_file(part)
         # An existing file may be damaged: it is replaced by the one just verified.
         path = self._find_local(sha256) or self.folder / f"{sha256}{suffix if suffix in SUFFIXES else '.bin'}"

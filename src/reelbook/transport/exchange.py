@@ -220,7 +220,7 @@ def _reason(error: Exception, seconds: float) -> str:
         case _TooLarge():
             return "its answer is larger than is read"
         case httpx.InvalidURL() | httpx.UnsupportedProtocol():
-            return "that is no address of a service"
+            return "that is not the URL of a service"
         case httpx.ConnectError() if any(isinstance(cause, socket.gaierror) for cause in _causes(error)):
             return "there is no host of that name"
         case httpx.ConnectError() if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)):

@@ -171,7 +171,7 @@ def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
             raise NotAPicture(f"is {name}, a folder. Give one picture in it.")
         if not stat.S_ISREG(facts.st_mode):
             # Reading a pipe could block for ever.
-            raise NotAPicture(f"is {name}, which is no ordinary file.")
+            raise NotAPicture(f"is {name}, which is not an ordinary file.")
         of_video = has_video_content(path)
         if facts.st_size > MAX_BYTES and not of_video:
             raise NotAPicture(_too_large(name, facts.st_size))

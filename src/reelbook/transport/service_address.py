@@ -117,13 +117,13 @@ def _normalised(base_url: str) -> str:
         fits = False
     if fits and parts.username is not None:
         raise ReelbookError(
-            "An address with a name or a password in it is not taken, because addresses are shown and kept. "
+            "A URL with a name or a password in it is refused, because URLs are displayed and stored. "
             "Leave them out, and give the key as api_key."
         )
     if not fits or parts.query or parts.fragment:
         raise ReelbookError(
-            f"{base_url[:200]!r} is no address of a service. It begins with http:// or https://, then comes a host, "
-            "such as https://host.example/api; nothing after a ? or a # belongs to it."
+            f"{base_url[:200]!r} is not the URL of a service. A URL begins with http:// or https:// and a host, "
+            "such as https://host.example/api; with nothing after a ? or a #."
         )
     # Canonical: a service without an id is identified by its address, and another spelling must not be paid again.
     host = f"[{parts.hostname}]" if ":" in str(parts.hostname) else parts.hostname

@@ -149,7 +149,7 @@ class JudgeLink(TableFileSender):
     def _undo(self, _: dict[str, Any]) -> None:
         """Take the rater's last answer back; what was answered here is asked again."""
         if not self._ratings.undo():
-            raise ReelbookError("There is no answer of yours to take back.")
+            raise ReelbookError("You have no answer to take back.")
         if self._history:
             self._queue.appendleft(self._history.pop())
             while len(self._queue) > AHEAD:

@@ -93,7 +93,7 @@ class TableFileSender(anywidget.AnyWidget):
         return sorted({row for row in rows if type(row) is int and 0 <= row < len(self._files)})
 
     def _export(self, rows: Sequence[int]) -> None:
-        """Copy the files of some rows into a new folder beside the notebook, and say where they are."""
+        """Copy the files of some rows into a new folder next to the notebook, and say where they are."""
         table = self.table_ref() if self.table_ref is not None else None
         if table is None or not rows:
             return

@@ -31,9 +31,9 @@ MAX_FORM_BYTES = 1_000_000
 MAX_LISTED = 200
 """How many names are listed before their keys are replaced."""
 FORM = "application/x-www-form-urlencoded"
-ENDED = "You are not logged in, or no longer. Nothing was changed."
+ENDED = "You are not logged in. Nothing was changed."
 WORDS = {
-    "pause": "{} paused: no new runs; those under way go on.",
+    "pause": "{} paused: no new runs; those in progress continue.",
     "resume": "{} may start runs again.",
     "topup": "{} more for {}.",
 }
@@ -70,7 +70,7 @@ async def log_in(service: Service, http: HTTPRequest) -> Response:
     """Start a session for whoever has the link with the token."""
     board = _board(service)
     if not board.login.is_token(http.query_params.get("token", "")):
-        return respond("login.html", status=401, above="../", problem="That is not the token of this board.")
+        return respond("login.html", status=401, above="../", problem="That is not the link of this board.")
     # A page that leads on, not a redirect: browsers send a strict cookie only where one of our own pages leads.
     response = respond("opened.html", above="../")
     _set_cookie(service, http, response, board.login.make_session())
@@ -144,9 +144,7 @@ async def _perform_once(
 ) -> list[Any]:
     """The keys or the names that came of an action; raises `BadAccounts` for a form that was sent already."""
     if not once or once in board.sent:
-        raise BadAccounts(
-            "This form was sent already, and was done once. Reload the class before you send another one."
-        )
+        raise BadAccounts("This form was already sent and carried out. Reload the page before you send another one.")
     board.sent.append(once)
     now = service.settings.clock()
 
@@ -175,7 +173,7 @@ def _read_action(fields: FormFields) -> tuple[str, Chosen, int]:
     if kind not in (*WORDS, "replace"):
         raise BadAccounts("There is no such action. Nothing was changed.")
     if whom == "marked" and not names:
-        raise BadAccounts("Nobody is marked: mark some students, or choose a group or all. Nothing was changed.")
+        raise BadAccounts("Nobody is selected: tick some students, or choose a group or all. Nothing was changed.")
     group = whom.removeprefix("group:") if whom.startswith("group:") else None
     text = _first(fields, "credits").strip() if kind == "topup" else "0"
     if not (text.isascii() and text.isdecimal() and len(text) < 14):

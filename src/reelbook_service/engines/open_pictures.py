@@ -104,7 +104,7 @@ def _as_picture_errors(source: str, data: bytes) -> Iterator[None]:
 def _checked(source: str, data: bytes) -> Image.Image:
     # The pixel data contains no such bytes: there a 0xFF is followed by zero or by a restart marker.
     if data.startswith(b"\xff\xd8") and any(islice(_MARKER.finditer(data), MAX_MARKERS, None)):
-        raise PictureError(source, "it carries more notes beside the picture than are read here; save it without them")
+        raise PictureError(source, "it contains more metadata than is read here; save it without them")
     picture = Image.open(io.BytesIO(data), formats=FORMATS)
     width, height = picture.size
     max_pixels = MAX_PIXELS_OF_WEBP if picture.format == "WEBP" else MAX_PIXELS

@@ -27,8 +27,8 @@ def read_key(reference: object, folder: Path) -> Key:
         # Not quoted: it may be the key.
         del reference, kind, name
         raise BadKeyReference(
-            "it looks as if the key itself stood there. A file that is copied and shared is no place for it: take it out, "
-            f"and write where it is: {FORMS}."
+            "this looks like the key itself, which does not belong in a file that is copied and shared: take it out, "
+            f"and write where to find it: {FORMS}."
         )
     return readers[kind](name.strip(), folder)
 

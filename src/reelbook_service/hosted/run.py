@@ -177,7 +177,7 @@ class PaidRun:
                 log.warning("Run of the gateway's library is uncertain: %s%s", error.reason, number)
                 detail = "It was sent to the paid service and the answer was lost, so nobody knows yet whether it was made and paid for."
                 if "another service" in error.reason:
-                    detail = "It was sent to another service than the one that is set up now, so its result cannot be had here."
+                    detail = "It was sent to another service than the one that is set up now, so its result is not available here."
                 return Ended(error_type=ANSWER_LOST, detail=f"{detail} {WHO_SETTLES}{number}")
             case NothingToSend():
                 detail = "A picture of this run is gone by now. Upload it again."
@@ -194,7 +194,7 @@ class PaidRun:
                 log.warning(
                     "The result of run %s of the gateway's library could not be had: %s", standing.number, error
                 )
-                detail = "The paid service has taken this run, and its result cannot be had."
+                detail = "The paid service accepted this run, but its result cannot be fetched."
                 return Ended(error_type=ANSWER_LOST, detail=f"{detail} {WHO_SETTLES}{number}")
             case _ if is_late:
                 detail = f"The paid service has not taken this run for {SEND_SECONDS / 60:.0f} minutes ({_format_reason(error)})."

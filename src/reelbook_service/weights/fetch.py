@@ -191,8 +191,8 @@ def check_space(listings: Iterable[Listing]) -> None:
         free = shutil.disk_usage(existing).free
         if size and size + SPARE_BYTES > free:
             raise BadWeights(
-                f"The disk of {existing} has {free / 1e9:.1f} GB free, and {size / 1e9:.1f} GB are to come. Nothing was "
-                "fetched. Make room, or name a folder on another disk in models.toml."
+                f"The disk of {existing} has {free / 1e9:.1f} GB free, and {size / 1e9:.1f} GB are needed. Nothing was "
+                "fetched. Free some space, or name a folder on another disk in models.toml."
             )
 
 

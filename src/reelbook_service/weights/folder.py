@@ -39,7 +39,7 @@ MAX_NAMED = 10
 """LoRAs that a sentence lists at most."""
 
 _FETCH = "Fetch the weights first: reelbook weights fetch"
-_FETCH_AGAIN = "Run `reelbook weights fetch` again; it goes on with the files that are missing."
+_FETCH_AGAIN = "Run `reelbook weights fetch` again; it continues with the missing files."
 
 
 PARTS: Mapping[str, Mapping[str, str]] = {
@@ -100,7 +100,7 @@ def check_weights(row: LtxWeights | WanWeights) -> None:
         labels = [str(label).lower() for label in named.values()] if isinstance(named, dict) else []
         # With a label that it does not know, it would let every clip pass.
         if row.safety.label.lower() not in labels:
-            has = f"Its labels are: {', '.join(labels)}." if labels else "It is no classifier."
+            has = f"Its labels are: {', '.join(labels)}." if labels else "It is not a classifier."
             raise BadWeights(f"{row.safety.folder.name}/ has no label {row.safety.label!r}. {has}")
 
 

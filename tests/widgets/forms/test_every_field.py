@@ -267,7 +267,7 @@ def test_what_cannot_be_sent_back_does_not_silence_a_form(pages: Pages, field: s
     ("text", "number"), [(str(2**53 + 1), 2**53 + 1), (str(-(10**4299)), -(10**4299)), ("12", None)]
 )
 def test_only_long_numbers_are_read_from_text(pages: Pages, text: str, number: int | None) -> None:
-    """A page sends a whole number as text where it would not know it exactly; any other text is no number."""
+    """A page sends a whole number as text where it would not know it exactly; any other text is not a number."""
     page = pages("TextToVideo")
     page.show({"prompt": "a paper boat"})
 

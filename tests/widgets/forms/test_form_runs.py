@@ -547,7 +547,7 @@ def test_a_run_is_cancelled_from_its_entry(paper: Callable[..., Paper], scripted
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        (Reply(200, {"success": False}), "it goes on"),
+        (Reply(200, {"success": False}), "it continues"),
         (Reply(403, {"detail": "Not yours to stop"}), "Not yours to stop"),
     ],
 )

@@ -12,6 +12,7 @@ import numpy as np
 from ...sweeps.execute.order import spread_rows
 from ...sweeps.plan.plan_rows import Row
 from ..posterior import choose
+from .settings import MIN_LEADER_RUNS
 
 if TYPE_CHECKING:
     from ...sweeps.plan.plan import Plan
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 MAX_FAILURES = 2
 """A setting without any score is given up after so many runs without one."""
-MIN_LEADER_RUNS = 2
-"""Runs that the leading setting needs before a race may stop because it is sure."""
 DRAWS = 4_000
 
 

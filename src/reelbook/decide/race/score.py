@@ -249,10 +249,10 @@ def _format_unknown(name: str, fields: list[str]) -> str:
     metrics = [key for key, metric in METRICS.items() if not metric.compares and metric.minimum is not None]
     hint = suggest(name, [*metrics, *FIGURES, *fields])
     if name in METRICS:
-        why = "compares with a reference" if METRICS[name].compares else "is no number"
+        why = "compares with a reference" if METRICS[name].compares else "is not a number"
         hint = f" {name} {why}, so it orders nothing by itself."
     elif name in RUN_COLUMNS:
-        hint = f" The column {name} is no number."
+        hint = f" The column {name} is not a number."
     return (
         f"A race cannot be judged by {name!r}.{hint} There are the metrics {', '.join(metrics)}; the columns "
         f"{', '.join(FIGURES)}, the inputs, and what a service returns as output_…; or give a function of a run."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...models.problems import format_literal
 from ...util.printable import format_count
+from .settings import MIN_LEADER_RUNS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -289,7 +290,12 @@ def _format_outcome(progress: RaceProgress, facts: RaceFacts, *, is_done: bool) 
         rivals = sum((one.chance or 0.0) >= RIVAL_CHANCE for one in progress.contenders) - progress.keep
         open_ = f" {format_count(rivals, 'other setting')} may be as good." if rivals > 0 else ""
         untried = "" if all(one.runs for one in leaders) else " That is predicted from its values: it was not run."
-        return f"Undecided: {names} {lead}, {least}with a {chance} chance of being {what}; {progress.sure:.0%} was required.{untried}{open_}"
+        need = (
+            f"{progress.sure:.0%} was required"
+            if progress.chance < progress.sure
+            else f"a decision takes {MIN_LEADER_RUNS} runs of it"
+        )
+        return f"Undecided: {names} {lead}, {least}with a {chance} chance of being {what}; {need}.{untried}{open_}"
     return f"So far {names} {'leads' if progress.keep == 1 else 'lead'}, {least}with a {chance} chance of being {what}; {progress.sure:.0%} ends the race."
 
 

@@ -33,6 +33,8 @@ FIRST_PER_EFFECT = 1.5
 """Runs of the first rounds, for each effect of an axis' value."""
 ENOUGH_RUNS = 2
 """Runs of each setting with which a race can be expected to decide."""
+MIN_LEADER_RUNS = 2
+"""Runs that the leading setting needs before a race may stop because it is sure."""
 
 
 class RaceStopped(ReelbookError):
@@ -48,7 +50,7 @@ class RaceUnfinished(ReelbookError, TimeoutError):
 
     def __str__(self) -> str:
         return (
-            f"After {self.waited:g} s the race is in round {self.rounds}, with {self.runs:,} runs. It goes on: wait() again, "
+            f"After {self.waited:g} s the race is in round {self.rounds}, with {self.runs:,} runs. It continues: call wait() again, "
             "look at race.panel, or cancel() it."
         )
 

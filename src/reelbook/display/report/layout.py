@@ -118,7 +118,7 @@ def _find_axis(axes: Sequence[VariedInput], name: str, part: str) -> VariedInput
     if found is None:
         names = [column for axis in axes for column in axis.columns]
         hint = f"Those that vary are {', '.join(names)}." if names else "All inputs of its runs are equal."
-        raise ReelbookError(f"{part}={name!r} is no column of this table that varies. {hint}")
+        raise ReelbookError(f"{part}={name!r} is not a column of this table that varies. {hint}")
     return found
 
 

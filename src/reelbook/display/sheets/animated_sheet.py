@@ -253,5 +253,5 @@ def _write(target: Path, content: bytes) -> None:
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise ReelbookError(
-            f"{target} could not be written ({why}). Make room there, or give another place."
+            f"{target} could not be written ({why}). Free some space there, or choose another folder."
         ) from error

@@ -171,7 +171,9 @@ def select_metrics(metrics: Collection[str] | str | None, *, has_reference: bool
     names = tuple(dict.fromkeys([metrics] if isinstance(metrics, str) else metrics))
     for name in names:
         if name not in METRICS:
-            raise ReelbookError(f"There is no metric {name!r}. {_hint(str(name))}There are: {', '.join(METRICS)}.")
+            raise ReelbookError(
+                f"There is no metric {name!r}. {_hint(str(name))}The metrics are: {', '.join(METRICS)}."
+            )
         if METRICS[name].compares and not has_reference:
             raise ReelbookError(f"{name} compares with a reference. Give one with reference=…, or leave it out.")
     return names

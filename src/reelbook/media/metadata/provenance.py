@@ -219,7 +219,7 @@ def _opened(file: str | os.PathLike[str] | LocalFile) -> tuple[Path, str | None]
         return file.path, format_record(file.facts) if file.facts else None
     path = Path(file).expanduser()
     if path.exists() and not path.is_file():
-        raise ReelbookError(f"{path} cannot be opened as a picture or a video: it is no file. Name one that is.")
+        raise ReelbookError(f"{path} cannot be opened as a picture or a video: it is not a file.")
     return path, None
 
 

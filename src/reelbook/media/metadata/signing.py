@@ -100,7 +100,7 @@ def _credentials(signing: Signing) -> tuple[bytes, bytes, str]:
     except TypeError:
         raise _signing_error("The private key is protected by a password; a key without one is needed") from None
     except ValueError:
-        raise _signing_error("The private key is no key in PEM form") from None
+        raise _signing_error("The private key is not in PEM format") from None
     now = datetime.now(UTC)
     if not leaf.not_valid_before_utc <= now <= leaf.not_valid_after_utc:
         ends = f"{leaf.not_valid_before_utc:%Y-%m-%d} to {leaf.not_valid_after_utc:%Y-%m-%d}"

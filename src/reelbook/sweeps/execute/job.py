@@ -40,7 +40,7 @@ class StillRunning(ReelbookError, TimeoutError):
 
     def __str__(self) -> str:
         return (
-            f"After {self.waited:g} s, {self.finished:,} of {self.total:,} runs have ended. The sweep goes on: wait() again, "
+            f"After {self.waited:g} s, {self.finished:,} of {self.total:,} runs have ended. The sweep continues: call wait() again, "
             "look at job.frame, or cancel() it."
         )
 

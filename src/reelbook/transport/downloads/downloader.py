@@ -403,7 +403,7 @@ def _parse_web_address(url: str) -> httpx.URL:
     try:
         address = httpx.URL(url)
     except httpx.InvalidURL:
-        raise PermanentFailure("that is no web address") from None
+        raise PermanentFailure("that is not a web address") from None
     if address.scheme not in ("http", "https") or not address.host:
         raise PermanentFailure(f"files are fetched over http and https only, not from {_format_url(url)!r}")
     return address
@@ -428,5 +428,5 @@ def _reason(error: Exception) -> str:
     if isinstance(error, httpx.ConnectError):
         return "nobody answered there"
     if isinstance(error, httpx.InvalidURL):
-        return "it redirects to what is no web address"
+        return "it redirects to something that is not a web address"
     return "the connection broke off"

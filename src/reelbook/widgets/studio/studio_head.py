@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...session import Session
 
 MAX_ID_LENGTH = 300
-CREDITS = {"credits_available": "left", "credits_reserved": "set aside for runs under way"}
+CREDITS = {"credits_available": "left", "credits_reserved": "reserved for runs in progress"}
 
 log = logging.getLogger("reelbook")
 
@@ -151,7 +151,7 @@ def format_credits_left(account: Mapping[str, Any]) -> str:
     """The credits left on an account, as text.
 
     >>> format_credits_left({"credits_available": 999_894, "credits_reserved": 53})
-    '999,894 credits left, 53 set aside for runs under way'
+    '999,894 credits left, 53 reserved for runs in progress'
     """
     known = [(account.get(name), words) for name, words in CREDITS.items()]
     parts = [

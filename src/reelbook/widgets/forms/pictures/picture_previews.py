@@ -133,7 +133,7 @@ def read_picture(path: Path) -> bytes:
             raise NotAPicture("is a folder. Name one picture in it.")
         if not stat.S_ISREG(facts.st_mode):
             # A pipe could block forever.
-            raise NotAPicture("is no ordinary file.")
+            raise NotAPicture("is not an ordinary file.")
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
             _check_kind(head)

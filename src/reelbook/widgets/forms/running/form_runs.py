@@ -34,8 +34,8 @@ DOUBLE_SECONDS = 0.7
 RECENT_SECONDS = 2.0
 """A press for the same inputs so soon after the end of a run may have been meant for that run."""
 TWICE = "Pressed twice: it runs once."
-SAME = "This is under way already. The same inputs and seed give the same result, so nothing more is sent."
-GOING = "One run is under way. Press again to start another."
+SAME = "This run is already in progress. The same inputs and seed give the same result, so nothing more is sent."
+GOING = "A run is in progress. Press again to start another."
 ENDED = "This run has just ended. Press again to start another."
 
 log = logging.getLogger("reelbook")

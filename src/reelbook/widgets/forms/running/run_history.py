@@ -47,7 +47,7 @@ STATUS_WORDS = {
     "cancelled": "cancelled", "unfinished": "unfinished", "uncertain": "uncertain",
 }  # fmt: skip
 SENDING = "being sent to the service"
-CANCEL_REQUESTED, NOT_CANCELLED = "The service was asked to stop it.", "The service did not cancel it: it goes on."
+CANCEL_REQUESTED, NOT_CANCELLED = "The service was asked to stop it.", "The service did not cancel it, so it continues."
 TOO_LATE = "It had ended before it could be cancelled."
 UNSENT = (InvalidInput, LibraryError, OverBudget, UnknownModel, Unreachable)
 """Errors raised before anything is sent."""

@@ -254,7 +254,7 @@ def _parse_piece(node: Node, piece: str) -> list[Any]:
         return _parse_range(node, piece, *(None if one is None else _parse_decimal(one) for one in found.groups()))
     words = piece.split()
     if not all(_ONE.match(word) for word in words):
-        raise UnreadableValues(f"“{shorten(piece, 30)}” is no number. {_HINT}")
+        raise UnreadableValues(f"“{shorten(piece, 30)}” is not a number. {_HINT}")
     return [_to_number(_parse_decimal(word)) for word in words]
 
 
@@ -368,4 +368,4 @@ def _takes_text(node: Mapping[str, Any]) -> bool:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise json.JSONDecodeError(f"{name} is no number there", name, 0)
+    raise json.JSONDecodeError(f"{name} is not a number there", name, 0)

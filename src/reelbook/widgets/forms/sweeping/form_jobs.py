@@ -166,7 +166,7 @@ def draw_contact_sheet(job: SweepJob) -> list[bytes]:
     table = job.frame
     rows = table[table["status"] == RunStatus.COMPLETED].head(MAX_SHEET_RUNS)
     if not len(rows):
-        raise ReelbookError("No run of this sweep has made anything, so there is no contact sheet.")
+        raise ReelbookError("No run of this sweep has a result, so there is no contact sheet.")
     from ....display.sheets import draw_sheet
 
     sheet = draw_sheet(rows, width=SHEET_WIDTH)

@@ -24,7 +24,7 @@ MAX_VIEWS = 100
 CHOOSE, CORRECT_VALUES, MAKING = (
     "Choose a field and its values.",
     "Correct the values above first.",
-    "The plan is being made …",
+    "Planning …",
 )
 NONE_POSSIBLE = "No run of this plan is possible."
 

@@ -40,7 +40,7 @@ MAX_SWEEPS = 30
 STALE = "The plan has changed since it was shown, so nothing was started. Look at it again, then press Run."
 TWICE = "This plan was started already: it is run once."
 NO_MEASURE = "Choose what the runs are judged by."
-STARTED = "This plan is under way. Change a value to plan another one."
+STARTED = "This plan is running. Change a value to plan another one."
 
 log = logging.getLogger("reelbook")
 
