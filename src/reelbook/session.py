@@ -69,13 +69,13 @@ class Session:
         rates: str | Path | None = None,
         models: str | Path | None = None,
     ) -> Client:
-        """Connect to the embedded service, or to the one at this address, and return the client.
+        """Connect to the embedded service, or to the one at this URL, and return the client.
 
-        The defaults are `REELBOOK_URL` or `REELBOOK_MODELS`, and `REELBOOK_API_KEY`; for the key, also the system's keyring. `shelf` stores
-        the media outside the library's folder, such as in `s3://bucket/folder`. `rates` is the path of a TOML table of
-        per-unit prices, which the embedded service charges, and which are the fallback if a hosted one states none. `models` is the path
-        of a `models.toml`, which says for each model whether the embedded service runs it itself or has it run by a
-        service elsewhere, at the cost of the account there, or on weights of your own.
+        The defaults come from `REELBOOK_URL` or `REELBOOK_MODELS`, and `REELBOOK_API_KEY`; the key also from the system's keyring.
+        `shelf` stores the media outside the library's folder, such as in `s3://bucket/folder`. `rates` is the path of a TOML table of
+        per-unit prices, which the embedded service charges, and which count where a hosted one states none. `models` is the path of a
+        `models.toml`, which says what runs each model: the embedded service itself, a paid service on your account, or weights of
+        your own.
 
         Example::
 

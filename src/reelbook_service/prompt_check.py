@@ -30,7 +30,9 @@ class ContentRefused(Exception):
         self.word = word
 
     def __str__(self) -> str:
-        return f"The safety check refused the word {self.word!r} in the prompt. Nothing was charged; choose other words and run it again."
+        return (
+            f"The safety check refused the word {self.word!r} in the prompt. Nothing was charged; choose other words."
+        )
 
 
 def check_prompt(request: Input, *, may_be_unchecked: bool) -> None:

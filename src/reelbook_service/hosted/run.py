@@ -124,7 +124,9 @@ class PaidRun:
                 what = "The result cannot be fetched now" if was_paid else "The paid service does not take the run now"
                 self.report(
                     HostedProgress(
-                        True, lines=((f"{what} ({_format_reason(error)}); it waits.", "WARNING"),), is_silent=True
+                        True,
+                        lines=((f"{what} ({_format_reason(error)}). It is tried again by itself.", "WARNING"),),
+                        is_silent=True,
                     )
                 )
                 await self._sleep(pause)

@@ -54,7 +54,7 @@ class Sweep:
     """Plan runs for every combination of the values of some fields. Nothing is sent before `plan.run(budget=…)`.
 
     `rb.sweep(boat, seed=range(4), num_frames=[49, 97])` plans eight runs of one input; `rb.sweep.read("boats.toml")` reads a plan from a file.
-    Besides axes by name, it accepts `rb.zipped(…)`, `rb.sampled(…)`, `rb.template(…)`, `rb.derived(…)` and DataFrames.
+    In addition to fields by name, it accepts `rb.zipped(…)`, `rb.sampled(…)`, `rb.template(…)`, `rb.derived(…)` and DataFrames.
 
     Example::
 

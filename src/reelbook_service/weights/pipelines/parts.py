@@ -160,8 +160,8 @@ class PictureRefused(ContentRefused):
 
     def __str__(self) -> str:
         return (
-            "The safety check refused the pictures of the finished clip. Nothing was charged; choose other words or another "
-            "seed and run it again."
+            "The safety check refused the pictures of the finished clip. Nothing was charged; choose other words or "
+            "another seed."
         )
 
 
