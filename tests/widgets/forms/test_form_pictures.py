@@ -302,7 +302,7 @@ def test_a_path_that_is_no_picture_says_why(form: Form, tmp_path: Path, monkeypa
     assert told[3].startswith("large.png has 6 kB; the limit is 0.005 MB.")
     assert "cannot be read" in told[4]
     assert "cannot be read" in told[5]
-    assert ["no address" in odd[0], "no home folder" in odd[1], "no ordinary file" in odd[2]] == [True] * 3
+    assert ["no address" in odd[0], "no home folder" in odd[1], "not an ordinary file" in odd[2]] == [True] * 3
 
 
 def test_an_address_is_never_fetched(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
