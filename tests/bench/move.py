@@ -22,7 +22,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.move import Move
+from reelbook_service.engines.move.engine import Move
 from reelbook_service.engines.protocol import EngineTask
 from tests.bench.results import record
 from tests.heard import Heard, Log, Progress

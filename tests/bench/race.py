@@ -33,7 +33,7 @@ from reelbook.decide.posterior import Belief, FloatArray, choose, learn_pairs, l
 from reelbook.media.measuring.measures import measure_file
 from reelbook.models.text_to_video import TextToVideo
 from reelbook_service.engines.protocol import EngineTask, Report
-from reelbook_service.engines.sketch import sketch
+from reelbook_service.engines.sketch.engine import sketch
 from tests.bench.results import failed, record
 
 ROOT = Path(__file__).parents[2]

@@ -30,7 +30,7 @@ import json, resource, sys, time
 from pathlib import Path
 from reelbook.models.text_to_video import TextToVideo
 from reelbook_service.engines.protocol import EngineTask, Report
-from reelbook_service.engines.sketch import sketch
+from reelbook_service.engines.sketch.engine import sketch
 
 def spent():
     usage = resource.getrusage(resource.RUSAGE_SELF)

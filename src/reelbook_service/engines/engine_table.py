@@ -15,15 +15,15 @@ def engine_for(request: Input) -> Engine:
     """The engine of a model, imported lazily: each needs other libraries."""
     match request:
         case TextToVideo():
-            from .sketch import sketch
+            from .sketch.engine import sketch
 
             return sketch
         case ImageToVideo():
-            from .move import move
+            from .move.engine import move
 
             return move
         case SmartResize():
-            from .recompose import recompose
+            from .recompose.engine import recompose
 
             return recompose
         case ImagesToVideo():

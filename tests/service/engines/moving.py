@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.move import Move, move
-from reelbook_service.engines.move.engine import Shot
+from reelbook_service.engines.move.engine import Move, Shot, move
 from reelbook_service.engines.move.plan import make_plan
 from reelbook_service.engines.move.warp import frame_of
 from reelbook_service.engines.protocol import EngineTask, OutputFile

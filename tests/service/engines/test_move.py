@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.move import Move, move
+from reelbook_service.engines.move.engine import Move, move
 from reelbook_service.engines.protocol import Cancelled, OutputFile
 from tests.heard import Heard, Log, Progress
 from tests.service.engines.moving import ADDRESS, Clip, a_job, clip, encoded, motion, picture_of, psnr, scenery, shot
@@ -189,7 +189,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from reelbook.models.image_to_video import ImageToVideo
-from reelbook_service.engines.move import Move
+from reelbook_service.engines.move.engine import Move
 from reelbook_service.engines.protocol import EngineTask, Report
 source, folder, address, prompt = sys.argv[1:]
 task = EngineTask(ImageToVideo(prompt=prompt, image_url=address), 7, Path(folder), {address: Path(source).read_bytes()})

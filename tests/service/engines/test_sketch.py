@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from reelbook.models.text_to_video import TextToVideo
 from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile
-from reelbook_service.engines.sketch import Sketch, engine, sketch, stage
+from reelbook_service.engines.sketch import engine, stage
+from reelbook_service.engines.sketch.engine import Sketch, sketch
 from tests.heard import Heard, Log, Progress
 from tests.support import deep
 
@@ -144,7 +145,7 @@ from itertools import pairwise
 from pathlib import Path
 from reelbook.models.text_to_video import TextToVideo
 from reelbook_service.engines.protocol import EngineTask, Report
-from reelbook_service.engines.sketch import sketch
+from reelbook_service.engines.sketch.engine import sketch
 if hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, set(list(os.sched_getaffinity(0))[: int(sys.argv[3])]))
 task = EngineTask(TextToVideo.model_validate_json(sys.argv[2]), 7, Path(sys.argv[1]))

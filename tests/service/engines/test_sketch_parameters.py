@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook_service.engines.protocol import EngineTask, Report
-from reelbook_service.engines.sketch import sketch, stage
-from reelbook_service.engines.sketch.engine import frames_of
+from reelbook_service.engines.sketch import stage
+from reelbook_service.engines.sketch.engine import frames_of, sketch
 from tests.tools.sketch_sheet import finished_painter
 
 Clip = NDArray[np.float32]
