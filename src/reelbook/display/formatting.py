@@ -10,6 +10,8 @@ from pathlib import Path
 
 from ..storage.run_status import WITHOUT_RESULT, RunStatus
 from ..util.printable import format_count
+from ..util.printable import format_duration as format_duration
+from ..util.printable import format_size as format_size
 
 WRAP_WIDTH = 95
 """Letters of a line of a message; a notebook breaks longer ones within words."""
@@ -82,25 +84,6 @@ def format_credits(amount: int | None, source: str | None = None, status: str = 
     return f"{about}{format_count(amount, 'credit')}"
 
 
-def format_duration(seconds: float) -> str:
-    """A duration in readable units.
-
-    >>> format_duration(4.2), format_duration(48), format_duration(200), format_duration(720), format_duration(9000)
-    ('4.2 s', '48 s', '3 min 20 s', '12 min', '2 h 30 min')
-    """
-    if seconds < 9.95:
-        return f"{max(seconds, 0):.1f} s"
-    if round(seconds) < 60:
-        return f"{seconds:.0f} s"
-    whole = round(seconds)
-    if whole < 600:
-        return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
-
-
 def format_folder(folder: Path) -> str:
     """A folder from that of the notebook, where it is in it."""
     try:
@@ -121,14 +104,3 @@ def format_time(moment: datetime) -> str:
         return f"{datetime.fromtimestamp(moment.timestamp()):%Y-%m-%d %H:%M}"  # In local time, for readers.
     except (ValueError, OverflowError, OSError):
         return "at an unknown time"
-
-
-def format_size(count: int) -> str:
-    """A number of bytes with its unit.
-
-    >>> format_size(900), format_size(41_300), format_size(4_100_000)
-    ('900 B', '41 kB', '4.1 MB')
-    """
-    if count < 1000:
-        return f"{count} B"
-    return f"{count / 1e3:.0f} kB" if count < 999_500 else f"{count / 1e6:.1f} MB"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..util.printable import format_size
+
 
 class Bytes(int):
     """An `int` that prints with the suitable unit.
@@ -11,10 +13,6 @@ class Bytes(int):
     """
 
     def __repr__(self) -> str:
-        for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-            # So that slightly less than a megabyte is not rounded to 1,000.0 kB.
-            if self >= unit * 0.99995:
-                return f"{self / unit:,.1f} {name}"
-        return f"{int(self)} bytes"
+        return format_size(self)
 
     __str__ = __repr__

@@ -17,6 +17,7 @@ from uuid import uuid4
 import platformdirs
 
 from ..errors import ReelbookError
+from ..util.printable import format_size
 from ..util.replace_file import sync_folder
 from .remote_shelf import RemoteShelf
 
@@ -167,7 +168,7 @@ class Shelf:
         """
         if error.errno in DISK_FULL_ERRNOS:
             missing = wanted - (_get_free_bytes(self.folder) or 0)
-            much = f", {_format_size(missing)} more are needed" if missing > 0 else ""
+            much = f", {format_size(missing)} more are needed" if missing > 0 else ""
             return f"no space is left in {self.folder}{much}: free some, then try again"
         why = error.strerror or type(error).__name__
         return (
@@ -308,7 +309,3 @@ def _get_free_bytes(folder: Path) -> int | None:
         # Some network file systems report a total size of 0.
         return usage.free if usage.total else None
     return None
-
-
-def _format_size(count: int) -> str:
-    return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:,.1f} kB"

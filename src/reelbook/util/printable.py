@@ -1,4 +1,4 @@
-"""Text for printing: counts in words, and texts and ids from outside without control characters and of bounded length."""
+"""Text for printing: counts, durations and sizes in words, and texts and ids from outside without control characters and of bounded length."""
 
 from __future__ import annotations
 
@@ -29,6 +29,42 @@ def format_count(count: int, what: str) -> str:
     ('1 run', '1,200 credits')
     """
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def format_duration(seconds: float) -> str:
+    """A duration in readable units.
+
+    >>> format_duration(4.2), format_duration(48), format_duration(200), format_duration(720), format_duration(9000)
+    ('4.2 s', '48 s', '3 min 20 s', '12 min', '2 h 30 min')
+    """
+    if seconds < 9.95:
+        return f"{max(seconds, 0):.1f} s"
+    if round(seconds) < 60:
+        return f"{seconds:.0f} s"
+    whole = round(seconds)
+    if whole < 600:
+        return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
+
+
+def format_size(count: int) -> str:
+    """A number of bytes with its unit.
+
+    >>> format_size(900), format_size(41_300), format_size(4_100_000), format_size(45_100_000_000)
+    ('900 bytes', '41 kB', '4.1 MB', '45.1 GB')
+    """
+    if count < 1000:
+        return format_count(count, "byte")
+    if count < 999_500:
+        return f"{count / 1e3:.0f} kB"
+    # So that slightly less than a gigabyte is not rounded to 1,000.0 MB.
+    unit, name = next(
+        (unit, name) for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")) if count >= unit * 0.99995
+    )
+    return f"{count / unit:,.1f} {name}"
 
 
 def printable(text: str) -> str:

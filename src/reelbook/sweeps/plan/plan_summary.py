@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...models.base import Input
 from ...models.catalog import find_endpoint
 from ...models.problems import format_literal
-from ...util.printable import format_count
+from ...util.printable import format_count, format_duration
 from ..money_text import format_paid_price
 from .field_paths import get_fields
 from .parts import Axis, SweepPart
@@ -160,16 +160,8 @@ def _format_headline(facts: PlanFacts) -> str:
         due = "" if facts.credits_due is None else f", {facts.credits_due:,} credits due"
         parts.append(f"{facts.in_library:,} in the library{due}")
     if facts.seconds is not None:
-        parts.append(f"about {_format_duration(facts.seconds)}")
+        parts.append(f"about {format_duration(facts.seconds)}")
     return "; ".join(parts)
-
-
-def _format_duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
 
 
 def _impossible_reasons(rows: Sequence[Row]) -> tuple[Impossible, ...]:
