@@ -19,7 +19,7 @@ from reelbook.util.printable import format_count, printable
 
 from . import class_admin
 from .board.login import read_token
-from .class_admin import Chosen, NewKey, ServiceFacts, format_names, read_facts
+from .class_admin import Chosen, NewKey, ServiceFacts, format_names, read_facts, sort_key
 from .class_report import describe_class, format_report, read_class, report_table
 from .key_sheet import board_link, connect_line, format_unreachable, reachable_address, render_key_sheet
 from .service_settings import default_data
@@ -122,7 +122,7 @@ def _show(db: sqlite3.Connection, options: argparse.Namespace, sheet: IO[str] | 
     address = _address(options.address, read_facts(db))
     if not keys:
         return ""
-    keys = sorted(keys, key=lambda key: (key.group, key.name))
+    keys = sorted(keys, key=lambda key: (sort_key(key.group), sort_key(key.name)))
     if sheet is not None:
         _write(sheet, render_key_sheet(keys, address))
         print_it = "Print it, then delete it: keys are stored as hashes only, and nobody can read them again."

@@ -65,8 +65,18 @@ def read_facts(db: sqlite3.Connection) -> ServiceFacts:
 def class_names(db: sqlite3.Connection) -> dict[str, str]:
     """The names of all accounts of the class with their groups, by group and name."""
     hidden = () if read_facts(db).pays else STAFF
-    rows = db.execute("SELECT name, class_group FROM accounts WHERE NOT removed ORDER BY class_group, name")
+    rows = db.execute("SELECT name, class_group FROM accounts WHERE NOT removed").fetchall()
+    rows.sort(key=lambda row: (sort_key(row["class_group"]), row["class_group"], sort_key(row["name"])))
     return {row["name"]: row["class_group"] for row in rows if row["name"] not in hidden}
+
+
+def sort_key(text: str) -> list[str | int]:
+    """What sorts names and groups as people do.
+
+    >>> sorted(["student 10", "Student 9", "Ada"], key=sort_key)
+    ['Ada', 'Student 9', 'student 10']
+    """
+    return [int(part) if number % 2 else part.casefold() for number, part in enumerate(re.split(r"(\d{1,9})", text))]
 
 
 @dataclass(frozen=True, slots=True)
