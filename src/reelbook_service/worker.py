@@ -155,7 +155,7 @@ def perform(order: Mapping[str, Any], emit: Emit, is_cancelled: Callable[[], boo
     emit({"engine": name})
     folder = Path(order["folder"])
     folder.mkdir(parents=True, exist_ok=True)
-    sources = dict(_fetch_sources(request, order["local"], report))
+    sources = _Sources(_fetch_sources(request, order["local"], report))
     task = EngineTask(request, order["seed"], folder, sources, order["may_be_unchecked"])
     return dict(_to_json(engine(task, report)))
 
@@ -173,6 +173,13 @@ def _without_haste(emit: Emit) -> Emit:
         emit(message)
 
     return emit_some
+
+
+class _Sources(dict[str, bytes]):
+    """The pictures of a run by address. An empty address is none of them, and is refused like any other that is unusable."""
+
+    def __missing__(self, address: str) -> bytes:
+        return Fetcher().fetch(address)
 
 
 def _fetch_sources(request: Input, local: Mapping[str, str], report: Report) -> Iterator[tuple[str, bytes]]:

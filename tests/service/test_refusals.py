@@ -237,6 +237,7 @@ RUNS: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "a private source": (MOVE, {"prompt": "a", "image_url": "http://127.0.0.1:9/a.png"}, DOWNLOAD, "public internet"),
     "a file of the machine": (RESIZE, {"image_url": "file:///etc/passwd", "target_sizes": ["16x16"]}, DOWNLOAD, "only"),
     "an unknown upload": (STITCH, {"images": [f"file_{'0' * 32}"]}, DOWNLOAD, "file_ids of uploads"),
+    "an empty address": (STITCH, {"images": [""]}, DOWNLOAD, "only http"),
     "text as a picture": (STITCH, {"images": [as_data_uri(b"hello, I am text")]}, PICTURE, "not a picture"),
     "nothing as a picture": (STITCH, {"images": ["data:image/png;base64,"]}, PICTURE, "empty"),
     "a refused word": (TEXT, {"prompt": "a lot of gore", **SMALL}, CONTENT, "'gore'"),
