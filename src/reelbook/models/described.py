@@ -167,10 +167,20 @@ class Described(Record, Input):
     """The description as a self-contained JSON schema, with all fields at the top level."""
     _source: ClassVar[str] = ""
     """The schema in the description, as JSON."""
+    _alternatives: ClassVar[TypeAdapter[Any] | None] = None
+    """The kinds of object of which an input has to be one, if each lists all its fields."""
 
     if TYPE_CHECKING:
 
         def __init__(self, /, *by_position: Any, **values: Any) -> None: ...
+
+    @model_validator(mode="after")
+    def _fit_one_alternative(self) -> Self:
+        if self._alternatives is not None:
+            self._alternatives.validate_python({
+                name: value for name, value in self._fields().items() if value is not None
+            })  # fmt: skip
+        return self
 
     __repr__ = Input.__repr__
     __str__ = Input.__repr__
@@ -278,6 +288,10 @@ class _Builder:
         for record in self.classes.values():
             record.model_rebuild(_types_namespace=dict(self.classes))
         cls._schema, cls._source = shown, source
+        whole = self.flat(schema)
+        forms = next((whole[word] for word in ("anyOf", "oneOf") if word in whole), ())
+        if forms and all(self.flat(form).get("additionalProperties") is False for form in forms):
+            cls._alternatives = TypeAdapter(_union([self.type_of(form) for form in forms]))
         present(cls, shown, about, f"rb.{cls._spelling()}")
         return cls
 

@@ -232,7 +232,8 @@ def _leading_number(value: Any) -> float | None:
 
 def unknown_field(loc: Loc, value: Any, known: Iterable[str]) -> Problem:
     """The problem of a field that does not exist, with the one that was probably meant."""
-    name, names = str(loc[-1]), sorted(known)
+    name = str(loc[-1])
+    names = sorted(set(known) - {name})
     close = difflib.get_close_matches(name[:100], names[:MAX_COMPARED], n=1, cutoff=0.6)
     hint = f" Did you mean `{close[0]}`?" if close else f" The fields are: {format_list(names)}." if names else ""
     where = f" of `{format_field_path(loc[:-1])}`" if len(loc) > 1 else ""
