@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import Interrupted, InvalidInput, OverBudget, ReelbookError
+from ...errors import InvalidInput, OverBudget, ReelbookError
 from ...models.problems import format_literal
 from ...storage.ledger.budget import join_scope
 from ...storage.ledger.transitions import State
 from ...storage.run_status import RunStatus
 from ...storage.table.typed_columns import build_column
 from ...storage.verify import get_paths
+from ...sweeps.execute.background_job import BackgroundJob
 from ...sweeps.execute.job import SweepJob
 from ...sweeps.execute.ledger_lookup import (
     CALL_SECONDS,
@@ -31,11 +31,12 @@ from ...sweeps.execute.ledger_lookup import (
     name_runs,
 )
 from ...sweeps.execute.run_options import HOSTED_AT_ONCE, RunOptions
+from ...sweeps.money_text import find_prices, sum_or_none
 from ...sweeps.plan.plan import Plan
 from ...sweeps.plan.plan_rows import Row
 from ...sweeps.results.metric_columns import add_metric_columns
 from ...sweeps.results.result_frame import make_stored_table
-from ...util.background_loop import TICK_SECONDS, background
+from ...util.background_loop import background
 from ...util.printable import format_count
 from .rounds import Rounds
 from .score import Judging, Score, make_score
@@ -61,8 +62,6 @@ if TYPE_CHECKING:
 
 UNFINISHED = (RunStatus.NOT_STARTED, RunStatus.WAITING, RunStatus.RUNNING, RunStatus.UNFINISHED)
 """States of a run after which a repeated race would send it: the race ends there, so that it can repeat itself."""
-LISTENER_SECONDS = 0.25
-"""Minimum interval between calls of listeners."""
 UNKNOWN_PRICE = "The price of its runs is unknown, so give the most that one run may cost: price=…"
 COLUMN_PREFIX = "race_"
 """Before the name of a race's column if the table has another one of that name."""
@@ -70,7 +69,7 @@ COLUMN_PREFIX = "race_"
 log = logging.getLogger("reelbook")
 
 
-class Race:
+class Race(BackgroundJob["Race"]):
     """A race in the background, created by `rb.race`. Everything but its thread may be called from any thread.
 
     Example::
@@ -84,10 +83,10 @@ class Race:
         self, plan: Plan, rounds: Rounds, runs: RaceRuns, judge: Score | Judging, options: RaceOptions,
         *, budget: int | None, whole: int | None, earlier: int,
     ) -> None:  # fmt: skip
+        super().__init__()
         self.plan = plan
-        self._rounds, self._runs, self._options = rounds, runs, options
+        self._rounds, self._runs, self._options, self._judge = rounds, runs, options, judge
         self._score = judge if isinstance(judge, Score) else None
-        self._judging = None if isinstance(judge, Score) else judge
         self._budget, self._whole, self._earlier = budget, whole, earlier
         self._finals: list[Row] = []
         self._belief: Belief | None = None
@@ -98,15 +97,11 @@ class Race:
         self._costs: dict[Hashable, int] = {}
         self._spent_before = self._spent = runs.spent()
         # What is paid for already need not have been the cheapest way to two runs of each setting.
-        cheapest = rounds.race.find_enough(lambda row: runs.get_price(row) or 0, lambda row: False)
-        self._enough = min(cheapest, self._spent - earlier + runs.find_enough(rounds.race))
+        paid = self._spent - earlier
+        self._enough = min(runs.find_enough(rounds.race, free=()), paid + runs.find_enough(rounds.race))
         self._job: SweepJob | None = None
         self._began, self._ended = time.monotonic(), 0.0
-        self._failure: BaseException | None = None
-        self._guard = threading.RLock()
-        self._done, self._changed, self._cancelled = threading.Event(), threading.Event(), threading.Event()
-        self._listeners: list[Callable[[Race], Any]] = []
-        self._ticker: threading.Thread | None = None
+        self._cancelled = threading.Event()
 
     def begin(self) -> None:
         """Start the rounds in a thread of their own. May be called only once."""
@@ -118,8 +113,8 @@ class Race:
 
         None while no run has a score. After finals they are the inputs of those.
         """
-        found = tuple(row.input for row in self._find_best_rows() if row.input is not None)
-        return found if self._options.keep > 1 else found[0] if found else None
+        inputs = tuple(row.input for row in self._find_best_rows() if row.input is not None)
+        return inputs if self._options.keep > 1 else inputs[0] if inputs else None
 
     @property
     def finalists(self) -> Plan:
@@ -137,22 +132,24 @@ class Race:
             drafts, finals = list(self._rounds.used), list(self._finals)
         numbers: list[int | None] = [*(row.number for row in drafts), *(None for _ in finals)]
         table = self._runs.make_table([*drafts, *finals])
-        totals = {} if self._score is None else self._score.totals()
         columns: dict[str, list[Any]] = {
             "round": [None if number is None else self._rounds.round_of[number] for number in numbers],
             "setting": [self._rounds.setting_of[row.number] for row in (*drafts, *finals)],
         }
         if self._score is not None:
+            totals = self._score.totals()
             columns["score"] = [None if number is None else totals.get(number) for number in numbers]
+            if metrics := self._score.get_metrics(numbers):
+                measured = {name: build_column(list(values)).array for name, values in metrics.items()}
+                table = add_metric_columns(table, measured)
         if self._options.draft:
             columns["draft"] = [number is not None for number in numbers]
-        metrics = {} if self._score is None else self._score.get_metrics(numbers)
-        measured = {name: build_column(list(values)).array for name, values in metrics.items()}
-        result = add_metric_columns(table, measured) if measured else table
-        named = {COLUMN_PREFIX + name if name in table.columns else name: one for name, one in columns.items()}
-        made = result.assign(**{name: build_column(list(values)).array for name, values in named.items()})
-        made.attrs = result.attrs
-        return made
+        arrays = {name: build_column(values).array for name, values in columns.items()}
+        result = table.assign(
+            **{COLUMN_PREFIX + name if name in table.columns else name: arrays[name] for name in arrays}
+        )
+        result.attrs = table.attrs
+        return result
 
     @property
     def spent(self) -> int:
@@ -165,11 +162,6 @@ class Race:
         return self.progress.saved
 
     @property
-    def is_done(self) -> bool:
-        """Whether the race has ended."""
-        return self._done.is_set()
-
-    @property
     def is_decided(self) -> bool:
         """Whether the race is as sure of the best settings as was asked for."""
         return self._is_sure
@@ -177,7 +169,7 @@ class Race:
     @property
     def ratings(self) -> Any:
         """The ratings of the clips so far, where a person judges: display them to judge; None otherwise."""
-        return None if self._judging is None else self._judging.ratings
+        return self._judge.ratings if isinstance(self._judge, Judging) else None
 
     @property
     def panel(self) -> Any:
@@ -198,28 +190,6 @@ class Race:
         """Write one self-contained page with the standings and the clips, to share; return its path."""
         return self._get_session().write_race_report(self, path, title=title)
 
-    def wait(self, timeout: float | None = None) -> Race:
-        """Wait for the end and return the race. An interrupt ends the wait, never the race."""
-        if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, (int, float))):
-            raise race_error(
-                f"`timeout` is {format_literal(timeout)}; give a number of seconds, or None to wait for the end.",
-                "timeout",
-            )
-        deadline = None if timeout is None else time.monotonic() + timeout
-        try:
-            # In short steps, because the end of a blocking wait may be missed after an interrupt.
-            while not self._done.wait(TICK_SECONDS if deadline is None else max(min(TICK_SECONDS, deadline - time.monotonic()), 0)):  # fmt: skip
-                if deadline is not None and time.monotonic() >= deadline:
-                    raise RaceUnfinished(self._rounds.number, len(self._rounds.used), timeout or 0.0)
-        except KeyboardInterrupt:
-            raise Interrupted(
-                "You stopped waiting; the race continues. Call wait() again, or stop it: race.cancel()."
-            ) from None
-        return self._get_outcome()
-
-    def __await__(self) -> Generator[Any, None, Race]:
-        return self._wait_async().__await__()
-
     def cancel(self) -> None:
         """Send nothing more. Runs already sent continue and count; starting the same race later continues from here."""
         self._cancelled.set()
@@ -227,19 +197,12 @@ class Race:
         if (job := self._job) is not None:
             job.cancel()
 
-    def on_change(self, listener: Callable[[Race], Any]) -> None:
-        """Call `listener` with the race after changes, at most four times a second, and once more at the end."""
-        with self._guard:
-            self._listeners.append(listener)
-            self._changed.set()
-            if self._ticker is None:
-                self._ticker = threading.Thread(target=self._tick, name="reelbook-race-news", daemon=True)
-                self._ticker.start()
-
     def __repr__(self) -> str:
-        found = self.progress
-        said = " ".join(found.findings[:2])
-        return f"<Race of {len(found.contenders):,} settings, {found.state}: {found.runs:,} runs, {found.spent:,} credits. {said}>"
+        progress = self.progress
+        return (
+            f"<Race of {len(progress.contenders):,} settings, {progress.state}: {progress.runs:,} runs, "
+            f"{progress.spent:,} credits. {' '.join(progress.findings[:2])}>"
+        )
 
     # The rounds.
 
@@ -258,28 +221,28 @@ class Race:
         finally:
             with self._guard:
                 self._state, self._ended, self._job = RaceState.DONE, time.monotonic(), None
-            self._done.set()
-            self._changed.set()
+            self._finish()
 
     def _use_free_runs(self) -> None:
         """Learn from all runs that the library holds, also from those that another race has just paid for.
 
         A person is asked about some of them at a time, until that is enough.
         """
-        rounds = self._rounds
-        rows = [row for one in rounds.race.settings for row in one.rows if row.number not in rounds.round_of]
+        rows = [
+            row for one in self._rounds.race.settings for row in one.rows if row.number not in self._rounds.round_of
+        ]
         failed = [] if self._options.retry_failed else self._runs.find_failed(rows)
         if failed:
             with self._guard:
                 self._rounds.record(failed, is_free=True)
-                self._costs |= {key: row.counted for key, row in self._runs.find_stored(failed).items()}
-            self._note_errors(failed)
+            self._note_costs(failed)
         free = self._runs.find_free(rows)
-        step = len(free) if self._judging is None else self._rounds.size
-        for start in range(0, len(free), max(step, 1)):
-            if self._end != End.NONE:
-                return
-            self._try(free[start : start + step], is_free=True)
+        step = max(len(free) if self._score is not None else self._rounds.size, 1)
+        for start in range(0, len(free), step):
+            if self._end == End.NONE and (ended := self._execute(free[start : start + step], is_free=True)):
+                with self._guard:
+                    self._rounds.record(ended, is_free=True)
+                self._judge_and_learn(ended)
 
     def _run_next_round(self) -> None:
         if self._cancelled.is_set():
@@ -288,51 +251,27 @@ class Race:
         rows = self._rounds.choose_rows(self._belief, self._make_fits())
         if not rows:
             is_left = self._rounds.choose_rows(self._belief, lambda chosen, row: True)
-            no_scores = self._belief is None and bool(self._rounds.used)
-            self._end = End.BUDGET if is_left else End.NO_SCORES if no_scores else End.COMPLETE
+            has_no_scores = self._belief is None and bool(self._rounds.used)
+            self._end = End.BUDGET if is_left else End.NO_SCORES if has_no_scores else End.COMPLETE
             return
-        self._try(rows)
+        with self._guard:
+            self._rounds.record(rows)
+        self._execute(rows)
+        self._judge_and_learn(rows)
         if self._end == End.NONE and self._belief is None:
             self._end = End.NO_SCORES
 
-    def _try(self, rows: Sequence[Row], *, is_free: bool = False) -> None:
-        """Run these rows, have them judged, and learn from that."""
-        self._set_state(RaceState.RUNNING)
-        if not is_free:
-            with self._guard:
-                self._rounds.record(rows)
-        made = self._execute(rows, is_free=is_free)
-        if is_free:
-            if not (rows := made):
-                return
-            with self._guard:
-                self._rounds.record(rows, is_free=True)
-        if self._judging is None:
-            self._set_state(RaceState.SCORING)
-            assert self._score is not None
-            self._score.add(self._runs.make_table(rows), [row.number for row in rows])
-        else:
-            self._judging.open(self._runs.make_table(self._rounds.used))
-            self._set_state(RaceState.JUDGING)
-            self._judging.wait(self._cancelled, self._changed.set)
-        self._learn()
-
     def _execute(self, rows: Sequence[Row], *, is_free: bool = False) -> list[Row]:
         """Run these rows; a run whose files could not be fetched gets a second attempt, a failed one none. Returns what has ended."""
+        self._set_state(RaceState.RUNNING if not self._finals else RaceState.FINALS)
         failed = {row.key for row in ([] if self._options.retry_failed else self._runs.find_failed(rows))}
         due = [row for row in rows if row.key not in failed]
         status_of: dict[Hashable, str] = {}
         for _ in range(2):
-            if not due:
-                break
-            status_of |= self._run_job(due, is_free=is_free)
+            if due:
+                status_of |= self._run_job(due, is_free=is_free)
             due = [row for row in due if status_of[row.key] == RunStatus.UNFINISHED]
-        stored = self._runs.find_stored(rows)
-        with self._guard:
-            self._job = None
-            self._costs |= {key: row.counted for key, row in stored.items()}
-            self._spent = self._runs.spent()
-        self._note_errors(rows)
+        self._note_costs(rows)
         return [row for row in rows if status_of.get(row.key) not in UNFINISHED]
 
     def _run_job(self, rows: Sequence[Row], *, is_free: bool) -> dict[Hashable, str]:
@@ -354,15 +293,22 @@ class Race:
             self._reason = str(reason)
         return status_of
 
-    def _note_errors(self, rows: Sequence[Row]) -> None:
+    def _note_costs(self, rows: Sequence[Row]) -> None:
         stored = self._runs.find_stored(rows)
-        self._first_error = self._first_error or next((row.error for row in stored.values() if row.error), "")
+        with self._guard:
+            self._costs |= {key: row.counted for key, row in stored.items()}
+            self._first_error = self._first_error or next((row.error for row in stored.values() if row.error), "")
 
-    def _learn(self) -> None:
-        """Update the belief by all scores or judgements so far, and see whether that is enough."""
-        judge = self._judging or self._score
-        assert judge is not None
-        belief, scored = judge.learn(self._rounds)
+    def _judge_and_learn(self, rows: Sequence[Row]) -> None:
+        """Have these runs judged, update the belief by all scores or judgements so far, and see whether that is enough."""
+        if isinstance(self._judge, Score):
+            self._set_state(RaceState.SCORING)
+            self._judge.add(self._runs.make_table(rows), [row.number for row in rows])
+        else:
+            self._judge.open(self._runs.make_table(self._rounds.used))
+            self._set_state(RaceState.JUDGING)
+            self._judge.wait(self._cancelled, self._changed.set)
+        belief, scored = self._judge.learn(self._rounds)
         with self._guard:
             self._rounds.scored, self._belief = scored, belief
             if belief is not None:
@@ -375,7 +321,6 @@ class Race:
     def _run_finals(self) -> None:
         """Run the best settings with their real values, each as its best draft was run."""
         rows = [self.plan.rows[row.number] for row in self._find_best_rows()]
-        self._set_state(RaceState.FINALS)
         with self._guard:
             self._finals = rows
         self._execute(rows)
@@ -392,12 +337,12 @@ class Race:
         """Of each of the best settings the run with the highest score; after finals the final one."""
         totals = {} if self._score is None else self._score.totals()
         finals = {row.number: row for row in self._finals}
-        found = []
+        rows = []
         for setting in self._rank()[: self._options.keep]:
-            tried = [row for row in self._rounds.race.settings[setting].rows if row.number in self._rounds.scored]
-            best = max(tried, key=lambda row: (totals.get(row.number, 0.0), -row.number))
-            found.append(finals.get(best.number, best))
-        return found
+            scored = [row for row in self._rounds.race.settings[setting].rows if row.number in self._rounds.scored]
+            best = max(scored, key=lambda row: (totals.get(row.number, 0.0), -row.number))
+            rows.append(finals.get(best.number, best))
+        return rows
 
     def _make_fits(self) -> Callable[[list[Row], Row], bool]:
         """A function that says whether a row fits in the budget after others of the round."""
@@ -415,48 +360,30 @@ class Race:
         return sum(sorted(prices, reverse=True)[: self._options.keep])
 
     def _make_progress(self) -> RaceProgress:
-        belief, score, job = self._belief, self._score, None if self._job is None else self._job.progress
-        contenders = make_contenders(self._rounds, belief, self._chances, self._costs)
-        best = contenders[: self._options.keep] if belief is not None else ()
+        belief, score, options, rounds = self._belief, self._score, self._options, self._rounds
+        job = None if self._job is None else self._job.progress
+        contenders = make_contenders(rounds, belief, self._chances, self._costs)
+        best = contenders[: options.keep] if belief is not None else ()
         now = 0 if job is None else job.spent_now + job.reserved_now
-        facts = RaceFacts(
-            end=self._end,
-            reason=self._reason,
-            first_error=self._first_error,
-            without=0 if score is None else score.without,
-            noise=None if belief is None else belief.noise,
-            is_constant=score is not None and score.is_constant,
-            has_repeats=any(len(one.rows) > 1 for one in self._rounds.race.settings),
-            block=self._rounds.race.block,
-            is_draft=bool(self._options.draft),
-            is_mix=score is not None and score.is_mix,
-        )
         progress = RaceProgress(
             state=RaceState.STOPPING if self._cancelled.is_set() and self._state != RaceState.DONE else self._state,
-            axes=self._rounds.race.axes,
-            contenders=tuple(contenders),
-            score=self._options.question if score is None else score.text,
-            is_judged=score is None,
-            rounds=self._rounds.number,
-            runs=len(self._rounds.used) + len(self._finals),
-            repeats=len(self.plan.distinct),
-            free=sum(not number for number in self._rounds.round_of.values()),
-            spent=self._spent + now,
-            earlier=self._earlier,
-            spent_now=self._spent - self._spent_before + now,
-            budget=self._budget,
-            enough=self._enough,
-            whole=self._whole,
-            keep=self._options.keep,
-            sure=self._options.sure,
-            chance=min((one.chance or 0.0 for one in best), default=None),
-            is_decided=self._is_sure,
+            axes=rounds.race.axes, contenders=tuple(contenders), score=options.question if score is None else score.text,
+            is_judged=score is None, rounds=rounds.number, runs=len(rounds.used) + len(self._finals),
+            repeats=len(self.plan.distinct), free=sum(not number for number in rounds.round_of.values()),
+            spent=self._spent + now, earlier=self._earlier, spent_now=self._spent - self._spent_before + now,
+            budget=self._budget, enough=self._enough, whole=self._whole, keep=options.keep, sure=options.sure,
+            chance=min((one.chance or 0.0 for one in best), default=None), is_decided=self._is_sure,
             elapsed=(self._ended or time.monotonic()) - self._began,
-            round_runs=0 if job is None else job.total,
-            round_done=0 if job is None else job.finished,
-            judged=0 if self._judging is None else self._judging.judged,
-            awaited=0 if self._judging is None else self._judging.awaited,
-        )
+            round_runs=0 if job is None else job.total, round_done=0 if job is None else job.finished,
+            judged=self._judge.judged if isinstance(self._judge, Judging) else 0,
+            awaited=self._judge.awaited if isinstance(self._judge, Judging) else 0,
+        )  # fmt: skip
+        facts = RaceFacts(
+            end=self._end, reason=self._reason, first_error=self._first_error, without=0 if score is None else score.without,
+            noise=None if belief is None else belief.noise, is_constant=score is not None and score.is_constant,
+            has_repeats=any(len(one.rows) > 1 for one in rounds.race.settings), block=rounds.race.block,
+            is_draft=bool(options.draft), is_mix=score is not None and score.is_mix,
+        )  # fmt: skip
         return progress.with_texts(make_findings(progress, facts), make_assumptions(progress, facts))
 
     def _set_state(self, state: RaceState) -> None:
@@ -464,7 +391,19 @@ class Race:
             self._state = state
         self._changed.set()
 
-    # The threads around it.
+    # For `wait`.
+
+    def _get_result(self) -> Race:
+        return self
+
+    def _make_usage_error(self, sentence: str, kind: str) -> InvalidInput:
+        return race_error(sentence, kind)
+
+    def _make_timeout(self, waited: float) -> RaceUnfinished:
+        return RaceUnfinished(self._rounds.number, len(self._rounds.used), waited)
+
+    def _describe_going_on(self) -> str:
+        return "You stopped waiting; the race continues. Call wait() again, or stop it: race.cancel()."
 
     def _get_session(self) -> Session:
         if self.plan.session is None:
@@ -472,34 +411,6 @@ class Race:
                 "This plan was made without a session, so it has no display: use race.ranking() and race.table."
             )
         return self.plan.session
-
-    def _tick(self) -> None:
-        while True:
-            self._changed.wait()
-            self._changed.clear()
-            last = self._done.is_set()
-            with self._guard:
-                listeners = list(self._listeners)
-                if last:
-                    self._ticker = None
-            for listener in listeners:
-                try:
-                    listener(self)
-                except Exception:
-                    log.warning("A function that a race was to call has failed.", exc_info=True)
-            if last:
-                return
-            self._done.wait(LISTENER_SECONDS)
-
-    def _get_outcome(self) -> Race:
-        if self._failure is not None:
-            raise self._failure.with_traceback(None)
-        return self
-
-    async def _wait_async(self) -> Race:
-        while not self._done.is_set():
-            await asyncio.sleep(0.05)
-        return self._get_outcome()
 
 
 class RaceRuns:
@@ -516,6 +427,17 @@ class RaceRuns:
     def prepare(self) -> None:
         """Name the runs, find their prices, and join all of them in one budget."""
         background.wait(self._prepare(), CALL_SECONDS)
+
+    async def _prepare(self) -> None:
+        context, rows = self._context, list(self._rows.values())
+        self._service = await context.name()
+        requests = [(row.input, row.take) for row in rows if row.input is not None]
+        self._names = dict(zip(self._rows, await name_runs(requests, context.shelf.find), strict=True))
+        keys = [name.key for name in self._names.values() if isinstance(name, RunName)]
+        scope = make_budget_scope(self._service, keys)
+        await context.ledger.transact(lambda db: join_scope(db, scope, self._service, keys))
+        self._options = self._options.model_copy(update={"scope": scope})
+        self._prices = await find_prices(rows, context, self._options.price)
 
     def limit(self, budget: int | None, name: str, *, is_new: bool) -> int:
         """Limit what all runs may cost to this budget on top of what they had cost when the race of this name was first started.
@@ -567,10 +489,11 @@ class RaceRuns:
         ]
         return [row for _, row in sorted(free, key=lambda one: one[0])]
 
-    def find_enough(self, race: RaceSettings) -> int:
-        """The credits with which a race of these settings can be expected to decide."""
-        free = {row.key for row in self.find_free([row for setting in race.settings for row in setting.rows])}
-        return race.find_enough(lambda row: self.get_price(row) or 0, lambda row: row.key in free)
+    def find_enough(self, race: RaceSettings, *, free: Iterable[Row] | None = None) -> int:
+        """The credits with which a race of these settings can be expected to decide; `free` is what the library holds."""
+        rows = self.find_free([row for one in race.settings for row in one.rows]) if free is None else free
+        keys = {row.key for row in rows}
+        return race.find_enough(lambda row: 0 if row.key in keys else self.get_price(row) or 0)
 
     def find_failed(self, rows: Iterable[Row]) -> list[Row]:
         """The rows that the service has run, without a result."""
@@ -595,30 +518,6 @@ class RaceRuns:
         numbered = tuple(replace(row, number=number) for number, row in enumerate(rows))
         return replace(self.plan, rows=numbered, recipe=None, notes=())
 
-    async def _prepare(self) -> None:
-        context, rows = self._context, list(self._rows.values())
-        self._service = await context.name()
-        requests = [(row.input, row.take) for row in rows if row.input is not None]
-        self._names = dict(zip(self._rows, await name_runs(requests, context.shelf.find), strict=True))
-        keys = [name.key for name in self._names.values() if isinstance(name, RunName)]
-        scope = make_budget_scope(self._service, keys)
-        await context.ledger.transact(lambda db: join_scope(db, scope, self._service, keys))
-        self._options = self._options.model_copy(update={"scope": scope})
-        for key, row in self._rows.items():
-            self._prices[key] = await self._estimate(row)
-
-    async def _estimate(self, row: Row) -> int | None:
-        """The price of a row: the service's or the catalog's, whichever is higher; the caller's own if there is one."""
-        assert row.input is not None
-        try:
-            estimate = await self._context.estimate(row.input)
-        except ReelbookError:
-            return row.credits if self._options.price is None else self._options.price
-        if self._options.price is None:
-            return estimate.counted
-        stated = estimate.credits if estimate.source == "exact" else None
-        return max(stated or 0, self._options.price)
-
 
 def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
     """Create a race that is not started yet; raises if there is nothing to decide, or no budget where credits are real."""
@@ -630,8 +529,7 @@ def make_race(plan: Plan, client: Client, options: RaceOptions) -> Race:
     _check_settings(race, options)
     runs = RaceRuns(drafts, [*drafts.distinct, *(plan.distinct if options.draft else ())], client, options.execution)
     runs.prepare()
-    prices = [runs.get_price(row) for row in plan.distinct]
-    whole = None if None in prices else sum(price for price in prices if price is not None)
+    whole = sum_or_none(runs.get_price(row) for row in plan.distinct)
     budget = _find_budget(options.budget, whole, runs.find_enough(race), is_embedded=client.is_embedded)
     if budget is not None:
         _check_budget(budget, race, runs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import random
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,14 +11,13 @@ from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from ...models.catalog import find_endpoint
 from ...models.pricing import estimate
-from ...models.problems import format_literal
-from ...sweeps.execute.run_options import RunOptions, make_options
+from ...sweeps.execute.run_options import RunOptions, Whole, check_options, make_options, parse_whole
 from ...sweeps.money_text import sum_or_none
 from ...sweeps.plan.plan import Plan
 from ...sweeps.plan.plan_rows import Row
@@ -64,16 +62,6 @@ def race_error(sentence: str, kind: str) -> InvalidInput:
     return InvalidInput("race", [Problem((), sentence, kind)])
 
 
-def _whole(value: Any) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise ValueError("no whole number") from None
-    if isinstance(value, bool):
-        raise ValueError("no whole number")
-    return number
-
-
 def _credits_or_share(value: Any) -> int | float | None:
     """Credits as an integer, a share as a float; a float beyond 1 without a fraction is credits, too."""
     if value is None:
@@ -83,7 +71,7 @@ def _credits_or_share(value: Any) -> int | float | None:
         if 0 < share <= 1:
             return share
         value = int(share) if share.is_integer() else -1
-    number = _whole(value)
+    number = parse_whole(value)
     if number < 0:
         raise ValueError("neither credits nor a share")
     return number
@@ -93,9 +81,6 @@ def _text(value: str) -> str:
     if not value.strip():
         raise ValueError("nothing to answer")
     return value
-
-
-Whole = Annotated[int, BeforeValidator(_whole)]
 
 
 class RaceOptions(BaseModel):
@@ -148,16 +133,7 @@ def make_race_options(**values: Any) -> RaceOptions:
     Traceback (most recent call last):
     reelbook.errors.InvalidInput: race: `keep` is 0; give a whole number of at least 1.
     """
-    try:
-        options = RaceOptions(**values)
-    except ValidationError as error:
-        name = str(error.errors()[0]["loc"][0])
-        wanted = (
-            RaceOptions.model_fields[name].description
-            if name in RaceOptions.model_fields
-            else "there is no such option"
-        )
-        raise race_error(f"`{name}` is {format_literal(values.get(name))}; {wanted}.", name) from None
+    options = check_options(RaceOptions, values, race_error)
     make_options(concurrency=options.concurrency, price=options.price)
     return options
 
@@ -196,15 +172,12 @@ class RaceSettings:
         effects = 1 + sum(len(set(column[column >= 0])) - 1 for column in self.levels.T) if len(self.levels) else 1
         return min(len(self.settings), math.ceil(FIRST_PER_EFFECT * effects))
 
-    def find_enough(self, price: Callable[[Row], int], is_free: Callable[[Row], bool]) -> int:
-        """The credits with which a race of these settings can be expected to decide, with what costs nothing.
+    def find_enough(self, price: Callable[[Row], int]) -> int:
+        """The credits with which a race of these settings can be expected to decide, at these prices.
 
         Two runs of each setting, or of as many of them as say what each value of an axis is worth.
         """
-        due = 0
-        for setting in self.settings:
-            costs = sorted(0 if is_free(row) else price(row) for row in setting.rows)
-            due += sum(costs[:ENOUGH_RUNS])
+        due = sum(sum(sorted(map(price, setting.rows))[:ENOUGH_RUNS]) for setting in self.settings)
         return math.ceil(due * self.wanted / max(len(self.settings), 1))
 
 
@@ -303,19 +276,15 @@ def _interleave(
 
 def _make_levels(values: Sequence[tuple[Row, Any]], name: str) -> list[int]:
     """The level of each setting on one axis, by the order of its values."""
-    exists = [value is not None or name in row.given for row, value in values]
-    keys = [_key(value) if here else None for (_, value), here in zip(values, exists, strict=True)]
-    distinct = list(dict.fromkeys(key for key, here in zip(keys, exists, strict=True) if here))
-    numbers = [value for (_, value), here in zip(values, exists, strict=True) if here]
-    is_numeric = all(isinstance(value, Real) and not isinstance(value, bool) for value in numbers)
-    if is_numeric and len(distinct) > MAX_LEVELS:
-        edges = np.quantile(np.array(numbers, dtype=float), np.linspace(0, 1, BINS + 1)[1:-1])
-        return [
-            int(np.searchsorted(edges, float(value), side="right")) if here else -1
-            for (_, value), here in zip(values, exists, strict=True)
-        ]
-    level = {key: number for number, key in enumerate(distinct)}
-    return [level[key] if here else -1 for key, here in zip(keys, exists, strict=True)]
+    present = {place: value for place, (row, value) in enumerate(values) if value is not None or name in row.given}
+    numbers: dict[Hashable, int] = {}
+    levels = {place: numbers.setdefault(_key(value), len(numbers)) for place, value in present.items()}
+    is_numeric = all(isinstance(value, Real) and not isinstance(value, bool) for value in present.values())
+    if is_numeric and len(numbers) > MAX_LEVELS:
+        points = np.array([*present.values()], dtype=float)
+        edges = np.quantile(points, np.linspace(0, 1, BINS + 1)[1:-1])
+        levels = dict(zip(present, np.searchsorted(edges, points, side="right").tolist(), strict=True))
+    return [levels.get(place, -1) for place in range(len(values))]
 
 
 def _key(value: Any) -> Hashable:
