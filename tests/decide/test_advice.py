@@ -63,7 +63,7 @@ def test_of_several_contents_the_settings_are_first() -> None:
 def test_a_judge_who_answers_at_random_is_named() -> None:
     """And hardly ever one who does not."""
     flagged = {"random": 0, "honest": 0}
-    for seed in range(12):
+    for seed in range(8):
         rng, clips = np.random.default_rng(seed), make_clips(16)
         for name, strengths in (("random", np.zeros(16)), ("honest", 1.5 * draw_strengths(clips, rng))):
             done = judge_actively(clips, strengths, 60, rng)
@@ -72,8 +72,8 @@ def test_a_judge_who_answers_at_random_is_named() -> None:
                 sentence.startswith("The answers of ana") for sentence in advise(clips, pairs, ["ana"] * 60)
             )
 
-    print(flagged, "of 12 judges named")
-    assert flagged["random"] >= 10
+    print(flagged, "of 8 judges named")
+    assert flagged["random"] >= 6
     assert flagged["honest"] <= 1
 
 

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelbook.api import table_accessor  # noqa: F401  # Hangs `table.reel` into pandas.
-from reelbook.sweeps.results import cost
 from reelbook.sweeps.results.cost import COLUMNS, Costs, make_costs
 from tests.support import examples
 
@@ -89,26 +88,6 @@ def test_two_columns_give_a_line_for_each_pair_that_there_is() -> None:
     )
 
 
-def test_tables_of_earlier_days_have_costs_without_prices_told() -> None:
-    """Those have no `credits_estimated`; some say nothing of the source either."""
-    costs = table().drop(columns="credits_estimated").reel.cost("resolution")
-    least = table().drop(columns=["credits_estimated", "credits_source"]).reel.cost("resolution")
-
-    assert row(costs, "480p") == [3, 2, 93, None, 93, 6.0, 46.5, 15.5]
-    assert row(least, "480p") == [3, 2, 93, None, None, 6.0, 46.5, 15.5]
-
-
-def test_old_and_new_tables_together_have_costs() -> None:
-    """Joined, columns have gaps and other types; a state that is missing is no success."""
-    both = pd.concat([table(), table().drop(columns=["credits_estimated", "num_frames"])], ignore_index=True)
-    both.loc[len(both) - 1, "status"] = None
-
-    costs = both.reel.cost("resolution")
-
-    assert row(costs, "480p") == [6, 4, 186, 159, 186, 6.0, 46.5, 15.5]
-    assert row(costs, "16K")[:2] == [2, 1]
-
-
 def test_lists_can_be_grouped_by() -> None:
     """As text, because nothing can be grouped by a list."""
     frame = table(RUNS[:3]).assign(loras=pd.Series([["a"], ["a"], None], dtype=object))
@@ -165,15 +144,6 @@ def test_what_is_made_of_costs_is_plain_pandas() -> None:
     back = pickle.loads(pickle.dumps(costs))
     assert type(back) is Costs
     pd.testing.assert_frame_equal(pd.DataFrame(back), pd.DataFrame(costs))
-
-
-def test_ten_thousand_runs_are_added_up_without_looking_at_a_file() -> None:
-    """Frames and rate are in the table, so that no path is opened; the paths here lead nowhere."""
-    frame = pd.concat([table()] * 1000, ignore_index=True).assign(output_video="/nowhere.mp4")
-
-    costs = make_costs(frame, ["resolution"], list(cost._find_seconds(frame)))
-
-    assert row(costs, "480p")[:6] == [3000, 2000, 93_000, 159_000, 93_000, 6000.0]
 
 
 @pytest.mark.parametrize("name", ["resolutoin", ["resolution", "nothing"]])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,12 +13,11 @@ from reelbook.client import Client
 from reelbook.errors import InvalidInput
 from reelbook.storage.ledger.budget import join_scope
 from reelbook.sweeps.execute import executor, ledger_lookup
-from reelbook.sweeps.execute.ledger_lookup import RunName, find_rows, make_budget_scope, name_runs
+from reelbook.sweeps.execute.ledger_lookup import RunName, make_budget_scope, name_runs
 from reelbook.transport.picture_sources import read_sources
 from reelbook.util.background_loop import background
 from tests.support import Served, as_data_uri, png
-from tests.sweeps.dots import BOAT, DOT, PRICE, RUN, dots, reserved
-from tests.transport.variants import Hosted, Reply
+from tests.sweeps.dots import DOT, PRICE, dots, reserved
 
 
 @pytest.fixture
@@ -149,31 +146,3 @@ def test_a_scope_is_the_same_for_the_same_runs() -> None:
         len({make_budget_scope("svc", [one]), make_budget_scope("svc", [other]), make_budget_scope("other", [one])})
         == 3
     )
-
-
-def test_the_ledger_is_asked_in_a_few_reads(hosted: Hosted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five thousand names in three reads; those that nobody asked for are not there."""
-    with rb.connect(hosted.base_url, api_key="a-key-of-this-test", library=tmp_path) as client:
-        hosted.on("POST", RUN, Reply(422, {"detail": "no"}))
-        with pytest.raises(rb.Refused):
-            client.run(BOAT.revised(seed=1), take=0)
-        (row,) = client.ledger.read(lambda db: db.execute("SELECT service, identity FROM runs").fetchall())
-        reads: list[int] = []
-        read = client.ledger.read
-
-        def counted(work: Callable[[sqlite3.Connection], Any]) -> Any:
-            reads.append(1)
-            return read(work)
-
-        monkeypatch.setattr(client.ledger, "read", counted)
-        found = find_rows(client.ledger, row[0], [(row[1], 0), *((f"name-{number}", 0) for number in range(4_999))])
-
-    assert list(found) == [(row[1], 0)]
-    assert found[row[1], 0].state == "rejected"
-    assert len(reads) == 3
-
-
-@pytest.fixture
-def hosted() -> Iterator[Hosted]:
-    with Hosted() as service:
-        yield service

@@ -251,6 +251,34 @@ def test_described_inputs_sweep_like_the_others() -> None:
         sweep(speech, texte=["a"])
 
 
+def test_the_words_of_a_template_are_axes_and_columns() -> None:
+    """Every combination, the last gap fastest, crossed with other axes."""
+    words = template("a {colour} boat in {weather}", weather=["rain", "sun"], colour=["red", 7])
+
+    plan = sweep(BOAT, prompt=words, seed=[1, 2])
+
+    assert [run.prompt for run in plan][::2] == [
+        "a red boat in rain", "a red boat in sun", "a 7 boat in rain", "a 7 boat in sun",
+    ]  # fmt: skip
+    assert plan.axes["colour"] == ("red", 7)
+    assert plan.labels == {"colour", "weather"}
+    assert plan.frame["weather"].tolist() == ["rain", "rain", "sun", "sun"] * 2
+
+
+def test_a_template_can_be_for_any_text_and_be_zipped() -> None:
+    """By keyword it is for that field; by position for the prompt. Doubled braces stand for themselves."""
+    shy = template("no {colour}", colour=["red", "blue"])
+
+    plan = sweep(BOAT, zipped(negative_prompt=shy, seed=[1, 2]))
+
+    assert [(run.negative_prompt, run.seed, run.colour) for run in plan] == [
+        ("no red", 1, "red"),
+        ("no blue", 2, "blue"),
+    ]
+    assert sweep(BOAT, shy).axes["prompt"] == ("no red", "no blue")
+    assert [*template("{{a}} {b}", b="x"), *template("a boat")] == ["{a} x", "a boat"]
+
+
 MISTAKES: list[tuple[str, Any, str]] = [
     ("a field misspelt", lambda: sweep(BOAT, num_frame=[49]), "Did you mean `num_frames`?"),
     ("a spot misspelt", lambda: sweep(BOAT, {"loras[0].scael": [1]}), "Did you mean `scale`?"),
@@ -273,6 +301,22 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("a field kept", lambda: sweep(BOAT, rows([{"seed": 1}], keep="seed")), "which is a field"),
     ("a gap named as a field", lambda: sweep(BOAT, template("{seed}", seed=[1])), "another name"),
     ("no table", lambda: rows(7), "7 is not a table"),
+    ("a gap without words", lambda: template("a {colour} boat"), "add colour=[…]"),
+    ("words without a gap", lambda: template("a boat", colour=["red"]), "no gap {colour}"),
+    ("a gap without a name", lambda: template("a {} boat"), "needs a plain name"),
+    ("a gap with a format", lambda: template("a {colour!r} boat", colour="red"), "needs a plain name"),
+    ("an open gap", lambda: template("a {colour boat", colour="red"), "Write {{ and }}"),
+    ("no words", lambda: template("a {colour} boat", colour=[]), "`colour` has no values"),
+    ("a sample out of bounds", lambda: sweep(BOAT, sampled(5, num_frames=(0, 300))), "from 0 to 300, which leaves 9 to 1441"),
+    ("a range backwards", lambda: sampled(5, num_frames=(300, 9)), "the smaller end comes first"),
+    ("a range between two steps", lambda: sweep(BOAT, sampled(5, temporal_adain_factor=(0.51, 0.54))), "multiples of 0.05"),
+    ("a range of texts", lambda: sweep(BOAT, sampled(5, resolution=(480, 720))), "give a list of values to choose from"),
+    ("a sample of a misspelt field", lambda: sweep(BOAT, sampled(5, num_frame=(9, 257))), "Did you mean `num_frames`?"),
+    ("a sample of no values", lambda: sampled(5, num_frames=[]), "`num_frames` has no values"),
+    ("a sample of nothing", lambda: sampled(5), "sampled() has no fields"),
+    ("a sample of no runs", lambda: sampled(0, num_frames=(9, 257)), "at least 1"),
+    ("an unknown method", lambda: sampled(5, num_frames=(9, 257), method="halton"), "'latin' or 'sobol'"),  # type: ignore[arg-type]
+    ("the seeds of the runs", lambda: sampled(5, num_frames=(9, 257), seed=(0, 99)), '{"seed": (0, 99)}'),  # type: ignore[arg-type]
 ]  # fmt: skip
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from math import prod
 from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reelbook.errors import InvalidInput
 from reelbook.storage.run_identity import dumps
 from reelbook.storage.run_status import RunStatus
 from reelbook.sweeps.execute.ledger_lookup import RunName
@@ -22,10 +20,9 @@ from reelbook.sweeps.plan.plan_frame import PLAN_COLUMNS
 from reelbook.sweeps.plan.sweep_call import sweep
 from reelbook.sweeps.results.result_frame import build_frame
 from tests.support import examples
-from tests.sweeps.axes import AXES, BOAT, VALUES
+from tests.sweeps.axes import AXES, BOAT
 
 WORDS = st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=3)
-NAMES = ["seed", "num_frames", "temporal_adain_factor"]
 
 
 @settings(max_examples=examples(10, 40), deadline=None)
@@ -47,43 +44,6 @@ def test_a_sweep_has_as_many_runs_as_its_parts_multiply_to(
     assert len(plan) == len(plan.frame) == size
     assert len(plan.repeated(takes)) == size * takes
     assert plan.credits == sum(row.credits or 0 for row in plan.distinct)
-
-
-@settings(max_examples=examples(15, 60), deadline=None)
-@given(lengths=st.lists(st.integers(1, 9), min_size=2, max_size=3))
-def test_zipped_axes_have_to_be_of_one_length_and_the_error_tells_each(lengths: list[int]) -> None:
-    """Of the same length they make so many runs; otherwise the sentence has every name with its number."""
-    axes = {name: list(range(length)) for name, length in zip(NAMES, lengths, strict=False)}
-
-    if len(set(lengths)) == 1:
-        assert len(sweep(BOAT, zipped(axes))) == lengths[0]
-        return
-
-    with pytest.raises(InvalidInput) as caught:
-        zipped(axes)
-    assert all(f"`{name}` has {len(values)}" in str(caught.value) for name, values in axes.items())
-
-
-@settings(max_examples=examples(10, 40), deadline=None)
-@given(
-    low=st.integers(9, 1441),
-    high=st.integers(9, 1441),
-    steps=st.tuples(st.integers(2, 12), st.integers(2, 12)),
-    shapes=st.lists(st.sampled_from(["16:9", "9:16", "1:1"]), min_size=1, unique=True),
-    other=VALUES["seed"],
-)
-def test_a_sample_crossed_with_an_axis_has_only_valid_runs(
-    low: int, high: int, steps: tuple[int, int], shapes: list[str], other: Any
-) -> None:
-    """Every drawn value is one that the model takes, in every combination, and the same for each value of the axis."""
-    low, high = sorted((low, high))
-    fields = {"num_frames": (low, high), "first_pass_num_inference_steps": tuple(sorted(steps)), "aspect_ratio": shapes}
-
-    plan = sweep(BOAT.revised(seed=other), sampled(7, fields), resolution=["480p", "720p"])
-
-    assert [row.problem for row in plan] == [None] * 14
-    assert all(low <= run.num_frames <= high and run.aspect_ratio in shapes for run in plan)
-    assert [run.num_frames for run in plan[::2]] == [run.num_frames for run in plan[1::2]]
 
 
 @pytest.mark.parametrize(
@@ -162,39 +122,3 @@ def _table(plan: Plan, statuses: list[str]) -> pd.DataFrame:
         for row in plan
     ]
     return build_frame(plan, standings, [None] * len(plan), {})
-
-
-@settings(max_examples=examples(10, 40), deadline=None)
-@given(axes=AXES, cuts=st.lists(st.integers(0, 64), max_size=4))
-def test_slices_at_any_cuts_together_are_the_whole_and_so_are_their_tables(
-    axes: dict[str, list[Any]], cuts: list[int]
-) -> None:
-    """However often it is cut, and the price of the whole is that of its parts; plan and table alike."""
-    plan = sweep(BOAT, **axes)
-    assume(len({row.key for row in plan}) == len(plan))
-    ends = [0, *sorted(min(cut, len(plan)) for cut in cuts), len(plan)]
-
-    parts = [plan[start:stop] for start, stop in pairwise(ends)]
-
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole + part
-    assert whole == plan
-    assert sum(len(part) for part in parts) == len(plan)
-    assert sum(part.credits or 0 for part in parts) == plan.credits
-    pd.testing.assert_frame_equal(whole.frame, plan.frame)
-
-
-ORDERS = """
-import sys
-from reelbook.models.text_to_video import TextToVideo
-from reelbook.sweeps.execute.order import order_rows
-from reelbook.sweeps.plan.parts import template
-from reelbook.sweeps.plan.parts import sampled
-from reelbook.sweeps.plan.sweep_call import sweep
-boat = TextToVideo(prompt="a boat")
-plan = sweep(boat, template("a {a} {b}", a=["x", "y"], b=["p", "q"]), sampled(4, num_frames=(9, 257)), aspect_ratio=["16:9", "1:1"])
-for one in (plan, plan.shuffled(3), plan.repeated(2), plan.sorted_by("aspect_ratio", "num_frames")):
-    for order in ("coverage", "cheapest", "as given"):
-        print([(row.input.canonical() if hasattr(row.input, "canonical") else str(row.input), row.take) for row in order_rows(one, order)])
-"""

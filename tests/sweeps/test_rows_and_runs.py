@@ -54,38 +54,18 @@ def by_csv(table: pd.DataFrame, folder: Path) -> pd.DataFrame:
     return rb.read(folder / "table.csv")
 
 
-def by_pandas_csv(table: pd.DataFrame, folder: Path) -> pd.DataFrame:
-    table.to_csv(folder / "table.csv")
-    return pd.read_csv(folder / "table.csv")
-
-
-def by_parquet(table: pd.DataFrame, folder: Path) -> pd.DataFrame:
-    table.to_parquet(folder / "table.parquet")
-    return pd.read_parquet(folder / "table.parquet")
-
-
 SEVEN_AND_ELEVEN: dict[str, Which] = {
     "rows of the table": lambda table, _: table.loc[[7, 11]],
     "filtered": lambda table, _: table[table["fps"].isin([8.0, 12.0])],
     "sorted": lambda table, _: table.loc[[7, 11]].sort_values("fps", ascending=False),
     "counted anew": lambda table, _: table.loc[[7, 11]].reset_index(drop=True),
-    "with an index of words": lambda table, _: table.loc[[7, 11]].set_axis(["a", "b"], axis=0),
-    "with an index that says the same twice": lambda table, _: table.loc[[7, 11]].set_axis([0, 0], axis=0),
-    "put together": lambda table, _: pd.concat([table.loc[[7]], table.loc[[11]], table.loc[[7]]]),
     "put together with keys": lambda table, _: pd.concat({"a": table.loc[[7]], "b": table.loc[[11]]}),
     "from a CSV": lambda table, folder: by_csv(table.loc[[7, 11]], folder),
-    "from a CSV by pandas": lambda table, folder: by_pandas_csv(table.loc[[7, 11]], folder),
-    "from Parquet": lambda table, folder: by_parquet(table.loc[[7, 11]], folder),
     "without all but the ids": lambda table, _: table.loc[[7, 11], ["request_id"]],
     "without ids": lambda table, _: table.loc[[7, 11]].drop(columns="request_id"),
-    "its reel": lambda table, _: table.loc[[7, 11]].reel,
     "rows one by one": lambda table, _: [table.loc[7], table.loc[11]],
-    "dicts": lambda table, _: table.loc[[7, 11]].to_dict("records"),
     "a row and a run": lambda table, _: [table.loc[7], table.reel.run(11)],
-    "runs": lambda table, _: [table.reel.run(7), table.reel.run(11)],
-    "request ids": lambda table, _: list(table.loc[[7, 11], "request_id"]),
     "a column of request ids": lambda table, _: table.loc[[7, 11], "request_id"],
-    "an index of request ids": lambda table, _: pd.Index(table.loc[[7, 11], "request_id"]),
     "rows of the library": lambda _, __: rb.library().find(fps=[8.0, 12.0]),
     "a function": lambda _, __: lambda row: row["fps"] in (8.0, 12.0),
 }  # fmt: skip
@@ -148,14 +128,10 @@ def test_the_index_of_the_library_names_its_rows(table: pd.DataFrame, tmp_path: 
 
 FOREIGN: dict[str, Callable[[Any], Any]] = {
     "the index of a table": lambda table: table.loc[[7, 11]].index,
-    "the whole index": lambda table: table.index,
-    "as a list": lambda table: list(table.loc[[7, 11]].index),
     "an array": lambda table: table.loc[[7, 11]].index.to_numpy(),
-    "a range": lambda table: range(3, 5),
     "one number": lambda table: 7,
     "a mask": lambda table: table["fps"] > 7,
     "a table of nothing of ours": lambda table: pd.DataFrame({"seed": [1, 2]}, index=[7, 11]),
-    "a few columns": lambda table: table.loc[[7, 11], ["fps", "status"]],
 }  # fmt: skip
 
 

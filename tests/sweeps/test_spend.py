@@ -11,7 +11,6 @@ import pytest
 import reelbook as rb
 from reelbook.api.sweeps import sweep
 from reelbook.client import Client
-from reelbook.storage.ledger import claims
 from reelbook.sweeps.money_text import format_spending
 from tests.support import Served
 from tests.sweeps.dots import BOAT, PRICE, RUN, Scripted, dots, reserved
@@ -61,17 +60,6 @@ def test_each_call_may_spend_so_much_and_what_was_paid_before_does_not_count(ser
     assert charged == completed == [2, 3, 5, 5]
 
 
-def test_what_is_still_due_is_enough_to_spend(served: Served, client: Client) -> None:
-    """A partly paid plan is finished by spending what is due, which a ceiling on all of it would refuse."""
-    plan = dots(6)
-    plan[:4].run(spend=4 * PRICE)
-
-    table = plan.run(spend=plan.credits_due)
-
-    assert counts(table) == {"completed": 6}
-    assert len(reserved(served)) == 6
-
-
 @pytest.mark.parametrize(
     ("limits", "runs"),
     [({"budget": 4 * PRICE, "spend": 5 * PRICE}, 4), ({"budget": 6 * PRICE, "spend": PRICE}, 3)],
@@ -96,18 +84,6 @@ def test_one_of_two_limits_is_enough_for_a_hosted_service(served: Served, client
         plan.run()
 
     assert len(reserved(served)) == 2
-
-
-@pytest.mark.deep
-def test_without_the_claim_too_much_would_be_spent(
-    served: Served, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The control: it is the ledger's claim that holds the limit."""
-    monkeypatch.setattr(claims, "reserve_spend", lambda *args: None)
-
-    dots(12).run(spend=5 * PRICE, concurrency=12)
-
-    assert len(reserved(served)) > 5
 
 
 def test_what_was_lost_counts_for_the_call_that_lost_it(hosted: Hosted, at_hosted: Client) -> None:
