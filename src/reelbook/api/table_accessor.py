@@ -20,8 +20,7 @@ from ..storage.library_folder import library_folder
 from ..storage.select_runs import find_table
 from ..storage.table.typed_columns import build_column
 from ..sweeps.results.cost import Costs, compute_costs
-from ..sweeps.results.metric_columns import add_metric_columns
-from ..sweeps.results.metrics_table import Metrics, metrics_table
+from ..sweeps.results.metric_columns import Metrics, add_metric_columns, metrics_table
 from ..sweeps.results.table_files import (
     find_column,
     find_paths,

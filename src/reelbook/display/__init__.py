@@ -20,7 +20,7 @@ HTML = {
     ("reelbook.media.metadata.provenance", "Provenance"): ("cards", "provenance_table"),
     ("reelbook.settings", "Options"): ("cards", "options_table"),
     ("reelbook.sweeps.results.cost", "Costs"): ("cost_chart", "render_costs"),
-    ("reelbook.sweeps.results.metrics_table", "Metrics"): ("cards", "render_metrics"),
+    ("reelbook.sweeps.results.metric_columns", "Metrics"): ("cards", "render_metrics"),
     ("reelbook.sweeps.plan.plan", "Plan"): ("plan_card", "plan_card"),
     ("reelbook.decide.ratings", "Ratings"): ("ratings_card", "ratings_card"),
     ("reelbook.decide.race.race", "Race"): ("race_card", "race_card"),

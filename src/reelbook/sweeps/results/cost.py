@@ -30,7 +30,7 @@ HEADINGS = {
 }  # fmt: skip
 """The heading of each column; in text, which is 80 characters wide, some are shorter."""
 SHORT_HEADINGS = {"completed": "done", "estimated": "est.", "per second": "per s"}
-MAX_LINES, WIDTH, MIN_ROOM = 60, 80, 12
+MAX_LINES, MAX_VALUE_LENGTH = 60, 16
 MAX_DECIMALS = 6
 """Precision of seconds, so that the order of floating-point summation does not change the total."""
 
@@ -46,17 +46,10 @@ class Costs(pd.DataFrame):
         if tuple(self.columns) != COLUMNS or not len(self):
             return repr(pd.DataFrame(self))
         columns = [name for name in COLUMNS if self[name].notna().any()]
-        text_table = pd.DataFrame(
-            {HEADINGS[name]: [format_number(name, value) for value in self[name]] for name in columns}
-        )
-        text_table = text_table.rename(columns=SHORT_HEADINGS)
-        if self.index.nlevels > 1:
-            text_table.index = self.index
-        else:
-            text_table.index = pd.Index([""] * len(self))
-            room = WIDTH - max(map(len, text_table.to_string().splitlines()))
-            values = [_shorten(value, max(room, MIN_ROOM)) for value in self.index]
-            text_table.index = pd.Index(values, name=self.index.name, dtype=object)
+        cells = {HEADINGS[name]: [format_number(name, value) for value in self[name]] for name in columns}
+        text_table = pd.DataFrame(cells, index=self.index).rename(columns=SHORT_HEADINGS)
+        if self.index.nlevels == 1:
+            text_table.index = pd.Index(map(_shorten, self.index), name=self.index.name, dtype=object)
         text: str = text_table.to_string(max_rows=MAX_LINES)
         return text
 
@@ -75,10 +68,11 @@ def format_number(name: str, value: Any) -> str:
     return f"{int(value):,}"
 
 
-def _shorten(value: Any, room: int) -> Any:
-    """Truncate an index value to the available width."""
+def _shorten(value: Any) -> Any:
+    """A value of the index on one line of text, cut to a length that leaves room for the figures."""
     text = " ".join(value.split()) if isinstance(value, str) else value
-    return f"{text[: room - 1]}…" if isinstance(text, str) and len(text) > room else text
+    is_long = isinstance(text, str) and len(text) > MAX_VALUE_LENGTH
+    return f"{text[: MAX_VALUE_LENGTH - 1]}…" if is_long else text
 
 
 def compute_costs(table: pd.DataFrame, by: str | Sequence[str] | None = None) -> Costs:
@@ -100,10 +94,7 @@ def make_costs(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float |
     """
     plain = table.reset_index(drop=True)
     facts = _facts(plain, seconds)
-    if by:
-        keys: list[Any] = [_key(plain[name]) for name in by]
-    else:
-        keys = [pd.Series("all", index=plain.index, name="")]
+    keys: list[Any] = [_key(plain[name]) for name in by] or [pd.Series("all", index=plain.index, name="")]
     # Numbers and categories are sorted; texts remain in the order of the sweep.
     is_ordered = all(_has_order(key) for key in keys)
     groups = facts.groupby(keys, observed=True, dropna=False, sort=is_ordered)
@@ -139,7 +130,7 @@ def _facts(plain: pd.DataFrame, seconds: Sequence[float | None]) -> pd.DataFrame
 
 
 def _amounts(plain: pd.DataFrame, name: str, is_free: pd.Series[Any]) -> pd.Series[Any]:
-    """A column of credits; unknown if the table lacks it, like tables of older versions."""
+    """A column of credits; unknown if the table lacks it."""
     if name not in plain.columns:
         return pd.Series(pd.NA, index=plain.index, dtype="Int64")
     amounts = plain[name].astype("Int64")
@@ -147,7 +138,7 @@ def _amounts(plain: pd.DataFrame, name: str, is_free: pd.Series[Any]) -> pd.Seri
 
 
 def _get_charged(plain: pd.DataFrame) -> pd.Series[Any]:
-    """The credits that the service reported as charged."""
+    """The credits that the service reported as charged; unknown if the table does not say whose figures it has."""
     if "credits_source" not in plain.columns:
         return pd.Series(pd.NA, index=plain.index, dtype="Int64")
     return plain["credits"].astype("Int64").where(plain["credits_source"].astype(object).eq("charged"), 0)

@@ -1,4 +1,4 @@
-"""Adding of measured metrics to a table, each in a column of its name, unless that is taken."""
+"""The table of available metrics, and measured ones as columns of a table of runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,30 @@ from typing import Any
 
 import pandas as pd
 
+from ...media.measuring.metrics import Metric
 from ...storage.table import INPUT_JSON
 
 MEASURED = "measured"
 NOTE = "reelbook_measured"
 """The key in a table's `attrs` that lists its measured columns."""
+
+
+METRIC_FACTS = ("meaning", "definition", "unit", "range", "better")
+"""The columns of the table of metrics."""
+
+
+class Metrics(pd.DataFrame):
+    """A DataFrame with one row per metric, displayed without truncation. Operations on it return a plain DataFrame."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
+
+
+def metrics_table(metrics: Mapping[str, Metric]) -> Metrics:
+    """A table with the meaning, definition, unit, range and better direction of each metric."""
+    rows = [[getattr(metric, name) for name in METRIC_FACTS] for metric in metrics.values()]
+    return Metrics(rows, columns=list(METRIC_FACTS), index=pd.Index(metrics, name="metric"))
 
 
 def add_metric_columns(table: pd.DataFrame, figures: Mapping[str, Any]) -> pd.DataFrame:
@@ -25,20 +44,17 @@ def add_metric_columns(table: pd.DataFrame, figures: Mapping[str, Any]) -> pd.Da
     ['width', 'measured_width']
     """
     before = list(table.attrs.get(NOTE, []))
-    input_fields = (
-        _input_fields(table) if any(name in table.columns and name not in before for name in figures) else frozenset()
-    )
-    columns = {
-        name: name
-        if name not in table.columns
-        or name in before
-        or (name not in input_fields and _is_same_metric(table[name], pd.Series(values)))
-        else f"{MEASURED}_{name}"
-        for name, values in figures.items()
-    }
+    is_taken = any(name in table.columns and name not in before for name in figures)
+    inputs = _input_fields(table) if is_taken else frozenset()
+
+    def find_column(name: str, values: Any) -> str:
+        if name not in table.columns or name in before:
+            return name
+        return name if name not in inputs and _is_same_metric(table[name], pd.Series(values)) else f"{MEASURED}_{name}"
+
+    columns = {name: find_column(name, values) for name, values in figures.items()}
     result = table.assign(**{columns[name]: values for name, values in figures.items()})
-    unprefixed = [name for name, column in columns.items() if name == column]
-    result.attrs[NOTE] = list(dict.fromkeys([*before, *unprefixed]))
+    result.attrs[NOTE] = list(dict.fromkeys([*before, *(name for name, column in columns.items() if name == column)]))
     return result
 
 
