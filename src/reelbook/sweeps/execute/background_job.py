@@ -58,6 +58,8 @@ class BackgroundJob(ABC, Generic[Outcome]):
                 TICK_SECONDS if deadline is None else max(min(TICK_SECONDS, deadline - time.monotonic()), 0)
             ):
                 if deadline is not None and time.monotonic() >= deadline:
+                    if self._done.is_set():
+                        break  # Only its listeners are still being called.
                     raise self._make_timeout(timeout or 0.0)
         except KeyboardInterrupt:
             raise Interrupted(self._describe_going_on()) from None
