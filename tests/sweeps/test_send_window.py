@@ -101,18 +101,18 @@ def test_little_waits_at_the_service_however_many_there_are(hosted: Hosted, clie
     job = plan.start(budget=plan.credits, concurrency=64)
 
     line.until_sent(AT_WORK + MIN_AHEAD)
-    threading.Event().wait(0.1)  # That two are worked on, and none has ended, is no reason to send more.
     line.end(1)
     line.until_sent(AT_WORK + MIN_AHEAD + 1)
     cancelled = job.cancel(queued=True)
     most = line.most_waiting
-    line.end(AT_WORK)
+    line.end(len(line.going))
     table = job.wait(PATIENCE)
 
     # The first one may be seen to have begun only after the second has been sent.
     assert most <= MIN_AHEAD + 1
     assert cancelled is not None
-    assert 1 <= cancelled.runs <= most
+    # One that has just begun may still be taken for one that waits.
+    assert 1 <= cancelled.runs <= most + 1
     assert cancelled.credits == 0, "the service does not say that it gives any back"
     assert set(table["status"]) == {"completed", "cancelled", "not started"}
     assert line.going == []

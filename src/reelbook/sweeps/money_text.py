@@ -52,28 +52,28 @@ def format_spending(progress: Progress) -> list[str]:
     before = progress.spent - progress.spent_now
     if not progress.spent_now and not progress.reserved and before:
         is_over = progress.finished == progress.total
-        found = [format_all_paid(before) if is_over else f"{format_count(before, 'credit')} paid earlier, nothing now"]
+        texts = [format_all_paid(before) if is_over else f"{format_count(before, 'credit')} paid earlier, nothing now"]
     elif progress.spend is not None:
-        found = [_format_spent(progress.spent_now, progress.spend, " now")]
+        texts = [_format_spent(progress.spent_now, progress.spend, " now")]
         if progress.budget:
-            found.append(f"{progress.spent:,} of the budget of {progress.budget:,} used")
+            texts.append(f"{progress.spent:,} of the budget of {progress.budget:,} used")
         elif before:
-            found.append(f"{before:,} paid earlier")
+            texts.append(f"{before:,} paid earlier")
     else:
         # More than the budget is never paid now, but may have been paid before the budget was set.
         fits = progress.budget is not None and progress.spent <= progress.budget
         earlier = "all" if before == progress.spent else f"{before:,}"
-        found = [
+        texts = [
             _format_spent(progress.spent, progress.budget if fits else None)
             + (f", {earlier} of them earlier" if before else "")
         ]
     if progress.affordable is not None and progress.state != "done":
-        found.append(f"enough for {progress.affordable:,} of {format_count(progress.total, 'run')}")
+        texts.append(f"enough for {progress.affordable:,} of {format_count(progress.total, 'run')}")
     if progress.reserved:
-        found.append(f"{progress.reserved:,} more {'may have been paid' if progress.state == 'done' else 'set aside'}")
+        texts.append(f"{progress.reserved:,} more {'may have been paid' if progress.state == 'done' else 'set aside'}")
     if progress.differs is not None:
-        found.append(format_price_difference(*progress.differs))
-    return found
+        texts.append(format_price_difference(*progress.differs))
+    return texts
 
 
 def _format_spent(spent: int, limit: int | None, when: str = "") -> str:

@@ -120,7 +120,7 @@ class Race(BackgroundJob["Race"]):
     def finalists(self) -> Plan:
         """All runs of the best settings with their real values, as a plan: `race.finalists.run(budget=…)` runs them all."""
         settings = self._rank()[: self._options.keep]
-        return self.plan[sorted(row.number for one in settings for row in self._rounds.race.settings[one].rows)]
+        return self.plan[sorted(row.number for setting in settings for row in self._rounds.race.settings[setting].rows)]
 
     @property
     def table(self) -> pd.DataFrame:
@@ -229,7 +229,10 @@ class Race(BackgroundJob["Race"]):
         A person is asked about some of them at a time, until that is enough.
         """
         rows = [
-            row for one in self._rounds.race.settings for row in one.rows if row.number not in self._rounds.round_of
+            row
+            for setting in self._rounds.race.settings
+            for row in setting.rows
+            if row.number not in self._rounds.round_of
         ]
         failed = [] if self._options.retry_failed else self._runs.find_failed(rows)
         if failed:
@@ -288,7 +291,11 @@ class Race(BackgroundJob["Race"]):
         with self._guard:
             self._job, self._spent = None, self._runs.spent()
         is_over = isinstance(reason, OverBudget)
-        if reason is not None and not (is_free and is_over) and any(one in UNFINISHED for one in status_of.values()):
+        if (
+            reason is not None
+            and not (is_free and is_over)
+            and any(status in UNFINISHED for status in status_of.values())
+        ):
             self._end = End.CANCELLED if self._cancelled.is_set() else End.BUDGET if is_over else End.STOPPED
             self._reason = str(reason)
         return status_of
@@ -331,7 +338,7 @@ class Race(BackgroundJob["Race"]):
             if self._belief is None or self._chances is None:
                 return []
             counts = self._rounds.count_runs()
-            return [one for one in self._rounds.rank(self._belief, self._chances) if counts[one]]
+            return [setting for setting in self._rounds.rank(self._belief, self._chances) if counts[setting]]
 
     def _find_best_rows(self) -> list[Row]:
         """Of each of the best settings the run with the highest score; after finals the final one."""
@@ -349,7 +356,7 @@ class Race(BackgroundJob["Race"]):
         if self._budget is None:
             return lambda chosen, row: True
         left = self._earlier + self._budget - self._spent - self._reserve()
-        return lambda chosen, row: sum(self._runs.get_price(one) or 0 for one in [*chosen, row]) <= left
+        return lambda chosen, row: sum(self._runs.get_price(other) or 0 for other in [*chosen, row]) <= left
 
     def _reserve(self) -> int:
         """Credits set aside for the finals after drafts, as far as these are not paid for."""
@@ -372,7 +379,7 @@ class Race(BackgroundJob["Race"]):
             repeats=len(self.plan.distinct), free=sum(not number for number in rounds.round_of.values()),
             spent=self._spent + now, earlier=self._earlier, spent_now=self._spent - self._spent_before + now,
             budget=self._budget, enough=self._enough, whole=self._whole, keep=options.keep, sure=options.sure,
-            chance=min((one.chance or 0.0 for one in best), default=None), is_decided=self._is_sure,
+            chance=min((contender.chance or 0.0 for contender in best), default=None), is_decided=self._is_sure,
             elapsed=(self._ended or time.monotonic()) - self._began,
             round_runs=0 if job is None else job.total, round_done=0 if job is None else job.finished,
             judged=self._judge.judged if isinstance(self._judge, Judging) else 0,
@@ -381,7 +388,7 @@ class Race(BackgroundJob["Race"]):
         facts = RaceFacts(
             end=self._end, reason=self._reason, first_error=self._first_error, without=0 if score is None else score.without,
             noise=None if belief is None else belief.noise, is_constant=score is not None and score.is_constant,
-            has_repeats=any(len(one.rows) > 1 for one in rounds.race.settings), block=rounds.race.block,
+            has_repeats=any(len(setting.rows) > 1 for setting in rounds.race.settings), block=rounds.race.block,
             is_draft=bool(options.draft), is_mix=score is not None and score.is_mix,
         )  # fmt: skip
         return progress.with_texts(make_findings(progress, facts), make_assumptions(progress, facts))
@@ -465,13 +472,13 @@ class RaceRuns:
     def find_stored(self, rows: Iterable[Row]) -> dict[Hashable, LedgerRow]:
         """The ledger rows of runs that are in the ledger, by the keys of the plan's rows."""
         names = {row.key: name for row in rows if isinstance(name := self._names.get(row.key), RunName)}
-        found = find_rows(
+        stored = find_rows(
             self._context.ledger,
             self._service,
             [name.key for name in names.values()],
             unknown=self._options.price or 0,
         )
-        return {key: found[name.key] for key, name in names.items() if name.key in found}
+        return {key: stored[name.key] for key, name in names.items() if name.key in stored}
 
     def spent(self) -> int:
         """What all runs, drafts and finals have cost or may have cost, whoever paid and whenever."""
@@ -487,11 +494,11 @@ class RaceRuns:
             if row.key in stored
             and (has_result(stored[row.key], files) or (stored[row.key].counted and stored[row.key].state not in ends))
         ]
-        return [row for _, row in sorted(free, key=lambda one: one[0])]
+        return [row for _, row in sorted(free, key=lambda pair: pair[0])]
 
     def find_enough(self, race: RaceSettings, *, free: Iterable[Row] | None = None) -> int:
         """The credits with which a race of these settings can be expected to decide; `free` is what the library holds."""
-        rows = self.find_free([row for one in race.settings for row in one.rows]) if free is None else free
+        rows = self.find_free([row for setting in race.settings for row in setting.rows]) if free is None else free
         keys = {row.key for row in rows}
         return race.find_enough(lambda row: 0 if row.key in keys else self.get_price(row) or 0)
 

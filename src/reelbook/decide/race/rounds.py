@@ -45,7 +45,7 @@ class Rounds:
     _order: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.setting_of = {row.number: one.number for one in self.race.settings for row in one.rows}
+        self.setting_of = {row.number: setting.number for setting in self.race.settings for row in setting.rows}
 
     def count_runs(self) -> list[int]:
         """The number of scored runs of each setting."""
@@ -95,14 +95,17 @@ class Rounds:
 
     def rank(self, belief: Belief, chances: FloatArray) -> list[int]:
         """All settings, the one with the highest chance first; those that cannot be judged last."""
-        scores = [(self.is_given_up(one), -chances[one], -belief.mean[one], one) for one in range(len(chances))]
-        return [one for *_, one in sorted(scores)]
+        scores = [
+            (self.is_given_up(setting), -chances[setting], -belief.mean[setting], setting)
+            for setting in range(len(chances))
+        ]
+        return [setting for *_, setting in sorted(scores)]
 
     def is_sure(self, belief: Belief, chances: FloatArray, keep: int, sure: float) -> bool:
         """Whether each of the `keep` best has at least this chance to be among the best, and enough runs."""
         best, runs = self.rank(belief, chances)[:keep], self.count_runs()
-        has_runs = all(runs[one] >= min(MIN_LEADER_RUNS, len(self.race.settings[one].rows)) for one in best)
-        return has_runs and all(chances[one] >= sure for one in best)
+        has_runs = all(runs[setting] >= min(MIN_LEADER_RUNS, len(self.race.settings[setting].rows)) for setting in best)
+        return has_runs and all(chances[setting] >= sure for setting in best)
 
     def is_given_up(self, setting: int) -> bool:
         """Whether a setting has only failed, so that it is not tried again."""
@@ -116,26 +119,26 @@ class Rounds:
     def _count_first(self) -> int:
         """The runs before the first choice by what is known: whole rounds, with some for each effect of an axis' value."""
         rounds = max(1, math.ceil(self.race.wanted / self.size))
-        return min(rounds * self.size, sum(len(one.rows) for one in self.race.settings))
+        return min(rounds * self.size, sum(len(setting.rows) for setting in self.race.settings))
 
     def _next_of_first_rounds(self) -> list[int]:
         """The settings spread over all axes, each once before any twice."""
         if not self._order:
-            first = self.plan[[one.rows[0].number for one in self.race.settings]]
+            first = self.plan[[setting.rows[0].number for setting in self.race.settings]]
             self._order = [row.number for row in spread_rows(first)]
         tried = self._count_tries()
         left = self._count_first() - len(self.used)
-        found: list[int] = []
-        while len(found) < left:
-            nearest = [one for one in self._order if tried[one] < len(self.race.settings[one].rows)]
+        chosen: list[int] = []
+        while len(chosen) < left:
+            nearest = [setting for setting in self._order if tried[setting] < len(self.race.settings[setting].rows)]
             if not nearest:
                 break
-            least = min(tried[one] for one in nearest)
-            for one in nearest:
-                if tried[one] == least and len(found) < left:
-                    found.append(one)
-                    tried[one] += 1
-        return found
+            least = min(tried[setting] for setting in nearest)
+            for setting in nearest:
+                if tried[setting] == least and len(chosen) < left:
+                    chosen.append(setting)
+                    tried[setting] += 1
+        return chosen
 
     def _count_tries(self) -> list[int]:
         tried = [0] * len(self.race.settings)

@@ -33,6 +33,7 @@ PER_CLIP = 2
 """Judgements that a race waits for, for each new clip."""
 POLL_SECONDS = 0.5
 """Interval between readings of the library, in which others may judge, too."""
+ADVICE = "Paid runs are in the library: correct it, and race again."
 SHARES = {"left": 1.0, "right": 0.0, "tie": 0.5, "bad": 0.5}
 Measure = str | Callable[["Run"], Any]
 
@@ -269,45 +270,37 @@ def _check_weight(measure: Any, weight: Any) -> float:
 
 
 def _call(function: Callable[[Run], Any], table: pd.DataFrame) -> list[float | None]:
-    found = []
+    values = []
     for label in table.index:
         run = table.reel.run(label)
         try:
             value = function(run)
         except Exception as error:
             raise RaceStopped(
-                f"`by` has failed for the run {run.request_id}: {type(error).__name__}: {error}. What is paid for is in the "
-                "library: correct it, and race again.",
+                f"`by` has failed for the run {run.request_id}: {type(error).__name__}: {error}. {ADVICE}"
             ) from error
-        found.append(_parse_number(value, run.request_id))
-    return found
-
-
-def _parse_number(value: Any, run: str | None) -> float | None:
-    """The value as a number; None for NaN and None, which say that a run has no score."""
-    if value is None:
-        return None
-    try:
-        if isinstance(value, (str, bytes)):
-            raise TypeError
-        number = float(value)
-    except (TypeError, ValueError):
-        raise RaceStopped(
-            f"`by` gave {format_literal(value)} for the run {run}; it must return a number, or None if there is none. "
-            "Paid runs are in the library: correct it, and race again.",
-        ) from None
-    return number if math.isfinite(number) else None
+        values.append(_parse_number(value, f"`by` gave {{}} for the run {run.request_id}; it must return a number"))
+    return values
 
 
 def _read_column(name: str, table: pd.DataFrame) -> list[float | None]:
     """A column of the table as numbers."""
     if name not in table.columns:
         raise RaceStopped(f"The table has no column {name!r}. Its columns are {', '.join(map(str, table.columns))}.")
-    values = [None if value is None or is_missing(value) else value for value in table[name].astype(object)]
-    wrong = next((value for value in values if value is not None and not isinstance(value, Real)), None)
-    if wrong is not None:
-        raise RaceStopped(f"The column {name!r} holds {format_literal(wrong)}, and a race needs numbers.")
-    return [None if value is None or not math.isfinite(float(value)) else float(value) for value in values]
+    return [_parse_number(value, f"The column {name!r} holds {{}}, and a race needs numbers") for value in table[name]]
+
+
+def _parse_number(value: Any, problem: str) -> float | None:
+    """The value as a number; None for NaN and None, which say that a run has no score. `problem` is said of a text."""
+    if value is None or is_missing(value):
+        return None
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError):
+        raise RaceStopped(f"{problem.format(format_literal(value))}, or None if there is none. {ADVICE}") from None
+    return number if math.isfinite(number) else None
 
 
 def _is_measured(name: str, table: pd.DataFrame) -> bool:

@@ -179,24 +179,26 @@ def make_contenders(
 ) -> list[Contender]:
     """All settings, the one with the highest chance first."""
     settings, counts = rounds.race.settings, rounds.count_runs()
-    tried = [[row for row in one.rows if row.number in rounds.round_of] for one in settings]
+    tried = [[row for row in setting.rows if row.number in rounds.round_of] for setting in settings]
     paid = [sum(costs.get(row.key, 0) for row in rows) for rows in tried]
     done = [sum(row.key in costs for row in rows) for rows in tried]
     failed = [max(ended - count, 0) for ended, count in zip(done, counts, strict=True)]
     if belief is None or chances is None:
         return [
-            Contender(one.number, one.values, None, None, None, None, 0, failed[one.number], paid[one.number])
-            for one in settings
+            Contender(
+                setting.number, setting.values, None, None, None, None, 0, failed[setting.number], paid[setting.number]
+            )
+            for setting in settings
         ]
     low, high = belief.bounds(SHARE)
     return [
-        Contender(one, settings[one].values, None, None, None, 0.0, 0, failed[one], paid[one])
-        if rounds.is_given_up(one)
+        Contender(setting, settings[setting].values, None, None, None, 0.0, 0, failed[setting], paid[setting])
+        if rounds.is_given_up(setting)
         else Contender(
-            one, settings[one].values, float(belief.mean[one]), float(low[one]), float(high[one]), float(chances[one]),
-            counts[one], failed[one], paid[one],
+            setting, settings[setting].values, float(belief.mean[setting]), float(low[setting]), float(high[setting]), float(chances[setting]),
+            counts[setting], failed[setting], paid[setting],
         )
-        for one in rounds.rank(belief, chances)
+        for setting in rounds.rank(belief, chances)
     ]  # fmt: skip
 
 
@@ -206,18 +208,18 @@ def make_ranking_frame(progress: RaceProgress) -> pd.DataFrame:
 
     from ...storage.table.typed_columns import build_column
 
-    found = progress.contenders
+    contenders = progress.contenders
     names = {name: f"setting_{name}" if name in FIGURES else name for name in progress.axes}
     columns: dict[str, Any] = {
-        title: build_column([one.values[name] for one in found]).array for name, title in names.items()
+        title: build_column([contender.values[name] for contender in contenders]).array for name, title in names.items()
     }
     for name in ("mean", "low", "high", "chance"):
-        columns[name] = pd.array([getattr(one, name) for one in found], dtype="Float64").to_numpy(
+        columns[name] = pd.array([getattr(contender, name) for contender in contenders], dtype="Float64").to_numpy(
             "float64", na_value=float("nan")
         )
-    columns["runs"] = [one.runs for one in found]
-    columns["credits"] = [one.credits for one in found]
-    return pd.DataFrame(columns, index=pd.Index([one.number for one in found], name="setting"))
+    columns["runs"] = [contender.runs for contender in contenders]
+    columns["credits"] = [contender.credits for contender in contenders]
+    return pd.DataFrame(columns, index=pd.Index([contender.number for contender in contenders], name="setting"))
 
 
 def make_findings(progress: RaceProgress, facts: RaceFacts) -> tuple[str, ...]:
@@ -232,8 +234,8 @@ def make_findings(progress: RaceProgress, facts: RaceFacts) -> tuple[str, ...]:
         sentences.append(
             f"{progress.budget or 0:,} credits can hardly decide this: two runs of each setting take {progress.enough:,}."
         )
-    failed = sum(one.failed for one in progress.contenders)
-    if failed and any(one.runs for one in progress.contenders):
+    failed = sum(contender.failed for contender in progress.contenders)
+    if failed and any(contender.runs for contender in progress.contenders):
         sentences.append(f"{format_count(failed, 'run')} gave no score; a setting with none after two runs is dropped.")
     return tuple(filter(None, sentences))
 
@@ -275,9 +277,9 @@ def _is_short(progress: RaceProgress) -> bool:
 
 def _format_outcome(progress: RaceProgress, facts: RaceFacts, *, is_done: bool) -> str:
     leaders = find_leaders(progress)
-    if progress.chance is None or not any(one.runs for one in progress.contenders):
+    if progress.chance is None or not any(contender.runs for contender in progress.contenders):
         return ""
-    names = "; ".join(format_setting(one.values) for one in leaders)
+    names = "; ".join(format_setting(contender.values) for contender in leaders)
     what = "the best" if progress.keep == 1 else f"among the best {progress.keep}"
     chance = format_chance(progress.chance)
     if facts.is_constant:
@@ -287,9 +289,13 @@ def _format_outcome(progress: RaceProgress, facts: RaceFacts, *, is_done: bool) 
     least = "" if progress.keep == 1 else "each at least "
     if is_done:
         lead = "leads" if progress.keep == 1 else "lead"
-        rivals = sum((one.chance or 0.0) >= RIVAL_CHANCE for one in progress.contenders) - progress.keep
+        rivals = sum((contender.chance or 0.0) >= RIVAL_CHANCE for contender in progress.contenders) - progress.keep
         open_ = f" {format_count(rivals, 'other setting')} may be as good." if rivals > 0 else ""
-        untried = "" if all(one.runs for one in leaders) else " That is predicted from its values: it was not run."
+        untried = (
+            ""
+            if all(contender.runs for contender in leaders)
+            else " That is predicted from its values: it was not run."
+        )
         need = (
             f"{progress.sure:.0%} was required"
             if progress.chance < progress.sure
@@ -307,7 +313,7 @@ def _format_end(progress: RaceProgress, facts: RaceFacts) -> str:
             if progress.budget == 0:
                 return "The budget is 0 credits, so it used only results from the library."
             budget = "" if progress.budget is None else f" of {format_count(progress.budget, 'credit')}"
-            left = sum(not one.runs and not one.failed for one in progress.contenders)
+            left = sum(not contender.runs and not contender.failed for contender in progress.contenders)
             untried = f" {format_count(left, 'setting')} {'was' if left == 1 else 'were'} not tried." if left else ""
             return f"The budget{budget} allows no more runs; with a larger one the race continues from here.{untried}"
         case End.COMPLETE:
@@ -338,7 +344,7 @@ def _format_no_scores(progress: RaceProgress, facts: RaceFacts) -> str:
 def _format_variation(progress: RaceProgress, facts: RaceFacts) -> str:
     if facts.is_constant:
         return "It cannot tell the settings apart: choose another measure, or vary more."
-    means = [one.mean for one in progress.contenders if one.mean is not None and one.runs]
+    means = [contender.mean for contender in progress.contenders if contender.mean is not None and contender.runs]
     if progress.is_decided or len(means) < 2 or facts.noise is None or not _is_faint(progress.contenders, facts.noise):
         return ""
     if progress.is_judged:
@@ -349,5 +355,5 @@ def _format_variation(progress: RaceProgress, facts: RaceFacts) -> str:
 
 
 def _is_faint(contenders: tuple[Contender, ...], noise: float) -> bool:
-    means = [one.mean for one in contenders if one.mean is not None and one.runs]
+    means = [contender.mean for contender in contenders if contender.mean is not None and contender.runs]
     return pstdev(means) < FAINT_SHARE * noise

@@ -200,8 +200,8 @@ def group_settings(plan: Plan, over: Sequence[str], seed: int, *, is_paired: boo
     for row in plan.rows:
         groups.setdefault(tuple(_key(row[name]) for name in axes), []).append(row)
     distinct = {row.number for row in plan.distinct}
-    found = [[row for row in rows if row.number in distinct] for rows in groups.values()]
-    possible = [rows for rows in found if rows]
+    distinct_rows = [[row for row in rows if row.number in distinct] for rows in groups.values()]
+    possible = [rows for rows in distinct_rows if rows]
     prompts = _number_prompts(plan)
     order = _shuffle_repeats(plan, repeats, seed)
     has_prompts, has_seeds = len(set(prompts.values())) > 1, len(set(order.values())) > 1
@@ -213,7 +213,7 @@ def group_settings(plan: Plan, over: Sequence[str], seed: int, *, is_paired: boo
         )
         for number, rows in enumerate(possible)
     )
-    columns = [_make_levels([(one.rows[0], one.values[name]) for one in settings], name) for name in axes]
+    columns = [_make_levels([(setting.rows[0], setting.values[name]) for setting in settings], name) for name in axes]
     levels = np.array(columns, dtype=np.int64).T if columns else np.zeros((len(settings), 0), dtype=np.int64)
     return RaceSettings(
         axes, repeats, settings, levels, "prompt" if has_prompts else "seed" if has_seeds else "",
@@ -326,18 +326,18 @@ def _find_extras(plan: Plan) -> dict[str, Any]:
     """The switches of a model that multiply its price and are on, turned off."""
     endpoint = find_endpoint(plan.base.endpoint_id)
     switches = [] if endpoint is None else [switch for switch, factor in endpoint.multipliers if factor > 1]
-    found = {
+    switched = {
         switch: False
         for switch in switches
         if switch not in plan.columns and any(getattr(row.input, switch, False) for row in plan.rows)
     }
-    if not found:
+    if not switched:
         known = f" ({', '.join(switches)})" if switches else ""
         raise race_error(
             f"No draft of these runs is cheaper: nothing that costs extra is switched on{known}. Leave `draft` out.",
             "draft",
         )
-    return found
+    return switched
 
 
 def _make_draft(row: Row, values: Mapping[str, Any]) -> Row:

@@ -79,14 +79,14 @@ def estimate_seconds(works: Sequence[float], past: Sequence[Past]) -> float | No
 
 def _concurrent_groups(past: Iterable[Past]) -> Iterator[list[Past]]:
     """Groups of runs that overlapped in time, from the latest to the first."""
-    found: list[list[Past]] = []
+    groups: list[list[Past]] = []
     end = float("-inf")
     for run in sorted(past):
         if run.sent >= end:
-            found.append([])
-        found[-1].append(run)
+            groups.append([])
+        groups[-1].append(run)
         end = max(end, run.finished)
-    return reversed(found)
+    return reversed(groups)
 
 
 def _parse_input(text: str) -> Mapping[str, Any]:

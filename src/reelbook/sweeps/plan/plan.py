@@ -199,8 +199,8 @@ class Plan:
         rows = []
         for row in self.rows:
             if row.input is not None and row.input not in estimates:
-                found = price(row.input)
-                estimates[row.input] = found if isinstance(found, Estimate) else Estimate(check_price(found))
+                answer = price(row.input)
+                estimates[row.input] = answer if isinstance(answer, Estimate) else Estimate(check_price(answer))
             rows.append(row if row.input is None else replace(row, estimate=estimates[row.input]))
         return replace(self, rows=tuple(rows))
 
@@ -222,11 +222,11 @@ class Plan:
     @cached_property
     def distinct(self) -> tuple[Row, ...]:
         """The possible runs without duplicates."""
-        found: dict[Any, Row] = {}
+        distinct: dict[Any, Row] = {}
         for row in self.rows:
             if row.input is not None:
-                found.setdefault(row.key, row)
-        return tuple(found.values())
+                distinct.setdefault(row.key, row)
+        return tuple(distinct.values())
 
     @property
     def credits(self) -> int | None:

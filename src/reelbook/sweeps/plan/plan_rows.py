@@ -256,15 +256,15 @@ def drop_duplicates(values: Iterable[Any]) -> tuple[Any, ...]:
     >>> drop_duplicates([(1,), (True,), (1,), [1], [1], 1, True])
     ((1,), (True,), [1], 1, True)
     """
-    found: dict[Any, Any] = {}
+    distinct: dict[Any, Any] = {}
     for value in values:
         # `1 == True` in Python, also in nested values, which `repr` distinguishes.
         inside = repr(value) if isinstance(value, tuple) else ""
         try:
-            found.setdefault((type(value), value, inside), value)
+            distinct.setdefault((type(value), value, inside), value)
         except TypeError:
-            found.setdefault(repr(value), value)
-    return tuple(found.values())
+            distinct.setdefault(repr(value), value)
+    return tuple(distinct.values())
 
 
 def check_price(price: Any) -> int | None:

@@ -121,11 +121,13 @@ def format_facts(facts: PlanFacts) -> str:
         f"  {axis.name:<{wide}}  {len(axis.values):>{many},}  {format_values(axis.values)}" for axis in facts.axes
     ]
     lines += [f"  {name:<{wide}}  {'':>{many}}  {format_literal(value)}" for name, value in facts.held.items()]
-    for found in facts.impossible[:MAX_REASONS]:
-        runs = "run is" if found.count == 1 else "runs are"
-        lines.append(f"{found.count:,} {runs} impossible (the first is run {found.first}): {found.reason}")
+    for impossible in facts.impossible[:MAX_REASONS]:
+        runs = "run is" if impossible.count == 1 else "runs are"
+        lines.append(
+            f"{impossible.count:,} {runs} impossible (the first is run {impossible.first}): {impossible.reason}"
+        )
     if len(facts.impossible) > MAX_REASONS:
-        rest = sum(found.count for found in facts.impossible[MAX_REASONS:])
+        rest = sum(impossible.count for impossible in facts.impossible[MAX_REASONS:])
         lines.append(f"{rest:,} more runs are impossible for other reasons: plan.frame has them in `problem`.")
     lines += [f"Note: {warning}" for warning in facts.warnings]
     return "\n".join(lines)
