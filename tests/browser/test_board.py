@@ -111,7 +111,7 @@ def test_buttons_act_at_once_and_say_so(chromium: Browser, board: Board) -> None
 
         for name in ("Student 04", "Student 05"):
             page.get_by_role("checkbox", name=name).check()
-        expect(page.locator("option").first).to_have_text("the 2 marked")
+        expect(page.locator("option").first).to_have_text("the 2 ticked")
         page.get_by_label("Credits").fill("70")
         page.get_by_label("Credits").press("Enter")
         page.get_by_role("button", name="Top up").click()

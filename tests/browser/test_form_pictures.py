@@ -480,7 +480,7 @@ def test_many_pictures_are_added_at_once(opened: Callable[..., Form]) -> None:
     expect(form.line.locator(".rbf-tl-troubles")).to_have_text(
         "notes.txt is no picture. PNG, JPEG, WebP and GIF can be sent."
     )
-    form.line.get_by_role("button", name="Addresses").click()
+    form.line.get_by_role("button", name="URLs").click()
     form.line.get_by_label("URLs or paths").fill("https://example.org/one.png\n\n  https://example.org/two.png  \n")
     form.line.get_by_role("button", name="Add 2 pictures").click()
     form.give(form.line.locator(".rbf-tl-well"), "paste", files=[file("image.png", drawn(4))])
@@ -501,7 +501,7 @@ def test_no_more_pictures_than_the_model_takes(opened: Callable[..., Form]) -> N
     form = opened()
     form.fill(images=[{"url": "https://example.org/a.png", "frames": 1}] * 11)
 
-    form.line.get_by_role("button", name="Addresses").click()
+    form.line.get_by_role("button", name="URLs").click()
     form.line.get_by_label("URLs or paths").fill("https://example.org/b.png\nhttps://example.org/c.png")
     form.line.get_by_role("button", name="Add 2 pictures").click()
 
@@ -735,7 +735,7 @@ def test_everybody_can_use_it(opened: Callable[..., Form], width: int, scheme: S
     form = opened(width=width, scheme=scheme, is_calm=True)
     form.image.locator("input[type=file]").set_input_files(file("a boat with quite a long name, and on.png", drawn()))
     form.add(1, 2, 3)
-    form.line.get_by_role("button", name="Addresses").click()
+    form.line.get_by_role("button", name="URLs").click()
     form.line.get_by_label("URLs or paths").fill(
         "/nowhere/of/this/name/at/all.png\nhttps://example.org/pictures/boat.png"
     )

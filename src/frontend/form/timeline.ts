@@ -322,7 +322,7 @@ function timelineMarks(
 function timelineParts(place: Place) {
   const button = (text: string) => made("button", { type: "button", class: "rbf-quiet", text });
   const file = made("input", { type: "file", multiple: "", accept: "image/*", class: "rbf-file" });
-  const addresses = button("Addresses");
+  const addresses = button("URLs");
   const preview = button("Preview");
   const actions = made(
     "div",

@@ -48,7 +48,7 @@ const keepUp = async () => {
 
 const count = () => {
   const marked = form.querySelectorAll("input[name=name]:checked").length, option = form.querySelector("option[value=marked]");
-  if (option) option.textContent = marked ? `the ${marked} marked` : "those marked below";
+  if (option) option.textContent = marked ? `the ${marked} ticked` : "those ticked below";
 };
 form.addEventListener("change", count);
 let isBusy = false;
