@@ -254,7 +254,7 @@ class TestPicture:
         assert decoded(shown["src"]) == ("image/png", png(300, 200))
         assert box(shown) == (300, 200)
         count = len(png(300, 200))
-        assert shown["alt"] == caption(html) == f"a paper boat · seed 7 · 300×200 · {count} B · 53 credits"
+        assert shown["alt"] == caption(html) == f"a paper boat · seed 7 · 300×200 · {count} bytes · 53 credits"
 
     def test_a_large_one_is_shown_smaller(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Beyond the limit the page holds a JPEG of it, at most twice as wide as it is shown."""

@@ -39,6 +39,9 @@ class Ended:
     """From the last interrupt, else from its begin, to the moment when the kernel was idle again."""
 
 
+REMARKS = ("Kernel is running over TCP", "KeyboardInterrupt caught in kernel")
+
+
 class Kernel:
     """A kernel in a process of its own, started and interrupted as notebooks do it."""
 
@@ -69,9 +72,9 @@ class Kernel:
 
     @property
     def said(self) -> str:
-        """What its process wrote beside all cells, but for ipykernel's own remark on how it is connected."""
+        """What its process wrote beside all cells, but for ipykernel's own remarks on its connection and on interrupts."""
         lines = self._said.read_text(encoding="utf-8").splitlines(keepends=True)
-        return "".join(line for line in lines if "Kernel is running over TCP" not in line)
+        return "".join(line for line in lines if not any(remark in line for remark in REMARKS))
 
     @property
     def process(self) -> Any:

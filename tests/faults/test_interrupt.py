@@ -246,7 +246,8 @@ def test_interrupts_in_a_row_in_a_kernel_are_one(bench: Bench) -> None:
     held.let_go()
     bench.drained()
 
-    assert ended.error in ("Interrupted", "KeyboardInterrupt")
+    # The next interrupt may come while IPython shows the first one; it then prints the name alone.
+    assert "Interrupt" in ended.error + ended.err
     assert bench.kernel.said == ""
     assert len(bench.paid()) == 1
     assert "uncertain" not in bench.states()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import uuid
 from contextlib import closing
@@ -47,15 +48,21 @@ def test_the_runs_of_a_ledger_that_named_the_service_by_its_id_are_not_paid_for_
     """As the first edition wrote it: the id in the rows and in the list of accepted requests, and a row with the address."""
     boats = [BOAT.revised(seed=seed) for seed in range(1, 4)]
     with StandIn() as hosted:
-        with rb.connect(hosted.base_url, api_key=KEY, library=tmp_path) as client:
+        with rb.connect(hosted.base_url, api_key=KEY, library=tmp_path / "first") as client:
             first = [client.run(boat).request_id for boat in boats]
-        with closing(sqlite3.connect(tmp_path / "ledger.sqlite", isolation_level=None)) as db:
+        folder = tmp_path / "second"
+        shutil.copytree(tmp_path / "first", folder)  # This process still has the ledger of the first one open.
+        with closing(sqlite3.connect(folder / "ledger.sqlite", isolation_level=None)) as db:
+            db.executescript("DROP VIEW entries; DROP INDEX runs_charged_too_little")
+            db.execute("ALTER TABLE runs DROP COLUMN floor")
+            db.execute("CREATE TABLE floors (run INTEGER PRIMARY KEY, credits INTEGER NOT NULL)")
+            db.execute("UPDATE meta SET value = '1' WHERE name = 'schema'")
             db.execute("UPDATE runs SET service = 'lab-1'")
             db.execute("DELETE FROM meta WHERE name = 'accepted list'")
             db.execute("INSERT INTO meta VALUES (?, 'lab-1')", (f"service at {hosted.base_url}",))
-        log = tmp_path / "accepted.jsonl"
+        log = folder / "accepted.jsonl"
         log.write_text(log.read_text().replace(hosted.base_url, "lab-1"))
-        with rb.connect(hosted.base_url, api_key=KEY, library=tmp_path) as client:
+        with rb.connect(hosted.base_url, api_key=KEY, library=folder) as client:
             again = [client.run(boat).request_id for boat in boats]
             runs = len(rb.library())
 
