@@ -181,7 +181,7 @@ def test_what_is_saved_shows_the_values(filling: OpenNotebook) -> None:
     assert filling.cell_errors() == []
 
 
-@pytest.mark.parametrize("kind", ["form", "studio"])
+@pytest.mark.parametrize("kind", ["form", *deep(("studio",))])
 def test_a_page_that_came_back_says_how_to_keep_what_is_made_in_it(
     lab: Lab, chromium: Browser, tmp_path: Path, kind: str
 ) -> None:

@@ -27,7 +27,7 @@ from tests.browser.looks import shot
 from tests.browser.sanitised import sanitised
 from tests.clips import film
 from tests.hostile import TEXTS as HOSTILE
-from tests.support import png
+from tests.support import deep, png
 
 pytestmark = pytest.mark.browser
 
@@ -142,7 +142,8 @@ def judge_many(
     return given
 
 
-def test_two_hundred_answers_outlive_two_kernels(bench: Bench, films: list[str]) -> None:
+@pytest.mark.parametrize("count", [100, *deep((200,))])
+def test_answers_outlive_two_kernels(bench: Bench, films: list[str], count: int) -> None:
     """Killed before an answer is saved and after; all are there once and in order, sides are balanced, and the ranking is that of choix."""
     rows = make_rows(films)
     (bench.folder / "rows.json").write_text(json.dumps(rows))
@@ -152,7 +153,9 @@ def test_two_hundred_answers_outlive_two_kernels(bench: Bench, films: list[str])
         def start(key: str) -> KernelProcess:
             return stack.enter_context(KernelProcess(bench.folder, "ana", key))
 
-        given = judge_many(bench, start, 200, {70: "before", 130: "after"}, np.random.default_rng(3))
+        given = judge_many(
+            bench, start, count, {count // 3: "before", 2 * count // 3: "after"}, np.random.default_rng(3)
+        )
 
     ratings = make_ratings(bench.folder, rows)
     stored = list(ratings.frame[["left", "right", "answer"]].itertuples(index=False, name=None))
