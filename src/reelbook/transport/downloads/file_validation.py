@@ -167,16 +167,16 @@ def _has_all_packets(content: BinaryIO) -> bool:
 
     with av.open(content, "r", format="mp4") as container:
         stream = container.streams.video[0]
-        count = 0
+        listed, count = stream.frames, 0
         for packet in container.demux(stream):
             if packet.is_corrupt:
                 raise Damaged("it breaks off within a frame")
             count += bool(packet.size)
-        if count < stream.frames:
-            raise Damaged(f"it breaks off: {count:,} of {stream.frames:,} frames arrived")
+        if count < listed:
+            raise Damaged(f"it breaks off: {count:,} of {listed:,} frames arrived")
     content.seek(-16, 2)
     # One in fragments may have an index behind them.
-    return stream.frames > 0 or content.read()[4:8] == b"mfro"
+    return listed > 0 or content.read()[4:8] == b"mfro"
 
 
 def _check_text(kind: FileFormat, expected: str) -> None:
