@@ -279,7 +279,7 @@ class _Builder:
         if "object" not in ([types] if isinstance(types, str) else types):
             raise BadDescription(f"The input is of the type {types}; it should be an object with fields.")
         fields = self.fields(schema)
-        shown = self.shown_schema(schema, fields)
+        shown = self.make_flat_schema(schema, fields)
         title = str(shown.get("title") or "")
         is_name = title.isidentifier() and not keyword.iskeyword(title) and len(title) <= 60
         about = str(shown.get("description") or f"What to ask of {endpoint_id}.")
@@ -295,7 +295,7 @@ class _Builder:
         present(cls, shown, about, f"rb.{cls._spelling()}")
         return cls
 
-    def shown_schema(self, schema: Mapping[str, Any], fields: _Fields) -> dict[str, Any]:
+    def make_flat_schema(self, schema: Mapping[str, Any], fields: _Fields) -> dict[str, Any]:
         """The schema with all fields at its top level; one of several parts keeps them, too, under `allOf`."""
         whole = self.flat(schema)
         notes = {word: value for word, value in {**whole, **schema}.items() if is_annotation(word)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
@@ -37,28 +38,28 @@ class Table(NamedTuple):
     settings: Sequence[Assignment]
 
 
-class SweepPart(BaseModel):
+class SweepPart(BaseModel, ABC):
     """One part of a sweep; parts are crossed with each other, the last one varying fastest."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
     @property
+    @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """The names of the fields and labels that it varies."""
-        raise NotImplementedError
 
     @property
     def labels(self) -> frozenset[str]:
         """The columns that are not fields."""
         return frozenset()
 
+    @abstractmethod
     def __len__(self) -> int:
         """The number of settings."""
-        raise NotImplementedError
 
+    @abstractmethod
     def table(self, model: type[Input]) -> Table:
         """The settings for a model."""
-        raise NotImplementedError
 
     def for_file(self, model: type[Input]) -> SweepPart:
         """The part as a file keeps it."""
