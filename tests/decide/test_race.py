@@ -13,11 +13,14 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
+from reelbook.api.sweeps import sweep
 from reelbook.client import Client
 from reelbook.decide.race.settings import RaceStopped, RaceUnfinished
 from tests.decide.races import BASE, FIRST, NOWHERE, PRICE, SECOND, make_plan, merit, race
 from tests.support import Served
-from tests.sweeps.dots import reserved
+from tests.sweeps.dots import BOAT, Scripted, reserved
+from tests.sweeps.dots import PRICE as BOAT_PRICE
+from tests.transport.variants import Hosted, Reply
 
 
 @pytest.fixture
@@ -238,6 +241,22 @@ def test_runs_that_fail_are_not_tried_for_ever(served: Served, client: Client) -
     assert any("gave no score" in one for one in found.progress.findings)
     assert get_choice(again) == get_choice(found)
     assert len(reserved(served)) == tried
+
+
+def test_lost_answers_do_not_count_as_tries(tmp_path: Path) -> None:
+    """Both runs of the first round are uncertain, as after a kill: the race uses the rest of its budget to decide."""
+    with Hosted() as hosted, rb.connect(hosted.base_url, api_key="a key", library=tmp_path / "hosted") as client:
+        scripted = Scripted(hosted, before=[Reply(fault="close")] * 2)
+        scripted.end.set()
+        plan = sweep(BOAT, num_frames=[9, 17], seed=range(3))
+        lost = plan[[0, 3]].run(budget=2 * BOAT_PRICE, client=client)
+
+        found: Any = plan.race(by="num_frames", budget=2 * BOAT_PRICE, concurrency=2, client=client).wait(60)
+
+        assert lost["status"].tolist() == ["uncertain", "uncertain"]
+        assert found.best.num_frames == 17
+        assert found.progress.spent_now == 2 * BOAT_PRICE
+        assert scripted.sent == 4
 
 
 def test_when_all_runs_fail_the_race_ends_after_its_first_round(client: Client) -> None:

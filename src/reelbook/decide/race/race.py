@@ -275,6 +275,10 @@ class Race(BackgroundJob["Race"]):
                 status_of |= self._run_job(due, is_free=is_free)
             due = [row for row in due if status_of[row.key] == RunStatus.UNFINISHED]
         self._note_costs(rows)
+        if not self._finals:
+            lost = {row.number for row in rows if status_of.get(row.key) == RunStatus.UNCERTAIN}
+            with self._guard:
+                self._rounds.uncertain |= lost
         return [row for row in rows if status_of.get(row.key) not in UNFINISHED]
 
     def _run_job(self, rows: Sequence[Row], *, is_free: bool) -> dict[Hashable, str]:

@@ -40,6 +40,8 @@ class Rounds:
     """The round of each row tried, by its number in the plan; 0 for those that were in the library."""
     scored: Collection[int] = frozenset()
     """The rows tried that have a score, by their numbers."""
+    uncertain: set[int] = field(default_factory=set)
+    """The rows tried whose outcome nobody knows, because their answers were lost: they say nothing of their setting."""
     number: int = 0
     """The rounds so far."""
     _order: list[int] = field(default_factory=list)
@@ -109,17 +111,19 @@ class Rounds:
 
     def is_given_up(self, setting: int) -> bool:
         """Whether a setting has only failed, so that it is not tried again."""
-        tried = [row.number for row in self.race.settings[setting].rows if row.number in self.round_of]
+        ended = self.round_of.keys() - self.uncertain
+        tried = [row.number for row in self.race.settings[setting].rows if row.number in ended]
         return len(tried) >= MAX_FAILURES and not any(number in self.scored for number in tried)
 
     def _is_first_rounds(self) -> bool:
         """Whether too little is known for a choice by what is known."""
-        return len(self.used) < self._count_first()
+        return self._count_first_left() > 0
 
-    def _count_first(self) -> int:
-        """The runs before the first choice by what is known: whole rounds, with some for each effect of an axis' value."""
+    def _count_first_left(self) -> int:
+        """The runs until the first choice by what is known: whole rounds, with some for each effect of an axis' value."""
         rounds = max(1, math.ceil(self.race.wanted / self.size))
-        return min(rounds * self.size, sum(len(setting.rows) for setting in self.race.settings))
+        possible = sum(len(setting.rows) for setting in self.race.settings) - len(self.uncertain)
+        return min(rounds * self.size, possible) - (len(self.used) - len(self.uncertain))
 
     def _next_of_first_rounds(self) -> list[int]:
         """The settings spread over all axes, each once before any twice."""
@@ -127,7 +131,7 @@ class Rounds:
             first = self.plan[[setting.rows[0].number for setting in self.race.settings]]
             self._order = [row.number for row in spread_rows(first)]
         tried = self._count_tries()
-        left = self._count_first() - len(self.used)
+        left = self._count_first_left()
         chosen: list[int] = []
         while len(chosen) < left:
             nearest = [setting for setting in self._order if tried[setting] < len(self.race.settings[setting].rows)]
