@@ -21,8 +21,8 @@ from hypothesis import settings
 from hypothesis.internal.charmap import charmap_file
 from xdist.scheduler.loadfile import LoadFileScheduling
 
+from reelbook.current import session
 from reelbook.display import update_clock
-from reelbook.session import session
 from reelbook.transport import http
 from reelbook_service import embedded
 from reelbook_service.accounts import NewAccount

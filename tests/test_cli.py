@@ -14,8 +14,8 @@ import pytest
 
 import reelbook
 from reelbook import cli, doctor
+from reelbook.current import session
 from reelbook.models.catalog import CATALOG
-from reelbook.session import session
 from tests.support import Served
 from tests.transport.variants import Hosted
 

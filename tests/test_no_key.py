@@ -29,8 +29,8 @@ from nbclient import NotebookClient
 import reelbook as rb
 from reelbook import cli
 from reelbook.client import Client
+from reelbook.current import session
 from reelbook.runs import follower
-from reelbook.session import session
 from reelbook.transport.downloads import downloader
 from reelbook.transport.http import RetryPolicy
 from reelbook_service.worker_process import WorkerRules, worker_environment
@@ -278,7 +278,7 @@ def test_a_failing_connect_shows_no_key_in_its_frames(
     with pytest.raises((rb.ReelbookError, OSError)) as caught:
         rb.connect(**{"address": hosted.base_url, **key, **WRONG[wrong](tmp_path)})
 
-    assert "session.py" in verbose(caught.value)
+    assert "current.py" in verbose(caught.value)
     assert CANARY.found_in_error(caught.value) == []
 
 

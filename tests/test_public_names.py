@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import reelbook
-from reelbook.session import session
+from reelbook.current import session
 
 
 def test_no_module_takes_the_place_of_a_public_name() -> None:

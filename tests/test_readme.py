@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reelbook.session import session
+from reelbook.current import session
 from tests.support import deep
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -36,7 +36,9 @@ from .storage.shelf import Shelf
 from .transport.api_key import Key
 from .transport.argument_checks import check_id, check_input, check_take
 from .transport.poller import StatusSource
+from .util import registry
 from .util.background_loop import TICK_SECONDS, background
+from .util.notebook import get_kernel_shell
 
 if TYPE_CHECKING:
     from reelbook_service.embedded import Embedded
@@ -191,13 +193,10 @@ class Client:
 
     def run(self, request: Input, *, fresh: bool = False, take: int | None = None) -> Run:
         """Submit a run and wait until its media are downloaded, with progress in a notebook."""
-        from .display.live import get_kernel_shell
-        from .display.run_progress import watch
-
         submission = Submission(self._open_context(), check_input(request), take=check_take(take, fresh), fresh=fresh)
         run = self._submit_and_wait(submission, watched=get_kernel_shell() is not None)
         try:
-            with watch(run):
+            with registry.find("watch")(run):
                 run.wait()
         except KeyboardInterrupt:
             self._mark_stop("while waiting")
@@ -299,9 +298,7 @@ class Client:
             self._embedded.close()
 
     def _submit_and_wait(self, submission: Submission, *, watched: bool = False) -> Run:
-        from .display.live import waiting_line
-
-        with waiting_line() as show:
+        with registry.find("waiting_line")() as show:
             work = self.submit_run(submission, watched=watched)
             return submit_and_wait(submission, work, lambda: self._mark_stop("while submitting"), show)
 

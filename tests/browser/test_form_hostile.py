@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
+from reelbook.current import Session
 from reelbook.display.form_snapshot import form_bundle
 from reelbook.models.base import Input
 from reelbook.models.described import describe
-from reelbook.session import Session
 from reelbook.widgets.forms.base_widget import pack_script
 from reelbook.widgets.forms.form import Form
 from tests.browser.bundle import split_module

@@ -14,7 +14,6 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 from reelbook.display import error_card, live, register, run_progress, update_clock
-from reelbook.display.live import get_kernel_shell
 from reelbook.display.run_progress import (
     final_bundle,
     interrupted_bundle,
@@ -27,6 +26,7 @@ from reelbook.display.update_clock import updater as clock
 from reelbook.errors import RunFailed
 from reelbook.models.pricing import Estimate
 from reelbook.runs.run import Run
+from reelbook.util.notebook import get_kernel_shell
 from tests.clips import film
 from tests.display.stand_in import bare, run_of
 

@@ -51,7 +51,7 @@ from functools import partial
 import reelbook as rb
 from reelbook.cli import main
 from reelbook.runs import follower
-from reelbook.session import session
+from reelbook.current import session
 from reelbook.transport import http
 follower.RESULT_SECONDS = 0.2
 http.RetryPolicy = partial(http.RetryPolicy, backoff_seconds=0.005)

@@ -20,7 +20,6 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
-from reelbook.display.live import get_kernel_shell
 from reelbook.models.picture_encoding import (
     MAX_BYTES,
     MAX_PIXELS,
@@ -29,6 +28,7 @@ from reelbook.models.picture_encoding import (
     is_encodable,
     is_one_array,
 )
+from reelbook.util.notebook import get_kernel_shell
 
 RAMP = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import reelbook as rb
+from reelbook.current import session
 from reelbook.display.run_card import format_failure
 from reelbook.models.base import Output
-from reelbook.session import session
 from tests.support import png
 from tests.sweeps.dots import Scripted
 from tests.transport.variants import Hosted

@@ -17,7 +17,7 @@ from reelbook.sweeps.execute.ledger_lookup import RunName, make_budget_scope, na
 from reelbook.transport.picture_sources import read_sources
 from reelbook.util.background_loop import background
 from tests.support import Served, as_data_uri, png
-from tests.sweeps.dots import DOT, PRICE, dots, reserved
+from tests.sweeps.dots import PRICE, dots, reserved
 
 
 @pytest.fixture
@@ -95,14 +95,6 @@ def test_without_a_client_nothing_is_asked_and_nothing_connected() -> None:
 
     assert plan.facts.in_library is None
     assert plan.credits_due == 2 * PRICE
-
-
-def test_a_plan_made_elsewhere_says_that_it_needs_a_client() -> None:
-    """One that did not come in by the front door."""
-    from reelbook.sweeps.plan.sweep_call import sweep as plain
-
-    with pytest.raises(InvalidInput, match=r"client=rb\.connect\(\)"):
-        plain(DOT, fps=[1.0]).run(budget=0)
 
 
 def test_a_file_that_is_gone_is_fetched_again_at_no_cost(served: Served, client: Client) -> None:

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 import reelbook as rb
-from reelbook.errors import ReelbookError
 from reelbook.sweeps.execute.job import SweepJob
-from reelbook.sweeps.plan.sweep_call import sweep
 from reelbook.widgets import panel as panel_module
 from reelbook.widgets.panel import Panel, show_job
 from tests.sweeps.dots import BOAT, PRICE, Scripted
@@ -91,16 +89,6 @@ def test_buttons_beside_a_panel_do_not_carry_it_again(job: SweepJob) -> None:
 
     assert beside.html == ""
     assert "0 of 6" in whole.html
-
-
-def test_a_plan_without_a_session_has_no_panel(scripted: Scripted, tmp_path: Path) -> None:
-    """A plan made below the doors says where to look instead."""
-    scripted.end.set()
-    with rb.connect(scripted.hosted.base_url, api_key="a-key-of-this-test", library=tmp_path / "library") as client:
-        job = sweep(BOAT, seed=[1]).start(budget=PRICE, client=client)
-        with pytest.raises(ReelbookError, match=r"job\.progress"):
-            _ = job.panel
-        job.wait(WAIT)
 
 
 def test_a_sweep_that_ends_while_its_panel_is_rendered_is_shown_at_its_end(

@@ -14,8 +14,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from reelbook.api.table_accessor import Reel
-from reelbook.display import live
 from reelbook.media.frame_index import read_frame_index
+from reelbook.util import notebook
 from reelbook.widgets import register, send_file, table_clips
 from reelbook.widgets.page_kind import is_page_attached
 from reelbook.widgets.table_clips import MAX_SENDERS, TableFileSender, show_table
@@ -159,7 +159,7 @@ class Cell:
         self.shown: list[dict[str, Any]] = []
         parent = {"header": {}, "metadata": metadata}
         shell = SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda channel: parent))
-        monkeypatch.setattr(live, "get_kernel_shell", lambda: shell)
+        monkeypatch.setattr(notebook, "get_kernel_shell", lambda: shell)
         monkeypatch.setattr(table_clips, "display", self.display)
         monkeypatch.setattr(table_clips, "_open_senders", type(table_clips._open_senders)())
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..current import session
 from ..errors import ReelbookError
 from ..models.base import Input
 from ..models.catalog import CATALOG
-from ..session import session
 
 if TYPE_CHECKING:
     import pandas as pd

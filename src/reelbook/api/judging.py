@@ -6,10 +6,10 @@ import getpass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..current import session
 from ..decide.judged_clips import find_clips, usage_error
 from ..decide.race.settings import make_race_options, race_error
 from ..decide.ratings import Ratings
-from ..session import session
 from ..storage.judgements import MAX_LETTERS, Kind
 from ..storage.ledger.transitions import Entry
 from ..storage.library import Library
@@ -54,7 +54,6 @@ def judge(
     asked, name = _check_text(question, "question"), _check_text(_find_user() if rater is None else rater, "rater")
     if kind not in tuple(Kind):
         raise usage_error(f"`kind` is one of {', '.join(Kind)}, not {kind!r:.40}.")
-    session.register_table_accessor()
     table = _find_table(table_or_plan)
     source = _find_library(table, library)
     clips = find_clips(table, [_get_key(entry) for entry in source.entries(table)] if len(table) else [])

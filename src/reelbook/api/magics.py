@@ -67,7 +67,7 @@ class ReelMagics(Magics):
 
 def current_client() -> Client:
     """The client that `rb.run` would use; the embedded service if none is connected."""
-    from ..session import session
+    from ..current import session
 
     return session.current or connect()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..current import session
 from ..models.base import Input
 from ..models.pricing import Estimate
 from ..runs.cancel import CancelResult
 from ..runs.run import Run
-from ..session import session
 from ..transport.argument_checks import check_input
 
 connect = session.connect

@@ -1,13 +1,12 @@
-"""`rb.sweep` and the parts of a plan; the session provides the plan with a client."""
+"""`rb.sweep` and the parts of a plan; a plan is also made of a run, or of a row of a table."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from ..current import session
 from ..models.base import Input
-from ..session import session
 from ..sweeps.plan.parts import rows, sampled, template, zipped
 from ..sweeps.plan.plan import Plan
 from ..sweeps.plan.sweep_call import FindModel, Sweep, derived
@@ -32,11 +31,11 @@ class _Sweep(Sweep):
             from .tables import find_input
 
             base = cast("Input", find_input(base, "rb.sweep"))
-        return replace(super().__call__(base, *parts, **axes), session=session)
+        return super().__call__(base, *parts, **axes)
 
     def read(self, path: str | Path, *, models: FindModel | None = None) -> Plan:
         """Read the plan in a file written by `plan.to_toml(path)`."""
-        return replace(super().read(path, models=models or session.model), session=session)
+        return super().read(path, models=models or session.model)
 
 
 sweep = _Sweep()

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
+from ..current import session
 from ..display.live import watch_measuring
 from ..errors import ReelbookError
 from ..media.local_file import LocalFile
 from ..media.measuring.measures import METRICS, Cache, measure_files
 from ..models.base import File
-from ..session import session
 from ..storage.library_folder import library_folder
 from ..storage.select_runs import find_table
 from ..storage.table.typed_columns import build_column

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ..current import session
 from ..errors import InvalidInput, ReelbookError
 from ..media.local_file import LocalFile
 from ..models.base import File, Input, Output
 from ..runs.run import Run, media_of
-from ..session import session
 from ..storage.select_runs import find_table
 from ..sweeps.results.table_files import find_paths
 from .table_accessor import Reel
@@ -34,7 +34,6 @@ def read(path: str | Path | Dataset, *, folder: str | Path = "clips") -> pd.Data
         table.to_parquet("boats.parquet")
         rb.read("boats.parquet").reel.cost()
     """
-    session.register_table_accessor()
     if hasattr(path, "with_format"):
         from .hugging_face import from_dataset
 

@@ -6,6 +6,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from ..util import registry
+
+registry.register("reelbook.display.live", "waiting_line", "watch_job")
+registry.register("reelbook.display.race_report", "write_race_report")
+registry.register("reelbook.display.run_progress", "watch")
+
 HTML = {
     ("reelbook.media.local_file", "LocalFile"): ("figure", "file_figure"),
     ("reelbook.models.base", "Input"): ("cards", "input_card"),

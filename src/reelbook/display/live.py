@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
+from ..util import registry
+from ..util.notebook import get_kernel_shell
 from ..util.printable import format_count, printable
 from . import original_links
 from .formatting import STATE_SIGNS, format_duration, join_with_dots
@@ -35,14 +37,6 @@ BAR = Markup(
 LINE = Markup("<div><bdi>{}</bdi></div>")
 SetText = Callable[[str], object]
 """Replaces the last line of progress."""
-
-
-def get_kernel_shell() -> Any:
-    """The shell of the notebook kernel; None in scripts and terminals."""
-    # Another thread may be importing IPython at this moment.
-    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)
-    shell = get_ipython() if get_ipython else None
-    return shell if shell is not None and hasattr(shell, "kernel") else None
 
 
 def new_output(bundle: Bundle) -> Any:
@@ -158,7 +152,7 @@ class _WaitingLine:
 
 
 @contextmanager
-def watch_job(job: SweepJob, show_buttons: Callable[[SweepJob], None] = lambda job: None) -> Iterator[None]:
+def watch_job(job: SweepJob) -> Iterator[None]:
     """Display a sweep while the block runs; after an interrupt also its buttons, which need an idle kernel."""
     from .sweep_panel import HINT, format_panel, panel_bundle
 
@@ -174,7 +168,7 @@ def watch_job(job: SweepJob, show_buttons: Callable[[SweepJob], None] = lambda j
                 job.stop_sending()
                 job.on_change(lambda job: show(panel_bundle(job.progress)))
                 if job.progress.queued:
-                    show_buttons(job)
+                    registry.find("show_buttons")(job)
                 raise
     elif is_terminal():
         with updating_line(lambda: format_panel(job.progress), lambda: format_panel(job.progress)):

@@ -10,10 +10,11 @@ from markupsafe import Markup
 
 from ..settings import options
 from ..storage.run_status import ENDED
+from ..util.notebook import get_kernel_shell
 from . import original_links
 from .fact_table import render_card, render_code
 from .formatting import STATE_SIGNS, format_credits, join_with_dots
-from .live import get_kernel_shell, is_terminal, new_output, updating_line, updating_output
+from .live import is_terminal, new_output, updating_line, updating_output
 from .run_card import format_failure, progress_card, run_figure, run_strip_jpeg
 from .run_text import format_attach_code, format_run, format_status
 from .update_clock import Bundle, LiveOutput, OutputKey, updater

@@ -6,7 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from ..display.original_links import set_link_provider
+from ..util import registry
 from .page_kind import is_voila
+
+registry.register("reelbook.widgets.grid", "make_job_grid")
+registry.register("reelbook.widgets.panel", "Panel", "show_buttons")
+registry.register("reelbook.widgets.race_panel", "RacePanel")
 
 RESULT_COLUMNS = frozenset({"status", "credits", "request_id", "input_json"})
 """Columns of every table of results; one without them was taken apart by its user."""

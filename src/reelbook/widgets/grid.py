@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
 
-from ..display.live import get_kernel_shell
 from ..display.report.grid_bundle import MAX_CELLS, grid_bundle, make_clip_grid
 from ..display.tables.table_html import format_table
 from ..display.tables.table_media import find_files
 from ..errors import ReelbookError
 from ..sweeps.results.table_files import get_ticked
+from ..util.notebook import get_kernel_shell
 from .table_clips import TableFileSender, open_sender
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 UPDATE_SECONDS = 0.5
 """Cells of a running sweep are replaced at most so often."""
+
+
+def make_job_grid(job: SweepJob, **parts: str | None) -> Grid:
+    """The clips of a sweep, with the columns for its rows, columns and tabs; it fills while the sweep runs."""
+    return Grid(job.frame, view="grid", parts=parts, job=job)
 
 
 class Grid:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from IPython.display import display
 
 from ..display.judge_panel import KEEP, PAIRS, judge_bundle
-from ..display.live import get_kernel_shell
 from ..display.ratings_card import format_progress, ratings_card, render_ratings
 from ..display.tables.table_media import find_files
 from ..errors import ReelbookError
 from ..media.frame_index import read_frame_index
 from ..media.local_file import LocalFile, is_video
 from ..models.base import File
+from ..util.notebook import get_kernel_shell
 from .page_kind import is_jupyter_server, is_page_attached
 from .table_clips import TableFileSender
 

@@ -8,7 +8,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from ..display.live import get_kernel_shell
+from ..util.notebook import get_kernel_shell
 from .page_kind import is_jupyter_server, is_page_attached
 from .table_clips import TableFileSender
 

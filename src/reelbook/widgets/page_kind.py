@@ -8,7 +8,7 @@ import sys
 
 def is_page_attached() -> bool:
     """Whether the cell runs on a page. A notebook that is only executed would store a useless widget."""
-    from ..display.live import get_kernel_shell
+    from ..util.notebook import get_kernel_shell
 
     shell = get_kernel_shell()
     if shell is None:

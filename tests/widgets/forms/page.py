@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any, cast
 
+from reelbook.current import Session
 from reelbook.errors import InvalidInput
 from reelbook.models.base import Input
-from reelbook.session import Session
 from reelbook.widgets.forms.form import Form
 
 ABSENT = object()

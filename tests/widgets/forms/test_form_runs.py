@@ -15,12 +15,12 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
+from reelbook.current import Session
 from reelbook.display import update_clock
 from reelbook.display.run_text import describe_run
 from reelbook.display.update_clock import updater
 from reelbook.errors import InvalidInput, Problem
 from reelbook.models.base import Input
-from reelbook.session import Session
 from reelbook.widgets import send_file
 from reelbook.widgets.forms.form import Form
 from reelbook.widgets.forms.running import form_runs, run_clips, run_history

@@ -17,8 +17,8 @@ from ipywidgets.widgets.widget import _instances
 
 import reelbook as rb
 from reelbook.client import Client
+from reelbook.current import Session
 from reelbook.errors import ReelbookError
-from reelbook.session import Session
 from reelbook.widgets.studio import gallery
 from reelbook.widgets.studio.studio import Studio
 from tests.support import png

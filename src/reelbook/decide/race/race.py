@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import InvalidInput, OverBudget, ReelbookError
+from ...errors import InvalidInput, OverBudget
 from ...models.problems import format_literal
 from ...storage.ledger.budget import join_scope
 from ...storage.ledger.transitions import State
@@ -36,6 +36,7 @@ from ...sweeps.plan.plan import Plan
 from ...sweeps.plan.plan_rows import Row
 from ...sweeps.results.metric_columns import add_metric_columns
 from ...sweeps.results.result_frame import make_stored_table
+from ...util import registry
 from ...util.background_loop import background
 from ...util.printable import format_count
 from .rounds import Rounds
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
 
     from ...client import Client
     from ...models.base import Input
-    from ...session import Session
     from ..posterior import Belief, FloatArray
 
 UNFINISHED = (RunStatus.NOT_STARTED, RunStatus.WAITING, RunStatus.RUNNING, RunStatus.UNFINISHED)
@@ -174,7 +174,7 @@ class Race(BackgroundJob["Race"]):
     @property
     def panel(self) -> Any:
         """A widget with the standings, costs and a button to stop, for display or a layout."""
-        return self._get_session().make_race_panel(self)
+        return registry.find("RacePanel")(self)
 
     @property
     def progress(self) -> RaceProgress:
@@ -188,7 +188,8 @@ class Race(BackgroundJob["Race"]):
 
     def report(self, path: str | Path, *, title: str | None = None) -> Path:
         """Write one self-contained page with the standings and the clips, to share; return its path."""
-        return self._get_session().write_race_report(self, path, title=title)
+        written: Path = registry.find("write_race_report")(self, path, title=title)
+        return written
 
     def cancel(self) -> None:
         """Send nothing more. Runs already sent continue and count; starting the same race later continues from here."""
@@ -416,13 +417,6 @@ class Race(BackgroundJob["Race"]):
     def _describe_going_on(self) -> str:
         return "You stopped waiting; the race continues. Call wait() again, or stop it: race.cancel()."
 
-    def _get_session(self) -> Session:
-        if self.plan.session is None:
-            raise ReelbookError(
-                "This plan was made without a session, so it has no display: use race.ranking() and race.table."
-            )
-        return self.plan.session
-
 
 class RaceRuns:
     """The possible runs of a race, whose budget is that of all of them, as `plan.run(budget=…)` counts it."""
@@ -520,10 +514,7 @@ class RaceRuns:
 
     def make_table(self, rows: Sequence[Row]) -> pd.DataFrame:
         """The table of these rows in their current state, numbered from 0."""
-        plan = self._make_plan(rows)
-        if plan.session is not None:
-            plan.session.register_table_accessor()
-        return make_stored_table(plan, self._context)
+        return make_stored_table(self._make_plan(rows), self._context)
 
     def _make_plan(self, rows: Sequence[Row]) -> Plan:
         numbered = tuple(replace(row, number=number) for number, row in enumerate(rows))

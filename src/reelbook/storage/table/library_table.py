@@ -18,6 +18,7 @@ from pydantic_core import from_json
 from ...models.base import Input
 from ...models.catalog import CATALOG
 from ...models.json_schema import rule_at
+from ...util import registry
 from ...util.printable import replace_surrogates
 from ..ledger.transitions import Entry, get_credits_source
 from ..recorded_marks import find_marks
@@ -74,6 +75,7 @@ def build_table(rows: Iterable[TableRows], paths: Mapping[str, str]) -> pd.DataF
     >>> len(frame), frame.index.name, list(frame.columns)[:4]
     (0, 'library_run', ['created', 'model', 'prompt', 'seed'])
     """
+    registry.find("Reel")  # Its module gives tables their accessor `reel`.
     with _gc_paused():
         inputs, outputs, files, runs = ObjectColumns(), ObjectColumns(), FileColumns(paths), RunColumns()
         for segment in (segment for page in rows for segment in _split_by_model(page)):

@@ -32,6 +32,7 @@ from ...storage.ledger import known_services, transitions
 from ...storage.ledger.budget import Budget, Spend, join_scope, lower_floors
 from ...storage.run_status import RunStatus, get_end_status
 from ...storage.verify import get_paths
+from ...util.notebook import get_kernel_shell
 from ..money_text import add_advice, count_affordable, find_prices, sum_or_none
 from ..plan.forecast import forecast
 from .ledger_lookup import RunName, find_rows, make_budget_scope, name_rows
@@ -94,7 +95,7 @@ class Executor:
         self._wake = asyncio.Event()
         self._rate_limit, self._backoff, self._window = RateLimit(options.rate), Backoff(), SendWindow(self._at_once)
         self._is_proven = self._is_full = self._cancels_running = False
-        self._is_watched = plan.session is not None and plan.session.is_in_notebook
+        self._is_watched = get_kernel_shell() is not None
         self._lost_in_a_row = 0
 
     async def execute(self) -> None:

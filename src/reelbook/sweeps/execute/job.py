@@ -10,6 +10,7 @@ from ...errors import InvalidInput, ReelbookError
 from ...models.problems import format_literal
 from ...runs.cancel import CancelResult
 from ...storage.run_status import RunStatus
+from ...util import registry
 from ...util.background_loop import background
 from ...util.printable import format_count
 from ..money_text import find_prices, format_spending, sum_or_none
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ...client import Client
-    from ...session import Session
     from ..plan.plan import Plan
 
 INTERRUPT_SECONDS = 0.6
@@ -109,8 +109,6 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
             return self._table.copy()
         from ..results.result_frame import make_result_table
 
-        if self.plan.session is not None:
-            self.plan.session.register_table_accessor()
         final, executor = self._done.is_set(), self._executor
         table = make_result_table(
             self.plan, executor.standings, executor.context, executor.service, take=self._options.take
@@ -123,11 +121,11 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
     @property
     def panel(self) -> Any:
         """A widget with the progress and buttons to pause and cancel, for display or a layout."""
-        return self._get_session("draws its panel").make_panel(self)
+        return registry.find("Panel")(self)
 
     def grid(self, rows: str | None = None, cols: str | None = None, tabs: str | None = None) -> Any:
         """The clips on one clock, as `table.reel.grid`, filling while the sweep runs."""
-        return self._get_session("draws its clips").make_grid(self, rows=rows, cols=cols, tabs=tabs)
+        return registry.find("make_job_grid")(self, rows=rows, cols=cols, tabs=tabs)
 
     def pause(self) -> None:
         """Stop sending until `resume()`; sent runs continue."""
@@ -208,13 +206,6 @@ class SweepJob(BackgroundJob["pd.DataFrame"]):
             "You stopped waiting; the sweep continues. Call wait() again, or cancel it: job.cancel(queued=True) also cancels what "
             "is queued at the service."
         )
-
-    def _get_session(self, purpose: str) -> Session:
-        if self.plan.session is None:
-            raise ReelbookError(
-                f"This plan was made without a session, so nobody {purpose}: use job.progress and job.frame."
-            )
-        return self.plan.session
 
 
 def make_job(plan: Plan, client: Client, options: RunOptions) -> SweepJob:

@@ -11,12 +11,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
+from ...current import session
 from ...errors import Interrupted
 from ...models.base import Input
 from ...models.pricing import Estimate
 from ...models.problems import format_literal
+from ...util import registry
+from ...util.background_loop import background
+from ...util.notebook import get_kernel_shell
 from ..money_text import sum_or_none
 from ..sweep_errors import MAX_RUNS, too_many, usage_error
+from .forecast import forecast
 from .parts import SweepPart
 from .plan_file import FORMAT, PlanFile, RowEntry, format_plan_file
 from .plan_rows import (
@@ -39,9 +44,10 @@ if TYPE_CHECKING:
 
     from ...client import Client
     from ...decide.race.race import Race
-    from ...session import Session
     from ..execute.job import SweepJob
 
+
+CALL_SECONDS = 120.0
 
 Step = Mapping[str, Mapping[str, Any]]
 """The name of a method that was called on a plan, with its arguments."""
@@ -78,9 +84,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     """Warnings about the axes."""
     known: Known | None = None
-    """Lookup of results in the library; None to query the session's library, if there is one."""
-    session: Session | None = None
-    """The session whose client runs the plan unless a client is given."""
+    """Lookup of results in the library; None to query that of the current client, if there is one."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -255,9 +259,7 @@ class Plan:
     def facts(self) -> PlanFacts:
         """The summary of the plan as data, for displays."""
         known = self._known()
-        return summarise(
-            self, known, seconds=None if self.session is None else self.session.forecast_seconds(self, known)
-        )
+        return summarise(self, known, seconds=self._forecast_seconds(known))
 
     def summary(self) -> str:
         """The summary of the plan as text, for a terminal."""
@@ -307,10 +309,10 @@ class Plan:
             client, budget=budget, spend=spend, concurrency=concurrency, rate=rate, take=take, on_error=on_error,
             notify=notify, price=price, order=order,
         )  # fmt: skip
-        job.has_panel = progress and self.session is not None and self.session.is_in_notebook
+        job.has_panel = progress and get_kernel_shell() is not None
         try:
             # The panel comes first: it has to tell of runs that are paid for, however soon an interrupt comes.
-            with self.session.show_progress(job) if progress and self.session is not None else nullcontext():
+            with registry.find("watch_job")(job) if progress else nullcontext():
                 job.begin()
                 return job.wait()
         except KeyboardInterrupt:
@@ -340,7 +342,8 @@ class Plan:
 
     def race(self, *, by: Any, **options: Any) -> Race:
         """Find the best setting for fewer credits than all runs cost: `rb.race(plan, by=…)`, which describes the options."""
-        return self._get_session().make_race(self, by=by, **options)
+        race: Race = registry.find("race")(self, by=by, **options)
+        return race
 
     def _make_file(self) -> PlanFile:
         facts: dict[str, Any] = {
@@ -368,16 +371,21 @@ class Plan:
         from ..execute.run_options import make_options
 
         checked = make_options(**choices)
-        return make_job(self, self._get_session().client() if client is None else client, checked)
-
-    def _get_session(self) -> Session:
-        if self.session is None:
-            raise usage_error("This plan was made without a client; run it with client=rb.connect().", "client")
-        return self.session
+        return make_job(self, session.client() if client is None else client, checked)
 
     def _known(self) -> Known | None:
         """The lookup of results in the library at this moment; None without a library."""
-        return self.known if self.known is not None or self.session is None else self.session.find_known(self)
+        from ..execute.ledger_lookup import find_known
+
+        client = session.current
+        return self.known if self.known is not None or client is None else find_known(self, client.context)
+
+    def _forecast_seconds(self, known: Known | None) -> float | None:
+        """Estimated seconds for the rows not in the library, from its earlier runs; None without a client."""
+        if (client := session.current) is None:
+            return None
+        due = [row for row in self.distinct if known is None or not known(row)]
+        return forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
 
     def _with_rows(self, rows: Iterable[Row], *, step: Step | None = None, notes: tuple[str, ...] = ()) -> Plan:
         """The plan with other rows, renumbered."""

@@ -17,6 +17,7 @@ from ...storage.table.library_table import FileColumns, ObjectColumns
 from ...storage.table.output_columns import build_output_columns
 from ...storage.table.typed_columns import ColumnBuilder, build_column, order_columns
 from ...storage.verify import get_paths
+from ...util import registry
 from ...util.background_loop import background
 from ..execute.ledger_lookup import CALL_SECONDS, LedgerRow, RunKey, RunName, find_rows, find_rows_by_id, name_rows
 from ..execute.progress import Standing, cut_data_uris, make_standing, make_standings
@@ -69,6 +70,7 @@ def build_frame(
     """Build the table from the state and ledger row of each row; `paths` maps hashes to files."""
     import pandas as pd
 
+    registry.find("Reel")  # Its module gives tables their accessor `reel`.
     outputs = _output_columns(plan.base.endpoint_id, rows, paths)
     inputs = {
         f"input_{name}" if name in outputs else name: _storable(values)

@@ -30,10 +30,10 @@ from .sweeping.form_sweep import FormSweeps
 from .variable_name import find_variable_name
 
 if TYPE_CHECKING:
+    from ...current import Session
     from ...decide.race.race import Race
     from ...media.local_file import LocalFile
     from ...runs.run import Run
-    from ...session import Session
     from ...sweeps.execute.job import SweepJob
 
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."

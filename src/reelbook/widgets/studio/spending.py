@@ -13,9 +13,9 @@ from ...util.printable import format_count
 from ..forms.running.run_history import PressedRun, is_same_request
 
 if TYPE_CHECKING:
+    from ...current import Session
     from ...models.base import Input
     from ...runs.run import Run
-    from ...session import Session
     from .studio_sweeps import SweepCost
 
 

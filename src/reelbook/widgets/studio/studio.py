@@ -28,8 +28,8 @@ from .studio_head import Head, format_carried
 from .studio_sweeps import StudioSweeps
 
 if TYPE_CHECKING:
+    from ...current import Session
     from ...runs.run import Run
-    from ...session import Session
     from ...sweeps.execute.job import SweepJob
 
 TEXT = "A studio for models: forms, runs and a gallery; it works while the notebook's kernel runs."

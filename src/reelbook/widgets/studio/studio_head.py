@@ -15,8 +15,8 @@ from ..forms.fields.control_tree import get_sheet
 from .studio_part import StudioPart
 
 if TYPE_CHECKING:
+    from ...current import Session
     from ...models.base import Input
-    from ...session import Session
 
 MAX_ID_LENGTH = 300
 CREDITS = {"credits_available": "left", "credits_reserved": "reserved for runs in progress"}

@@ -35,7 +35,7 @@ from .picture_previews import (
 )
 
 if TYPE_CHECKING:
-    from ....session import Session
+    from ....current import Session
 
 MAX_PARTS = 1000
 MAX_UPLOADS = 32

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from ....client import Client
-    from ....session import Session
+    from ....current import Session
     from ....sweeps.execute.job import SweepJob
     from ....sweeps.execute.progress import Progress
     from ....sweeps.plan.plan import Plan

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....display.update_clock import Bundle
 from ....errors import ReelbookError
+from ....util import registry
 from ...race_judging import RaceJudging
 from ..base_widget import Handler
 from ..fields.draft import Draft
@@ -29,9 +30,9 @@ from .race_measures import EYE, parse_measure
 from .sweep_clips import CompletedRun, find_completed_runs
 
 if TYPE_CHECKING:
+    from ....current import Session
     from ....decide.race.race import Race
     from ....media.local_file import LocalFile
-    from ....session import Session
     from ....sweeps.execute.job import SweepJob
     from ..form import Form
     from .plan_preview import PlanPreview
@@ -178,7 +179,10 @@ class FormSweeps:
         try:
             client = connect_client(entry, session)
             by = None if entry.by == EYE else entry.by
-            race = session.start_form_race(entry.plan, by=by, spend=entry.spend, price=entry.price, client=client)
+            race = registry.find("start_race")(
+                entry.plan, client, by=registry.find("judge") if by is None else by, budget=entry.spend, price=entry.price,
+                is_new=True,
+            )  # fmt: skip
         except Exception as error:
             if not isinstance(error, ReelbookError):
                 log.debug("a race of a form could not be started", exc_info=True)

@@ -6,7 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from ....errors import InvalidInput, ReelbookError
 from ....models.base import Input
 from ....models.catalog import find_endpoint
 from ....models.pricing import Estimate
+from ....sweeps.execute.ledger_lookup import find_known
 from ....sweeps.execute.order import order_rows
 from ....sweeps.execute.run_options import RunOptions, make_options
 from ....sweeps.money_text import count_affordable
@@ -25,7 +26,7 @@ from ..page_messages import format_sentence
 from .form_races import find_race_facts
 
 if TYPE_CHECKING:
-    from ....session import Session
+    from ....current import Session
     from ....sweeps.plan.plan import Plan
     from ....sweeps.plan.plan_rows import Known, Row
     from ....sweeps.plan.plan_summary import PlanFacts
@@ -52,12 +53,12 @@ def make_preview(
     number: int, session: Session, base: Input, axes: Mapping[str, Sequence[Any]], labels: Mapping[str, str]
 ) -> PlanPreview:
     """A plan and its summary, priced by the service if connected."""
-    plan = replace(sweep(base, **axes), session=session)
+    plan = sweep(base, **axes)
     is_answered = False
     if session.current is not None:
         plan, is_answered = _price_by_service(plan, session)
     # Looked up once for the summary; the plan queries the library again when it is run.
-    known = session.find_known(plan)
+    known = None if session.current is None else find_known(plan, session.current.context)
     facts = plan.with_known(known).facts
     due = [row for row in plan.distinct if known is None or not known(row)]
     known_due = sum(row.credits or 0 for row in due)

@@ -1,11 +1,10 @@
-"""Session: the clients of this process, which one is current, and defaults without a client."""
+"""Session: the open clients of this process, which one is current, and the defaults of a new one."""
 
 from __future__ import annotations
 
 import logging
 import os
 import threading
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -19,13 +18,9 @@ from .storage.library_folder import is_from_above, library_folder, parse_library
 
 if TYPE_CHECKING:
     from .client import Client
-    from .decide.race.race import Race
     from .runs.run import Run
     from .shutdown import ProcessEnd
     from .storage.library import Library
-    from .sweeps.execute.job import SweepJob
-    from .sweeps.plan.plan import Plan
-    from .sweeps.plan.plan_rows import Known
 
 log = logging.getLogger("reelbook")
 
@@ -33,7 +28,7 @@ log = logging.getLogger("reelbook")
 class Session:
     """The clients of this process. The one opened last is current.
 
-    Forms, plans and tables receive a session; they use its current client, and never open one just for a display.
+    Forms, plans and tables use its current client, and never open one just for a display.
     """
 
     def __init__(self) -> None:
@@ -179,85 +174,9 @@ class Session:
 
     def library(self, folder: str | Path | None = None) -> Library:
         """The library of the current client, or the one in this folder."""
-        from .api.library import open_library
+        from .runs.stored_runs import open_library
 
-        self.register_table_accessor()
         return open_library(self.current, folder)
-
-    def find_known(self, plan: Plan) -> Known | None:
-        """The rows of a plan whose results are in the current client's library; None without a client."""
-        from .sweeps.execute.ledger_lookup import find_known
-
-        client = self.current
-        return None if client is None else find_known(plan, client.context)
-
-    def forecast_seconds(self, plan: Plan, known: Known | None) -> float | None:
-        """Estimated seconds for the rows not in the library, from its earlier runs; None without a client."""
-        from .sweeps.execute.ledger_lookup import CALL_SECONDS
-        from .sweeps.plan.forecast import forecast
-        from .util.background_loop import background
-
-        client = self.current
-        if client is None:
-            return None
-        due = [row for row in plan.distinct if known is None or not known(row)]
-        return forecast(due, client.context.ledger, background.wait(client.context.name(), CALL_SECONDS))
-
-    def make_race(self, plan: Plan, *, client: Client | None = None, **options: object) -> Race:
-        """Start a race of a plan's settings."""
-        from .api.judging import start_race
-
-        return start_race(plan, client or self.client(), **options)
-
-    def start_form_race(
-        self, plan: Plan, *, by: object, spend: int, price: int | None, client: Client
-    ) -> Race:  # fmt: skip
-        """Start a race that spends no more than `spend` credits from now on; `by` is None for a person."""
-        from .api.judging import judge, start_race
-
-        return start_race(plan, client, by=judge if by is None else by, budget=spend, price=price, is_new=True)
-
-    def make_race_panel(self, race: Race) -> object:
-        """A panel of a race with a button to stop it, for display or a layout."""
-        from .widgets.race_panel import RacePanel
-
-        return RacePanel(race)
-
-    def write_race_report(self, race: Race, path: str | Path, *, title: str | None = None) -> Path:
-        """Write a page about a race, and return its path."""
-        from .display.race_report import write_race_report
-
-        return write_race_report(race, path, title=title)
-
-    def make_grid(self, job: SweepJob, **parts: str | None) -> object:
-        """The clips of a sweep, for display, with the columns for its rows, columns and tabs."""
-        from .widgets.grid import Grid
-
-        return Grid(job.frame, view="grid", parts=parts, job=job)
-
-    def make_panel(self, job: SweepJob) -> object:
-        """A panel of a sweep with buttons, for display or a layout."""
-        from .widgets.panel import Panel
-
-        return Panel(job)
-
-    def show_progress(self, job: SweepJob) -> AbstractContextManager[object]:
-        """Show the progress of a sweep during the block: a panel in a notebook, a line in a terminal."""
-        from .display.live import watch_job
-        from .widgets.panel import show_buttons
-
-        return watch_job(job, show_buttons)
-
-    @property
-    def is_in_notebook(self) -> bool:
-        """Whether this process is the kernel of a notebook."""
-        from .display.live import get_kernel_shell
-
-        return get_kernel_shell() is not None
-
-    def register_table_accessor(self) -> None:
-        """Register the `.reel` accessor of pandas tables."""
-        from .api import table_accessor  # noqa: F401
 
     def _usual_folder(self) -> Path:
         folder = library_folder()

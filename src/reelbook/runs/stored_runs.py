@@ -1,0 +1,123 @@
+"""The library in a folder, and `Run` objects for its runs, with or without a client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import ReelbookError
+from ..media.metadata.provenance import write_with_sidecar
+from ..storage.ledger import accepted, connection
+from ..storage.ledger.transitions import Entry, State
+from ..storage.ledger.writer import Ledger
+from ..storage.library import Library
+from ..storage.library_folder import library_folder, parse_library_folder
+from ..storage.merge.library_merge import find_library
+from ..storage.shelf import Shelf
+from ..transport.downloads.downloader import Downloader
+from ..transport.http import Http
+from ..transport.poller import Poller
+from ..transport.service_calls import ServiceCalls
+from ..util.background_loop import background
+from ..util.printable import readable_id
+from .run import Run
+from .submission import ClientContext
+
+if TYPE_CHECKING:
+    from ..client import Client
+
+CALL_SECONDS = 120.0
+NOWHERE = "http://no-service.invalid"
+"""Placeholder address without a client; nothing is sent to it."""
+_ENDED = (State.FAILED, State.CANCELLED, State.REJECTED)
+
+
+def open_library(client: Client | None, folder: str | Path | None = None) -> Library:
+    """The library in a folder, else the client's, else the default one; the client is used for its own library only."""
+    usual = client.library if client else library_folder()
+    path = _find_folder(parse_library_folder(folder)) if folder else usual
+    if client is None or client.library != path:
+        # Without a client, the library is readable and nothing can be sent.
+        ledger, shelf = cache(lambda: Ledger(path)), Shelf(path / "media")
+        return Library(
+            path,
+            ledger,
+            shelf,
+            write=write_with_sidecar,
+            runs=lambda entries: runs_without_client(ledger(), shelf, entries),
+        )
+    return Library(
+        path,
+        client.ledger,
+        client.shelf,
+        fetch=lambda entry: client.attach(entry.request_id or "", model=entry.model),
+        resend=client.resend,
+        attach=client.resolve,
+        write=write_with_sidecar,
+        runs=lambda entries: runs_with_client(client, entries),
+    )
+
+
+def runs_with_client(client: Client, entries: Sequence[Entry]) -> list[Run]:
+    """The runs of these ledger rows; unfinished ones are followed by the client."""
+    over = [entry for entry in entries if _is_over(entry, client.shelf)]
+    runs_over = dict(zip((entry.id for entry in over), _make_runs(over, lambda: client.context), strict=True))
+    return [runs_over.get(entry.id) or _attach(client, entry) for entry in entries]
+
+
+def runs_without_client(ledger: Ledger, shelf: Shelf, entries: Sequence[Entry]) -> list[Run]:
+    """The runs of these ledger rows without a client; raises a `ReelbookError` if one is not finished."""
+    open_still = next((entry for entry in entries if not _is_over(entry, shelf)), None)
+    if open_still is not None:
+        raise ReelbookError(
+            f"Run {open_still.id} (request {readable_id(open_still.request_id or '')}) of the library in {ledger.folder} is not finished here, and no "
+            f"client is connected to that library. Connect first, rb.connect(…, library={str(ledger.folder)!r}), then ask again."
+        )
+    return _make_runs(entries, lambda: _offline_context(ledger, shelf))
+
+
+def _make_runs(entries: Sequence[Entry], context: Callable[[], ClientContext]) -> list[Run]:
+    async def make() -> list[Run]:
+        live = context().ledger.live
+        return [run if isinstance(run := live.get(entry.id), Run) else Run(context, entry) for entry in entries]
+
+    return background.wait(make(), CALL_SECONDS)
+
+
+def _attach(client: Client, entry: Entry) -> Run:
+    service = background.wait(client.context.name(), CALL_SECONDS)
+    if entry.service != service:
+        raise ReelbookError(
+            f"Run {entry.id} of the library is not finished here and belongs to the service {entry.service}; this client talks to "
+            f"{service}. Connect to that service first."
+        )
+    return client.attach(entry.request_id or "", model=entry.model)
+
+
+def _is_over(entry: Entry, shelf: Shelf) -> bool:
+    """Whether a run is finished and its files are on the shelf, so that no service is needed."""
+    if entry.state == State.STORED:
+        return all(shelf.find(str(file.get("sha256"))) is not None for file in entry.files)
+    return entry.state in _ENDED
+
+
+def _offline_context(ledger: Ledger, shelf: Shelf) -> ClientContext:
+    http = Http(None)
+    calls = ServiceCalls(http, NOWHERE)
+    return ClientContext(http, calls, ledger, shelf, Poller(calls, past=lambda _: ()), Downloader(shelf))
+
+
+def _find_folder(folder: Path) -> Path:
+    """The folder of the library at this path; raises a `ReelbookError` without one, because a typo is likely."""
+    with connection.translate_errors(folder):
+        if (folder / accepted.NAME).is_file() or (folder.is_dir() and not any(folder.iterdir())):
+            return folder  # A lost ledger is restored from the list of accepted requests.
+        try:
+            return find_library(folder)
+        except ReelbookError:
+            why = f"no {connection.NAME} is in that folder" if folder.is_dir() else "there is no such folder"
+    raise ReelbookError(
+        f"There is no library in {folder}: {why}. Check the path; rb.connect(library={str(folder)!r}) creates a new one there."
+    )
