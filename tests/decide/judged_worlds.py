@@ -7,7 +7,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from reelbook.decide.judged_clips import Clips, find_clips
-from reelbook.decide.pairs import JudgedPair, PairChooser
+from reelbook.decide.pairs import choose_pair
+from reelbook.decide.ranking import JudgedPair
 
 AXES = ("num_frames", "guidance", "steps")
 
@@ -46,11 +47,11 @@ def judge_actively(
     clips: Clips, strengths: npt.NDArray[np.float64], count: int, rng: np.random.Generator
 ) -> list[JudgedPair]:  # fmt: skip
     """The answers to the pairs that are asked."""
-    chooser, done = PairChooser(clips), list[JudgedPair]()
+    done = list[JudgedPair]()
     for _ in range(count):
-        pair = chooser.choose(done, name="ana")
+        pair = choose_pair(clips, done, rater="ana")
         assert pair is not None
-        done.append(JudgedPair(*pair, answer(strengths[pair.left], strengths[pair.right], rng), False, True))
+        done.append(JudgedPair(*pair, answer(strengths[pair.left], strengths[pair.right], rng), rater="ana"))
     return done
 
 
@@ -59,4 +60,4 @@ def judge_at_random(
 ) -> list[JudgedPair]:  # fmt: skip
     """The answers to pairs that are drawn."""
     pairs = [rng.choice(len(clips), 2, replace=False) for _ in range(count)]
-    return [JudgedPair(int(a), int(b), answer(strengths[a], strengths[b], rng), False, True) for a, b in pairs]
+    return [JudgedPair(int(a), int(b), answer(strengths[a], strengths[b], rng), rater="ana") for a, b in pairs]

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from reelbook.decide.advice import Advice, advise, describe_remaining
-from reelbook.decide.ranking import make_pairs
+from reelbook.decide.ranking import JudgedPair
 from tests.decide.judged_worlds import draw_strengths, judge_actively, judge_at_random, make_clips
+
+
+def judge(answers: Sequence[tuple[int, int, float | None]]) -> list[JudgedPair]:
+    return [JudgedPair(*answer) for answer in answers]
 
 
 def test_nothing_judged_and_nothing_to_judge_are_said() -> None:
     """A sentence each."""
-    assert advise(make_clips(3), make_pairs([]), []) == ("No pair has been decided yet, so nothing is ranked.",)
-    assert advise(make_clips(3), make_pairs([(0, 1, None)]), [])[0].startswith("Both clips were bad in every pair")
-    assert advise(make_clips(1), make_pairs([]), [])[0].startswith("There is only one clip")
+    assert advise(make_clips(3), judge([]), with_raters=True) == (
+        "No pair has been decided yet, so nothing is ranked.",
+    )
+    assert advise(make_clips(3), judge([(0, 1, None)]), with_raters=True)[0].startswith(
+        "Both clips were bad in every pair"
+    )
+    assert advise(make_clips(1), judge([]), with_raters=True)[0].startswith("There is only one clip")
 
 
 def test_a_clear_first_place_is_settled() -> None:
     """After enough judgements; before, it is undecided, and says about how many more it takes."""
     clips = make_clips(3)
-    few = advise(clips, make_pairs([(0, 1, 1.0), (2, 0, 0.0), (1, 2, 1.0)]))
-    many = advise(clips, make_pairs([(0, 1, 1.0), (2, 0, 0.0), (1, 2, 1.0)] * 10))
+    few = advise(clips, judge([(0, 1, 1.0), (2, 0, 0.0), (1, 2, 1.0)]))
+    many = advise(clips, judge([(0, 1, 1.0), (2, 0, 0.0), (1, 2, 1.0)] * 10))
 
     assert few[0].startswith("Undecided: Row 0 is the best with a chance of ")
     assert few[1].startswith("About ")
@@ -32,7 +42,7 @@ def test_a_clear_first_place_is_settled() -> None:
 
 def test_equals_are_called_equals() -> None:
     """Two clips that win as often as each other need more judgements than anybody gives."""
-    advice = advise(make_clips(2), make_pairs([(0, 1, 1.0), (1, 0, 1.0)] * 40))
+    advice = advise(make_clips(2), judge([(0, 1, 1.0), (1, 0, 1.0)] * 40))
 
     assert advice[1].startswith(
         "The leaders cannot be told apart yet: that would take more than about 1,000 more judgements"
@@ -42,7 +52,7 @@ def test_equals_are_called_equals() -> None:
 def test_before_each_clip_was_judged_twice_it_is_too_early() -> None:
     """However clear the answers about the others are; one who judges hears that, too."""
     clips = make_clips(12)
-    few = make_pairs([(0, 1, 1.0), (0, 2, 1.0), (3, 0, 0.0), (4, 0, 0.0), (1, 2, 0.5), (5, 6, None)] * 8)
+    few = judge([(0, 1, 1.0), (0, 2, 1.0), (3, 0, 0.0), (4, 0, 0.0), (1, 2, 0.5), (5, 6, None)] * 8)
 
     assert advise(clips, few) == ("Too early to say: 5 of 12 have not been judged twice yet.",)
     assert describe_remaining(clips, few) == "too early to say: 5 of 12 have not been judged twice yet"
@@ -55,7 +65,7 @@ def test_of_several_contents_the_settings_are_first() -> None:
         (left, right, 1.0) for left in (0, 1) for right in range(2, 8) if clips.content[left] == clips.content[right]
     ]
 
-    advice = advise(clips, make_pairs(judged * 12))
+    advice = advise(clips, judge(judged * 12))
 
     assert advice[0].startswith("Settled: num_frames 0 is the best")
 
@@ -67,10 +77,8 @@ def test_a_judge_who_answers_at_random_is_named() -> None:
         rng, clips = np.random.default_rng(seed), make_clips(16)
         for name, strengths in (("random", np.zeros(16)), ("honest", 1.5 * draw_strengths(clips, rng))):
             done = judge_actively(clips, strengths, 60, rng)
-            pairs = make_pairs([one[:3] for one in done])
-            flagged[name] += any(
-                sentence.startswith("The answers of ana") for sentence in advise(clips, pairs, ["ana"] * 60)
-            )
+            sentences = advise(clips, done, with_raters=True)
+            flagged[name] += any(sentence.startswith("The answers of ana") for sentence in sentences)
 
     print(flagged, "of 8 judges named")
     assert flagged["random"] >= 6
@@ -81,12 +89,11 @@ def test_a_judge_who_answers_by_the_side_is_named() -> None:
     """Who always presses the same key."""
     clips = make_clips(16)
     done = judge_at_random(clips, np.zeros(16), 30, np.random.default_rng(0))
-    pairs = make_pairs([(one.left, one.right, 1.0) for one in done])
+    pairs = [JudgedPair(one.left, one.right, 1.0, rater="ben") for one in done]
 
-    assert any(
-        sentence.startswith("ben chose the left clip in 30 of 30 pairs")
-        for sentence in advise(clips, pairs, ["ben"] * 30)
-    )
+    sentences = advise(clips, pairs, with_raters=True)
+
+    assert any(sentence.startswith("ben chose the left clip in 30 of 30 pairs") for sentence in sentences)
 
 
 @pytest.mark.parametrize("sentences", [(), ("one.", "two.")])

@@ -9,7 +9,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from reelbook.decide.agreement import Level, compute_alpha, measure_agreement
+from reelbook.decide.advice import Level, compute_alpha, measure_agreement
 
 # Klaus Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), examples A to C; "." is a missing value.
 BINARY = ("0100000010", "1110010000")

@@ -8,29 +8,24 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from reelbook.decide.pairs import (
-    SKIPPED_FOR,
-    JudgedPair,
-    Pair,
-    PairChooser,
-    choose_row,
-)
-from reelbook.decide.ranking import make_pairs, stand_clips
+from reelbook.decide.judged_clips import Clips
+from reelbook.decide.pairs import SKIPPED_FOR, choose_pair, choose_row
+from reelbook.decide.ranking import JudgedPair, rank_clips
 from tests.decide.judged_worlds import draw_strengths, judge_actively, judge_at_random, make_clips
 
 
-def ask(chooser: PairChooser, done: list[JudgedPair], name: str = "ana") -> tuple[int, int]:
-    pair = chooser.choose(done, name=name)
+def ask(clips: Clips, done: list[JudgedPair], rater: str = "ana") -> tuple[int, int]:
+    pair = choose_pair(clips, done, rater=rater)
     assert pair is not None
     return pair
 
 
 def test_no_pair_is_asked_twice_before_all_others() -> None:
     """Each once, then each once more, and then nothing is left to ask."""
-    chooser, done = PairChooser(make_clips(5)), list[JudgedPair]()
+    clips, done = make_clips(5), list[JudgedPair]()
 
-    while (pair := chooser.choose(done, name="ana")) is not None:
-        done.append(JudgedPair(*pair, float(pair.left < pair.right), False, True))
+    while (pair := choose_pair(clips, done, rater="ana")) is not None:
+        done.append(JudgedPair(*pair, float(pair.left < pair.right), rater="ana"))
 
     asked = [frozenset(one[:2]) for one in done]
     assert len(asked) == 20
@@ -40,9 +35,8 @@ def test_no_pair_is_asked_twice_before_all_others() -> None:
 def test_each_clip_is_seen_twice_before_any_is_seen_often() -> None:
     """Before that nobody could say which is the best."""
     clips, done = make_clips(12), list[JudgedPair]()
-    chooser = PairChooser(clips)
     for _ in range(16):
-        done.append(JudgedPair(*ask(chooser, done), 1.0, False, True))
+        done.append(JudgedPair(*ask(clips, done), 1.0, rater="ana"))
 
     assert min(Counter(clip for one in done for clip in one[:2]).values()) >= 2
     assert len(Counter(clip for one in done for clip in one[:2])) == 12
@@ -51,17 +45,17 @@ def test_each_clip_is_seen_twice_before_any_is_seen_often() -> None:
 def test_what_others_were_asked_may_be_asked_again() -> None:
     """Two people have to judge the same pair, or nobody knows whether they agree."""
     clips = make_clips(2)
-    done = [JudgedPair(0, 1, 1.0, False, False)] * 5
+    done = [JudgedPair(0, 1, 1.0)] * 5
 
-    assert set(ask(PairChooser(clips), done)) == {0, 1}
+    assert set(ask(clips, done)) == {0, 1}
 
 
 def test_clips_of_one_content_are_compared_first() -> None:
     """Across prompts only when all pairs within them are done."""
     clips = make_clips(8, prompts=2)
-    chooser, done = PairChooser(clips), list[JudgedPair]()
+    done = list[JudgedPair]()
     for _ in range(2 * 6 + 16):
-        done.append(JudgedPair(*ask(chooser, done), 1.0, False, True))
+        done.append(JudgedPair(*ask(clips, done), 1.0, rater="ana"))
 
     is_within = [clips.content[one.left] == clips.content[one.right] for one in done]
     assert is_within == [True] * 12 + [False] * 16
@@ -71,11 +65,10 @@ def test_clips_of_one_content_are_compared_first() -> None:
 def test_sides_are_balanced_for_every_clip(skips: float) -> None:
     """A clip is on the left as often as on the right, give or take one or two, and neither is predictable."""
     clips, rng, done = make_clips(24), np.random.default_rng(5), list[JudgedPair]()
-    chooser = PairChooser(clips)
     for _ in range(200):
         is_skipped = rng.random() < skips
-        pair = ask(chooser, done)
-        done.append(JudgedPair(*pair, None if is_skipped else float(rng.random() < 0.5), is_skipped, True))
+        pair = ask(clips, done)
+        done.append(JudgedPair(*pair, None if is_skipped else float(rng.random() < 0.5), is_skipped, "ana"))
 
     lean = Counter(one.left for one in done)
     lean.subtract(one.right for one in done)
@@ -89,27 +82,27 @@ def test_every_rater_has_an_own_order() -> None:
     """And the same one after the kernel has died, whose next pair is the one that was not answered."""
     clips = make_clips(24)
 
-    first = {name: ask(PairChooser(clips), [], name) for name in ("ana", "ben", "eve", "joe", "kim")}
+    first = {name: ask(clips, [], name) for name in ("ana", "ben", "eve", "joe", "kim")}
 
     assert len(set(first.values())) >= 4
-    assert first["ana"] == ask(PairChooser(clips), [], "ana")
+    assert first["ana"] == ask(clips, [], "ana")
     assert len({choose_row(clips, [], name=name) for name in first}) > 2
 
 
 def test_a_skipped_pair_is_asked_later() -> None:
     """After some others; at once if there are no others."""
-    chooser, done = PairChooser(make_clips(6)), list[JudgedPair]()
-    skipped = ask(chooser, done)
-    done.append(JudgedPair(*skipped, None, True, True))
+    clips, done = make_clips(6), list[JudgedPair]()
+    skipped = ask(clips, done)
+    done.append(JudgedPair(*skipped, None, is_skipped=True, rater="ana"))
     for _ in range(15 - 1):
-        done.append(JudgedPair(*ask(chooser, done), 1.0, False, True))
+        done.append(JudgedPair(*ask(clips, done), 1.0, rater="ana"))
 
     again = [place for place, one in enumerate(done[1:], 1) if set(one[:2]) == set(skipped)]
-    two = PairChooser(make_clips(2))
+    two = make_clips(2)
     assert again
     assert again[0] > SKIPPED_FOR
-    assert set(ask(two, [JudgedPair(0, 1, None, True, True)])) == {0, 1}
-    assert PairChooser(make_clips(1)).choose([], name="ana") is None
+    assert set(ask(two, [JudgedPair(0, 1, None, is_skipped=True, rater="ana")])) == {0, 1}
+    assert choose_pair(make_clips(1), [], rater="ana") is None
 
 
 def test_stars_go_through_all_clips_once_and_the_skipped_ones_at_last() -> None:
@@ -132,7 +125,7 @@ def test_chosen_pairs_tell_more_than_random_ones() -> None:
             clips = make_clips(64)
             strengths = draw_strengths(clips, rng)
             done = judge(clips, strengths, count, rng)
-            best = stand_clips(clips, make_pairs([one[:3] for one in done])).belief.best()
+            best = rank_clips(clips, done).belief.best()
             missed[name].append(float(strengths.max() - strengths[best]))
 
     print(
@@ -145,20 +138,12 @@ def test_the_next_pair_of_many_is_quick() -> None:
     """256 clips and 400 judgements: 0.15 s of processor time on one core, and far more clips take no longer than twice that."""
     for clips, most in ((make_clips(256, 4), 0.15), (make_clips(500), 0.3)):
         done = judge_at_random(clips, np.zeros(len(clips)), 400, np.random.default_rng(0))
-        chooser = PairChooser(clips)
-        ask(chooser, done)
+        ask(clips, done)
         times = []
         for turn in range(4):
             before = time.thread_time()
-            ask(chooser, done, str(turn))
+            ask(clips, done, str(turn))
             times.append(time.thread_time() - before)
 
         print(f"{len(clips)} clips: {1000 * min(times):.0f} ms, at most {1000 * max(times):.0f}")
         assert min(times) <= most
-
-
-def test_a_pair_is_two_rows() -> None:
-    """By their names and as a tuple."""
-    left, right = Pair(3, 5)
-
-    assert (left, right) == (3, 5)

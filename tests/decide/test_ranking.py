@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import choix
 import numpy as np
 import pytest
 
 from reelbook.decide.advice import advise
-from reelbook.decide.ranking import SHARE, Pairs, Ranking, make_pairs, stand_clips
+from reelbook.decide.ranking import SHARE, JudgedPair, Ranking, rank_clips
 from tests.decide.judged_worlds import answer, draw_strengths, judge_at_random, make_clips
 
 
-def rank(pairs: Pairs, count: int) -> Ranking:
+def rank(pairs: list[JudgedPair], count: int) -> Ranking:
     """What pairs of clips without any axes say."""
     return Ranking(pairs, np.arange(count), np.zeros((count, 0), dtype=np.int64))
 
 
-def judge_all(strengths: np.ndarray, count: int, *, seed: int = 0) -> Pairs:
+def judge(answers: Sequence[tuple[int, int, float | None]]) -> list[JudgedPair]:
+    return [JudgedPair(*answer) for answer in answers]
+
+
+def judge_all(strengths: np.ndarray, count: int, *, seed: int = 0) -> list[JudgedPair]:
     """Random pairs, judged as their strengths have it."""
     rng = np.random.default_rng(seed)
     pairs = [rng.choice(len(strengths), 2, replace=False) for _ in range(count)]
-    return make_pairs([(int(a), int(b), answer(strengths[a], strengths[b], rng)) for a, b in pairs])
+    return [JudgedPair(int(a), int(b), answer(strengths[a], strengths[b], rng)) for a, b in pairs]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_scores_of_many_judgements_are_those_of_choix(seed: int) -> None:
     """As near as a prior lets them come; with few judgements ours are nearer to 0."""
     pairs = judge_all(np.linspace(-1.5, 1.5, 12), 2000, seed=seed)
-    won = [(a, b) if share == 1 else (b, a) for a, b, share in zip(pairs.left, pairs.right, pairs.share, strict=True)]
+    won = [(a, b) if share == 1 else (b, a) for a, b, share, *_ in pairs]
     expected = choix.opt_pairwise(12, won)
 
     scores = rank(pairs, 12).make_frame(range(12), name="run").sort_index()["score"].to_numpy()
@@ -37,8 +43,8 @@ def test_scores_of_many_judgements_are_those_of_choix(seed: int) -> None:
 
 def test_a_tie_is_half_a_win_of_each() -> None:
     """Two ties count as one win of each side."""
-    ties = make_pairs([(0, 1, 0.5), (0, 1, 0.5), (1, 2, 1.0), (2, 0, 1.0), (0, 2, 1.0)])
-    wins = make_pairs([(0, 1, 1.0), (1, 0, 1.0), (1, 2, 1.0), (2, 0, 1.0), (0, 2, 1.0)])
+    ties = judge([(0, 1, 0.5), (0, 1, 0.5), (1, 2, 1.0), (2, 0, 1.0), (0, 2, 1.0)])
+    wins = judge([(0, 1, 1.0), (1, 0, 1.0), (1, 2, 1.0), (2, 0, 1.0), (0, 2, 1.0)])
 
     one, other = (rank(pairs, 3).belief.mean for pairs in (ties, wins))
 
@@ -47,7 +53,7 @@ def test_a_tie_is_half_a_win_of_each() -> None:
 
 def test_counts_are_of_every_item() -> None:
     """What is bad is counted by itself, and decides nothing; one that nobody has seen is in the list, too."""
-    pairs = make_pairs([(0, 1, 1.0), (1, 0, 1.0), (0, 2, 0.5), (1, 2, None), (0, 1, 1.0)])
+    pairs = judge([(0, 1, 1.0), (1, 0, 1.0), (0, 2, 0.5), (1, 2, None), (0, 1, 1.0)])
 
     table = rank(pairs, 4).make_frame(["a", "b", "c", "d"], name="run").sort_index()
 
@@ -70,7 +76,7 @@ def test_counts_are_of_every_item() -> None:
 )
 def test_scores_are_finite_whatever_was_judged(judged: list[tuple[int, int, float]]) -> None:
     """Between bounds that contain them."""
-    table = rank(make_pairs(list(judged)), 4).make_frame(range(4), name="run")
+    table = rank(judge(judged), 4).make_frame(range(4), name="run")
 
     assert np.isfinite(table[["score", "low", "high"]].to_numpy()).all()
     assert ((table["low"] <= table["score"]) & (table["score"] <= table["high"])).all()
@@ -80,7 +86,7 @@ def test_scores_are_finite_whatever_was_judged(judged: list[tuple[int, int, floa
 @pytest.mark.parametrize("count", [3, 4, 12])
 def test_who_has_won_leads_those_that_nobody_has_seen(count: int) -> None:
     """Also after a single answer; who has lost is behind them."""
-    table = rank(make_pairs([(0, 1, 1.0)]), count).make_frame(range(count), name="run")
+    table = rank(judge([(0, 1, 1.0)]), count).make_frame(range(count), name="run")
 
     assert (table.index[0], table.index[-1]) == (0, 1)
 
@@ -88,7 +94,7 @@ def test_who_has_won_leads_those_that_nobody_has_seen(count: int) -> None:
 def test_nothing_judged_is_an_empty_ranking() -> None:
     """Pairs where both are bad rank nothing either."""
     for judged in ([], [(0, 1, None)]):
-        assert len(rank(make_pairs(list(judged)), 2).make_frame(range(2), name="run")) == 0
+        assert len(rank(judge(judged), 2).make_frame(range(2), name="run")) == 0
 
 
 @pytest.mark.parametrize("with_axes", [False, True])
@@ -99,8 +105,8 @@ def test_intervals_hold_what_they_promise(with_axes: bool) -> None:
         rng = np.random.default_rng(1000 + seed)
         clips = make_clips(8)
         true = draw_strengths(clips, rng) if with_axes else rng.normal(size=8)
-        pairs = make_pairs([one[:3] for one in judge_at_random(clips, true, 40, rng)])
-        standing = stand_clips(clips, pairs) if with_axes else rank(pairs, 8)
+        pairs = judge_at_random(clips, true, 40, rng)
+        standing = rank_clips(clips, pairs) if with_axes else rank(pairs, 8)
         low, high = standing.belief.bounds(SHARE)
         inside += list((low <= true - true.mean()) & (true - true.mean() <= high))
 
@@ -113,9 +119,9 @@ def test_intervals_hold_what_they_promise(with_axes: bool) -> None:
 def test_the_list_and_the_sentence_name_the_same_first_one(seed: int, count: int) -> None:
     """One model: whoever leads the list has the highest chance, and is the one that the advice speaks of."""
     clips, rng = make_clips(12), np.random.default_rng(seed)
-    pairs = make_pairs([one[:3] for one in judge_at_random(clips, draw_strengths(clips, rng), count, rng)])
+    pairs = judge_at_random(clips, draw_strengths(clips, rng), count, rng)
 
-    frame, advice = stand_clips(clips, pairs).make_frame(clips.rows, name="run"), advise(clips, pairs)
+    frame, advice = rank_clips(clips, pairs).make_frame(clips.rows, name="run"), advise(clips, pairs)
 
     assert sorted(frame.index) == list(range(12))
     assert frame["chance"].is_monotonic_decreasing

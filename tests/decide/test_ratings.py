@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from reelbook.decide.agreement import compute_alpha
+from reelbook.decide.advice import compute_alpha
 from reelbook.decide.judged_clips import find_clips
 from reelbook.decide.ratings import Ratings
 from tests.decide.judged_worlds import make_table

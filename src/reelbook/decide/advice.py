@@ -1,12 +1,12 @@
-"""What judgements say so far: whether the first place is decided, how many more would settle it, and who answers at random."""
+"""What judgements say in words: whether the first place is decided, who answers at random, and how far raters agree."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..util.printable import format_count
 from .judged_clips import Clips
 from .pairs import SEEN_ENOUGH
 from .posterior import FloatArray, logistic
-from .ranking import Pairs, Ranking, stand_clips, stand_units
+from .ranking import JudgedPair, Ranking, rank_clips, rank_units
 
 SURE = 0.95
 """The chance to be the best from which the first place is settled."""
@@ -25,6 +25,7 @@ MIN_RIVAL = 0.01
 MAX_MORE = 1_000
 MIN_ANSWERS = 20
 """Answers of a rater from which it can be said whether they are random, or depend on the side."""
+Level = Literal["nominal", "ordinal"]
 
 
 class Advice(tuple[str, ...]):
@@ -36,118 +37,53 @@ class Advice(tuple[str, ...]):
         return "\n".join(self)
 
 
-class Judged:
-    """What the rules of `RULES` ask about."""
-
-    def __init__(self, clips: Clips, pairs: Pairs) -> None:
-        self.clips, self.pairs = clips, pairs
-        self.standing = stand_units(clips, pairs)
-        self.names = clips.units[0]
-
-    @property
-    def new(self) -> int:
-        """The number of clips, or settings, that were not seen twice."""
-        return int((self.standing.counts["judgements"] < SEEN_ENOUGH).sum())
-
-    @property
-    def first(self) -> tuple[str, float]:
-        """The one with the highest chance, and that chance."""
-        return self._get_place(0)
-
-    @property
-    def second(self) -> tuple[str, float]:
-        """The next one."""
-        return self._get_place(1)
-
-    @cached_property
-    def more(self) -> tuple[float, float]:
-        """About how many judgements more would settle the first place: at best, and at the rate so far."""
-        return estimate_more(self.standing, len(self.pairs.decided.left))
-
-    @property
-    def span(self) -> str:
-        """The same in words."""
-        low, high = map(_round, self.more)
-        return f"{low:,} to {high:,}" if high > low else f"{low:,}"
-
-    def _get_place(self, place: int) -> tuple[str, float]:
-        unit = self.standing.order[place]
-        return self.names[unit], float(self.standing.chances[unit])
+def advise(clips: Clips, judged: Sequence[JudgedPair], *, with_raters: bool = False) -> Advice:
+    """The sentences about the first place, and about raters whose answers look random."""
+    sentences, _ = _describe_first_place(clips, judged)
+    return Advice([*sentences, *(_describe_raters(rank_clips(clips, judged)) if with_raters else ())])
 
 
-class AdviceRule(NamedTuple):
-    """What is said where a condition holds, and no rule before it."""
-
-    applies: Callable[[Judged], bool]
-    verdict: Callable[[Judged], str]
-    remaining: Callable[[Judged], str] = lambda judged: ""
-    """The same for somebody who judges: it names no clip."""
+def describe_remaining(clips: Clips, judged: Sequence[JudgedPair]) -> str:
+    """About how many more judgements would settle the first place, naming no clip; empty before the first."""
+    return _describe_first_place(clips, judged)[1]
 
 
-RULES = (
-    AdviceRule(lambda one: len(one.clips) < 2, lambda one: "There is only one clip, so there is nothing to compare it with."),
-    AdviceRule(lambda one: not len(one.pairs.left), lambda one: "No pair has been decided yet, so nothing is ranked."),
-    AdviceRule(
-        lambda one: not len(one.pairs.decided.left),
-        lambda one: "Both clips were bad in every pair so far, so nothing is ranked.",
-    ),
-    AdviceRule(
-        lambda one: len(one.names) == 1,
-        lambda one: f"{one.names[0]} is the only setting, so there is no first place to decide.",
-    ),
-    AdviceRule(
-        lambda one: one.new > 0,
-        lambda one: f"Too early to say: {one.new:,} of {len(one.names):,} have not been judged twice yet.",
-        lambda one: f"too early to say: {one.new:,} of {len(one.names):,} have not been judged twice yet",
-    ),
-    AdviceRule(
-        lambda one: one.first[1] >= SURE,
-        lambda one: f"Settled: {one.first[0]} is the best, with a chance of {_percent(one.first[1])}.",
-        lambda one: "the first place is settled",
-    ),
-    AdviceRule(
-        lambda one: one.more[0] > MAX_MORE,
-        lambda one: f"The leaders cannot be told apart yet: that would take more than about {MAX_MORE:,} more judgements. "
-        "Take any of them, or ask another question.",
-        lambda one: "the leaders cannot be told apart yet",
-    ),
-    AdviceRule(
-        lambda one: one.more[1] > MAX_MORE,
-        lambda one: f"At least {_round(one.more[0]):,} more judgements, and perhaps many more, would settle the first place.",
-        lambda one: f"at least {_round(one.more[0]):,} more would settle the first place",
-    ),
-    AdviceRule(
-        lambda one: True,
-        lambda one: f"About {one.span} more judgements would settle the first place.",
-        lambda one: f"about {one.span} more would settle the first place",
-    ),
-)  # fmt: skip
-"""The first that applies is said. From `SETTLED` on there is a first place to speak of."""
-SETTLED = 5
-
-
-def advise(clips: Clips, pairs: Pairs, raters: Sequence[str] | None = None) -> Advice:
-    """The sentences about the first place, and about the raters; these are the people of the decided pairs."""
-    judged = Judged(clips, pairs)
-    place, rule = _find_rule(judged)
-    sentences = [rule.verdict(judged)]
-    if place > SETTLED:
-        (first, chance), (second, other) = judged.first, judged.second
-        sentences.insert(0, f"Undecided: {first} is the best with a chance of {_percent(chance)}, {second} with {_percent(other)}.")  # fmt: skip
-    decided = pairs.decided
-    if raters is not None and len(decided.left):
-        sentences += _describe_raters(decided, stand_clips(clips, pairs), np.array(raters, dtype=object))
-    return Advice(sentences)
-
-
-def describe_remaining(clips: Clips, pairs: Pairs) -> str:
-    """About how many judgements more would settle the first place, in words that name no clip; empty before the first."""
-    judged = Judged(clips, pairs)
-    return _find_rule(judged)[1].remaining(judged)
-
-
-def _find_rule(judged: Judged) -> tuple[int, AdviceRule]:
-    return next((place, rule) for place, rule in enumerate(RULES) if rule.applies(judged))
+def _describe_first_place(clips: Clips, judged: Sequence[JudgedPair]) -> tuple[list[str], str]:
+    """The sentences about the first place, and what is missing in words that name no clip, for one who judges."""
+    ranking, names = rank_units(clips, judged), clips.units[0]
+    if len(clips) < 2:
+        return ["There is only one clip, so there is nothing to compare it with."], ""
+    if not len(ranking.left):
+        return ["No pair has been decided yet, so nothing is ranked."], ""
+    if not ranking.is_decided.any():
+        return ["Both clips were bad in every pair so far, so nothing is ranked."], ""
+    if len(names) == 1:
+        return [f"{names[0]} is the only setting, so there is no first place to decide."], ""
+    if new := int((ranking.counts["judgements"] < SEEN_ENOUGH).sum()):
+        remaining = f"too early to say: {new:,} of {len(names):,} have not been judged twice yet"
+        return [f"{remaining.capitalize()}."], remaining
+    first, second = ranking.order[:2]
+    if ranking.chances[first] >= SURE:
+        settled = f"Settled: {names[first]} is the best, with a chance of {_percent(ranking.chances[first])}."
+        return [settled], "the first place is settled"
+    undecided = (
+        f"Undecided: {names[first]} is the best with a chance of {_percent(ranking.chances[first])}, "
+        f"{names[second]} with {_percent(ranking.chances[second])}."
+    )
+    least, most = estimate_more(ranking)
+    low, high = _round(least), _round(most)
+    if least > MAX_MORE:
+        remaining = "the leaders cannot be told apart yet"
+        why = (
+            f"that would take more than about {MAX_MORE:,} more judgements. Take any of them, or ask another question."
+        )
+        return [undecided, f"{remaining.capitalize()}: {why}"], remaining
+    end = "would settle the first place"
+    if most > MAX_MORE:
+        sentence = f"At least {low:,} more judgements, and perhaps many more, {end}."
+        return [undecided, sentence], f"at least {low:,} more {end}"
+    span = f"{low:,} to {high:,}" if high > low else f"{low:,}"
+    return [undecided, f"About {span} more judgements {end}."], f"about {span} more {end}"
 
 
 def describe_stars(clips: Clips, stars: Mapping[str, Sequence[int]]) -> Advice:
@@ -169,13 +105,13 @@ def describe_votes(clips: Clips, votes: Mapping[str, int]) -> Advice:
     return Advice((f"{wanted:,} to keep, {rejected:,} to reject, {len(clips) - wanted - rejected:,} undecided.",))
 
 
-def estimate_more(standing: Ranking, judged: int) -> tuple[float, float]:
-    """About how many judgements more would settle the first place: at best, and at the rate of the `judged` ones so far.
+def estimate_more(ranking: Ranking) -> tuple[float, float]:
+    """About how many more judgements would settle the first place: at best, and at the rate of those so far.
 
     At best all compare the leader with its rivals, and each adds the information `p (1 - p)` about the distance of two.
     Distances are taken for what they seem to be now, which is why it is an estimate.
     """
-    belief, chances, leader = standing.belief, standing.chances, standing.order[0]
+    belief, chances, leader = ranking.belief, ranking.chances, ranking.order[0]
     rivals = [int(rival) for rival in np.flatnonzero(chances >= MIN_RIVAL) if rival != leader]
     # Any one of several rivals may be the better one, so that the leader must be the surer about each.
     deviations = NormalDist().inv_cdf(1 - (1 - SURE) / max(1, len(rivals)))
@@ -187,39 +123,40 @@ def estimate_more(standing: Ranking, judged: int) -> tuple[float, float]:
         due = max(0.0, (deviations / max(abs(gap), 1e-6)) ** 2 - known)
         chance = float(logistic(np.array(gap)))
         best += due / (chance * (1 - chance))
-        slow = max(slow, due * judged / known)
+        slow = max(slow, due * int(ranking.is_decided.sum()) / known)
     return best, max(best, slow)
 
 
-def _describe_raters(pairs: Pairs, standing: Ranking, raters: Any) -> Iterator[str]:
-    predicted = _predict_each(pairs, standing)
-    for rater in sorted(set(raters.tolist())):
-        mine = (raters == rater) & (pairs.share != 0.5)
-        says, wins = (one[mine & (np.abs(predicted) > 1e-6)] for one in (predicted, pairs.share))
-        count, hits = len(says), int(np.sum((says > 0) == (wins == 1)))
+def _describe_raters(ranking: Ranking) -> Iterator[str]:
+    """Sentences on the raters of decided pairs whose answers look random, or depend on the side."""
+    predicted = _predict_each(ranking)
+    for rater in sorted(set(ranking.raters[ranking.is_decided].tolist())):
+        mine = (ranking.raters == rater) & ranking.is_decided & (ranking.share != 0.5)
+        is_predicted = mine & (np.abs(predicted) > 1e-6)
+        count = int(is_predicted.sum())
+        hits = int(np.sum((predicted > 0)[is_predicted] == (ranking.share == 1)[is_predicted]))
         if count >= MIN_ANSWERS and hits <= count / 2 + DEVIATIONS * math.sqrt(count) / 2:
             yield (
                 f"The answers of {rater} look random: the other answers predict {hits} of {count}, and "
                 f"{count / 2:.0f} would be chance. The clips may be too similar, or the question unclear."
             )
-        sides = pairs.share[mine]
-        left = int(np.sum(sides == 1))
-        if len(sides) >= MIN_ANSWERS and abs(left - len(sides) / 2) > 3 * math.sqrt(len(sides)) / 2:
+        total, left = int(mine.sum()), int(np.sum(ranking.share[mine] == 1))
+        if total >= MIN_ANSWERS and abs(left - total / 2) > 3 * math.sqrt(total) / 2:
             yield (
-                f"{rater} chose the {'left' if left > len(sides) / 2 else 'right'} clip in {max(left, len(sides) - left)} of "
-                f"{format_count(len(sides), 'pair')}: the side seems to count more than the clip."
+                f"{rater} chose the {'left' if left > total / 2 else 'right'} clip in {max(left, total - left)} of "
+                f"{format_count(total, 'pair')}: the side seems to count more than the clip."
             )
 
 
-def _predict_each(pairs: Pairs, standing: Ranking) -> FloatArray:
+def _predict_each(ranking: Ranking) -> FloatArray:
     """The distance of the clips of each pair as all other answers have it, by taking out one at a time."""
-    left, right, belief = pairs.left, pairs.right, standing.belief
+    left, right, belief = ranking.left, ranking.right, ranking.belief
     gap = belief.mean[left] - belief.mean[right]
     variance = np.diag(belief.covariance)
     spread = variance[left] + variance[right] - 2 * belief.covariance[left, right]
     chance = logistic(gap)
     without = spread / np.maximum(1 - chance * (1 - chance) * spread, 1e-9)
-    return np.asarray(gap - without * (pairs.share - chance))
+    return np.asarray(gap - without * (ranking.share - chance))
 
 
 def _percent(chance: float) -> str:
@@ -231,3 +168,83 @@ def _round(count: float) -> int:
     number = max(1, math.ceil(min(count, 1e9)))
     step = 1 if number < 10 else 5 if number < 100 else 50
     return math.ceil(number / step) * step
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far raters agree: 1 is always, 0 as often as by chance, below 0 less often."""
+
+    alpha: float | None
+    """Krippendorff's alpha; None if it cannot be computed."""
+    raters: int
+    units: int
+    """Pairs or clips that more than one of the raters has judged."""
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __float__(self) -> float:
+        return float("nan") if self.alpha is None else self.alpha
+
+    def _repr_pretty_(self, printer: object, cycle: bool) -> None:
+        printer.text(self.sentence)  # type: ignore[attr-defined]  # IPython's printer, which is not imported here.
+
+
+def compute_alpha(
+    units: Sequence[Sequence[int]], categories: int, *, level: Level = "nominal", mirror: Sequence[int] | None = None
+) -> float | None:
+    """Krippendorff's alpha of values from 0, one sequence for each unit; None where there is nothing to compute.
+
+    `mirror` gives the value that each becomes when the two clips of a pair change places: the result then does not
+    depend on which of them is called the first.
+
+    >>> compute_alpha([[0, 0], [1, 1], [0, 1]], 2)
+    0.4444444444444444
+    """
+    coincidences = np.zeros((categories, categories))
+    for values in units:
+        if len(values) > 1:
+            counts = np.bincount(values, minlength=categories).astype(np.float64)
+            coincidences += (np.outer(counts, counts) - np.diag(counts)) / (len(values) - 1)
+    if mirror is not None:
+        coincidences = (coincidences + coincidences[np.ix_(mirror, mirror)]) / 2
+    totals = coincidences.sum(axis=1)
+    middle = np.cumsum(totals) - totals / 2
+    distance = 1.0 - np.eye(categories) if level == "nominal" else (middle[:, None] - middle[None, :]) ** 2
+    expected = float((np.outer(totals, totals) * distance).sum())
+    if expected == 0:
+        return None
+    return 1 - (float(totals.sum()) - 1) * float((coincidences * distance).sum()) / expected
+
+
+def measure_agreement(
+    answers: Mapping[object, Mapping[str, int]], categories: int,
+    *, level: Level, mirror: Sequence[int] | None = None, noun: str = "pair",
+) -> Agreement:  # fmt: skip
+    """The agreement on units, each with the value that each rater gave it."""
+    raters = {rater for values in answers.values() for rater in values}
+    shared = [list(values.values()) for values in answers.values() if len(values) > 1]
+    alpha = compute_alpha(shared, categories, level=level, mirror=mirror)
+    nothing = "so there is no agreement to measure."
+    basis = f"on the {format_count(len(shared), noun)} that more than one of {len(raters)} people judged"
+    if not raters:
+        sentence = f"Nothing has been judged yet, {nothing}"
+    elif len(raters) == 1:
+        sentence = f"Only one person has judged ({min(raters)}), {nothing}"
+    elif not shared:
+        sentence = f"{len(raters)} people have judged, but no {noun} was judged by two of them, {nothing}"
+    elif alpha is None:
+        sentence = f"All gave the same answer {basis}, so agreement cannot be told from chance."
+    else:
+        # The bounds are those that Krippendorff recommends.
+        meanings = (
+            (0.8, "they agree"),
+            (0.667, "they agree enough for tentative conclusions"),
+            (0.2, "they agree in part"),
+            (0.0, "they agree hardly more than by chance"),
+            (-math.inf, "they disagree more than by chance"),
+        )
+        meaning = next(text for least, text in meanings if alpha >= least)
+        sentence = f"Krippendorff's alpha is {alpha:.2f} {basis}: {meaning}."
+    return Agreement(alpha, len(raters), len(shared), sentence)

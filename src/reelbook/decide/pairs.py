@@ -10,13 +10,14 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from .judged_clips import Clips
 from .posterior import Belief, FloatArray, IntArray, find_factor, learn_pairs, logistic
+from .ranking import JudgedPair
 
 SEEN_ENOUGH = 2
 """Answers about a clip before which it is too early to say whether it is the best."""
@@ -38,53 +39,24 @@ class Pair(NamedTuple):
     right: int
 
 
-class JudgedPair(NamedTuple):
-    """One judged pair of clips."""
-
-    left: int
-    right: int
-    share: float | None
-    """1 if the left one won, 0 if the right one, 0.5 for a tie; None if it was skipped or both are bad."""
-    is_skipped: bool
-    is_mine: bool
-    """Whether it is of the rater who is asked next."""
-
-
-class PairChooser:
-    """Chooses pairs of the clips of one table."""
-
-    def __init__(self, clips: Clips) -> None:
-        self._clips = clips
-
-    def choose(self, compared: Sequence[JudgedPair], *, name: str) -> Pair | None:
-        """The next pair of a rater; None if nothing is left to ask. `name` is of rater and question, and seeds it."""
-        clips = self._clips
-        if len(clips) < 2:
-            return None
-        mine = [one for one in compared if one.is_mine]
-        rng = np.random.default_rng(_make_seed(name, len(mine)))
-        chosen = _choose_clips(clips, compared, rng)
-        allowed = _find_allowed(clips, chosen, mine, _count_seen(clips, compared))
-        if allowed is None:
-            return None
-        worth = _compute_worth(clips.content[chosen], allowed, self._learn(chosen, compared), rng)
-        first, second = (int(chosen[side[worth.argmax()]]) for side in allowed)
-        return _place_sides(clips, first, second, compared, rng)
-
-    def _learn(self, chosen: IntArray, compared: Sequence[JudgedPair]) -> Belief:
-        """What the answers tell about the strengths of the chosen clips."""
-        places = {int(clip): place for place, clip in enumerate(chosen)}
-        known = [
-            (places[one.left], places[one.right], one.share)
-            for one in compared
-            if one.share is not None and one.left in places and one.right in places
-        ]
-        left, right, share = ([one[side] for one in known] for side in range(3))
-        return learn_pairs(self._clips.levels[chosen], left, right, share, is_rough=True)
+def choose_pair(clips: Clips, compared: Sequence[JudgedPair], *, rater: str, question: str = "") -> Pair | None:
+    """The next pair for a rater; None if nothing is left to ask. What is left to chance depends on rater and question."""
+    if len(clips) < 2:
+        return None
+    mine = [pair for pair in compared if pair.rater == rater]
+    rng = np.random.default_rng(_make_seed(f"{rater}\0{question}", len(mine)))
+    chosen = _choose_clips(clips, compared, rng)
+    allowed = _find_allowed(clips, chosen, mine, _count_seen(clips, compared))
+    if allowed is None:
+        return None
+    worth = _compute_worth(clips.content[chosen], allowed, _learn(clips, chosen, compared), rng)
+    first, second = (int(chosen[side[worth.argmax()]]) for side in allowed)
+    left, right = _place_sides(first, second, compared, mine, rng)
+    return Pair(clips.rows[left], clips.rows[right])
 
 
-def choose_row(clips: Clips, judged: Sequence[int], *, later: Sequence[int] = (), name: str) -> int | None:
-    """The next clip of a rater for stars or keep, in an order of the rater's own; None if all are judged.
+def choose_row(clips: Clips, judged: Iterable[int], *, later: Sequence[int] = (), name: str) -> int | None:
+    """The row that a rater gives stars next, or keeps, in an order of the rater's own; None if all are judged.
 
     `later` are clips that the rater has passed over, the earliest first: they come after all others, in that order.
     """
@@ -92,6 +64,18 @@ def choose_row(clips: Clips, judged: Sequence[int], *, later: Sequence[int] = ()
     done = {*judged, *later}
     waiting = [*(int(clip) for clip in order if clip not in done), *later]
     return clips.rows[waiting[0]] if waiting else None
+
+
+def _learn(clips: Clips, chosen: IntArray, compared: Sequence[JudgedPair]) -> Belief:
+    """What the answers tell about the strengths of the chosen clips."""
+    numbers = {int(clip): number for number, clip in enumerate(chosen)}
+    decided = [
+        (numbers[pair.left], numbers[pair.right], pair.share)
+        for pair in compared
+        if pair.share is not None and pair.left in numbers and pair.right in numbers
+    ]
+    left, right, share = ([pair[side] for pair in decided] for side in range(3))
+    return learn_pairs(clips.levels[chosen], left, right, share, is_rough=True)
 
 
 def _compute_worth(
@@ -120,15 +104,15 @@ def _compute_interest(content: IntArray, strengths: Belief, rng: np.random.Gener
     """The chance of each clip to be the best of its content, scaled so that the likeliest is 1."""
     draws = strengths.mean[:, None] + find_factor(strengths.covariance) @ rng.standard_normal((len(content), DRAWS))
     chances = np.zeros(len(content))
-    for one in np.unique(content):
-        members = np.flatnonzero(content == one)
+    for shown in np.unique(content):
+        members = np.flatnonzero(content == shown)
         chances[members] = np.bincount(draws[members].argmax(axis=0), minlength=len(members)) / DRAWS
     return np.asarray(np.sqrt(chances / chances.max()))
 
 
 def _count_seen(clips: Clips, compared: Sequence[JudgedPair]) -> IntArray:
     """How often each clip was seen by anybody who answered; of several contents, how often a clip of its setting was."""
-    answered = [clip for one in compared if not one.is_skipped for clip in one[:2]]
+    answered = [clip for pair in compared if not pair.is_skipped for clip in pair[:2]]
     unit = clips.units[1]
     return np.bincount(unit[np.array(answered, dtype=np.int64)], minlength=int(unit.max(initial=0)) + 1)[unit]
 
@@ -138,13 +122,13 @@ def _find_allowed(
 ) -> tuple[IntArray, IntArray] | None:  # fmt: skip
     """The pairs that may be asked: new ones of the same content, else new ones, else once more; None if all are done."""
     count = len(chosen)
-    places = {int(clip): place for place, clip in enumerate(chosen)}
+    numbers = {int(clip): number for number, clip in enumerate(chosen)}
     times, skipped = np.zeros((count, count), dtype=np.int64), np.zeros((count, count), dtype=bool)
-    for age, one in enumerate(reversed(mine)):
-        if one.left in places and one.right in places:
-            pair = tuple(sorted((places[one.left], places[one.right])))
-            times[pair] += not one.is_skipped
-            skipped[pair] |= one.is_skipped and age < SKIPPED_FOR
+    for age, pair in enumerate(reversed(mine)):
+        if pair.left in numbers and pair.right in numbers:
+            cell = tuple(sorted((numbers[pair.left], numbers[pair.right])))
+            times[cell] += not pair.is_skipped
+            skipped[cell] |= pair.is_skipped and age < SKIPPED_FOR
     is_new = seen[chosen] < SEEN_ENOUGH
     upper = np.triu(np.ones((count, count), dtype=bool), 1)
     content = clips.content[chosen]
@@ -164,31 +148,23 @@ def _choose_clips(clips: Clips, compared: Sequence[JudgedPair], rng: np.random.G
     """All clips; of very many, those judged most often and others at random."""
     if len(clips) <= MAX_CLIPS:
         return np.arange(len(clips))
-    counts = (
-        np.bincount([clip for one in compared for clip in one[:2]], minlength=len(clips))
-        if compared
-        else np.zeros(len(clips))
-    )
+    judged = np.array([clip for pair in compared for clip in pair[:2]], dtype=np.int64)
+    counts = np.bincount(judged, minlength=len(clips))
     order = np.lexsort((rng.random(len(clips)), -counts))
     often, others = order[: MAX_CLIPS // 2], order[MAX_CLIPS // 2 :]
     return np.sort(np.concatenate([often, rng.choice(others, MAX_CLIPS - len(often), replace=False)]))
 
 
 def _place_sides(
-    clips: Clips, first: int, second: int, compared: Sequence[JudgedPair], rng: np.random.Generator
-) -> Pair:  # fmt: skip
-    """The pair with its sides: a clip that was more often on the left goes to the right, of this rater before all."""
-    for only_mine in (True, False):
-        lean: Counter[int] = Counter()
-        for one in compared:
-            if one.is_mine or not only_mine:
-                lean[one.left] += 1
-                lean[one.right] -= 1
+    first: int, second: int, compared: Sequence[JudgedPair], mine: Sequence[JudgedPair], rng: np.random.Generator
+) -> tuple[int, int]:
+    """The left and the right clip: one that was more often on the left goes to the right, for this rater before all."""
+    for pairs in (mine, compared):
+        lean = Counter(pair.left for pair in pairs)
+        lean.subtract(pair.right for pair in pairs)
         if lean[first] != lean[second]:
-            left, right = (first, second) if lean[first] < lean[second] else (second, first)
-            return Pair(clips.rows[left], clips.rows[right])
-    left, right = (first, second) if rng.random() < 0.5 else (second, first)
-    return Pair(clips.rows[left], clips.rows[right])
+            return (first, second) if lean[first] < lean[second] else (second, first)
+    return (first, second) if rng.random() < 0.5 else (second, first)
 
 
 def _make_seed(name: str, asked: int) -> int:

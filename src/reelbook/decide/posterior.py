@@ -68,13 +68,17 @@ class Belief:
         lucky = ~self.tried & (rng.random(drawn.shape) * len(self.mean) < 1)
         return drawn + lucky * np.abs(rng.standard_normal(drawn.shape)) * 2 * np.ptp(self.mean)
 
-    def chances(self, rng: np.random.Generator, draws: int = 4000) -> FloatArray:
-        """The chance of each setting to be the best of all."""
-        return np.bincount(self.draws(rng, draws).argmax(axis=1), minlength=len(self.mean)) / draws
+    def chances(
+        self, rng: np.random.Generator, *, keep: int = 1, allowed: ArrayLike = True, draws: int = 4000
+    ) -> FloatArray:  # fmt: skip
+        """The chance of each setting to be among the `keep` best of those that are allowed."""
+        drawn = np.where(allowed, self.draws(rng, draws), -np.inf)
+        best = np.argsort(-drawn, axis=1, kind="stable")[:, :keep]
+        return np.where(allowed, np.bincount(best.ravel(), minlength=len(self.mean)) / draws, 0.0)
 
-    def best(self, allowed: ArrayLike | None = None) -> int:
+    def best(self, allowed: ArrayLike = True) -> int:
         """The setting with the highest mean, of those that are allowed."""
-        return int(np.argmax(self.mean if allowed is None else np.where(allowed, self.mean, -np.inf)))
+        return int(np.argmax(np.where(allowed, self.mean, -np.inf)))
 
     def bounds(self, share: float = 0.9) -> tuple[FloatArray, FloatArray]:
         """The interval of each true value that holds this share of its probability."""
@@ -262,25 +266,16 @@ def logistic(value: FloatArray) -> FloatArray:
 def find_factor(covariance: FloatArray) -> FloatArray:
     """A matrix whose product with its transpose is the covariance, or as near to it as one without negative variances is.
 
-    Cholesky's where that exists. Else its form that takes the largest variance left first, ends where none is left, and
-    so always ends: a race that somebody has paid for is never stopped by rounding.
+    Cholesky's where that exists, else one of eigenvectors, which always does: a race that somebody has paid for is never
+    stopped by rounding.
     """
     size = max(float(np.diag(covariance).max(initial=0.0)), LARGE**-2)
     rest = np.clip(covariance, -size, size) / size
     try:
         return np.asarray(np.linalg.cholesky(rest + TINY**2 * np.eye(len(rest))) * math.sqrt(size))
     except np.linalg.LinAlgError:
-        factor = np.zeros_like(rest)
-    for column in range(len(rest)):
-        most = int(np.argmax(np.diag(rest)))
-        variance = float(rest[most, most])
-        if variance <= TINY:
-            break
-        # No covariance is larger than the variances allow.
-        limit = np.sqrt(np.maximum(np.diag(rest), 0) * variance)
-        factor[:, column] = np.clip(rest[:, most], -limit, limit) / math.sqrt(variance)
-        rest = rest - np.outer(factor[:, column], factor[:, column])
-    return factor * math.sqrt(size)
+        values, vectors = np.linalg.eigh(rest)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0) * size))
 
 
 def choose(

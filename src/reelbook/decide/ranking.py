@@ -1,11 +1,11 @@
-"""What judged pairs say: the strengths of clips or of what they have in common, their order, and counts."""
+"""What judged pairs say: the strengths of clips or of the settings that they share, their order, and counts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,47 +19,43 @@ SHARE = 0.9
 """The probability of the intervals."""
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Judged pairs of clips, numbered from 0."""
+class JudgedPair(NamedTuple):
+    """One judged pair of clips, by their numbers."""
 
-    left: IntArray
-    right: IntArray
-    share: FloatArray
-    """1 where the left one won, 0 where the right one, 0.5 for a tie, NaN where both are bad."""
-
-    @property
-    def decided(self) -> Pairs:
-        """Without those where both are bad, and those of a clip with itself."""
-        mask = ~np.isnan(self.share) & (self.left != self.right)
-        return Pairs(self.left[mask], self.right[mask], self.share[mask])
-
-
-def make_pairs(judged: Sequence[tuple[int, int, float | None]]) -> Pairs:
-    """Judged pairs from tuples of the left clip, the right one, and the share of the left one; None: both are bad."""
-    left, right = (np.array([one[side] for one in judged], dtype=np.int64) for side in (0, 1))
-    return Pairs(left, right, np.array([np.nan if one[2] is None else one[2] for one in judged], dtype=np.float64))
+    left: int
+    right: int
+    share: float | None
+    """1 if the left one won, 0 if the right one, 0.5 for a tie; None if it was skipped or both are bad."""
+    is_skipped: bool = False
+    rater: str = ""
 
 
 class Ranking:
-    """What judged pairs say of units: of the clips, or of what several of them have in common. It is computed once."""
+    """What judged pairs say of units: of the clips, or of settings that several clips share. Computed when first asked."""
 
-    def __init__(self, pairs: Pairs, unit: IntArray, levels: IntArray) -> None:
+    def __init__(self, judged: Sequence[JudgedPair], unit: IntArray, levels: IntArray) -> None:
         """`unit` is the number of each clip's unit, and `levels` are those of the units on each axis."""
-        self.pairs, self.unit, self.levels = pairs, unit, levels
+        answered = [pair for pair in judged if not pair.is_skipped and pair.left != pair.right]
+        self.left, self.right = (np.array([pair[side] for pair in answered], dtype=np.int64) for side in (0, 1))
+        self.share = np.array([np.nan if pair.share is None else pair.share for pair in answered])
+        self.raters = np.array([pair.rater for pair in answered], dtype=object)
+        self.is_decided = ~np.isnan(self.share)
+        """False where both clips are bad."""
+        self._unit, self._levels = unit, levels
+        self._sides = unit[self.left], unit[self.right]
+        self._differ = self._sides[0] != self._sides[1]
 
     @cached_property
     def belief(self) -> Belief:
         """The strengths of the units, as natural logarithms around 0."""
-        decided = self.pairs.decided
-        left, right = self.unit[decided.left], self.unit[decided.right]
-        mask = left != right
+        counts = self.is_decided & self._differ
+        left, right = (side[counts] for side in self._sides)
         # A clip that wins ten times says less of its unit than ten clips that win.
-        is_clips = len(set(self.unit.tolist())) == len(self.unit)
-        clips = () if is_clips else (decided.left[mask], decided.right[mask])
-        found = learn_pairs(self.levels, left[mask], right[mask], decided.share[mask], *clips, is_rough=True)
+        is_clips = len(set(self._unit.tolist())) == len(self._unit)
+        clips = () if is_clips else (self.left[counts], self.right[counts])
+        belief = learn_pairs(self._levels, left, right, self.share[counts], *clips, is_rough=True)
         # What nobody has seen is as good as its settings let expect, and not by luck the best.
-        return replace(found, tried=None)
+        return replace(belief, tried=None)
 
     @cached_property
     def chances(self) -> FloatArray:
@@ -69,29 +65,26 @@ class Ranking:
     @cached_property
     def order(self) -> list[int]:
         """The units, the one with the highest chance first."""
-        keys = zip(-self.chances, -self.belief.mean, range(len(self.chances)), strict=True)
-        return [unit for *_, unit in sorted(keys)]
+        return sorted(range(len(self.chances)), key=lambda unit: (-self.chances[unit], -self.belief.mean[unit]))
 
     @cached_property
     def counts(self) -> dict[str, IntArray]:
         """The number of wins, ties, losses, judgements, and pairs where both are bad, of each unit."""
-        left, right, share = self.unit[self.pairs.left], self.unit[self.pairs.right], self.pairs.share
-        mask = left != right
-        left, right, share = left[mask], right[mask], share[mask]
+        left, right = (side[self._differ] for side in self._sides)
+        share, size = self.share[self._differ], len(self._levels)
 
-        def count(value: float) -> IntArray:
-            sides = (left[share == value], right[1 - share == value])
-            return np.asarray(sum(np.bincount(units, minlength=len(self.levels)) for units in sides))
+        def count(on_left: Any, on_right: Any) -> IntArray:
+            return np.bincount(left[on_left], minlength=size) + np.bincount(right[on_right], minlength=size)
 
-        bad = sum(np.bincount(units[np.isnan(share)], minlength=len(self.levels)) for units in (left, right))
-        found = {"wins": count(1.0), "ties": count(0.5), "losses": count(0.0)}
-        return {**found, "judgements": np.asarray(sum([*found.values(), bad])), "bad": np.asarray(bad)}
+        wins, ties, losses = (count(share == value, share == 1 - value) for value in (1.0, 0.5, 0.0))
+        bad = count(np.isnan(share), np.isnan(share))
+        return {"wins": wins, "ties": ties, "losses": losses, "judgements": wins + ties + losses + bad, "bad": bad}
 
     def make_frame(self, items: Sequence[Any], *, name: str) -> pd.DataFrame:
         """The units by the names in `items`, best first; none before a pair is decided."""
         import pandas as pd
 
-        order = np.array(self.order if len(self.pairs.decided.left) else [], dtype=np.int64)
+        order = np.array(self.order if self.is_decided.any() else [], dtype=np.int64)
         low, high = self.belief.bounds(SHARE)
         columns = {"score": self.belief.mean, "low": low, "high": high, "chance": self.chances, **self.counts}
         return pd.DataFrame(
@@ -100,12 +93,12 @@ class Ranking:
         )
 
 
-def stand_clips(clips: Clips, pairs: Pairs) -> Ranking:
+def rank_clips(clips: Clips, judged: Sequence[JudgedPair]) -> Ranking:
     """What judged pairs say of each clip."""
-    return Ranking(pairs, np.arange(len(clips)), clips.levels)
+    return Ranking(judged, np.arange(len(clips)), clips.levels)
 
 
-def stand_units(clips: Clips, pairs: Pairs) -> Ranking:
+def rank_units(clips: Clips, judged: Sequence[JudgedPair]) -> Ranking:
     """What they say of that which can be the best: the clips, or of several contents their settings."""
     _, unit, levels = clips.units
-    return Ranking(pairs, unit, levels)
+    return Ranking(judged, unit, levels)

@@ -12,11 +12,10 @@ import numpy as np
 
 from ..storage.judgements import Answer, Judgement, Judgements, Kind
 from ..storage.table.typed_columns import build_column
-from .advice import Advice, advise, describe_remaining, describe_stars, describe_votes
-from .agreement import Agreement, measure_agreement
+from .advice import Advice, Agreement, advise, describe_remaining, describe_stars, describe_votes, measure_agreement
 from .judged_clips import Clips, find_axes, number_levels, usage_error
-from .pairs import JudgedPair, Pair, PairChooser, choose_row
-from .ranking import Pairs, Ranking, make_pairs, stand_clips
+from .pairs import Pair, choose_pair, choose_row
+from .ranking import JudgedPair, Ranking, rank_clips
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +73,6 @@ class Ratings:
     ) -> None:
         self.question, self.rater, self.kind = question, rater, Kind(kind)
         self._table, self._clips, self._store = table, clips, store
-        self._chooser = PairChooser(clips)
         self._ranked: tuple[tuple[str, ...], pd.DataFrame] | None = None
 
     def __repr__(self) -> str:
@@ -88,8 +86,7 @@ class Ratings:
 
     def replace_table(self, other: Ratings) -> None:
         """Judge the clips of the table of other ratings from now on, such as of one that has grown."""
-        self._table, self._clips = other._table, other._clips
-        self._chooser, self._ranked = PairChooser(other._clips), None
+        self._table, self._clips, self._ranked = other._table, other._clips, None
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -109,15 +106,20 @@ class Ratings:
     @property
     def counts(self) -> Counts:
         """How much has been judged."""
-        found = [one for one in self._read() if one.kind == self.kind]
-        given = [one for one in (found if self.kind == Kind.PAIRS else _find_latest(found)) if _is_given(one)]
+        of_kind = [judgement for judgement in self._read() if judgement.kind == self.kind]
+        given = self._find_given(of_kind)
         return Counts(
             len(given),
-            sum(one.rater == self.rater for one in given),
-            len({one.rater for one in given}),
-            sum(one.answer == Answer.SKIP for one in found),
+            sum(judgement.rater == self.rater for judgement in given),
+            len({judgement.rater for judgement in given}),
+            sum(judgement.answer == Answer.SKIP for judgement in of_kind),
             len(self._clips),
         )
+
+    @property
+    def pairs(self) -> list[JudgedPair]:
+        """The judged pairs that count, oldest first, by the numbers of their clips."""
+        return self._make_pairs(self._read())
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -127,18 +129,22 @@ class Ratings:
         """
         import pandas as pd
 
-        found = self._read()
-        rows = [(self._row(one.first), self._row(one.second)) for one in found]
+        judgements = self._read()
+        rows, by_key = self._clips.rows, self._clips.by_key
+        left = [rows[by_key[judgement.first]] for judgement in judgements]
+        right = [None if judgement.second is None else rows[by_key[judgement.second]] for judgement in judgements]
+        times = [datetime.fromtimestamp(judgement.at, UTC) for judgement in judgements]
+        kinds = [str(judgement.kind) for judgement in judgements]
         return pd.DataFrame(
             {
-                "at": pd.to_datetime([datetime.fromtimestamp(one.at, UTC) for one in found], utc=True),
-                "rater": pd.array([one.rater for one in found], dtype="string"),
-                "question": pd.array([one.question for one in found], dtype="string"),
-                "kind": pd.Categorical([str(one.kind) for one in found], categories=[str(kind) for kind in Kind]),
-                "left": pd.array([left for left, _ in rows], dtype="Int64"),
-                "right": pd.array([right for _, right in rows], dtype="Int64"),
-                "answer": pd.array([one.answer for one in found], dtype="string"),
-                "seconds": pd.array([one.seconds for one in found], dtype="Float64"),
+                "at": pd.to_datetime(times, utc=True),
+                "rater": pd.array([judgement.rater for judgement in judgements], dtype="string"),
+                "question": pd.array([judgement.question for judgement in judgements], dtype="string"),
+                "kind": pd.Categorical(kinds, categories=list(map(str, Kind))),
+                "left": pd.array(left, dtype="Int64"),
+                "right": pd.array(right, dtype="Int64"),
+                "answer": pd.array([judgement.answer for judgement in judgements], dtype="string"),
+                "seconds": pd.array([judgement.seconds for judgement in judgements], dtype="Float64"),
             }
         )
 
@@ -149,9 +155,12 @@ class Ratings:
         `rating` is the score of the ranking, `stars` the mean of all raters, `keep` what most of them want; a judgement
         "both bad" counts against both.
         """
-        found = self._read()
-        ranking = self._rank_rows(found) if any(one.answer in SHARES for one in found) else None
-        return add_rating_columns(self._table, self._clips, ranking, _find_latest(found), _count_bad(found))
+        judgements = self._read()
+        is_ranked = any(judgement.answer in SHARES for judgement in judgements)
+        return add_rating_columns(
+            self._table, self._clips, self._rank_rows(judgements) if is_ranked else None,
+            collect_stars(judgements), count_votes(judgements),
+        )  # fmt: skip
 
     @property
     def verdict(self) -> Advice:
@@ -159,18 +168,17 @@ class Ratings:
 
         Of stars and of what to keep: which has the most, and how many there are of each.
         """
-        return self._advise(self._read())
+        return self._advise(with_raters=False)
 
     @property
     def remaining(self) -> str:
         """About how many judgements more would settle the first place, for one who judges: it names no clip."""
-        return describe_remaining(self._clips, self._make_pairs(self._read())) if self.kind == Kind.PAIRS else ""
+        return describe_remaining(self._clips, self.pairs) if self.kind == Kind.PAIRS else ""
 
     @property
     def advice(self) -> Advice:
         """The sentences of the verdict, and those about raters who answer at random or by the side."""
-        found = self._read()
-        return self._advise(found, [one.rater for one in found if one.answer in SHARES])
+        return self._advise(with_raters=True)
 
     def ranking(self, by: str | None = None) -> pd.DataFrame:
         """The rows of the table, best first: score, low, high, chance to be the best, and counts; empty before any answer.
@@ -180,29 +188,28 @@ class Ratings:
         `high` with 90% certainty. With `by`, such as "num_frames", the values of a column are ranked instead: a judgement
         then counts for the values of its two clips, if they differ.
         """
-        found = self._read()
         if by is None:
-            return self._rank_rows(found)
+            return self._rank_rows(self._read())
         values, levels = self._find_levels(by)
-        unit = np.array([levels[place] for place in self._clip_places()], dtype=np.int64)
-        return Ranking(self._make_pairs(found), unit, np.arange(len(values))[:, None]).make_frame(values, name=by)
+        return Ranking(self.pairs, np.array(levels), np.arange(len(values))[:, None]).make_frame(values, name=by)
 
     def agreement(self) -> Agreement:
         """Krippendorff's alpha between raters: nominal for pairs and for what to keep, ordinal for stars."""
-        of_kind = [one for one in self._read() if one.kind == self.kind]
-        found = [one for one in (of_kind if self.kind == Kind.PAIRS else _find_latest(of_kind)) if _is_given(one)]
+        given = self._find_given([judgement for judgement in self._read() if judgement.kind == self.kind])
         answers: dict[object, dict[str, int]] = {}
         if self.kind == Kind.PAIRS:
-            for one in found:
-                first, second = sorted((one.first, str(one.second)))
-                flipped = {Answer.LEFT: Answer.RIGHT, Answer.RIGHT: Answer.LEFT}.get(Answer(one.answer), one.answer)
-                answer = one.answer if first == one.first else flipped
-                answers.setdefault((first, second), {})[one.rater] = PAIR_ANSWERS.index(Answer(answer))
+            turned = {Answer.LEFT: Answer.RIGHT, Answer.RIGHT: Answer.LEFT}
+            for judgement in given:
+                answer, second = Answer(judgement.answer), str(judgement.second)
+                if second < judgement.first:
+                    answer = turned.get(answer, answer)
+                pair = frozenset((judgement.first, second))
+                answers.setdefault(pair, {})[judgement.rater] = PAIR_ANSWERS.index(answer)
             return measure_agreement(answers, 4, level="nominal", mirror=(1, 0, 2, 3))
         is_stars = self.kind == Kind.STARS
-        for one in found:
-            value = int(one.answer) - 1 if is_stars else int(one.answer == Answer.KEEP)
-            answers.setdefault(one.first, {})[one.rater] = value
+        for judgement in given:
+            value = int(judgement.answer) - 1 if is_stars else int(judgement.answer == Answer.KEEP)
+            answers.setdefault(judgement.first, {})[judgement.rater] = value
         return measure_agreement(answers, MAX_STARS, level="ordinal" if is_stars else "nominal", noun="clip")
 
     def judge(self, left: int, right: int, answer: str, seconds: float | None = None, *, mark: str = "") -> None:
@@ -231,14 +238,8 @@ class Ratings:
         value = wanted.item() if isinstance(wanted, np.generic) else wanted
         if value is not None and not isinstance(value, bool):
             raise usage_error(f"Whether to keep a row is True, False or None, not {wanted!r:.40}.")
-        self._add(
-            Kind.KEEP,
-            clip,
-            None,
-            Answer.NONE if value is None else Answer.KEEP if value else Answer.REJECT,
-            seconds,
-            mark,
-        )
+        answer = Answer.NONE if value is None else Answer.KEEP if value else Answer.REJECT
+        self._add(Kind.KEEP, clip, None, answer, seconds, mark)
 
     def undo(self) -> bool:
         """Take back this rater's last answer of any kind; false if there is none. The row is kept, marked as undone."""
@@ -250,91 +251,65 @@ class Ratings:
         `without` are pairs that are asked already, as they stand there, and not answered yet.
         """
         asked = [
-            JudgedPair(self._clips.get_clip(left), self._clips.get_clip(right), None, is_skipped=True, is_mine=True)
+            JudgedPair(self._clips.get_clip(left), self._clips.get_clip(right), None, is_skipped=True, rater=self.rater)
             for left, right in without
         ]
-        compared = [
-            JudgedPair(
-                self._clips.by_key[one.first], self._clips.by_key[str(one.second)], SHARES.get(one.answer),
-                one.answer == Answer.SKIP, one.rater == self.rater,
-            )
-            for one in self._read()
-            if one.kind == Kind.PAIRS
-        ]  # fmt: skip
-        return self._chooser.choose([*compared, *asked], name=f"{self.rater}\0{self.question}")
+        return choose_pair(self._clips, [*self.pairs, *asked], rater=self.rater, question=self.question)
 
     def next_row(self, *, without: Iterable[int] = ()) -> int | None:
         """The row to give stars next, or to keep or reject; None if this rater has judged all; none of the rows `without`."""
         kind = Kind.KEEP if self.kind == Kind.KEEP else Kind.STARS
-        mine = [one for one in self._read() if one.kind == kind and one.rater == self.rater]
-        asked = list(map(self._clips.get_clip, without))
-        latest = [one for one in _find_latest(mine) if self._clips.by_key[one.first] not in asked]
-        return choose_row(
-            self._clips,
-            [self._clips.by_key[one.first] for one in latest if _is_given(one)] + asked,
-            later=[self._clips.by_key[one.first] for one in latest if not _is_given(one)],
-            name=f"{self.rater}\0{self.question}\0{kind}",
-        )
-
-    def _advise(self, found: list[Judgement], raters: list[str] | None = None) -> Advice:
-        if self.kind == Kind.STARS:
-            return describe_stars(self._clips, collect_stars(_find_latest(found)))
-        if self.kind == Kind.KEEP:
-            return describe_votes(self._clips, count_votes(_find_latest(found), _count_bad(found)))
-        return advise(self._clips, self._make_pairs(found), raters)
+        mine = [judgement for judgement in self._read() if judgement.kind == kind and judgement.rater == self.rater]
+        given = {self._clips.by_key[judgement.first]: _is_given(judgement) for judgement in _find_latest(mine)}
+        done = {*map(self._clips.get_clip, without), *(clip for clip, is_given in given.items() if is_given)}
+        later = [clip for clip in given if clip not in done]
+        return choose_row(self._clips, done, later=later, name=f"{self.rater}\0{self.question}\0{kind}")
 
     def _read(self) -> list[Judgement]:
         return self._store.read(self.question, self._clips.keys)
 
     def _add(self, kind: Kind, first: int, second: int | None, answer: str, seconds: float | None, mark: str) -> None:
         took = None if seconds is None else _parse_seconds(seconds)
-        keys = self._clips.keys
+        other = None if second is None else self._clips.keys[second]
         self._store.add(
-            Judgement(
-                self.rater,
-                self.question,
-                kind,
-                keys[first],
-                None if second is None else keys[second],
-                str(answer),
-                took,
-                mark=mark,
-            )
+            Judgement(self.rater, self.question, kind, self._clips.keys[first], other, str(answer), took, mark=mark)
         )
 
-    def _row(self, key: str | None) -> int | None:
-        return None if key is None else self._clips.rows[self._clips.by_key[key]]
+    def _advise(self, *, with_raters: bool) -> Advice:
+        judgements = self._read()
+        if self.kind == Kind.STARS:
+            return describe_stars(self._clips, collect_stars(judgements))
+        if self.kind == Kind.KEEP:
+            return describe_votes(self._clips, count_votes(judgements))
+        return advise(self._clips, self._make_pairs(judgements), with_raters=with_raters)
 
-    def _judged(self, found: Iterable[Judgement]) -> list[tuple[int, int, float | None]]:
-        """The pairs as numbers of clips, with the share of the left one; None where both are bad."""
+    def _find_given(self, of_kind: list[Judgement]) -> list[Judgement]:
+        """Answers of the kind asked for, without skipped and withdrawn ones; about single clips the last of each rater."""
+        counted = of_kind if self.kind == Kind.PAIRS else _find_latest(of_kind)
+        return [judgement for judgement in counted if _is_given(judgement)]
+
+    def _make_pairs(self, judgements: Iterable[Judgement]) -> list[JudgedPair]:
         by_key = self._clips.by_key
         return [
-            (by_key[one.first], by_key[str(one.second)], SHARES.get(one.answer))
-            for one in found
-            if one.kind == Kind.PAIRS and one.answer != Answer.SKIP
-        ]
-
-    def _make_pairs(self, found: Iterable[Judgement]) -> Pairs:
-        return make_pairs(self._judged(found))
-
-    def _rank_rows(self, found: Iterable[Judgement]) -> pd.DataFrame:
-        """The ranking of the rows, which is computed again only after another judgement."""
-        pairs = [one for one in found if one.kind == Kind.PAIRS]
-        marks = tuple(one.mark for one in pairs)
-        if self._ranked is None or self._ranked[0] != marks:
-            self._ranked = (
-                marks,
-                stand_clips(self._clips, self._make_pairs(pairs)).make_frame(self._clips.rows, name=RUN),
+            JudgedPair(
+                by_key[judgement.first], by_key[str(judgement.second)], SHARES.get(judgement.answer),
+                judgement.answer == Answer.SKIP, judgement.rater,
             )
+            for judgement in judgements
+            if judgement.kind == Kind.PAIRS
+        ]  # fmt: skip
+
+    def _rank_rows(self, judgements: Iterable[Judgement]) -> pd.DataFrame:
+        """The ranking of the rows, which is computed again only after another judgement."""
+        pairs = [judgement for judgement in judgements if judgement.kind == Kind.PAIRS]
+        marks = tuple(judgement.mark for judgement in pairs)
+        if self._ranked is None or self._ranked[0] != marks:
+            ranking = rank_clips(self._clips, self._make_pairs(pairs))
+            self._ranked = marks, ranking.make_frame(self._clips.rows, name=RUN)
         return self._ranked[1].copy()
 
-    def _clip_places(self) -> list[int]:
-        """The position of each clip's row in the table."""
-        places = {int(label): place for place, label in enumerate(self._table.index)}
-        return [places[row] for row in self._clips.rows]
-
     def _find_levels(self, by: Any) -> tuple[list[Any], list[int]]:
-        """The values of a column, and the level of each row; an error for one that does not vary among the clips."""
+        """The values of a column, and the level of each clip; an error for one that does not vary among the clips."""
         axes = ", ".join(find_axes(self._table)) or "none"
         if not isinstance(by, str) or by not in self._table.columns:
             hint = (
@@ -343,9 +318,10 @@ class Ratings:
             raise usage_error(
                 f"There is no column {by!r:.60} to rank by: {hint}`by` is the name of a column of the table; those that vary are {axes}."
             )
-        values, levels = number_levels(self._table, by)
-        count = len({levels[place] for place in self._clip_places()})
-        if count < 2:
+        values, of_rows = number_levels(self._table, by)
+        by_row = dict(zip(map(int, self._table.index), of_rows, strict=True))
+        levels = [by_row[row] for row in self._clips.rows]
+        if len(set(levels)) < 2:
             raise usage_error(
                 f"{by} has the same value in all clips, so there is nothing to rank. What varies: {axes}."
             )
@@ -362,15 +338,10 @@ def _parse_seconds(seconds: Any) -> float:
     raise usage_error(f"The seconds of a judgement are a number from 0, not {seconds!r:.40}.")
 
 
-def _find_latest(found: Iterable[Judgement]) -> list[Judgement]:
+def _find_latest(judgements: Iterable[Judgement]) -> list[Judgement]:
     """The last answer of each rater about each clip, of stars and of what to keep."""
-    latest = {(one.kind, one.rater, one.first): one for one in found if one.kind != Kind.PAIRS}
+    latest = {(each.kind, each.rater, each.first): each for each in judgements if each.kind != Kind.PAIRS}
     return list(latest.values())
-
-
-def _count_bad(found: Iterable[Judgement]) -> Counter[str]:
-    """How often each clip was one of two that are both bad."""
-    return Counter(key for one in found if one.answer == Answer.BAD for key in (one.first, str(one.second)))
 
 
 def _is_given(judgement: Judgement) -> bool:
@@ -378,51 +349,46 @@ def _is_given(judgement: Judgement) -> bool:
 
 
 def add_rating_columns(
-    table: pd.DataFrame,
-    clips: Clips,
-    ranking: pd.DataFrame | None,
-    latest: Sequence[Judgement],
-    bad: Counter[str],
-) -> pd.DataFrame:
-    """The table with its ratings; earlier ones are replaced. `latest` are the answers about single clips."""
-    by_clip: dict[str, list[Any]] = {name: [None] * len(clips) for name in COLUMNS}
+    table: pd.DataFrame, clips: Clips, ranking: pd.DataFrame | None, stars: Mapping[str, list[int]], votes: Mapping[str, int]
+) -> pd.DataFrame:  # fmt: skip
+    """The table with its ratings; earlier ones are replaced."""
+    by_row: dict[str, dict[Any, Any]] = {name: {} for name in COLUMNS}
     if ranking is not None:
-        places = {row: clip for clip, row in enumerate(clips.rows)}
+        decided = ranking[ranking["judgements"] > ranking["bad"]]
         for name, column in zip(COLUMNS, ("score", "low", "high", "wins", "judgements"), strict=False):
-            for row, value in ranking[ranking["judgements"] > ranking["bad"]][column].items():
-                by_clip[name][places[int(str(row))]] = value
-    for key, given in collect_stars(latest).items():
-        by_clip["stars"][clips.by_key[key]] = sum(given) / len(given)
-    for key, vote in count_votes(latest, bad).items():
-        by_clip["keep"][clips.by_key[key]] = None if not vote else vote > 0
+            by_row[name] = decided[column].to_dict()
+    rows = {key: clips.rows[clip] for key, clip in clips.by_key.items()}
+    by_row["stars"] = {rows[key]: sum(given) / len(given) for key, given in stars.items()}
+    by_row["keep"] = {rows[key]: vote > 0 for key, vote in votes.items() if vote}
     kinds = {"wins": "integer", "judgements": "integer", "keep": "boolean"}
-    rows = [clips.by_row.get(int(label)) for label in table.index]
+    of_clip = [clips.by_row.get(int(label)) for label in table.index]
     earlier = list(table.attrs.get(NOTE, ()))
     names = {name: f"{PREFIX}{name}" if name in table.columns and name not in earlier else name for name in COLUMNS}
-    columns = {
-        names[name]: build_column(
-            [None if clip is None else values[clip] for clip in rows], kinds.get(name, "number")
-        ).array
-        for name, values in by_clip.items()
-    }
+    columns = {}
+    for name, values in by_row.items():
+        listed = [None if clip is None else values.get(clips.rows[clip]) for clip in of_clip]
+        columns[names[name]] = build_column(listed, kinds.get(name, "number")).array
     result = table.assign(**columns)
     result.attrs[NOTE] = sorted({*earlier, *(name for name in names.values() if not name.startswith(PREFIX))})
     return result
 
 
-def collect_stars(latest: Iterable[Judgement]) -> dict[str, list[int]]:
+def collect_stars(judgements: Iterable[Judgement]) -> dict[str, list[int]]:
     """The stars of each clip that has some."""
     stars: dict[str, list[int]] = {}
-    for one in latest:
-        if one.kind == Kind.STARS and one.answer != Answer.NONE:
-            stars.setdefault(one.first, []).append(int(one.answer))
+    for judgement in _find_latest(judgements):
+        if judgement.kind == Kind.STARS and judgement.answer != Answer.NONE:
+            stars.setdefault(judgement.first, []).append(int(judgement.answer))
     return stars
 
 
-def count_votes(latest: Iterable[Judgement], bad: Mapping[str, int]) -> dict[str, int]:
+def count_votes(judgements: Sequence[Judgement]) -> dict[str, int]:
     """The answers to keep each clip less those against; a pair of which both are bad counts against both."""
-    votes = Counter({key: -count for key, count in bad.items()})
-    for one in latest:
-        if one.kind == Kind.KEEP and one.answer != Answer.NONE:
-            votes[one.first] += 1 if one.answer == Answer.KEEP else -1
+    votes: Counter[str] = Counter()
+    for judgement in judgements:
+        if judgement.answer == Answer.BAD:
+            votes.subtract([judgement.first, str(judgement.second)])
+    for judgement in _find_latest(judgements):
+        if judgement.kind == Kind.KEEP and judgement.answer != Answer.NONE:
+            votes[judgement.first] += 1 if judgement.answer == Answer.KEEP else -1
     return dict(votes)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 MAX_FAILURES = 2
 """A setting without any score is given up after so many runs without one."""
-DRAWS = 4_000
 
 
 @dataclass
@@ -88,12 +87,8 @@ class Rounds:
     def find_chances(self, belief: Belief, keep: int) -> FloatArray:
         """The chance of each setting to be among the `keep` best; those given up have none."""
         rng = np.random.default_rng([self.seed, 1_000_003 + len(self.used)])
-        alive = np.array([not self.is_given_up(number) for number in range(len(self.race.settings))])
-        draws = belief.draws(rng, DRAWS)
-        draws[:, ~alive] = -np.inf
-        places = np.argsort(-draws, axis=1, kind="stable")[:, :keep]
-        chances: FloatArray = np.bincount(places.ravel(), minlength=len(belief.mean)) / DRAWS
-        return np.where(alive, chances, 0.0)
+        alive = [not self.is_given_up(number) for number in range(len(self.race.settings))]
+        return belief.chances(rng, keep=keep, allowed=alive)
 
     def rank(self, belief: Belief, chances: FloatArray) -> list[int]:
         """All settings, the one with the highest chance first; those that cannot be judged last."""

@@ -34,7 +34,8 @@ PER_CLIP = 2
 POLL_SECONDS = 0.5
 """Interval between readings of the library, in which others may judge, too."""
 ADVICE = "Paid runs are in the library: correct it, and race again."
-SHARES = {"left": 1.0, "right": 0.0, "tie": 0.5, "bad": 0.5}
+BAD_SHARE = 0.5
+"""What a pair counts of which both clips are bad: as a tie."""
 Measure = str | Callable[["Run"], Any]
 
 
@@ -212,11 +213,11 @@ class Judging:
         """The judgements of pairs, oldest first: rows of the table, and the share of the left one."""
         if self.ratings is None:
             return []
-        frame = self.ratings.frame
-        frame = frame[(frame["kind"] == "pairs") & frame["answer"].isin(list(SHARES))]
+        rows = self.ratings.clips.rows
         return [
-            (int(left), int(right), SHARES[str(answer)])
-            for left, right, answer in zip(frame["left"], frame["right"], frame["answer"], strict=True)
+            (rows[pair.left], rows[pair.right], BAD_SHARE if pair.share is None else pair.share)
+            for pair in self.ratings.pairs
+            if not pair.is_skipped
         ]
 
 
