@@ -18,7 +18,7 @@ from PIL import Image as Pillow
 from PIL import ImageDraw
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, expect
 
-from reelbook.widgets.forms.pictures.form_pictures import Pictures
+from reelbook.widgets.forms.pictures import Pictures
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.bundle import bundle, read_styles
 from tests.browser.looks import shot

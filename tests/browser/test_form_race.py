@@ -102,7 +102,7 @@ def test_the_best_is_found_and_taken_over_by_keyboard(racing: OpenNotebook) -> N
     use = page.get_by_role("button", name="Use these values")
     expect(use).to_be_visible(timeout=60_000)
     expect(page.locator(".rbf-sweep-panel")).to_contain_text("chance to be")
-    expect(page.locator(".rbf-sweep-winner .rbf-run-cell")).not_to_have_count(0)
+    expect(page.locator(".rbf-sweep-film .rbf-run-cell")).not_to_have_count(0)
     use.focus()
     page.keyboard.press("Enter")
     expect(page.locator(".rbf-sweep-winner")).to_contain_text("The form has these values now.")

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, ConsoleMessage, Page, Route, expect
 
-from reelbook.widgets.forms.running.run_history import MAX_CAPTION_LENGTH
+from reelbook.widgets.forms.run_json import MAX_CAPTION_LENGTH
 from tests import hostile
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.bundle import bundle, read_styles

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import reelbook as rb
 from reelbook.errors import InvalidInput
-from reelbook.widgets.forms.fields.control_tree import get_control_data
+from reelbook.widgets.forms.schema import get_control_data
 from tests.browser.axe import beyond, faint, findings, tabbed
 from tests.browser.bundle import bundle, read_styles
 from tests.browser.looks import overflow, shot

@@ -12,9 +12,8 @@ import pytest
 from PIL import Image
 
 from reelbook.media.explorer import Explorer
-from reelbook.widgets import explorer_link
+from reelbook.widgets import explorer_link, notebook
 from reelbook.widgets.explorer_link import ExplorerLink, show_explorer
-from reelbook.widgets.forms import variable_name
 from tests.clips import at, film, number_of
 
 
@@ -73,7 +72,7 @@ def test_the_strip_has_stills_over_the_whole_clip(linked: Linked) -> None:
 def test_code_names_the_variable(linked: Linked, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the notebook has it; else the code says a name to be given."""
     names: dict[str, Any] = {}
-    monkeypatch.setattr(variable_name, "_user_names", lambda: names)
+    monkeypatch.setattr(notebook, "_user_names", lambda: names)
     nameless, _ = linked.ask(do="use", frame=3, range=None)
     names["boat"] = linked.explorer
 

@@ -17,7 +17,7 @@ from reelbook.api.table_accessor import Reel
 from reelbook.media.frame_index import read_frame_index
 from reelbook.util import notebook
 from reelbook.widgets import register, send_file, table_clips
-from reelbook.widgets.page_kind import is_page_attached
+from reelbook.widgets.notebook import is_page_attached
 from reelbook.widgets.table_clips import MAX_SENDERS, TableFileSender, show_table
 from tests.clips import film
 from tests.numbered import kind_of, numbered_clip

@@ -1,7 +1,8 @@
 /** Find the best: the settings of a plan raced by a measure, for a part of what all runs cost. */
 import { made } from "../page/element.ts";
+import { quietButton } from "./quiet.ts";
 import { sweepCodeBox } from "./sweep_code.ts";
-import { sweepCredits, sweepWhole } from "./sweep_money.ts";
+import { makeSweepSpend, sweepCredits } from "./sweep_spend.ts";
 
 export type SweepRace = {
   settings: number;
@@ -13,7 +14,7 @@ export type SweepRace = {
 
 const SWEEP_SHARE = 0.4;
 
-/** The button that opens the row, and the row. */
+/** The button that opens the row, and the row. @param to What the plan says, and what starts it. */
 export function makeSweepBest(
   link: any,
   name: string,
@@ -21,54 +22,24 @@ export function makeSweepBest(
     plan: () => any;
     stops: (plan: any) => string;
     due: (plan: any) => number;
-    price: () => Record<string, number | null>;
-    start: (plan: any) => void;
+    price: () => { price?: number | null };
+    start: (message: any) => void;
   },
 ) {
-  const by = made("select", { id: `${name}-by`, class: "rbf-sweep-by", "aria-describedby": `${name}-by-meaning` });
-  const spend = made("input", {
-    type: "number",
-    min: "0",
-    step: "1",
-    id: `${name}-best-spend`,
-    class: "rbf-sweep-budget",
-    "aria-describedby": `${name}-best-why`,
-  });
-  const start = made("button", { type: "button", class: "rbf-primary", "aria-describedby": `${name}-best-why` });
-  const copy = made("button", {
-    type: "button",
-    class: "rbf-quiet",
-    text: "Copy code",
-    title: "Python code for the same race",
-    "aria-label": "Copy code that finds the best",
-  });
-  const meaning = made("p", { class: "rbf-caption", id: `${name}-by-meaning` });
-  const facts = made("p", { class: "rbf-caption" });
-  const why = made("p", { class: "rbf-caption", id: `${name}-best-why` });
+  const [by, whyId] = [made("select", { id: `${name}-by`, class: "rbf-sweep-by" }), `${name}-best-why`];
+  const spend = makeSweepSpend(`${name}-best-spend`, whyId, () => update());
+  const start = made("button", { type: "button", class: "rbf-primary", "aria-describedby": whyId });
+  const copy = quietButton("Copy code", () => send("sweep_code"), { "aria-label": "Copy code that finds the best" });
+  const [facts, meaning] = [made("p", { class: "rbf-caption" }), made("p", { class: "rbf-caption" })];
+  const why = made("p", { class: "rbf-caption", id: whyId });
   const code = sweepCodeBox();
   const el = made(
     "div",
     { class: "rbf-sweep-best", id: `${name}-best`, role: "group", "aria-label": "Find the best", hidden: true },
     facts,
-    made(
-      "div",
-      { class: "rbf-row" },
-      made("span", { class: "rbf-sweep-pair" }, made("label", { for: by.id, text: "Judged by" }), by),
-    ),
+    made("div", { class: "rbf-sweep-pair" }, made("label", { for: by.id, text: "Judged by" }), by),
     meaning,
-    made(
-      "div",
-      { class: "rbf-row" },
-      made(
-        "span",
-        { class: "rbf-sweep-pair" },
-        made("label", { for: spend.id, text: "Spend at most" }),
-        spend,
-        made("span", { class: "rbf-caption", text: "credits now" }),
-      ),
-      start,
-      copy,
-    ),
+    made("div", { class: "rbf-row" }, spend.el, start, copy),
     why,
     code.el,
   );
@@ -81,33 +52,29 @@ export function makeSweepBest(
     hidden: true,
   });
   let isOpen = false,
-    isOwn = false,
     listed = "";
 
-  const money = () => ({ by: by.value, spend: limit(), ...to.price() });
-  /** What may be spent: what was typed or proposed, and no more than the account has; null where no amount is typed. */
-  const limit = () => {
-    const most = sweepWhole(spend);
-    return most === null ? null : Math.min(most, to.plan()?.balance ?? most);
+  const find = () => {
+    const plan = to.plan();
+    return plan?.race?.settings ? plan : null;
   };
-  const least = (plan: any) => plan.race.least + (plan.unpriced ? 2 * (to.price().price ?? 0) : 0);
-  const fair = (plan: any) => plan.race.fair + (plan.unpriced ? 2 * plan.race.settings * (to.price().price ?? 0) : 0);
-  const proposed = (plan: any) =>
-    Math.min(Math.max(Math.round(SWEEP_SHARE * to.due(plan)), fair(plan)), to.due(plan), plan.balance ?? Infinity);
+  const each = (plan: any) => (plan.unpriced ? 2 * (to.price().price ?? 0) : 0);
+  const least = (plan: any) => plan.race.least + each(plan);
+  const fair = (plan: any) => plan.race.fair + each(plan) * plan.race.settings;
 
   /** Why it cannot start now; empty where it can. */
   const reason = (plan: any) => {
-    const stops = to.stops(plan);
+    const stops = to.stops(plan),
+      most = spend.limit(plan.balance);
     if (stops) return stops;
-    const most = limit();
     if (most === null) return "Spend a whole number of credits, or 0.";
-    if (most < least(plan) && most === plan.balance)
-      return `Your account has ${sweepCredits(most)}; one run of two settings costs ${sweepCredits(least(plan))}.`;
-    return most < least(plan) ? `One run of two settings costs ${sweepCredits(least(plan))}; spend at least that.` : "";
+    return most < least(plan)
+      ? `One run of two settings costs ${sweepCredits(least(plan))}; this pays for ${sweepCredits(most)}.`
+      : "";
   };
   /** What an amount comes to. */
-  const remark = (plan: any, most: number) => {
-    const all = to.due(plan);
+  const remark = (plan: any) => {
+    const [all, most] = [to.due(plan), spend.limit(plan.balance) ?? 0];
     if (most < fair(plan))
       return `This pays for fewer than two runs of each setting, which can hardly decide: ${sweepCredits(fair(plan))} would.`;
     return all
@@ -115,76 +82,63 @@ export function makeSweepBest(
       : "All of its runs are in the library: paid earlier, nothing now.";
   };
   const list = (race: SweepRace) => {
-    const key = JSON.stringify(race.measures);
+    const key = JSON.stringify(race.measures),
+      was = by.value;
     if (key === listed) return;
     listed = key;
-    const was = by.value;
-    const options = (isFact: boolean) =>
-      race.measures
-        .filter((one) => one.fact === isFact && one.value !== "eye")
-        .map((one) => made("option", { value: one.value, text: one.label }));
-    by.replaceChildren(
-      made("optgroup", { label: "Measured in the pictures" }, ...options(false)),
-      made("optgroup", { label: "Facts of the file" }, ...options(true)),
-      ...race.measures
-        .filter((one) => one.value === "eye")
-        .map((one) => made("option", { value: one.value, text: one.label })),
-    );
+    by.replaceChildren(...race.measures.map(({ value, label }) => made("option", { value, text: label })));
     if (race.measures.some((one) => one.value === was)) by.value = was;
   };
 
   const update = () => {
-    const plan = to.plan();
-    const race = (plan?.race?.settings ? plan.race : null) as SweepRace | null;
+    const plan = find();
     // While another plan is made, what is there stays.
-    if (plan) button.hidden = !race;
+    if (to.plan()) button.hidden = !plan;
     el.hidden = !isOpen || button.hidden;
     button.setAttribute("aria-expanded", String(!el.hidden));
-    if (race && !isOwn) spend.value = String(proposed(plan));
-    start.setAttribute("aria-disabled", String(!race || !!reason(plan) || link.hasEnded));
-    copy.disabled = !race || link.hasEnded;
-    if (!race) return;
+    if (plan)
+      spend.propose(
+        Math.min(
+          Math.max(Math.round(SWEEP_SHARE * to.due(plan)), fair(plan)),
+          to.due(plan),
+          plan.balance ?? Number.POSITIVE_INFINITY,
+        ),
+      );
+    start.setAttribute("aria-disabled", String(!plan || !!reason(plan) || link.hasEnded));
+    copy.setAttribute("aria-disabled", String(!plan || link.hasEnded));
+    if (!plan) return;
+    const race: SweepRace = plan.race;
     list(race);
     const once = race.repeats < 2 ? " With one run of each, luck cannot be told from merit: add a few seeds." : "";
-    const words = `${race.settings.toLocaleString("en")} settings are compared, each with several seeds and prompts where the plan has them.${once}`;
-    if (facts.textContent !== words) facts.textContent = words;
-    const gauge = race.measures.find((one) => one.value === by.value)?.meaning ?? "";
-    if (meaning.textContent !== gauge) meaning.textContent = gauge;
-    const most = limit();
-    const label = most === null ? "Start" : `Start · at most ${sweepCredits(most)}`;
-    if (start.textContent !== label) start.textContent = label;
-    const remarks = link.hasEnded ? "" : reason(plan) || remark(plan, most ?? 0);
-    if (why.textContent !== remarks) why.textContent = remarks;
+    const most = spend.limit(plan.balance);
+    facts.textContent = `${race.settings.toLocaleString("en")} settings are compared, each with several seeds and prompts where the plan has them.${once}`;
+    meaning.textContent = race.measures.find((one) => one.value === by.value)?.meaning ?? "";
+    start.textContent = most === null ? "Start" : `Start · at most ${sweepCredits(most)}`;
+    why.textContent = link.hasEnded ? "" : reason(plan) || remark(plan);
   };
 
+  const send = (what: "sweep_run" | "sweep_code") => {
+    link.flush();
+    const plan = find();
+    // Only the plan that is in view: what was typed since makes another one.
+    if (!plan || link.hasEnded || reason(plan)) return update();
+    const message = {
+      do: what,
+      plan: plan.number,
+      by: by.value,
+      spend: spend.limit(plan.balance),
+      ...to.price(),
+    };
+    if (what === "sweep_run") to.start(message);
+    else link.ask(message);
+    return update();
+  };
   button.addEventListener("click", () => {
     isOpen = !isOpen;
     update();
     if (isOpen) by.focus();
   });
   by.addEventListener("change", update);
-  spend.addEventListener("input", () => {
-    isOwn = true;
-    update();
-  });
-  // Left empty it is what is proposed.
-  spend.addEventListener("change", () => {
-    isOwn = spend.value.trim() !== "";
-    update();
-  });
-  start.addEventListener("click", () => {
-    link.flush();
-    const plan = to.plan();
-    // Only the plan that is in view: what was typed since makes another one.
-    if (!plan?.race?.settings || link.hasEnded || reason(plan)) return update();
-    to.start(plan);
-    link.ask({ do: "sweep_run", plan: plan.number, ...money() });
-    return update();
-  });
-  copy.addEventListener("click", () => {
-    link.flush();
-    const plan = to.plan();
-    if (plan) link.ask({ do: "sweep_code", plan: plan.number, ...money() });
-  });
+  start.addEventListener("click", () => send("sweep_run"));
   return { el, button, update, showCode: code.show };
 }

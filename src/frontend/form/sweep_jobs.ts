@@ -1,12 +1,10 @@
 /** The sweeps that were started: the panel of one, what can be done with it, its contact sheet and code; the others a line each. */
 import { made } from "../page/element.ts";
+import { type ClipFile, ClipShelf, clipPoster, makeClip } from "./clip.ts";
 import { quietButton } from "./quiet.ts";
 import { runsState } from "./run.ts";
 import { runsReveal, runsWaited } from "./runs.ts";
-import { whenSeen } from "./seen.ts";
 import { sweepCodeBox } from "./sweep_code.ts";
-import { sweepFilm } from "./sweep_film.ts";
-import { sweepWinner } from "./sweep_winner.ts";
 
 export type SweepJob = {
   key: string;
@@ -19,11 +17,12 @@ export type SweepJob = {
   table: string;
   can: string[];
   line: string;
-  sheet: number;
-  spoken?: string;
-  kind?: string;
+  spoken: string;
+  kind: "sweep" | "race";
+  /** The best setting of a race, in words. */
   best?: string;
 };
+type SweepShot = { key: string; label: string; count: number; file: ClipFile };
 
 const SWEEP_DO: Record<string, string> = {
   pause: "Pause",
@@ -37,59 +36,83 @@ const SWEEP_DO_TITLES: Record<string, string> = {
   cancel: "Send nothing more; runs already sent continue",
   stop: "Send nothing more, and ask the service to cancel what it has",
 };
-const SWEEP_SHEET_RUNS = 24;
-
-/** What it is called. */
-const sweepNoun = (job: SweepJob) => (job.kind === "race" ? "race" : "sweep");
+const SWEEP_FIRST = 12; // Results displayed at first; a button displays the rest.
 
 /** A sweep whose kernel is gone: its state is no longer updated. */
 export function sweepLost(job: SweepJob): SweepJob {
   return { ...job, can: [], ...(job.over ? {} : { state: "uncertain", mark: "?" }) };
 }
 
-/** The contact sheet of a sweep, requested when it scrolls into view. */
-function sweepSheet(link: any, job: SweepJob) {
-  const caption = made("p", { class: "rbf-caption", text: "Drawing the contact sheet …" });
-  const image = made("img", { class: "rbf-sweep-picture", alt: `Contact sheet of ${job.sheet} runs`, hidden: true });
-  const save = made("a", {
-    class: "rbf-sweep-save",
-    download: "contact-sheet.jpg",
-    text: "Save the sheet",
-    hidden: true,
-  });
-  const dark = made("img", { class: "rbf-sweep-picture rbf-in-dark", alt: image.alt });
-  const el = made("div", { class: "rbf-sweep-sheet" }, image, caption, save);
-  let address = "",
-    darkAddress = "";
-  const off = link.on("sweep_sheet", (content: any, buffers: any[]) => {
-    if (content.sweep_sheet !== job.key || address) return;
-    const rest =
-      job.sheet > SWEEP_SHEET_RUNS
-        ? ` The first ${SWEEP_SHEET_RUNS} of ${job.sheet.toLocaleString("en")}; ${job.table}.reel.sheet() has more.`
-        : "";
-    caption.textContent = content.words ?? `Time runs across, one row for each run.${rest}`;
-    if (!buffers.length) return;
-    address = URL.createObjectURL(new Blob([buffers[0]], { type: "image/jpeg" }));
-    image.src = address;
-    if (buffers[1]) {
-      dark.src = darkAddress = URL.createObjectURL(new Blob([buffers[1]], { type: "image/jpeg" }));
-      image.classList.add("rbf-in-light");
-      image.after(dark);
+/** What a sweep has made: a small picture for each run, labelled by what varies, and one of them large. */
+function sweepFilm(link: any, job: string, isFirstOpen: boolean) {
+  const shelf = new ClipShelf(link);
+  const large = made("div", { class: "rbf-sweep-large" });
+  const row = made("div", { class: "rbf-sweep-film", role: "group", "aria-label": "results of this sweep" });
+  const count = made("span", {});
+  const all = quietButton("Show all", () => show(shots.length));
+  const el = made("div", { hidden: true }, row, made("p", { class: "rbf-caption" }, count, " ", all), large);
+  let shots: SweepShot[] = [];
+  let total = 0,
+    opened = "";
+  const forgets: (() => void)[] = [];
+  let clip: ReturnType<typeof makeClip> | null = null;
+
+  const close = () => {
+    clip?.dispose();
+    clip = null;
+    large.replaceChildren();
+    opened = "";
+  };
+  const open = (shot: SweepShot, plays: boolean = true) => {
+    const was = opened;
+    close();
+    if (was !== shot.key) {
+      opened = shot.key;
+      clip = makeClip(shelf, shot.key, 0, shot.file, { isAlone: true, isNewest: false, text: shot.label });
+      const words = [shot.label, shot.file.caption].filter(Boolean).join(" · ");
+      large.append(clip.el, made("p", { class: "rbf-caption", text: words }));
+      // Whoever opens a clip wants to see it move.
+      if (plays) (clip.el.querySelector(".rbf-clip-play") as HTMLElement | null)?.click();
     }
-    save.setAttribute("href", address);
-    image.hidden = save.hidden = false;
+    for (const one of row.children)
+      one.setAttribute("aria-pressed", String((one as HTMLElement).dataset.run === opened));
+  };
+
+  const cell = (shot: SweepShot) => {
+    const box = made("span", { class: "rbf-run-thumb", "aria-hidden": "true" });
+    forgets.push(clipPoster(shelf, shot.key, box));
+    const attributes = { type: "button", class: "rbf-run-cell", "data-run": shot.key, title: shot.label };
+    return made(
+      "button",
+      { ...attributes, "aria-pressed": "false", onclick: () => open(shot) },
+      box,
+      made("span", { class: "rbf-run-cell-state", text: shot.label }),
+    );
+  };
+
+  const show = (most: number) => {
+    row.append(...shots.slice(row.children.length, most).map(cell));
+    el.hidden = !shots.length;
+    const visible = row.children.length;
+    const of = visible < total ? `${visible} of ` : "";
+    count.textContent = `${of}${total.toLocaleString("en")} result${total === 1 ? "" : "s"}`;
+    all.hidden = visible >= shots.length;
+  };
+
+  const off = link.on("sweep_film", (content: any) => {
+    if (content.sweep_film !== job || shots.length) return;
+    ({ shots, of: total } = content);
+    show(SWEEP_FIRST);
+    if (isFirstOpen && shots.length) open(shots[0], false);
   });
-  const forget = whenSeen(el, () => {
-    link.ask({ do: "sweep_sheet", job: job.key }).then((isSent: boolean) => {
-      caption.hidden = !isSent;
-    });
-  });
+  link.ask({ do: "sweep_film", job });
   return {
     el,
     dispose: () => {
-      forget();
       off();
-      for (const one of [address, darkAddress]) if (one) URL.revokeObjectURL(one);
+      close();
+      forgets.forEach((forget) => forget());
+      shelf.dispose();
     },
   };
 }
@@ -100,28 +123,41 @@ function sweepLarge(link: any, first: SweepJob) {
   const panel = made("div", { class: "rbf-sweep-panel" });
   const judge = made("div", { class: "rbf-sweep-judge" });
   const problem = made("p", { class: "rbf-problem", hidden: true });
-  const actions = made("div", { class: "rbf-row", role: "group", "aria-label": `this ${sweepNoun(first)}` });
+  const actions = made("div", { class: "rbf-row", role: "group", "aria-label": `this ${first.kind}` });
+  const winner = made("p", { class: "rbf-sweep-winner", hidden: true });
+  const usedWords = made("span", { class: "rbf-caption", role: "status" });
+  const use = made("button", {
+    type: "button",
+    text: "Use these values",
+    title: "Fill the form with the inputs of the best run",
+    onclick: () => {
+      usedWords.textContent = "";
+      link.ask({ do: "sweep_use", job: first.key });
+    },
+  });
   const place = made("div", {});
   const code = sweepCodeBox();
   const where = made("p", { class: "rbf-caption", hidden: true });
   const el = made(
     "section",
-    { class: "rbf-sweep-job", "aria-label": `${sweepNoun(first)} ${first.key}` },
+    { class: "rbf-sweep-job", "aria-label": `${first.kind} ${first.key}` },
     state,
+    winner,
+    place,
     panel,
     judge,
     problem,
     actions,
-    place,
     where,
     code.el,
   );
-  let sheet: ReturnType<typeof sweepSheet> | null = null;
   let film: ReturnType<typeof sweepFilm> | null = null;
-  let winner: ReturnType<typeof sweepWinner> | null = null;
   let job = first,
     buttons = "";
   const offs = [
+    link.on("sweep_used", (content: any) => {
+      if (content.sweep_used === first.key) usedWords.textContent = content.why || "The form has these values now.";
+    }),
     link.on("sweep_panel", (content: any) => {
       // The kernel has made it from escaped words (display/sweep_panel.py); nothing of a person or a service stands in it as markup.
       if (content.sweep_panel === first.key) panel.innerHTML = content.html;
@@ -175,17 +211,15 @@ function sweepLarge(link: any, first: SweepJob) {
       actions.replaceChildren(...next.can.map(action), copy);
       if (focused) actions.querySelector("button")?.focus();
     }
-    if (next.best && !winner) {
-      winner = sweepWinner(link, next.key, next.best, next.state === "decided");
-      panel.before(winner.el);
+    use.disabled = link.hasEnded;
+    if (next.best && winner.hidden) {
+      winner.hidden = false;
+      const lead = next.state === "decided" ? "Best: " : "Leads so far: ";
+      winner.append(lead, made("b", {}, made("bdi", { text: next.best })), " ", use, " ", usedWords);
     }
-    if (next.sheet && !film) {
-      film = sweepFilm(link, next.key);
-      panel.after(film.el);
-    }
-    if (next.sheet && !sheet) {
-      sheet = sweepSheet(link, next);
-      place.append(sheet.el);
+    if (next.over && !next.error && !film) {
+      film = sweepFilm(link, next.key, !!next.best);
+      place.append(film.el);
     }
   };
   update(first);
@@ -196,8 +230,6 @@ function sweepLarge(link: any, first: SweepJob) {
     dispose: () => {
       offs.forEach((off) => off());
       film?.dispose();
-      winner?.dispose();
-      sheet?.dispose();
       el.remove();
     },
   };
@@ -258,7 +290,7 @@ export function makeSweepJobs(link: any, say: (words: string) => void) {
                 class: "rbf-quiet",
                 text: "Show",
                 "data-job": one.key,
-                "aria-label": `Show ${sweepNoun(one)} ${one.key}`,
+                "aria-label": `Show ${one.kind} ${one.key}`,
                 onclick: () => link.ask({ do: "sweep_show", job: one.key }),
               }),
             ),

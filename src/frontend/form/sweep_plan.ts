@@ -2,7 +2,7 @@
 import { made } from "../page/element.ts";
 import { makeSweepBest, type SweepRace } from "./sweep_best.ts";
 import { sweepCodeBox } from "./sweep_code.ts";
-import { sweepAffordable, sweepCredits, sweepWhole } from "./sweep_money.ts";
+import { makeSweepSpend, sweepAffordable, sweepCredits, sweepWhole } from "./sweep_spend.ts";
 
 export type SweepPlan = {
   number: number;
@@ -60,13 +60,9 @@ export function makeSweepPlan(
   const summary = made("summary", {});
   const table = made("div", { class: "rbf-sweep-scroll", tabindex: "0", role: "region", "aria-label": "First runs" });
   const first = made("details", { class: "rbf-sweep-first" }, summary, table);
-  const spend = made("input", {
-    type: "number",
-    min: "0",
-    step: "1",
-    id: `${name}-spend`,
-    class: "rbf-sweep-budget",
-    "aria-describedby": `${name}-sweep-why`,
+  const spend = makeSweepSpend(`${name}-spend`, `${name}-sweep-why`, (isDone) => {
+    if (isDone) link.ask({ do: "sweep_limit", limit: spend.typed() });
+    update();
   });
   const price = made("input", { type: "number", min: "0", step: "1", id: `${name}-price`, class: "rbf-sweep-budget" });
   const priced = made(
@@ -88,38 +84,17 @@ export function makeSweepPlan(
     plan: () => currentPlan(),
     stops: (plan) => blocked(plan),
     due: (plan) => due(plan),
-    price: () => (priced.hidden ? ({} as Record<string, number | null>) : { price: sweepWhole(price) }),
-    start: (plan) => {
-      pressed = plan.number;
-      said = "";
-      started();
-      update();
-    },
+    price: () => money(),
+    start: (message) => start(message),
   });
-  const pay = made(
-    "div",
-    { class: "rbf-row" },
-    priced,
-    made(
-      "span",
-      { class: "rbf-sweep-pair" },
-      made("label", { for: spend.id, text: "Spend at most" }),
-      spend,
-      made("span", { class: "rbf-caption", text: "credits now" }),
-    ),
-    run,
-    best.button,
-    copy,
-  );
+  const pay = made("div", { class: "rbf-row" }, priced, spend.el, run, best.button, copy);
   const el = made("div", { class: "rbf-sweep-plan" }, line, notes, first, pay, why, code.el, best.el);
-  // What somebody typed stays, also on a page that comes back; what is proposed is never more than the account has.
-  const kept = model.get("sweeps").limit ?? null;
-  let isOwn = kept !== null,
-    drawn = "",
+  let drawn = "",
     said = "",
     pressed = 0,
     asked = "";
-  if (isOwn) spend.value = String(kept);
+  const kept = model.get("sweeps").limit ?? null;
+  if (kept !== null) spend.take(kept);
   line.hidden = notes.hidden = first.hidden = pay.hidden = true;
 
   const currentPlan = (): SweepPlan | null => {
@@ -127,11 +102,15 @@ export function makeSweepPlan(
     return plan?.number ? plan : null;
   };
   const isCurrent = () => isSettled() && link.isHeard && !link.hasEnded;
-  /** What was asked of the plan: the most that it may spend now, and one run where the price is unknown. */
-  const money = () => ({
-    spend: limit(),
-    ...(priced.hidden ? ({} as Record<string, number | null>) : { price: sweepWhole(price) }),
-  });
+  /** The most that one run may cost, where its price is unknown. */
+  const money = (): { price?: number | null } => (priced.hidden ? {} : { price: sweepWhole(price) });
+  const start = (message: any) => {
+    pressed = message.plan;
+    said = "";
+    started();
+    link.ask(message);
+    update();
+  };
 
   /** Why nothing can be started now, for whatever amount. */
   const blocked = (plan: SweepPlan | null) => {
@@ -158,15 +137,11 @@ export function makeSweepPlan(
     return `With ${sweepCredits(most)} none of these runs can be paid for. All of them need ${sweepCredits(due(plan))}.`;
   };
 
-  /** What may be spent: what was typed or proposed, and no more than the account has; null where no amount is typed. */
-  const limit = () => {
-    const most = sweepWhole(spend);
-    return most === null ? null : Math.min(most, currentPlan()?.balance ?? most);
-  };
+  const limit = () => spend.limit(currentPlan()?.balance ?? null);
   const affordable = (plan: SweepPlan, most: number) => sweepAffordable(plan, most, sweepWhole(price) ?? 0);
   /** Whether more is wanted than the account has. */
   const isBeyond = (plan: SweepPlan) =>
-    plan.balance !== null && plan.balance < Math.min(due(plan), isOwn ? (sweepWhole(spend) ?? 0) : Infinity);
+    plan.balance !== null && plan.balance < Math.min(due(plan), spend.isOwn ? (spend.typed() ?? 0) : Infinity);
 
   /** What the runs cost that the library lacks. */
   const due = (plan: SweepPlan) => plan.due + plan.unpriced * (sweepWhole(price) ?? 0);
@@ -195,7 +170,7 @@ export function makeSweepPlan(
     for (const part of [line, notes]) part.hidden = !plan;
     first.hidden = !plan?.rows.length;
     pay.hidden = !drawn;
-    if (!isOwn) spend.value = plan ? String(Math.min(due(plan), plan.balance ?? Infinity)) : "";
+    spend.propose(plan && Math.min(due(plan), plan.balance ?? Infinity));
     const label = plan ? labelled(plan, limit()) : "Run";
     if (run.textContent !== label) run.textContent = label;
   };
@@ -249,16 +224,6 @@ export function makeSweepPlan(
     priced.hidden = !plan.unpriced;
   };
 
-  spend.addEventListener("input", () => {
-    isOwn = true;
-    update();
-  });
-  // Left empty it is what the plan costs.
-  spend.addEventListener("change", () => {
-    isOwn = spend.value.trim() !== "";
-    link.ask({ do: "sweep_limit", limit: sweepWhole(spend) });
-    update();
-  });
   price.addEventListener("input", () => update());
   run.addEventListener("click", () => {
     link.flush();
@@ -270,16 +235,12 @@ export function makeSweepPlan(
       say(remark(plan, limit() ?? 0));
       return update();
     }
-    pressed = plan.number;
-    said = "";
-    started();
-    link.ask({ do: "sweep_run", plan: plan.number, ...money() });
-    return update();
+    return start({ do: "sweep_run", plan: plan.number, spend: limit(), ...money() });
   });
   copy.addEventListener("click", () => {
     link.flush();
     const plan = currentPlan();
-    if (plan) link.ask({ do: "sweep_code", plan: plan.number, ...money() });
+    if (plan) link.ask({ do: "sweep_code", plan: plan.number, spend: limit(), ...money() });
   });
   const off = link.on("sweep_code", (content: any) => {
     if (content.sweep_code && content.by) best.showCode(content.sweep_code);

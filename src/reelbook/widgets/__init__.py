@@ -7,7 +7,7 @@ from typing import Any
 
 from ..display.original_links import set_link_provider
 from ..util import registry
-from .page_kind import is_voila
+from .notebook import is_voila
 
 registry.register("reelbook.widgets.grid", "make_job_grid")
 registry.register("reelbook.widgets.panel", "Panel", "show_buttons")
@@ -35,7 +35,7 @@ def register(shell: Any) -> None:
 
 
 def _show_run(run: Any) -> None:
-    from .run_panel import show_run
+    from .panel import show_run
 
     show_run(run)
 
@@ -65,7 +65,7 @@ def _show_ratings(ratings: Any) -> None:
 
 
 def _register_file(path: Path | None) -> str:
-    from .original_files import register_file
+    from .table_clips import register_file
 
     return register_file(path)
 

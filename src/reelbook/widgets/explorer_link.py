@@ -17,8 +17,7 @@ from ..display.explorer_card import explorer_bundle, make_strip
 from ..display.formatting import format_size
 from ..errors import ReelbookError
 from ..media.explorer import Explorer
-from .forms.variable_name import find_variable_name
-from .page_kind import is_jupyter_server, is_page_attached
+from .notebook import find_variable_name, is_jupyter_server, is_page_attached
 from .table_clips import TableFileSender
 
 MAX_FETCHED_BYTES = 20_000_000

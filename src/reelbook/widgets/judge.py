@@ -21,7 +21,7 @@ from ..media.frame_index import read_frame_index
 from ..media.local_file import LocalFile, is_video
 from ..models.base import File
 from ..util.notebook import get_kernel_shell
-from .page_kind import is_jupyter_server, is_page_attached
+from .notebook import is_jupyter_server, is_page_attached
 from .table_clips import TableFileSender
 
 if TYPE_CHECKING:

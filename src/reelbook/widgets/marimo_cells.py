@@ -86,7 +86,7 @@ def _render(value: Any, owner: str, name: str) -> Any:
 
 def _display_run(marimo: Any, run: Any) -> Any:
     from ..storage.run_status import ENDED
-    from .run_panel import RunPanel
+    from .panel import RunPanel
 
     # The output of a cell does not change here afterwards, but a widget does.
     return _frame(marimo, _render_run, run) if run.status in ENDED else RunPanel(run)
@@ -174,7 +174,7 @@ def _collect_links() -> Iterator[list[Any]]:
 
 def _register_file(path: Any) -> str:
     """The key by which the figure that is being rendered requests this file; empty where none is."""
-    from .original_files import FigureFileSender
+    from .table_clips import FigureFileSender
 
     links = _links.get()
     if path is None or links is None:

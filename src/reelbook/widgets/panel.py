@@ -1,4 +1,4 @@
-"""The panel of a sweep or a race with its buttons: pause, resume, cancel."""
+"""The panel of a run, and that of a sweep or a race with its buttons: pause, resume, cancel."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ import traitlets
 from IPython.display import display
 from markupsafe import Markup, escape
 
-from ..display import original_links
+from ..display import original_links, run_progress
 from ..display.sweep_panel import format_panel, panel_bundle, render_panel
 from ..display.theme import read_static
+from ..display.update_clock import Bundle, LiveOutput, updater
 from ..errors import ReelbookError
-from .forms.variable_name import find_variable_name
-from .page_kind import is_voila
+from ..storage.run_status import ENDED
+from .notebook import find_variable_name, is_voila
 
 if TYPE_CHECKING:
+    from ..runs.run import Run
     from ..sweeps.execute.job import SweepJob
 
 COMMANDS = ("pause", "resume", "cancel", "cancel_queued")
@@ -157,3 +159,43 @@ def _show_buttons(panel: Panel) -> None:
 
 def _display(bundle: dict[str, Any]) -> Any:
     return display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]  # IPython is untyped here
+
+
+class RunPanel(anywidget.AnyWidget):
+    """The progress of a run, and at its end its result. The clip is the preview; scripts do not run in a widget's HTML."""
+
+    # The panel of a sweep without its buttons.
+    _esm = Panel._esm
+    html = traitlets.Unicode().tag(sync=True)
+    """The run as HTML."""
+
+    def __init__(self, run: Run) -> None:
+        # Read first: a run that ends while it is rendered needs one more update.
+        key = run_progress.progress_key(run)
+        super().__init__(html=str(run_progress.live_bundle(run, many=False)["text/html"]))
+        self._run = run
+        updater.add(
+            LiveOutput(
+                self._update,
+                lambda: run_progress.live_bundle(run, many=False),
+                lambda: run_progress.progress_key(run),
+                is_over=lambda: run.status in ENDED,
+                sent_key=key,
+            )
+        )
+
+    def _update(self, bundle: Bundle) -> None:
+        self.html = str(bundle["text/html"])
+
+    def __repr__(self) -> str:
+        return str(run_progress.live_bundle(self._run, many=False)["text/plain"])
+
+
+def show_run(run: Run) -> None:
+    """Display a run as the value of a cell in Voilà, which shows no later updates of an output: a widget until it is over."""
+    if run.status in ENDED:
+        run_progress.show(run)
+        return
+    panel = RunPanel(run)
+    mimebundle = panel._repr_mimebundle_()
+    _display({**(mimebundle[0] if mimebundle else {}), "text/plain": repr(panel)})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,8 @@ from ..display.tables.table_media import find_files, is_media
 from ..display.theme import read_static
 from ..errors import ReelbookError
 from ..sweeps.results.table_files import get_group, get_ticked, tick
-from .export_rows import export_rows
-from .page_kind import is_jupyter_server, is_page_attached
+from ..util.notebook import get_kernel_shell
+from .notebook import is_jupyter_server, is_page_attached
 from .send_file import find_refusal, make_messages
 
 if TYPE_CHECKING:
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
 TEXT = "Brings the clips of the table above; it works while the notebook's kernel runs."
 PREVIEW = "preview"
 """Requested with a row and a place: a small copy of the clip instead of the file."""
+FOLDER = "picked"
+"""The folder of exported files."""
 MAX_SENDERS = 32
-"""Tables of a session whose clips can be fetched; each has its own connection."""
+"""Tables of a session whose clips can be fetched, and cells whose figures can; each has its own connection."""
 
 
 class TableFileSender(anywidget.AnyWidget):
@@ -194,5 +197,80 @@ def make_sender(key: str, files: Sequence[Sequence[str]], table: pd.DataFrame) -
     return sender
 
 
+# The rows that were chosen on a page, in a folder that is not there yet.
+
+
+def export_rows(table: pd.DataFrame, rows: pd.DataFrame | Iterable[int], folder: str | Path = FOLDER) -> Path:
+    """Write the files of these rows, with their tables, into a new folder; returns its path.
+
+    `rows` are rows of the table, or their positions in it. If the folder is there and holds anything, a number is added
+    to its name, so that nothing is written over or mixed.
+    """
+    import pandas as pd
+
+    chosen: Any = rows if isinstance(rows, pd.DataFrame) else table.iloc[sorted(set(rows))]
+    if not len(chosen):
+        raise ReelbookError("No row is chosen, so there is nothing to export. Choose some, and export again.")
+    return Path(table.reel.export(_find_free_folder(Path(folder).expanduser()), chosen))
+
+
+def _find_free_folder(folder: Path) -> Path:
+    """The folder, or the first with a number after its name that is not there or empty."""
+    number, found = 1, folder
+    while _is_taken(found):
+        number += 1
+        found = folder.with_name(f"{folder.name}-{number}")
+    return found
+
+
+def _is_taken(folder: Path) -> bool:
+    try:
+        return folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+    except OSError:
+        return True
+
+
+# The original files of figures, over one connection for the session.
+
+
+class FigureFileSender(TableFileSender):
+    """Sends the files of figures, one row for each. A path from the page is never read."""
+
+    def __init__(self) -> None:
+        super().__init__(secrets.token_urlsafe(16), ())
+        self._paths: list[str] = []
+        self._guard = threading.Lock()
+
+    def register_path(self, path: Path) -> str:
+        """Add a file, and return the key with which its figure requests it."""
+        with self._guard:
+            if str(path) not in self._paths:
+                self._paths.append(str(path))
+            return f"{self.key} {self._paths.index(str(path))}"
+
+    def _find_path(self, row: int, place: int) -> str | None:
+        return self._paths[row] if 0 <= row < len(self._paths) and place == 0 else None
+
+
+def register_file(path: Path | None) -> str:
+    """Register a file, and return the key by which a figure requests it, or "" without a page; None only connects."""
+    shell = get_kernel_shell()
+    if shell is None:
+        return ""
+    cell = 0 if is_jupyter_server() else shell.execution_count
+    if not (_figure_senders and _figure_senders[-1][0] == cell):
+        # Only the main thread knows the page of its cell.
+        if threading.current_thread() is not threading.main_thread() or not is_page_attached():
+            return ""
+        sender = FigureFileSender()
+        _figure_senders.append((cell, sender))
+        if len(_figure_senders) > MAX_SENDERS:
+            _figure_senders.popleft()[1].close()
+        if not is_jupyter_server():
+            sender.show()
+    return "" if path is None else _figure_senders[-1][1].register_path(path.absolute())
+
+
 _open_senders: deque[TableFileSender] = deque()
 _previews = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="reelbook-previews")
+_figure_senders: deque[tuple[int, Any]] = deque()

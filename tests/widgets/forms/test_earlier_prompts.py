@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import reelbook as rb
-from reelbook.widgets.forms.fields.earlier_prompts import MAX_TEXT_LENGTH, MAX_TEXTS, find_earlier_texts
+from reelbook.widgets.forms.earlier import MAX_TEXT_LENGTH, MAX_TEXTS, find_earlier_texts
 from reelbook.widgets.forms.form import Form
 from tests.storage.made import Made
 

@@ -22,8 +22,8 @@ import reelbook as rb
 from reelbook.errors import ReelbookError
 from reelbook.media import stills
 from reelbook.models.images import Image
-from reelbook.widgets.forms.pictures import form_pictures, picture_previews
-from reelbook.widgets.forms.pictures.form_pictures import Pictures
+from reelbook.widgets.forms import picture_previews, pictures
+from reelbook.widgets.forms.pictures import Pictures
 from tests.clips import film, number_of
 
 
@@ -214,7 +214,7 @@ def test_a_bomb_is_refused_by_its_header(form: Form, monkeypatch: pytest.MonkeyP
 
 def test_too_many_bytes_are_refused_before_the_last_arrives(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody has to wait for the rest; what comes after belongs to nothing."""
-    monkeypatch.setattr(form_pictures, "MAX_BYTES", 1000)
+    monkeypatch.setattr(pictures, "MAX_BYTES", 1000)
     message = {"do": "upload", "id": "one", "name": "film.png", "of": 9}
 
     first = form.ask({**message, "part": 0}, b"x" * 600)
@@ -367,7 +367,7 @@ def test_a_full_library_takes_nothing_away(form: Form) -> None:
 
 def test_memory_is_left_to_the_library(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond so many bytes the oldest are dropped from memory, and still known; what only memory has is never dropped."""
-    monkeypatch.setattr(form_pictures, "MAX_MEMORY_BYTES", 1000)
+    monkeypatch.setattr(pictures, "MAX_MEMORY_BYTES", 1000)
     texts = [form.upload(drawn(grey=grey) + bytes(600))["picture"] for grey in (1, 2, 3)]
     form.session.is_full = True
     lasting = [form.upload(drawn(grey=grey) + bytes(600))["picture"] for grey in (4, 5, 6)]
@@ -461,7 +461,7 @@ def test_only_so_many_uploads_are_under_way(form: Form) -> None:
     for number in range(200):
         form.ask({"do": "upload", "id": str(number), "name": "a", "part": 0, "of": 2}, b"x")
 
-    assert len(form.pictures._uploads) == form_pictures.MAX_UPLOADS
+    assert len(form.pictures._uploads) == pictures.MAX_UPLOADS
 
 
 def test_work_is_done_in_order_off_the_handler(form: Form) -> None:
@@ -486,7 +486,7 @@ def test_work_is_done_in_order_off_the_handler(form: Form) -> None:
 
 def test_one_failure_does_not_stop_the_next(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong in one answer is said there."""
-    monkeypatch.setattr(form_pictures, "preview_path", lambda _: 1 / 0)
+    monkeypatch.setattr(pictures, "preview_path", lambda _: 1 / 0)
 
     broken, fine = form.shown("a.png"), form.shown("https://example.org/a.png")
 

@@ -9,8 +9,8 @@ import pytest
 import reelbook as rb
 from reelbook.client import Client
 from reelbook.decide.race import score
-from reelbook.widgets.forms.sweeping.form_sweep import NO_MEASURE, STALE, TWICE
-from reelbook.widgets.forms.sweeping.race_measures import list_measures, parse_measure
+from reelbook.widgets.forms.race_offer import list_measures, parse_measure
+from reelbook.widgets.forms.sweeps import NO_MEASURE, STALE, TWICE
 from tests.support import png
 from tests.widgets.forms.test_form_sweep import BOAT, Bench
 
@@ -48,7 +48,7 @@ def test_pictures_have_no_measure_of_motion() -> None:
     """A model that returns pictures is judged by single frames only, and no measure is taken that it lacks."""
     picture = rb.SmartResize(image_url=png(16, 16), target_sizes=["64x64"])
 
-    values = {one.value for one in list_measures(picture)}
+    values = {measure["value"] for measure in list_measures(picture)}
 
     assert "sharpness" in values
     assert not {"motion", "duration", "loop_closure"} & values
@@ -69,7 +69,7 @@ def test_a_race_spends_no_more_than_was_agreed_and_fills_the_form(client: Client
     bench.run(spend, by="-bytes")
     bench.run(spend, by="-bytes")
     assert {"sweep_said": TWICE} in [content for content, _ in bench.sent]
-    bench.until(lambda: "kind" in bench.form.sweeps["jobs"][0] and bench.form.sweeps["jobs"][0]["over"])
+    bench.until(lambda: bench.form.sweeps["jobs"][0]["kind"] == "race" and bench.form.sweeps["jobs"][0]["over"])
     card = bench.form.sweeps["jobs"][0]
     bench.tell(do="sweep_film", job=card["key"])
     film, _ = bench.answer("sweep_film")

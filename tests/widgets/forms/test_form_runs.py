@@ -22,9 +22,9 @@ from reelbook.display.update_clock import updater
 from reelbook.errors import InvalidInput, Problem
 from reelbook.models.base import Input
 from reelbook.widgets import send_file
+from reelbook.widgets.forms import run_files, run_json, runs
 from reelbook.widgets.forms.form import Form
-from reelbook.widgets.forms.running import form_runs, run_clips, run_history
-from reelbook.widgets.forms.running.form_runs import ENDED, GOING, MAX_ENTRIES, SAME, TWICE, FormRuns
+from reelbook.widgets.forms.runs import ENDED, GOING, MAX_ENTRIES, SAME, TWICE, FormRuns
 from tests.display.stand_in import StandIn
 from tests.support import Served, png, read_charges
 from tests.sweeps.dots import BOAT, PRICE, RUN, Scripted
@@ -138,8 +138,8 @@ def client(one_worker: None, folder: Path) -> Iterator[Client]:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Presses count at once, however quick they are."""
-    monkeypatch.setattr(form_runs, "DOUBLE_SECONDS", 0.0)
-    monkeypatch.setattr(form_runs, "RECENT_SECONDS", 0.0)
+    monkeypatch.setattr(runs, "DOUBLE_SECONDS", 0.0)
+    monkeypatch.setattr(runs, "RECENT_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -245,7 +245,7 @@ def test_a_click_never_blocks_the_kernel(paper: Callable[..., Paper], client: Cl
     gate.set()
     form.until(lambda paper: is_over(paper.records[0]))
 
-    assert (meanwhile["status"], meanwhile["sending"], meanwhile["line"]) == ("waiting", True, run_history.SENDING)
+    assert (meanwhile["status"], meanwhile["sending"], meanwhile["line"]) == ("waiting", True, run_json.SENDING)
     assert meanwhile["can"] == ["use"]
     assert form.records[0]["status"] == "completed"
 
@@ -310,7 +310,7 @@ def test_a_press_while_one_runs_is_asked_about_and_paid_for_only_then(
     paper: Callable[..., Paper], client: Client, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a seed: the page is told, with a number that the next press carries; each number starts one run."""
-    monkeypatch.setattr(form_runs, "DOUBLE_SECONDS", 0.0)
+    monkeypatch.setattr(runs, "DOUBLE_SECONDS", 0.0)
     form = paper(rb.TextToVideo(prompt="under way", num_frames=1441, resolution="480p"))
     charged = len(paid(folder))
 
@@ -337,14 +337,14 @@ def test_a_press_just_after_the_end_is_asked_about(
     paper: Callable[..., Paper], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A quick service is done before the second press comes, which was meant for the first run; a later one is not asked."""
-    monkeypatch.setattr(form_runs, "DOUBLE_SECONDS", 0.0)
+    monkeypatch.setattr(runs, "DOUBLE_SECONDS", 0.0)
     form = paper(resize("ended just now"))
     form.run()
     charged = len(paid(folder))
 
     form.press("run")
     offered = form.answer("again")[0]
-    monkeypatch.setattr(form_runs, "RECENT_SECONDS", 0.0)
+    monkeypatch.setattr(runs, "RECENT_SECONDS", 0.0)
     form.press("run")
     form.until(lambda paper: len(paper.records) == 2 and all(map(is_over, paper.records)))
 
@@ -610,7 +610,7 @@ def test_all_forms_together_are_told_four_times_a_second(
 
 def test_a_page_gets_the_log_from_where_it_has_it(paper: Callable[..., Paper], monkeypatch: pytest.MonkeyPatch) -> None:
     """All lines, or those from a number on; of an endless log the last ones, each cut."""
-    monkeypatch.setattr(form_runs, "MAX_LINES", 3)
+    monkeypatch.setattr(runs, "MAX_LINES", 3)
     one = StandIn(status="IN_PROGRESS", progress=(0.5, "x"), logs=["a", "<b>", "c" * 5000])
     form = paper(BOAT, start=lambda value: one)
     form.press("run")
@@ -717,7 +717,7 @@ def test_a_clip_that_is_too_large_or_gone_is_told_in_words(
     assert "too much to play here" in words[0]
     assert str(path) in words[0]
     assert "rb.attach" in words[1]
-    assert words[3] == run_clips.UNKNOWN
+    assert words[3] == run_files.UNKNOWN
     assert all(parts == [] for _, parts in form.sent)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import io
 import json
 import threading
 import time
@@ -15,7 +14,6 @@ from typing import Any
 
 import ipywidgets
 import pytest
-from PIL import Image
 
 import reelbook as rb
 from reelbook.client import Client
@@ -23,18 +21,18 @@ from reelbook.display.input_code import format_sweep_code
 from reelbook.display.update_clock import updater
 from reelbook.models.base import Input
 from reelbook.sweeps.plan.plan import Plan
-from reelbook.widgets.forms.fields.control_tree import get_sheet
-from reelbook.widgets.forms.form import Form
-from reelbook.widgets.forms.sweeping import form_planning, plan_preview
-from reelbook.widgets.forms.sweeping.form_axes import (
+from reelbook.widgets.forms import plan_preview, planning
+from reelbook.widgets.forms.axes import (
     MAX_VALUES,
     UnreadableValues,
     can_vary,
     parse_values,
     suggest_values,
 )
-from reelbook.widgets.forms.sweeping.form_planning import CORRECT_VALUES, MAKING
-from reelbook.widgets.forms.sweeping.form_sweep import STALE, STARTED, TWICE
+from reelbook.widgets.forms.form import Form
+from reelbook.widgets.forms.planning import CORRECT_VALUES, MAKING
+from reelbook.widgets.forms.schema import get_sheet
+from reelbook.widgets.forms.sweeps import STALE, STARTED, TWICE
 from tests.support import png, read_charges
 from tests.sweeps.dots import PRICE, Scripted
 from tests.transport.variants import Hosted
@@ -121,7 +119,7 @@ def client(one_worker: None, folder: Path) -> Iterator[Client]:
 @pytest.fixture(autouse=True)
 def _plans_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A person who types would be waited for; here everything is typed at once."""
-    monkeypatch.setattr(form_planning, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(planning, "PAUSE_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -278,7 +276,7 @@ def test_values_are_the_same_as_typed_into_the_form(bench: Callable[..., Bench])
         "temporal_adain_factor": "0.25", "loras": '[{"path": "ink", "scale": 0.5}]\n{"path": "oil"}',
     }  # fmt: skip
     form.vary(**axes)
-    rows = list(form.form._sweeping._planning.preview.plan)  # type: ignore[union-attr]
+    rows = list(form.form._sweeping.planning.preview.plan)  # type: ignore[union-attr]
 
     asked = [BOAT.revised(seed=9007199254740993, resolution="720p", enable_detail_pass=True, temporal_adain_factor=0.25, negative_prompt=words, loras=loras)
              for words in ("grey", "blue sky") for loras in ([rb.LoRA(path="ink", scale=0.5)], [rb.LoRA(path="oil")])]  # fmt: skip
@@ -389,7 +387,7 @@ def test_messages_without_sense_change_nothing(bench: Callable[..., Bench]) -> N
 
     for number, axes in enumerate(odd):
         form.tell(do="sweep", view="v", n=100 + number, axes=axes)
-    for what in ("sweep_do", "sweep_show", "sweep_sheet"):
+    for what in ("sweep_do", "sweep_show", "sweep_film"):
         form.tell(do=what, job="9", what="cancel")
     form.tell(do="sweep_run", plan="1", spend=5)
 
@@ -403,7 +401,7 @@ def test_messages_without_sense_change_nothing(bench: Callable[..., Bench]) -> N
 def test_a_sweep_is_run_under_its_budget_and_paid_once(
     bench: Callable[..., Bench], client: Client, folder: Path
 ) -> None:
-    """Twenty presses start it once; the account has paid its price; table, panel, sheet and code are there."""
+    """Twenty presses start it once; the account has paid its price; table and panel are there."""
     form = bench(DOT)
     form.vary(fps="1-4")
     number, charged, before = form.plan["number"], len(paid(folder)), client.account()["credits_available"]
@@ -413,19 +411,14 @@ def test_a_sweep_is_run_under_its_budget_and_paid_once(
     told = form.done()
     form.until(lambda: form.plan.get("number", number) != number)
     again = form.plan
-    form.tell(do="sweep_sheet", job=told["key"])
-    _, (picture, dark) = form.answer("sweep_sheet")
-    grounds = [Image.open(io.BytesIO(bytes(one))).convert("L").tobytes()[0] for one in (picture, dark)]
-    assert grounds[0] > 200 > 60 > grounds[1]
 
     assert [content for content, _ in form.sent if "sweep_said" in content] == [{"sweep_said": TWICE}] * 19
     assert len(form.form.jobs) == 1
     assert list(form.form.jobs[-1].frame["status"]) == ["completed"] * 4
     assert len(paid(folder)) == charged + 4
     assert client.account()["credits_available"] == before - 4 * PRICE
-    assert (told["state"], told["mark"], told["table"], told["sheet"]) == ("completed", "●", "form.jobs[-1].frame", 4)
+    assert (told["state"], told["mark"], told["table"]) == ("completed", "●", "form.jobs[-1].frame")
     assert "4 of 4" in next(content["html"] for content, _ in reversed(form.sent) if "sweep_panel" in content)
-    assert Image.open(io.BytesIO(picture)).width <= 1280
     assert (again["runs"], again["due"], again["line"].split(" · ")[1]) == (
         0,
         0,
@@ -771,8 +764,8 @@ def test_copied_code_makes_an_equal_plan(bench: Callable[..., Bench], axes: dict
     text = form.answer("sweep_code")[0]["sweep_code"]
     expression, _, budget = text.removeprefix("table = ").rpartition(".run(budget=")
 
-    assert eval(expression, {"rb": rb}) == form.form._sweeping._planning.preview.plan  # type: ignore[union-attr]
-    assert int(budget.rstrip(")")) == form.form._sweeping._planning.preview.plan.credits  # type: ignore[union-attr]
+    assert eval(expression, {"rb": rb}) == form.form._sweeping.planning.preview.plan  # type: ignore[union-attr]
+    assert int(budget.rstrip(")")) == form.form._sweeping.planning.preview.plan.credits  # type: ignore[union-attr]
 
 
 def test_code_of_pictures_and_odd_names_can_be_run(client: Client) -> None:

@@ -13,7 +13,7 @@ from reelbook.models.common_sizes import FORMATS
 from reelbook.models.described import describe
 from reelbook.models.smart_resize import Size, preset_for
 from reelbook.models.text_to_video import FRAME_SIZES
-from reelbook.widgets.forms.fields.control_tree import get_control_data
+from reelbook.widgets.forms.schema import get_control_data
 
 
 def described(**properties: Any) -> type[Input]:

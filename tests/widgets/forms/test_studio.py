@@ -524,7 +524,7 @@ def test_a_message_that_makes_no_sense_changes_nothing(opened: Callable[..., Wat
 
 def test_the_table_of_a_sweep_is_named_as_a_cell_finds_it() -> None:
     """By the variable of the form or of the studio; by the output of the cell where there is none."""
-    from reelbook.widgets.forms.variable_name import find_variable_name
+    from reelbook.widgets.notebook import find_variable_name
 
     studio = rb.studio()
     form = rb.form(rb.TextToVideo)

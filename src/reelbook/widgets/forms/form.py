@@ -15,19 +15,18 @@ from ...display.input_code import format_input_code
 from ...display.update_clock import LiveOutput, updater
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
+from ..notebook import find_variable_name
 from .base_widget import Handler, ScriptWidget
-from .fields.control_tree import Node, get_sheet
-from .fields.draft import Draft, InputTrait
-from .fields.earlier_prompts import EarlierPrompts
-from .fields.row_values import get_row_values
+from .draft import Draft, InputTrait, get_row_values
+from .earlier import EarlierPrompts
 from .json_values import sendable, to_page_json
-from .page_messages import format_problem, format_service_changed, get_labels
-from .pictures.form_pictures import Pictures
-from .running.form_price import Pricer
-from .running.form_runs import FormRuns
-from .static_snapshot import count_results, render_form_snapshot
-from .sweeping.form_sweep import FormSweeps
-from .variable_name import find_variable_name
+from .pictures import Pictures
+from .price import Pricer
+from .runs import FormRuns
+from .schema import Node, get_sheet
+from .snapshot import count_results, render_form_snapshot
+from .sweeps import FormSweeps
+from .words import format_problem, format_service_changed, get_labels
 
 if TYPE_CHECKING:
     from ...current import Session
@@ -326,7 +325,7 @@ class Form(ScriptWidget):
             state = self._make_state()
             self._number_change(self.state, state, by)
             # Before the page is updated: a plan of the previous draft cannot be run any more.
-            self._sweeping.replan_if_changed()
+            self._sweeping.planning.replan_if_changed()
             if state != self.state:
                 self.state = state
                 self.redraw_later()

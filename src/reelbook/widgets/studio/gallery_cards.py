@@ -16,10 +16,8 @@ from ...models.base import File
 from ...models.catalog import CATALOG
 from ...storage.ledger.known_services import describe_maker
 from ...util.missing_values import is_missing
-from ..forms.fields.control_tree import get_sheet, get_title
-from ..forms.fields.row_values import get_row_values
-from ..forms.page_messages import get_labels
-from ..forms.running.run_history import (
+from ..forms.draft import get_row_values
+from ..forms.run_json import (
     MAX_CAPTION_LENGTH,
     MAX_REASON_LENGTH,
     STATUS_WORDS,
@@ -28,6 +26,8 @@ from ..forms.running.run_history import (
     entry_json,
     file_json,
 )
+from ..forms.schema import get_sheet, get_title
+from ..forms.words import get_labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from ...display.formatting import format_credits, join_with_dots
 from ...errors import UncertainRun
 from ...util.printable import format_count
-from ..forms.running.run_history import PressedRun, is_same_request
+from ..forms.run_json import PressedRun, is_same_request
 
 if TYPE_CHECKING:
     from ...current import Session
     from ...models.base import Input
     from ...runs.run import Run
-    from .studio_sweeps import SweepCost
+    from .sweeps import SweepCost
 
 
 class Spending:

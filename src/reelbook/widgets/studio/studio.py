@@ -16,16 +16,16 @@ from ...errors import ReelbookError
 from ...models.base import Input
 from ...models.catalog import CATALOG
 from ...settings import options
-from ..comms import close_layout, forget_reply_thread
-from ..forms.fields.control_tree import Node
+from ..forms.base_widget import LiveUpdates
 from ..forms.form import Form
-from ..forms.live_updates import LiveUpdates
-from ..forms.static_snapshot import format_runs, render_form_snapshot, render_thumb
+from ..forms.schema import Node
+from ..forms.snapshot import format_runs, render_form_snapshot, render_thumb
+from ..notebook import close_layout, forget_reply_thread
 from .gallery import Gallery
 from .gallery_cards import LibraryRun, StudioRun
+from .head import Head, format_carried
 from .spending import Spending, format_cost
-from .studio_head import Head, format_carried
-from .studio_sweeps import StudioSweeps
+from .sweeps import StudioSweeps
 
 if TYPE_CHECKING:
     from ...current import Session

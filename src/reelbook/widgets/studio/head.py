@@ -11,7 +11,7 @@ import traitlets
 from ...display.formatting import shorten
 from ...errors import ReelbookError
 from ...models.catalog import CATALOG, find_endpoint
-from ..forms.fields.control_tree import get_sheet
+from ..forms.schema import get_sheet
 from .studio_part import StudioPart
 
 if TYPE_CHECKING:

@@ -7,16 +7,16 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
-from ....display.cards import format_amount
-from ....display.formatting import format_credits
-from ....errors import InvalidInput, Problem, ReelbookError
-from ....models.base import Input
-from ....models.catalog import CATALOG
-from ....models.pricing import Estimate, estimate
+from ...display.cards import format_amount
+from ...display.formatting import format_credits
+from ...errors import InvalidInput, Problem, ReelbookError
+from ...models.base import Input
+from ...models.catalog import CATALOG
+from ...models.pricing import Estimate, estimate
 
 if TYPE_CHECKING:
-    from ..fields.draft import Draft
-    from ..form import Form
+    from .draft import Draft
+    from .form import Form
 
 MAX_PRICES = 1000
 PICTURE = "https://example.org/picture.png"

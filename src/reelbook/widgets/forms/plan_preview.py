@@ -10,26 +10,26 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from ....display import plan_card
-from ....display.formatting import format_credits, join_with_dots, shorten
-from ....errors import InvalidInput, ReelbookError
-from ....models.base import Input
-from ....models.catalog import find_endpoint
-from ....models.pricing import Estimate
-from ....sweeps.execute.ledger_lookup import find_known
-from ....sweeps.execute.order import order_rows
-from ....sweeps.execute.run_options import RunOptions, make_options
-from ....sweeps.money_text import count_affordable
-from ....sweeps.plan.sweep_call import sweep
-from ....util.printable import format_count
-from ..page_messages import format_sentence
-from .form_races import find_race_facts
+from ...display import plan_card
+from ...display.formatting import format_credits, join_with_dots, shorten
+from ...errors import InvalidInput, ReelbookError
+from ...models.base import Input
+from ...models.catalog import find_endpoint
+from ...models.pricing import Estimate
+from ...sweeps.execute.ledger_lookup import find_known
+from ...sweeps.execute.order import order_rows
+from ...sweeps.execute.run_options import RunOptions, make_options
+from ...sweeps.money_text import count_affordable
+from ...sweeps.plan.sweep_call import sweep
+from ...util.printable import format_count
+from .race_offer import describe_race
+from .words import format_sentence
 
 if TYPE_CHECKING:
-    from ....current import Session
-    from ....sweeps.plan.plan import Plan
-    from ....sweeps.plan.plan_rows import Known, Row
-    from ....sweeps.plan.plan_summary import PlanFacts
+    from ...current import Session
+    from ...sweeps.plan.plan import Plan
+    from ...sweeps.plan.plan_rows import Known, Row
+    from ...sweeps.plan.plan_summary import PlanFacts
 
 PRICING_SECONDS = 5.0
 """After this, the catalog's prices are used, marked as estimates."""
@@ -74,7 +74,7 @@ def make_preview(
         "balance": _read_balance(session) if is_answered else None,
         "impossible": _format_impossible(facts, labels),
         "notes": [shorten(format_sentence(note, labels), MAX_NOTE_LENGTH) for note in facts.warnings],
-        "race": find_race_facts(plan, known),
+        "race": describe_race(plan, known),
         **_table_json(plan, known, labels),
     }
     return PlanPreview(number, plan, axes, (plan.credits or known_due) - known_due, summary)

@@ -1,19 +1,27 @@
-"""Pictures of earlier runs, the newest first: their images, and the last frames of their clips."""
+"""What earlier runs offer to a form: the texts of a field, their pictures, and the last frames of their clips."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ....display.formatting import join_with_dots, shorten
-from ....media.local_file import is_video
-from ....sweeps.results.table_files import IMAGES, VIDEO, find_column, find_paths
+from ...display.formatting import join_with_dots, shorten
+from ...media.local_file import is_video
+from ...sweeps.results.table_files import IMAGES, VIDEO, find_column, find_paths
+from .base_widget import Handler
+from .json_values import sendable
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .form import Form
+
+MAX_TEXTS = 50
+"""Texts offered; `rb.library()` has all."""
+MAX_TEXT_LENGTH = 20_000
 PAGE = 12
 """Pictures of one page."""
 MAX_CAPTION = 120
@@ -75,7 +83,7 @@ def _files_of(runs: pd.DataFrame) -> list[tuple[int, str]]:
 
 
 def _captions(runs: pd.DataFrame) -> list[str]:
-    from ....display.tables.table_media import format_captions
+    from ...display.tables.table_media import format_captions
 
     models = find_column(runs, "model")
     names = [""] * len(runs) if models is None else [str(model).rpartition("/")[2] for model in models]
@@ -86,3 +94,38 @@ def _captions(runs: pd.DataFrame) -> list[str]:
         shorten(words if has_prompt else join_with_dots(name, words), MAX_CAPTION) or "an earlier run"
         for name, words, has_prompt in zip(names, format_captions(runs), has_prompts, strict=True)
     ]
+
+
+class EarlierPrompts:
+    """Sends earlier texts to the page of one form on request."""
+
+    def __init__(self, form: Form) -> None:
+        self._form: Form | None = form
+        self.handlers: Mapping[str, Handler] = {"prompts": self._on_prompts}
+
+    def close(self) -> None:
+        """Release the form."""
+        self._form, self.handlers = None, {}
+
+    def _on_prompts(self, content: dict[str, Any], _: list[memoryview]) -> None:
+        form, name = self._form, content.get("name")
+        if form is None or not isinstance(name, str) or not form.has(name):
+            return
+
+        def answer() -> None:
+            texts = find_earlier_texts(form.session.library().frame, name)
+            form.send({"prompts": name, "texts": [sendable(text) for text in texts]})
+
+        form.in_background("prompts", answer)
+
+
+def find_earlier_texts(runs: pd.DataFrame, name: str) -> list[str]:
+    """The texts in a column, the newest first and each only once; `runs` has the newest last.
+
+    >>> import pandas as pd
+    >>> find_earlier_texts(pd.DataFrame({"prompt": ["a kite", "a boat", None, "a kite"]}), "prompt")
+    ['a kite', 'a boat']
+    """
+    column = find_column(runs, name)
+    texts = [] if column is None else [text for text in column if isinstance(text, str) and text.strip()]
+    return [text[:MAX_TEXT_LENGTH] for text in dict.fromkeys(reversed(texts))][:MAX_TEXTS]

@@ -10,20 +10,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ....display.update_clock import Bundle, OutputKey
-from ....errors import ReelbookError
-from ....models.catalog import is_reusable
-from ..base_widget import Handler
-from ..live_updates import LiveUpdates
-from ..page_messages import format_service_changed
-from .run_clips import RunFileSender
-from .run_history import PressedRun, details_json, entry_json, find_newest_entries, is_same_request
+from ...display.update_clock import Bundle, OutputKey
+from ...errors import ReelbookError
+from ...models.catalog import is_reusable
+from .base_widget import Handler, LiveUpdates
+from .run_files import RunFileSender
+from .run_json import PressedRun, details_json, entry_json, find_newest_entries, is_same_request
+from .words import format_service_changed
 
 if TYPE_CHECKING:
-    from ....media.local_file import LocalFile
-    from ....models.base import Input
-    from ....runs.run import Run
-    from ..form import Form
+    from ...media.local_file import LocalFile
+    from ...models.base import Input
+    from ...runs.run import Run
+    from .form import Form
 
 MAX_ENTRIES = 50
 """Runs on the page; the library has all of them."""

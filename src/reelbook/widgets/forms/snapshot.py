@@ -17,8 +17,8 @@ from ..studio.gallery_cards import LibraryRun, StudioRun
 
 if TYPE_CHECKING:
     from .form import Form
-    from .running.run_history import PressedRun
-    from .sweeping.form_jobs import Started
+    from .run_json import PressedRun
+    from .started import Started
 
 MAX_LINES = 6
 BOX = (160, 90)
@@ -44,7 +44,7 @@ def render_form_snapshot(
 
 def count_results(entries: Sequence[PressedRun], sweeps: Sequence[Started]) -> int:
     """How many runs and sweeps have ended."""
-    return sum(entry.is_over for entry in (*entries, *sweeps))
+    return sum(entry.is_over for entry in entries) + sum(entry.is_over for entry in sweeps)
 
 
 def format_runs(runs: Sequence[StudioRun | LibraryRun]) -> list[str]:
@@ -67,8 +67,5 @@ def _format_run(card: dict[str, Any]) -> str:
 
 
 def _format_sweep(entry: Started) -> str:
-    from .sweeping.form_jobs import sweep_json
-
-    card = sweep_json(entry, -1, "form")
-    kind = card.get("kind", "sweep")
-    return shorten(join_with_dots(f"{card['mark']} {kind} {card['state']}", card["line"], card["error"]), 240)
+    card = entry.make_card("")
+    return shorten(join_with_dots(f"{card['mark']} {card['kind']} {card['state']}", card["line"], card["error"]), 240)

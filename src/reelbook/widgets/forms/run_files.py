@@ -6,12 +6,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ....media.posters import get_poster, make_thumbnail
-from ...send_file import find_refusal, make_messages
+from ...media.posters import get_poster, make_thumbnail
+from ..send_file import find_refusal, make_messages
 
 if TYPE_CHECKING:
-    from ....media.local_file import LocalFile
-    from ..form import Form
+    from ...media.local_file import LocalFile
+    from .form import Form
 
 SMALL, POSTER_SIDES = (192, 108), (320, 640)
 """The box of a small poster, and the longest sides of the others."""

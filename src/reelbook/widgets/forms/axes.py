@@ -14,17 +14,17 @@ from itertools import islice, product
 from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ....display.formatting import shorten
-from ....errors import InvalidInput, Problem, ReelbookError
-from ....models.base import Input
-from ....sweeps.plan.plan_summary import format_values
-from ..fields.control_tree import Node
-from ..fields.draft import Draft
-from ..json_values import JSON_TEXT, is_json_text, sendable, to_page_json
-from ..page_messages import format_problem
+from ...display.formatting import shorten
+from ...errors import InvalidInput, Problem, ReelbookError
+from ...models.base import Input
+from ...sweeps.plan.plan_summary import format_values
+from .draft import Draft
+from .json_values import JSON_TEXT, is_json_text, sendable, to_page_json
+from .schema import Node
+from .words import format_problem
 
 if TYPE_CHECKING:
-    from ..form import Form
+    from .form import Form
 
 MAX_AXES, MAX_TYPED = 20, 1_000_000
 MAX_PROBLEMS = 3

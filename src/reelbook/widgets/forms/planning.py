@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ....errors import InvalidInput, ReelbookError
-from ..fields.draft import Draft
-from ..page_messages import format_problem
-from ..pictures.form_pictures import Pictures
-from .form_axes import VariedField, fill_base, find_base, format_too_many_runs, parse_axes, validate_axes
+from ...errors import InvalidInput, ReelbookError
+from .axes import VariedField, fill_base, find_base, format_too_many_runs, parse_axes, validate_axes
+from .draft import Draft
+from .pictures import Pictures
+from .words import format_problem
 
 if TYPE_CHECKING:
-    from ..form import Form
+    from .form import Form
     from .plan_preview import PlanPreview
 
 PAUSE_SECONDS = 0.1

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ....display import run_text
-from ....display.embedding import MIME_TYPES
-from ....display.formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
-from ....display.input_code import format_run_code
-from ....display.run_card import (
+from ...display import run_text
+from ...display.embedding import MIME_TYPES
+from ...display.formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
+from ...display.input_code import format_run_code
+from ...display.run_card import (
     find_blamed_fields,
     format_error_type,
     format_failure_facts,
     format_next_step,
     format_reason,
 )
-from ....errors import (
+from ...errors import (
     InvalidInput,
     LibraryError,
     OverBudget,
@@ -29,15 +29,15 @@ from ....errors import (
     UnknownModel,
     Unreachable,
 )
-from ....models.base import Input
-from ....models.smart_resize import Size
-from ....storage.run_status import ENDED, RunStatus
-from ..fields.control_tree import get_sheet
-from ..page_messages import format_problem, format_sentence, get_labels
+from ...models.base import Input
+from ...models.smart_resize import Size
+from ...storage.run_status import ENDED, RunStatus
+from .schema import get_sheet
+from .words import format_problem, format_sentence, get_labels
 
 if TYPE_CHECKING:
-    from ....media.local_file import LocalFile
-    from ....runs.run import Run
+    from ...media.local_file import LocalFile
+    from ...runs.run import Run
 
 MAX_CAPTION_LENGTH, MAX_REASON_LENGTH, MAX_LINE_LENGTH = 400, 900, 200
 MAX_FILES = 40

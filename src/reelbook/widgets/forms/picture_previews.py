@@ -15,11 +15,11 @@ from urllib.request import url2pathname
 
 from PIL import Image as Pillow
 
-from ....display.formatting import format_size, join_with_dots, shorten
-from ....media.bounded_open import PICTURES
-from ....media.last_frame import read_last_frame
-from ....models.picture_encoding import MAX_BYTES, MAX_PIXELS, NotAPicture, encode_picture, require_picture
-from ....models.picture_headers import Header, OtherKind, guess_kind, parse_header
+from ...display.formatting import format_size, join_with_dots, shorten
+from ...media.bounded_open import PICTURES
+from ...media.last_frame import read_last_frame
+from ...models.picture_encoding import MAX_BYTES, MAX_PIXELS, NotAPicture, encode_picture, require_picture
+from ...models.picture_headers import Header, OtherKind, guess_kind, parse_header
 
 BOX = (320, 320)
 """The maximum size of a thumbnail in pixels."""
@@ -200,7 +200,7 @@ def _check_pixels(seen: tuple[int, int]) -> None:
 
 
 def _make_thumb(content: bytes, header: Header) -> tuple[bytes, tuple[int, int]]:
-    from ....media.stills import read_picture
+    from ...media.stills import read_picture
 
     with _decoder_errors():
         with Pillow.open(io.BytesIO(content), formats=PICTURES) as opened:

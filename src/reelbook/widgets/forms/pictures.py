@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ....display.formatting import shorten
-from ....errors import ReelbookError
-from ....media.last_frame import read_last_frame
-from ....models.images import Image
-from ....models.picture_encoding import MAX_BYTES, NotAPicture, parse_picture_address
-from ....models.picture_headers import parse_header
-from ....util.data_address import is_data_address
-from ....util.printable import replace_surrogates
-from ..json_values import sendable
-from .earlier_pictures import IN_LIBRARY, OF_CLIP, PAGE, SHA256, EarlierPictures
+from ...display.formatting import shorten
+from ...errors import ReelbookError
+from ...media.last_frame import read_last_frame
+from ...models.images import Image
+from ...models.picture_encoding import MAX_BYTES, NotAPicture, parse_picture_address
+from ...models.picture_headers import parse_header
+from ...util.data_address import is_data_address
+from ...util.printable import replace_surrogates
+from .earlier import IN_LIBRARY, OF_CLIP, PAGE, SHA256, EarlierPictures
+from .json_values import sendable
 from .picture_previews import (
     MAX_NAME_LENGTH,
     PicturePreview,
@@ -35,7 +35,7 @@ from .picture_previews import (
 )
 
 if TYPE_CHECKING:
-    from ....current import Session
+    from ...current import Session
 
 MAX_PARTS = 1000
 MAX_UPLOADS = 32

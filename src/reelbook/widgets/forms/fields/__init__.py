@@ -1,1 +1,0 @@
-"""The fields of a form: the displayed tree, and the edited draft."""

@@ -1,1 +1,0 @@
-"""The pictures of a form: chosen, previewed, and offered from earlier runs."""

@@ -1,1 +1,0 @@
-"""The runs of a form: price, start, progress and history."""

@@ -1,1 +1,0 @@
-"""Sweeping a form: axes, plan, price and jobs."""
