@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reelbook.media.metadata.file_marks import Marks, read_marks
-from reelbook.media.metadata.source_types import PREFIX
+from reelbook.media.metadata.file_marks import PREFIX, Marks, read_marks
 from tests.media.makers import FOUR, maker, report_of, signed, signed_file
 from tests.media.making import plain
 

@@ -20,14 +20,20 @@ from reelbook.media.metadata.provenance import Provenance, read, write
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
 from tests.media.making import FACTS, KINDS, MODEL, plain, signed
-from tests.media.metadata.test_png import chunk, with_chunks
+from tests.media.test_packets import chunk, picture
 from tests.support import examples
+
+
+def with_chunks(*chunks: bytes) -> bytes:
+    """A small PNG with these chunks right behind its header."""
+    data = picture("png")
+    return data[:33] + b"".join(chunks) + data[33:]
 
 
 def told(texts: dict[str, str], folder: Path) -> Provenance | None:
     """What is read from a PNG with these texts; None for the error."""
     chunks = [chunk(b"iTXt", name.encode() + b"\0\0\0\0\0" + text.encode()) for name, text in texts.items()]
-    (folder / "a.png").write_bytes(with_chunks(*chunks).getvalue())
+    (folder / "a.png").write_bytes(with_chunks(*chunks))
     try:
         return read(folder / "a.png")
     except ReelbookError:
@@ -153,7 +159,7 @@ def test_texts_in_masses_are_not_collected(tmp_path: Path) -> None:
 
 def test_html_stays_text_in_the_error(tmp_path: Path) -> None:
     """Only the path is repeated, nothing of what stands in the file."""
-    (tmp_path / "a.png").write_bytes(with_chunks(chunk(b"tEXt", b"comment\0<script>alert(1)</script>")).getvalue())
+    (tmp_path / "a.png").write_bytes(with_chunks(chunk(b"tEXt", b"comment\0<script>alert(1)</script>")))
 
     with pytest.raises(ReelbookError) as caught:
         read(tmp_path / "a.png")
@@ -196,8 +202,8 @@ def _declared(kind: str) -> bytes:
     huge = 200_000_000
     packed = zlib.compress(bytes(2**25), 1)
     return {
-        "png": with_chunks(struct.pack(">I", huge) + b"iTXtreelbook\0").getvalue(),
-        "bomb": with_chunks(*[chunk(b"zTXt", b"b%d\0\0" % number + packed) for number in range(20)]).getvalue(),
+        "png": with_chunks(struct.pack(">I", huge) + b"iTXtreelbook\0"),
+        "bomb": with_chunks(*[chunk(b"zTXt", b"b%d\0\0" % number + packed) for number in range(20)]),
         "jpeg": b"\xff\xd8" + (b"\xff\xfe\xff\xff" + bytes(65_533)) * 20,
         "webp": b"RIFF" + struct.pack("<I", huge) + b"WEBPXMP " + struct.pack("<I", huge),
         "mp4": struct.pack(">I4s4sI", 16, b"ftyp", b"isom", 0) + struct.pack(">I4s", huge, b"moov"),

@@ -10,17 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reelbook.media.metadata import jpeg, mp4, png, webp
 from reelbook.media.metadata.file_marks import is_marked
-from reelbook.media.metadata.file_pieces import assemble
+from reelbook.media.metadata.packets import copy_pieces, edit_file
 from reelbook.media.metadata.provenance import write
 from reelbook.media.metadata.run_record import format_record
 from tests.media.makers import FOUR, signed, signed_file, state_of
 from tests.media.making import FACTS, KINDS, grain, plain
 from tests.media.making import signed as engine_made
 from tests.support import examples
-
-EDITED = {"mp4": mp4.build_pieces, "png": png.build_pieces, "jpeg": jpeg.build_pieces, "webp": webp.build_pieces}
 
 
 def is_signed(content: bytes) -> bool:
@@ -46,7 +43,7 @@ def test_our_record_in_a_signed_file_would_break_its_signature(kind: str, tmp_pa
     copy = io.BytesIO()
 
     with path.open("rb") as file:
-        assemble(file, copy, EDITED[kind](file, format_record(FACTS)))
+        copy_pieces(file, copy, edit_file(file, format_record(FACTS), ""))
 
     assert copy.getvalue() != path.read_bytes()
     assert state_of(copy.getvalue(), kind) == "Invalid"

@@ -13,9 +13,8 @@ from cryptography.hazmat.primitives.serialization import BestAvailableEncryption
 
 import reelbook as rb
 from reelbook.display.cards import options_table
-from reelbook.media.metadata.file_marks import read_marks
+from reelbook.media.metadata.file_marks import TRAINED, read_marks
 from reelbook.media.metadata.provenance import read, write
-from reelbook.media.metadata.source_types import TRAINED
 from tests.media.makers import Maker, maker, report_of, signed_file, state_of
 from tests.media.making import FACTS, KINDS, contained, content, plain
 from tests.support import png

@@ -12,7 +12,7 @@ from ..display.report.layout import find_input_columns, format_table_value
 from ..display.sheets.sheet_entries import read_entries
 from ..errors import ReelbookError
 from ..media.local_file import LocalFile
-from ..media.metadata.input_record import parse_record_input
+from ..media.metadata.run_record import parse_record_input
 from ..models.base import File
 from ..runs.run import Run
 from ..storage.select_runs import find_table

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from ..current import session
 from ..errors import InvalidInput, ReelbookError
+from ..media.local_file import LocalFile
 from ..media.metadata.provenance import Provenance, read
 from ..runs.run import Run
 from ..storage.export import get_facts
 from ..storage.ledger import connection
 from ..storage.library import Library
-
-if TYPE_CHECKING:
-    from ..media.local_file import LocalFile
 
 
 def library(folder: str | Path | None = None) -> Library:
@@ -48,7 +46,10 @@ def provenance(file: str | Path | LocalFile | Run | pd.DataFrame | pd.Series[Any
     """
     from .tables import find_file
 
-    return read(find_file(file, "rb.provenance"), _find_by_content)
+    named = find_file(file, "rb.provenance")
+    if isinstance(named, LocalFile):
+        return read(named.path, named.facts, _find_by_content)
+    return read(named, find=_find_by_content)
 
 
 def _find_by_content(sha256: str) -> tuple[Mapping[str, Any], str] | None:

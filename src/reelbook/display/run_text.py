@@ -238,7 +238,7 @@ def _format_charge(paid: str, source: Any, made_by: str) -> str:
 
 
 def _parse_input(model: str, values: Mapping[str, Any]) -> Input | None:
-    from ..media.metadata.input_record import parse_record_input
+    from ..media.metadata.run_record import parse_record_input
 
     return parse_record_input(model, values)
 

@@ -102,7 +102,7 @@ class LocalFile:
         """How the file was made, from its metadata and its run."""
         from .metadata.provenance import read
 
-        return read(self)
+        return read(self.path, self.facts)
 
     def frames(self) -> Iterator[Image]:
         """Iterate over all frames in order."""

@@ -17,11 +17,11 @@ from av import VideoCodecContext, VideoFrame, VideoStream
 from av.container import OutputContainer
 
 from ..errors import ReelbookError
-from ..util.containers import MalformedFile, parse_boxes
 from . import derived_cache, stills, video_colours
 from .bounded_open import open_video
 from .derived_cache import FileVersion
 from .local_file import is_video
+from .metadata.packets import MalformedFile, parse_boxes
 from .stream_facts import get_display_size, read_rotation, read_timing
 
 ENCODERS = ("libx264", "libvpx-vp9")
@@ -159,7 +159,7 @@ def _options(encoder: str, crf: str, max_bytes: int, seconds: Fraction) -> dict[
 def _is_mp4(content: bytes) -> bool:
     """Whether this is a complete MP4: its boxes fill it to the last byte."""
     try:
-        boxes = list(parse_boxes(io.BytesIO(content), 0, len(content)))
+        boxes = list(parse_boxes(io.BytesIO(content)))
     except MalformedFile:
         return False
     kinds = [box.kind for box in boxes]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ReelbookError
 from ...media.file_names import slug
 from ...media.local_file import LocalFile
-from ...media.metadata.input_record import parse_record_input
+from ...media.metadata.run_record import parse_record_input
 from ...models.base import File
 from ...models.images import unwrap_pictures
 from ...storage.table import INPUT_JSON

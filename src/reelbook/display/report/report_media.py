@@ -19,8 +19,7 @@ from ...errors import ReelbookError
 from ...media.frame_index import FrameIndex, read_frame_index, read_uneven_times
 from ...media.local_file import LocalFile
 from ...media.metadata.file_marks import MANIFEST_SUFFIX
-from ...media.metadata.provenance import sidecar_for
-from ...media.metadata.sidecar import sidecar_path
+from ...media.metadata.provenance import sidecar_for, sidecar_path
 from ...media.posters import get_poster
 from ...media.previews import get_preview
 from ..embedding import data_uri

@@ -5,19 +5,31 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ...util.containers import PNG_SIGNATURE, MalformedFile
+from ...models.images_to_video import ImagesToVideo
 from ...util.printable import format_line, printable
-from . import png, xmp
-from .source_types import PREFIX, is_generative
+from .packets import OUR_TYPE, read_blocks
 
 MANIFEST_SUFFIX = ".c2pa"
 """Suffix of a manifest that is delivered as a separate file next to the media file."""
+PREFIX = "http://cv.iptc.org/newscodes/digitalsourcetype/"
+TRAINED = PREFIX + "trainedAlgorithmicMedia"
+"""Made entirely by a model trained on media. Also for hosted models that start from the user's picture, to move or
+recompose it: they generate every pixel of their output."""
+ALGORITHMIC = PREFIX + "algorithmicMedia"
+"""Made by a program without trained weights: what the embedded engines paint, move and recompose."""
+COMPOSITE = PREFIX + "composite"
+"""Pictures joined to a film. Joining generates nothing, and the sources of the pictures are unknown."""
+SYNTHETIC = PREFIX + "compositeSynthetic"
+"""Pictures joined to a film, at least one of which states a generative model as its source, as the film then must."""
+BY_GENERATIVE_MODELS = ("trainedAlgorithmicMedia", "compositeWithTrainedAlgorithmicMedia", "compositeSynthetic")
+"""The last segments of the types made or changed by a generative model, in whole or in part."""
+
 MAX_NAME = 60
 UNSIGNED = "unsigned"
 
@@ -35,9 +47,8 @@ _TYPE = re.compile(
     re.DOTALL,
 )
 """A source type in a manifest or in an XMP packet, of which neither is parsed."""
-_OURS = re.compile(xmp.OUR_TYPE.pattern + rb'|CreatorTool="reelbook [^"]*" Iptc4xmpExt:DigitalSourceType="[^"]*"')
+_OURS = re.compile(OUR_TYPE.pattern + rb'|CreatorTool="reelbook [^"]*" Iptc4xmpExt:DigitalSourceType="[^"]*"')
 """How our copies and our engines state a source type."""
-_BLOCK, _OVERLAP = 1 << 22, 1 << 16
 _OFFLINE = {"verify": {"remote_manifest_fetch": False, "ocsp_fetch": False}}
 
 
@@ -71,6 +82,28 @@ class Marks:
         signed = (f"signed by {self.signer}" if self.signer else "signed") if self.is_signed else ""
         parts = [part for part in (signed, "ai-marked" if self.is_ai_marked else "") if part]
         return ", ".join(parts) or UNSIGNED
+
+
+def is_generative(source_type: str) -> bool:
+    """Whether a source type states that a generative model was used.
+
+    >>> is_generative(TRAINED), is_generative(ALGORITHMIC), is_generative("")
+    (True, False, False)
+    """
+    return source_type.rpartition("/")[2] in BY_GENERATIVE_MODELS
+
+
+def get_source_type(model: object, engine: Mapping[str, Any], sources: Iterable[str]) -> str:
+    """The IPTC digital source type of a model's output, which must be true; empty if the model is unknown.
+
+    `engine` is the record of an embedded engine in the file, if there is one; `sources` are the types stated by the
+    source pictures.
+    """
+    if not model:
+        return ""
+    if model == ImagesToVideo.endpoint_id:
+        return SYNTHETIC if any(map(is_generative, sources)) else COMPOSITE
+    return ALGORITHMIC if engine else TRAINED
 
 
 def read_marks(path: str | os.PathLike[str]) -> Marks:
@@ -107,28 +140,13 @@ def is_marked(path: Path, file: BinaryIO) -> bool:
 def _scan(file: BinaryIO, without: re.Pattern[bytes] | None = None) -> tuple[bool, list[str]]:
     """Whether the file has a manifest or refers to one, and the source types that it states, but in such a markup."""
     is_signed, types = False, dict[str, None]()
-    for block in _blocks(file):
+    for block in read_blocks(file):
         is_signed = is_signed or _STORE in block or _MP4_BOX in block
         is_signed = is_signed or (_DUBLIN_CORE in block and _REFERENCE.search(block) is not None)
         if b"igitalSourceType" in block:
             stated = block if without is None else without.sub(b"", block)
             types.update(dict.fromkeys(found.decode() for found in _TYPE.findall(stated)))
     return is_signed, list(types)
-
-
-def _blocks(file: BinaryIO) -> Iterator[bytes]:
-    """The bytes of the file in overlapping blocks, and the packets of a PNG, which may be compressed."""
-    file.seek(0)
-    block = head = file.read(_BLOCK)
-    while block:
-        yield block
-        rest = file.read(_BLOCK)
-        block = block[-_OVERLAP:] + rest if rest else b""
-    if head.startswith(PNG_SIGNATURE):
-        try:
-            yield from png.read_packets(file)
-        except MalformedFile:
-            return
 
 
 def _report(path: Path) -> dict[str, Any]:

@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from io import BufferedReader
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...errors import ReelbookError
 from ...settings import options
-from ...util.containers import JPEG_SIGNATURE, PNG_SIGNATURE, MalformedFile, get_length
 from ...util.replace_file import open_replacement
-from . import jpeg, mp4, png, webp
-from .file_marks import MANIFEST_SUFFIX, is_marked, read_marks
-from .file_pieces import MAX_BYTES, FilePiece, Stretch, assemble
-from .input_record import parse_record_input
-from .run_record import NAMES, format_record, parse_record
-from .sidecar import format_sidecar, hash_file, read_sidecar, sidecar_path
+from .file_marks import MANIFEST_SUFFIX, get_source_type, is_marked, read_marks
+from .packets import JPEG_SIGNATURE, MAX_BYTES, MalformedFile, copy_pieces, edit_file, find_record, read_blocks
+from .run_record import LONGEST_IN_JPEG, LONGEST_RECORD, NAMES, format_record, parse_record, parse_record_input
 from .signing import write_signed
-from .source_types import get_source_type
 
 if TYPE_CHECKING:
     from ...models.base import Input
-    from ..local_file import LocalFile
 
 Find = Callable[[str], tuple[Mapping[str, Any], str] | None]
 """A callback that finds the run which made a file of this hash: its facts, and a note on where they were found."""
 
+SIDECAR_SUFFIX = ".reelbook.json"
+"""Appended to the full name of the file: `boat.mp4.reelbook.json`."""
+
+_ENGINE_RECORD, _MAX_TRIES = re.compile(rb'\{"endpointId"'), 8
+"""How the record that our engines write begins, in whatever field of metadata it is, and how many are tried."""
+_EARLIER_RECORD = re.compile(rb"(?:iTXtreelbook\0{5}|Reelbook 1/1 )(?=\{)")
+"""What precedes our own record in a PNG or JPEG of earlier versions."""
 _LONGEST_WORD = 300
-_MAX_TEXTS = 200
 _MAX_SOURCES = 2_000
 _HASHES = re.compile(r"sha256[:\"]+([0-9a-f]{64})")
 _PICTURES = (".png", ".jpg", ".webp", ".gif")
@@ -74,31 +77,27 @@ class Provenance:
     note: str = ""
     """Where the record was found, if not in the file."""
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """All texts found, by name in the file."""
+    """The records as they are in the file: the engine's under `engine`, and ours under `reelbook`."""
 
 
-def read(file: str | os.PathLike[str] | LocalFile, find: Find | None = None) -> Provenance:
-    """Read how a PNG, JPEG, WebP or MP4 was made: `rb.provenance("boat.mp4").input`.
+def read(path: str | os.PathLike[str], facts: Mapping[str, Any] | None = None, find: Find | None = None) -> Provenance:
+    """Read how a PNG, JPEG, WebP or MP4 was made; `facts` are those that this session knows of its run.
 
     A file without a record of its run, because its creator marked it, is looked up by the hash of its content: in the
     sidecar next to it, then with `find`.
     """
-    path, known = _opened(file)
-    texts = _texts(path)
+    path = Path(path).expanduser()
+    if path.exists() and not path.is_file():
+        raise ReelbookError(f"{path} cannot be opened as a picture or a video: it is not a file.")
+    records = _read_records(path)
     # Facts known to this session are formatted and parsed, too, so that they pass the same validation.
-    own = (parse_record(known) if known else None) or parse_record(texts.get("reelbook", ""))
+    own = (parse_record(format_record(facts)) if facts else None) or records.get("reelbook")
     external = _ExternalRecord({}) if own else _find_external(path, find)
-    engine = next((found for text in texts.values() if (found := _engine_record(text)) is not None), {})
-    raw = {name: parse_record(text) or text for name, text in texts.items()}
-    records = (engine, own or external.record)
-    fields = {name: value for record in records for name, value in record.items() if value is not None}
+    parts = (records.get("engine", {}), own or external.record)
+    fields = {name: value for record in parts for name, value in record.items() if value is not None}
     if fields.keys() & NAMES.values():
-        return _from_record(fields, raw, external.note)
+        return _from_record(fields, records, external.note)
     raise ReelbookError(_format_missing(path, external.note))
-
-
-provenance = read
-"""The public name: `rb.provenance("boat.mp4")`."""
 
 
 def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
@@ -109,17 +108,16 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
     a file that its creator marked: signed, or with a source type of its own. The copy is written atomically and
     replaces an existing file.
     """
-    record, manifest = format_record(facts), source.with_suffix(MANIFEST_SUFFIX)
-    kind = _source_type(source, facts.get("model"), record)
+    manifest = source.with_suffix(MANIFEST_SUFFIX)
     with _original(source) as original:
         try:
             if target.exists() and target.samefile(source):
                 raise ReelbookError(f"{target} is the original itself, which stays as it came. Choose another name.")
             with _write_atomically(target) as copy:
                 if is_marked(source, original):
-                    assemble(original, copy, [Stretch(0, get_length(original))])
+                    _copy_unchanged(original, copy)
                 else:
-                    _write_ours(original, copy, _pieces(original, record, kind), kind)
+                    _write_ours(source, original, copy, facts)
             if manifest.is_file():
                 shutil.copyfile(manifest, target.with_suffix(MANIFEST_SUFFIX))
         except (OSError, ValueError, MalformedFile) as error:
@@ -129,15 +127,29 @@ def write(source: Path, target: Path, facts: Mapping[str, Any]) -> None:
             ) from error
 
 
-def _write_ours(original: BinaryIO, copy: BinaryIO, pieces: list[FilePiece], source_type: str) -> None:
-    """Write the pieces, signed with the user's certificate if `options.sign` is set."""
-    if options.sign is None:
-        assemble(original, copy, pieces)
-        return
-    with TemporaryFile(dir=Path(copy.name).parent) as unsigned:
-        assemble(original, unsigned, pieces)
-        if not write_signed(unsigned, copy, options.sign, source_type):
-            assemble(original, copy, pieces)
+def _write_ours(source: Path, original: BinaryIO, copy: BinaryIO, facts: Mapping[str, Any]) -> None:
+    """Write a copy with the record, signed with the user's certificate if `options.sign` is set."""
+    original.seek(0)
+    is_jpeg = original.read(len(JPEG_SIGNATURE)) == JPEG_SIGNATURE
+    record = format_record(facts, LONGEST_IN_JPEG if is_jpeg else LONGEST_RECORD)
+    source_type = _find_source_type(source, facts.get("model"), record)
+    try:
+        pieces = edit_file(original, record, source_type) if record != "{}" else None
+    except MalformedFile:
+        # The file is paid for: an unchanged copy is better than none.
+        pieces = None
+    with TemporaryFile(dir=Path(copy.name).parent) if options.sign else nullcontext(copy) as unsigned:
+        if pieces is None:
+            _copy_unchanged(original, unsigned)
+        else:
+            copy_pieces(original, unsigned, pieces)
+        if options.sign and not write_signed(unsigned, copy, options.sign, source_type):
+            _copy_unchanged(unsigned, copy)
+
+
+def _copy_unchanged(source: BinaryIO, target: BinaryIO) -> None:
+    source.seek(0)
+    shutil.copyfileobj(source, target)
 
 
 def write_with_sidecar(source: Path, target: Path, facts: Mapping[str, Any]) -> str | None:
@@ -149,7 +161,37 @@ def write_with_sidecar(source: Path, target: Path, facts: Mapping[str, Any]) -> 
 def sidecar_for(path: Path, facts: Mapping[str, Any]) -> str | None:
     """The text of the sidecar for a file marked by its creator; None for any other, whose copies contain the record."""
     with _original(path) as file:
-        return format_sidecar(hash_file(file), facts) if is_marked(path, file) else None
+        return _format_sidecar(_hash_file(file), facts) if is_marked(path, file) else None
+
+
+def sidecar_path(path: Path) -> Path:
+    """The path of a file's sidecar: a record in a file of its own, for one that must not be changed."""
+    return path.with_name(path.name + SIDECAR_SUFFIX)
+
+
+def _format_sidecar(sha256: str, facts: Mapping[str, Any]) -> str:
+    """The text of a sidecar for the file with this hash.
+
+    >>> _format_sidecar("ab12", {"model": "svc/smart-resize"})
+    '{"sha256": "ab12", "record": {"endpointId": "svc/smart-resize"}}'
+    """
+    return json.dumps({"sha256": sha256, "record": parse_record(format_record(facts)) or {}}, ensure_ascii=False)
+
+
+def _read_sidecar(path: Path) -> tuple[str, dict[str, Any]] | None:
+    """The hash and the record in the sidecar of a file; None if it is missing or invalid."""
+    try:
+        with sidecar_path(path).open(encoding="utf-8") as file:
+            content = parse_record(file.read(MAX_BYTES)) or {}
+    except (OSError, ValueError):
+        return None
+    sha256, record = content.get("sha256"), content.get("record")
+    return (sha256, record) if isinstance(sha256, str) and isinstance(record, dict) else None
+
+
+def _hash_file(file: BufferedReader) -> str:
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +205,13 @@ class _ExternalRecord:
 
 def _find_external(path: Path, find: Find | None) -> _ExternalRecord:
     """Find the record of the run that made a file of this content."""
-    sidecar = read_sidecar(path)
+    sidecar = _read_sidecar(path)
     if sidecar is None and find is None:
         return _ExternalRecord({})
     with _original(path) as file:
-        sha256 = hash_file(file)
-    if sidecar is not None and sidecar.sha256 == sha256:
-        return _ExternalRecord(sidecar.record, f"found by its content in {sidecar_path(path).name}")
+        sha256 = _hash_file(file)
+    if sidecar is not None and sidecar[0] == sha256:
+        return _ExternalRecord(sidecar[1], f"found by its content in {sidecar_path(path).name}")
     found = find(sha256) if find is not None else None
     if found is not None:
         return _ExternalRecord(parse_record(format_record(found[0])) or {}, found[1])
@@ -211,74 +253,50 @@ def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _opened(file: str | os.PathLike[str] | LocalFile) -> tuple[Path, str | None]:
-    """The path of a file, and the record of the facts that this session knows about it."""
-    from ..local_file import LocalFile
-
-    if isinstance(file, LocalFile):
-        return file.path, format_record(file.facts) if file.facts else None
-    path = Path(file).expanduser()
-    if path.exists() and not path.is_file():
-        raise ReelbookError(f"{path} cannot be opened as a picture or a video: it is not a file.")
-    return path, None
-
-
-Texts = Callable[[BinaryIO], Iterator[tuple[str, str]]]
-Edited = Callable[[BinaryIO, str, str], list[FilePiece]]
-
-
-def _find_format(head: bytes) -> tuple[Texts, Edited] | None:
-    """The functions to read and write metadata of a file with these first bytes."""
-    if head.startswith(PNG_SIGNATURE):
-        return png.read_texts, png.build_pieces
-    if head.startswith(JPEG_SIGNATURE):
-        return jpeg.read_texts, jpeg.build_pieces
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return webp.read_texts, webp.build_pieces
-    return (mp4.read_texts, mp4.build_pieces) if head[4:8] == b"ftyp" else None
-
-
-def _texts(path: Path) -> dict[str, str]:
-    """The texts of a file by name, the first of each, before the first malformed part."""
-    found: dict[str, str] = {}
-    room = 4 * MAX_BYTES
+def _read_records(path: Path) -> dict[str, dict[str, Any]]:
+    """The records in a file, found by how they begin: an engine's under `engine`, and our own under `reelbook`."""
+    records: dict[str, dict[str, Any]] = {}
     with _original(path) as file:
         try:
-            functions = _find_format(file.read(12))
-            for name, text in functions[0](file) if functions else ():
-                room -= len(text)
-                if room < 0 or len(found) >= _MAX_TEXTS:
-                    break
-                found.setdefault(name, text)
+            for block in read_blocks(file):
+                if "engine" not in records and (engine := _find_engine_record(block)):
+                    records["engine"] = engine
+                if "reelbook" not in records and (own := _find_own_record(block)):
+                    records["reelbook"] = own
         except OSError as error:
             raise ReelbookError(
                 f"{path} cannot be read ({_reason(error)}). Check the path and its permissions."
             ) from error
-        except MalformedFile:
-            pass
-    return found
+    return records
 
 
-def _source_type(source: Path, model: Any, record: str) -> str:
+def _find_engine_record(block: bytes) -> dict[str, Any] | None:
+    for start in islice(_ENGINE_RECORD.finditer(block), _MAX_TRIES):
+        record = _decode_record(block, start.start())
+        if record and isinstance(record.get("endpointId"), str) and "engine" in record:
+            return record
+    return None
+
+
+def _find_own_record(block: bytes) -> dict[str, Any] | None:
+    text = find_record(block)
+    if text is not None:
+        return parse_record(text)
+    earlier = _EARLIER_RECORD.search(block)
+    return _decode_record(block, earlier.end()) if earlier else None
+
+
+def _decode_record(block: bytes, start: int) -> dict[str, Any] | None:
+    return parse_record(block[start : start + MAX_BYTES].decode("utf-8", "replace"))
+
+
+def _find_source_type(source: Path, model: Any, record: str) -> str:
     """The IPTC digital source type of a model's output."""
-    engine = next((found for text in _texts(source).values() if (found := _engine_record(text)) is not None), {})
+    engine = _read_records(source).get("engine", {})
     # The source pictures are on the same shelf.
     hashes = list(dict.fromkeys(_HASHES.findall(record)))[:_MAX_SOURCES]
     files = (source.with_name(f"{sha256}{suffix}") for sha256 in hashes for suffix in _PICTURES)
     return get_source_type(model, engine, (read_marks(file).source_type for file in files if file.exists()))
-
-
-def _pieces(file: BinaryIO, record: str, source_type: str) -> list[FilePiece]:
-    unchanged: list[FilePiece] = [Stretch(0, get_length(file))]
-    file.seek(0)
-    functions = _find_format(file.read(12))
-    if functions is None or record == "{}":
-        return unchanged
-    try:
-        return functions[1](file, record, source_type)
-    except MalformedFile:
-        # The file is paid for: an unchanged copy is better than none.
-        return unchanged
 
 
 @contextmanager
@@ -289,11 +307,6 @@ def _write_atomically(target: Path) -> Iterator[BinaryIO]:
     target.parent.mkdir(parents=True, exist_ok=True)
     with open_replacement(target) as file:
         yield file
-
-
-def _engine_record(text: str) -> dict[str, Any] | None:
-    found = parse_record(text)
-    return found if found and isinstance(found.get("endpointId"), str) and "engine" in found else None
 
 
 def _from_record(fields: Mapping[str, Any], raw: Mapping[str, Any], note: str) -> Provenance:

@@ -1,21 +1,23 @@
-"""Format and parse the record of a run, a JSON text stored in media files."""
+"""The record of a run, a JSON text stored in media files: facts formatted without the user's folders, and parsed back."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from ...models.base import Input
+from ...models.catalog import find_endpoint
+from ...models.images import Image, parse_picture, pictures_of, replace_pictures
 from ...util.data_address import DataAddressError, is_data_address, parse_data_address
-from ...util.printable import map_texts, replace_surrogates
-from .file_pieces import MAX_BYTES
-from .input_record import make_record_input
+from ...util.printable import replace_surrogates
+from .packets import MAX_BYTES
 
-LONGEST_RECORD = 400_000
+LONGEST_RECORD, LONGEST_IN_JPEG = 400_000, 30_000
 """Maximum bytes of our own record; escaped for XML it may take five times as much, yet stays below `MAX_BYTES`."""
 LONGEST_TEXT = 4_000
 """Longer source pictures are replaced by their hash: a file should not contain its own source picture."""
@@ -34,9 +36,12 @@ NAMES = {
 """The key of each fact in a record; the first three are those that engines use."""
 
 _DEEPEST = 40
+_HASHED = re.compile(r"data:[^,]*,sha256=([0-9a-f]{64})\Z")
+"""What engines write in place of a source picture too long for a record."""
+_SHORTENED = re.compile(r"… \(sha256=[0-9a-f]{64}\)\Z")
 
 
-def format_record(facts: Mapping[str, Any]) -> str:
+def format_record(facts: Mapping[str, Any], longest: int = LONGEST_RECORD) -> str:
     """The facts as JSON in a fixed order; if too long, long texts are shortened, then the input is left out.
 
     >>> format_record({"model": "svc/smart-resize", "credits": 11, "note": "not a fact of a run"})
@@ -44,29 +49,88 @@ def format_record(facts: Mapping[str, Any]) -> str:
     """
     fields = {NAMES[name]: _plain(facts[name]) for name in NAMES if facts.get(name) is not None}
     for attempt in (fields, {**fields, "input": _shortened(fields.get("input"))}, {**fields, "input": None}):
-        text = _json(attempt)
-        if len(text.encode()) <= LONGEST_RECORD:
-            return text
+        text = json.dumps(attempt, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        # A lone surrogate cannot be encoded as UTF-8, but JSON can escape it as `\udc80`.
+        content = text.encode("utf-8", "backslashreplace")
+        if len(content) <= longest:
+            return content.decode()
     return "{}"
 
 
 def parse_record(text: str) -> dict[str, Any] | None:
-    """Parse a text as a JSON object; None if it is none, or exceeds the limits of size and depth."""
-    if len(text) > MAX_BYTES or text.lstrip()[:1] != "{":
-        return None
+    """Parse the JSON object that a text begins with; None if there is none, or it exceeds the limits of size and depth."""
     try:
-        found = json.loads(text, parse_constant=lambda _: None)
+        record, _ = json.JSONDecoder(parse_constant=lambda _: None).raw_decode(text[:MAX_BYTES].lstrip())
+        return _clean(record, _DEEPEST) if isinstance(record, dict) else None
     # Nested too deeply, or a number with too many digits.
     except (ValueError, RecursionError):
         return None
-    # A lone surrogate would cause errors when the record is displayed or written.
-    return map_texts(found, replace_surrogates) if isinstance(found, dict) and _is_shallow(found) else None
 
 
-def _json(fields: Mapping[str, Any]) -> str:
-    text = json.dumps(fields, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    # A lone surrogate cannot be encoded as UTF-8, but JSON can escape it as `\udc80`.
-    return text.encode("utf-8", "backslashreplace").decode()
+def _clean(value: Any, deepest: int) -> Any:
+    """A JSON value without lone surrogates, which would cause errors when the record is displayed or written."""
+    if isinstance(value, str):
+        return replace_surrogates(value)
+    if not isinstance(value, (dict, list)):
+        return value
+    if not deepest:
+        raise RecursionError
+    if isinstance(value, dict):
+        return {replace_surrogates(name): _clean(item, deepest - 1) for name, item in value.items()}
+    return [_clean(item, deepest - 1) for item in value]
+
+
+def make_record_input(request: Input) -> dict[str, Any]:
+    """The JSON of an input for publication in a file: paths are reduced to names.
+
+    >>> from reelbook.models.images_to_video import ImagesToVideo
+    >>> make_record_input(ImagesToVideo(images=["/home/jane/secret plan/a.png"]))
+    {'images': [{'url': 'a.png', 'frames': 24}], 'fps': 24.0}
+    """
+    return replace_pictures(request.wire(), _changed(request))
+
+
+def parse_record_input(model: str, values: Mapping[str, Any]) -> Input | None:
+    """Validate values as the model's input; None if the model is not in the catalog, or the values are invalid.
+
+    A picture known only by its hash refers to the library. One known only by its path is reduced to its name: a file
+    from another user must not cause a picture from the caller's own folders to be sent.
+    """
+    row = find_endpoint(model)
+    if row is None or _is_shortened(values):
+        return None
+    try:
+        # Not `row.input(**values)`, whose error has a hint for each unknown name, of which there may be thousands.
+        request = row.input.model_validate(values)
+        changed = _changed(request)
+        return row.input.model_validate(replace_pictures(request.wire(), changed)) if changed else request
+    # The values are untrusted: any error means that they are no valid input.
+    except Exception:
+        return None
+
+
+def _changed(request: Input) -> dict[tuple[str | int, ...], str]:
+    """The pictures whose form in a record differs from the given one, by their path in the input."""
+    return {path: text for path, picture in pictures_of(request) if (text := _format_picture(picture)) != picture}
+
+
+def _format_picture(picture: str) -> str:
+    if _is_path(picture):
+        name = re.split(r"[/\\]", picture)[-1]
+        return name if name and _is_path(parse_picture(name)) else "unknown"
+    hashed = _HASHED.match(picture)
+    return f"sha256:{hashed[1]}" if hashed else str(picture)
+
+
+def _is_path(picture: str) -> bool:
+    return isinstance(picture, Image) and picture.kind == "path"
+
+
+def _is_shortened(value: Any) -> bool:
+    if isinstance(value, str):
+        return _SHORTENED.search(value[-100:]) is not None
+    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
+    return any(_is_shortened(item) for item in items)
 
 
 def _plain(value: Any) -> Any:
@@ -105,16 +169,3 @@ def _shortened(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _shortened(item) for name, item in value.items()}
     return [_shortened(item) for item in value] if isinstance(value, list) else value
-
-
-def _is_shallow(found: dict[str, Any]) -> bool:
-    """Whether the object is nested no deeper than `_DEEPEST`, so that recursion over it is safe."""
-    level: list[Any] = [found]
-    for _ in range(_DEEPEST):
-        below = [
-            list(item.values()) if isinstance(item, dict) else item for item in level if isinstance(item, (dict, list))
-        ]
-        level = [item for items in below for item in items]
-        if not level:
-            return True
-    return False

@@ -75,7 +75,7 @@ def test_facts_of_any_kind_survive(facts: dict[str, Any]) -> None:
         "[" * 500_000,
         '{"a":' * 60 + "1" + "}" * 60,
         '{"seed":' + "9" * 5000 + "}",
-        '{"a":"' + "x" * 2_000_000 + '"}',
+        '{"a":"' + "x" * 3_000_000 + '"}',
     ],
     ids=lambda text: text[:12],
 )

@@ -1,0 +1,231 @@
+"""Our record in the packet of a PNG, JPEG, WebP or MP4: it comes back whole, and nothing else in the file changes."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from PIL import Image
+
+from reelbook.media.metadata.packets import (
+    MP4_XMP,
+    PNG_SIGNATURE,
+    MalformedFile,
+    copy_pieces,
+    edit_file,
+    find_record,
+    make_packet,
+)
+from tests.media.making import SIGN, content, grain, plain
+from tests.service.engines.playing import second_opinion
+
+
+def edited(data: bytes, record: str = '{"seed":7}') -> bytes:
+    file, out = io.BytesIO(data), io.BytesIO()
+    copy_pieces(file, out, edit_file(file, record, ""))
+    return out.getvalue()
+
+
+def picture(kind: str, image: Image.Image | None = None, **options: Any) -> bytes:
+    out = io.BytesIO()
+    (image or grain()).save(out, kind, **options)
+    return out.getvalue()
+
+
+def chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def segment(marker: int, body: bytes) -> bytes:
+    return struct.pack(">BBH", 0xFF, marker, len(body) + 2) + body
+
+
+def box(kind: bytes, *parts: bytes, size: int | None = None) -> bytes:
+    body = b"".join(parts)
+    return struct.pack(">I4s", len(body) + 8 if size is None else size, kind) + body
+
+
+def riff(body: bytes) -> bytes:
+    return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
+
+
+@pytest.mark.parametrize(
+    "record", ['{"a":"<&>\\"\'"}', '{"a":"\\u0000\u2028\ud7ff\ufffd"}', "\x7f\x85", "&amp;lt;&#10;"]
+)
+def test_a_record_in_a_packet_is_any_text(record: str) -> None:
+    """Quotes, brackets, control characters: the packet stays well-formed XML, and the record is as it was written."""
+    packet = make_packet(record)
+
+    assert find_record(packet) == record
+    ElementTree.fromstring(packet)
+
+
+def test_letters_that_xml_cannot_write_are_written_as_json_does() -> None:
+    """The packet stays well-formed, and its record means the same."""
+    packet = make_packet(json.dumps({"prompt": "\ufffe and \uffff"}, ensure_ascii=False))
+
+    ElementTree.fromstring(packet)
+    assert json.loads(find_record(packet) or "") == {"prompt": "\ufffe and \uffff"}
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA"])
+@pytest.mark.parametrize("lossless", [False, True])
+@pytest.mark.parametrize("size", [(24, 16), (1, 1), (301, 257)])
+def test_a_simple_webp_becomes_one_that_holds_texts(mode: str, lossless: bool, size: tuple[int, int]) -> None:
+    """Size and transparency go into the new header; the picture is the same to the pixel."""
+    original = picture("webp", grain(*size, mode=mode), lossless=lossless)
+
+    copy = edited(original)
+
+    assert copy[12:16] == b"VP8X"
+    assert bool(copy[20] & 0x10) == (mode == "RGBA")
+    with Image.open(io.BytesIO(original)) as before, Image.open(io.BytesIO(copy)) as after:
+        assert (after.size, after.mode, after.tobytes()) == (before.size, before.mode, before.tobytes())
+        assert find_record(after.info["xmp"]) == '{"seed":7}'
+
+
+@pytest.mark.parametrize("kind", ["png", "jpeg", "webp"])
+def test_our_record_goes_into_the_packet_of_the_engine(kind: str) -> None:
+    """One packet, still well-formed, with what the engine wrote and the newer of our records."""
+    copy = edited(edited(picture(kind, **SIGN.save_options(kind)), '{"old":1}'), '{"prompt":"<b>\\"&\'"}')
+
+    with Image.open(io.BytesIO(copy)) as shown:
+        packet = shown.info["xmp"]
+    packet = packet if isinstance(packet, bytes) else packet.encode()
+    theirs, ours = ElementTree.fromstring(packet).iter("{http://www.w3.org/1999/02/22-rdf-syntax-ns#}Description")
+    assert theirs.get("{http://ns.adobe.com/xap/1.0/}CreatorTool") == "reelbook sketch 1"
+    assert ours.get("{urn:reelbook:provenance#}record") == '{"prompt":"<b>\\"&\'"}'
+    assert copy.count(b"reelbook:record=") == 1
+
+
+@pytest.mark.parametrize("kind", ["png", "webp"])
+def test_a_moving_picture_keeps_its_frames(kind: str) -> None:
+    """Every chunk of an animation stays where it is."""
+    shades = [Image.new("RGB", (8, 8), (shade,) * 3) for shade in (0, 100, 200)]
+    options = {"lossless": True} if kind == "webp" else {}
+    data = picture(kind, shades[0], save_all=True, append_images=shades[1:], duration=40, **options)
+
+    seen = []
+    with Image.open(io.BytesIO(edited(data))) as copy:
+        for number in range(3):
+            copy.seek(number)
+            seen.append(copy.convert("L").getpixel((4, 4)))
+
+    assert seen == [0, 100, 200]
+
+
+@pytest.mark.parametrize("kind", ["png", "jpeg", "webp"])
+def test_what_stands_behind_the_end_stays(kind: str) -> None:
+    """Some programs append their own notes to a file."""
+    assert edited(picture(kind) + b"more").endswith(b"more")
+
+
+def test_a_png_has_its_packet_before_the_pixels_and_right_checksums() -> None:
+    """Programs find it without reading the picture, and Pillow checks every sum."""
+    data = edited(picture("png"))
+
+    assert data.index(b"iTXtXML:com.adobe.xmp") < data.index(b"IDAT")
+    with Image.open(io.BytesIO(data)) as shown:
+        shown.verify()
+
+
+def test_a_jpeg_has_its_packet_after_what_comes_first_and_before_all_else() -> None:
+    """JFIF and EXIF want to be first; distances to a second picture are counted from segments that come later."""
+    exif = Image.Exif()
+    exif[0x010E] = "a boat"
+    data = picture("jpeg", exif=exif, icc_profile=b"profile")
+    filled = data[:2] + b"\xff\xff" + data[2:]
+
+    for original in (data, filled):
+        copy = edited(original)
+        assert (
+            copy.index(b"JFIF") < copy.index(b"Exif\0\0") < copy.index(b"reelbook:record") < copy.index(b"ICC_PROFILE")
+        )
+        assert copy[copy.index(b"ICC_PROFILE") :] == data[data.index(b"ICC_PROFILE") :]
+
+
+class TestMp4:
+    """The box at the end of a film."""
+
+    start = box(b"ftyp", b"isom", bytes(4)) + box(b"moov")
+    packets = box(b"mdat", b"packets")
+
+    def test_the_copy_begins_with_the_original(self, tmp_path: Path) -> None:
+        """Not a byte before our box is another: whatever points into the file points at the same."""
+        path = plain(tmp_path / "clip.mp4")
+
+        (tmp_path / "copy.mp4").write_bytes(edited(path.read_bytes()))
+
+        assert (tmp_path / "copy.mp4").read_bytes().startswith(path.read_bytes())
+        assert content(tmp_path / "copy.mp4") == content(path)
+        assert second_opinion(tmp_path / "copy.mp4") == (5, "")
+
+    def test_a_record_that_others_wrote_behind_becomes_empty_in_its_place(self) -> None:
+        """What follows an old record must not move: it may be packets."""
+        first = edited(self.start, '{"old":1}') + self.packets
+
+        copy = edited(first)
+
+        assert copy.index(b"packets") == first.index(b"packets")
+        assert (copy.count(b"uuid"), find_record(copy[copy.index(b"uuid") :])) == (1, '{"seed":7}')
+
+    def test_a_table_of_fragments_stays_at_the_end(self) -> None:
+        """Players find it by its distance from the end of the file."""
+        table = box(b"mfra", box(b"mfro", bytes(8)))
+
+        copy = edited(edited(self.start + box(b"moof") + self.packets + table, '{"old":1}'))
+
+        assert copy.endswith(table)
+        assert (copy.count(b"uuid"), find_record(copy)) == (1, '{"seed":7}')
+
+    def test_long_sizes_are_read(self) -> None:
+        """A box of more than 4 GiB says so in eight bytes more; any box may."""
+        data = self.start + struct.pack(">I4sQ", 1, b"mdat", 16 + 7) + b"packets"
+
+        assert edited(data).startswith(data)
+
+
+FTYP, MOOV = box(b"ftyp", b"isom", bytes(4)), box(b"moov")
+ODD: dict[str, bytes] = {
+    "png without anything": PNG_SIGNATURE,
+    "png without pixels": PNG_SIGNATURE + chunk(b"IHDR", bytes(13)) + chunk(b"IEND", b""),
+    "png without an end": picture("png")[:-12],
+    "png that claims 200 MB": PNG_SIGNATURE + struct.pack(">I", 200_000_000) + b"iTXtXML:com.adobe.xmp\0",
+    "png with a broken packet": picture("png")[:33] + chunk(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0no zlib"),
+    "jpeg without anything": b"\xff\xd8\xff",
+    "jpeg with a segment of one byte": b"\xff\xd8\xff\xfe\0\1",
+    "jpeg that breaks off": b"\xff\xd8\xff\xfe\xff\xff",
+    "jpeg of fillings": b"\xff\xd8" + b"\xff" * 200_000,
+    "jpeg of comments": b"\xff\xd8" + segment(0xFE, b"x") * 200_000,
+    "jpeg with a full packet": picture("jpeg", xmp=b"<!--" + b"x" * 65_400 + b"--></rdf:RDF>"),
+    "webp without chunks": riff(b""),
+    "webp with a short header": riff(b"VP8X\0\0\0\0"),
+    "webp without a picture": riff(b"VP8 \x0a\0\0\0" + bytes(10)),
+    "webp without a lossless picture": riff(b"VP8L\x0a\0\0\0" + bytes(10)),
+    "webp that claims 2 GB": riff(b"VP8 \0\0\0\x7f"),
+    "webp of nothing": riff(b"JUNK\0\0\0\0" * 110_000),
+    "webp without its padding": riff(b"XMP " + struct.pack("<I", 3) + b"odd"),
+    "webp with a packet that is none": picture("webp", xmp=b"no packet"),
+    "mp4 without an index": FTYP,
+    "mp4 with a box of 200 MB": FTYP + box(b"moov", b"", size=200_000_000),
+    "mp4 with a long box of 2^63": FTYP + struct.pack(">I4sQ", 1, b"moov", 2**63),
+    "mp4 with a long box of 3": FTYP + struct.pack(">I4sQ", 1, b"moov", 3),
+    "mp4 with a box of 7": FTYP + box(b"moov", size=7),
+    "mp4 with a box without an end": FTYP + MOOV + box(b"mdat", b"packets", size=0),
+    "mp4 of a million boxes": FTYP + box(b"free") * 1_000_000,
+    "mp4 with an empty packet": FTYP + MOOV + box(b"uuid", MP4_XMP),
+    "another format": b"GIF89a" + bytes(30),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_file_that_cannot_take_a_record_is_odd(name: str) -> None:
+    """Claims beyond the file, parts in masses, formats that are none: it ends soon, with our own error."""
+    with pytest.raises(MalformedFile):
+        edited(ODD[name])
