@@ -17,7 +17,7 @@ from ..threads import in_order, thread_pool
 from ..video_writer import Movie
 from ..write_provenance import WrittenProvenance
 from .camera import Path
-from .effects import Light, Weather
+from .effects import Effects
 from .field import Field, relief_of
 from .plan import Plan, described, make_plan
 from .warp import OVERSIZE, Planes, Warp, frame_of, planes_of
@@ -36,7 +36,7 @@ class Move:
     """Generates a clip from one picture by a camera move over it, as the prompt describes."""
 
     name = "move"
-    version = "2"
+    version = "3"
 
     def __init__(self, *, threads: int = 2) -> None:
         self._threads = threads
@@ -87,7 +87,7 @@ class Shot:
         self._path = Path(plan, relief.centre, width / height, seconds, full[0] / width)
         poses = [self._path.at(step / 12) for step in range(13)]
         self._warp = Warp(planes_of(large), self.size, Field(relief, plan, width / height, poses))
-        self._light, self._weather = Light(plan, seconds), Weather(plan, self.size)
+        self._effects = Effects(plan, self.size, seconds)
 
     def frame(self, number: int, count: int) -> Planes:
         """The planes of one frame; the first is the picture itself."""
@@ -99,5 +99,4 @@ class Shot:
             part = number / BLEND_FRAMES
             light, blue, red = (Image.blend(one, other, part) for one, other in zip(self._still, planes, strict=True))
             planes = light, blue, red
-        moment = share * self._seconds
-        return self._weather.over(self._light.lit(planes, moment), moment)
+        return self._effects.over(planes, share * self._seconds)

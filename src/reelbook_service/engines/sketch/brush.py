@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
@@ -62,13 +63,11 @@ def arc(x: float, y: float, rx: float, ry: float, start: float, end: float, step
 def box(left: float, top: float, right: float, bottom: float, corner: float = 0.0) -> NoiseField:
     """The outline of a rectangle with round corners."""
     r = min(corner, (right - left) / 2, (bottom - top) / 2)
-    corners = (
-        (right - r, top + r, -90),
-        (right - r, bottom - r, 0),
-        (left + r, bottom - r, 90),
-        (left + r, top + r, 180),
+    across, down = (right - r, left + r), (bottom - r, top + r)
+    corners = ((0, 1), (0, 0), (1, 0), (1, 1))
+    return np.concatenate(
+        [arc(across[x], down[y], r, r, 90 * turn - 90, 90 * turn, steps=7) for turn, (x, y) in enumerate(corners)]
     )
-    return np.concatenate([arc(x, y, r, r, start, start + 90, steps=7) for x, y, start in corners])
 
 
 def stroke(path: NoiseField, width: float, taper: float = 1.0) -> list[NoiseField]:
@@ -95,11 +94,11 @@ def smooth(points: NoiseField, *, closed: bool) -> NoiseField:
 
 def turned(points: NoiseField, degrees: float) -> NoiseField:
     """The points rotated clockwise around (0, 0)."""
-    return np.asarray(points @ _turned(degrees).T)
+    return np.asarray(points @ _rotation(degrees).T)
 
 
-def _turned(degrees: float) -> NoiseField:
-    cosine, sine = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+def _rotation(degrees: float) -> NoiseField:
+    cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     return np.array([[cosine, -sine], [sine, cosine]])
 
 
@@ -123,31 +122,25 @@ def _fill(canvas: NoiseField, ink: Ink, outlines: Sequence[NoiseField], light: L
     x1, y1 = np.minimum(canvas.shape[1::-1], every.max(0).astype(int) + 2)
     if x1 <= x0 or y1 <= y0:
         return
-    area = canvas[y0:y1, x0:x1]
     colour = np.array(ink.colour, np.float32)
     if ink.fading:
         rows, columns = np.ogrid[y0:y1, x0:x1]
         middle, radius = (every.min(0) + every.max(0)) / 2, np.ptp(every[:, 0]) / 2
-        fall = np.clip(1 - np.hypot(columns - middle[0], rows - middle[1]) / radius, 0, 1)
-        _lay(area, (fall * fall * ink.alpha).astype(np.float32), colour)
-        return
-    mask = Image.new("L", ((x1 - x0) * _FINER, (y1 - y0) * _FINER))
-    pen = ImageDraw.Draw(mask)
-    for outline in outlines:
-        pen.polygon(((outline - (x0, y0)) * _FINER).ravel().tolist(), fill=255)
-    mask = mask.reduce(_FINER)
-    cover = np.asarray(mask, np.float32) * np.float32(ink.alpha / 255)
-    if not ink.glow:
-        dim = np.array(light.on(ink.colour, depth=depth), np.float32)
-        bright = np.array(mixed(ink.colour, light.glow, 0.55), np.float32) * np.array(light.ambient, np.float32)
-        bright = bright * (1 - depth) + np.array(light.haze, np.float32) * depth
-        relief = _relief(mask, ink, light)[..., None]
-        colour = (dim * (1 + np.minimum(relief, 0)) + (bright - dim) * np.maximum(relief, 0)).astype(np.float32)
-    _lay(area, cover, colour)
-
-
-def _lay(area: NoiseField, cover: NoiseField, colour: NoiseField) -> None:
-    cover = cover[..., None]
+        cover = np.clip(1 - np.hypot(columns - middle[0], rows - middle[1]) / radius, 0, 1) ** 2
+    else:
+        mask = Image.new("L", (int(x1 - x0) * _FINER, int(y1 - y0) * _FINER))
+        pen = ImageDraw.Draw(mask)
+        for outline in outlines:
+            pen.polygon(((outline - (x0, y0)) * _FINER).ravel().tolist(), fill=255)
+        mask = mask.reduce(_FINER)
+        cover = np.asarray(mask) / 255
+        if not ink.glow:
+            dim = np.array(light.on(ink.colour, depth=depth), np.float32)
+            bright = np.array(light.on(mixed(ink.colour, light.glow, 0.55), depth=depth), np.float32)
+            relief = _relief(mask, ink, light)[..., None]
+            colour = dim * (1 + np.minimum(relief, 0)) + (bright - dim) * np.maximum(relief, 0)
+    cover = (cover * ink.alpha)[..., None]
+    area = canvas[y0:y1, x0:x1]
     area *= 1 - cover
     area[..., :3] += colour * cover
     area[..., 3:] += cover
@@ -226,9 +219,8 @@ class Pose:
 
 def show(picture: Image.Image, parts: Sequence[FigurePart], pose: Pose) -> None:
     """Paint a figure into the picture."""
-    world = np.diag([pose.scale, pose.scale * pose.squash]) @ _turned(-pose.turn if pose.mirrored else pose.turn)
-    if pose.mirrored:
-        world = np.diag([-1.0, 1.0]) @ world
+    side = -1 if pose.mirrored else 1
+    world = np.diag([side * pose.scale, pose.scale * pose.squash]) @ _rotation(side * pose.turn)
     for part in parts:
         local, at, alpha = _moved(part, pose.time)
         _paste(picture, part.sprite, world @ local, world @ at + (pose.x, pose.y), alpha * pose.alpha)
@@ -236,7 +228,7 @@ def show(picture: Image.Image, parts: Sequence[FigurePart], pose: Pose) -> None:
 
 def _moved(part: FigurePart, time: float) -> tuple[NoiseField, NoiseField, float]:
     """A part's own transform, position and opacity at a time."""
-    wave = float(np.sin(2 * np.pi * (time * part.beat + part.phase)))
+    wave = math.sin(2 * math.pi * (time * part.beat + part.phase))
     at, alpha, size = np.array(part.at) - (0, part.bob * wave), 1.0, 1.0
     if part.rise or part.lean:
         age = (time / part.life + part.phase) % 1.0
@@ -244,14 +236,10 @@ def _moved(part: FigurePart, time: float) -> tuple[NoiseField, NoiseField, float
         size = 1 + part.swell * age
         # A fast fade-in and a slow fade-out, so that it does not pop up.
         alpha = min(1.0, age * 6) * (1 - age) ** 1.2
-    opened = [size * _opened(wave, part.narrow), size * _opened(wave, part.fold)]
-    return _turned(part.swing * wave + part.spin * time) @ np.diag(opened), at, alpha
-
-
-def _opened(wave: float, amount: float) -> float:
-    """The visible share of its size; never near zero, because the matrix must be invertible."""
-    value = 1 - amount * (0.5 + 0.5 * wave)
-    return value if abs(value) > 0.06 else 0.06
+    # Never near zero, because the matrix must be invertible; below it, the wing is seen from the other side.
+    shown = [1 - amount * (0.5 + 0.5 * wave) for amount in (part.narrow, part.fold)]
+    opened = [size * (share if abs(share) > 0.06 else 0.06) for share in shown]
+    return _rotation(part.swing * wave + part.spin * time) @ np.diag(opened), at, alpha
 
 
 def _paste(picture: Image.Image, sprite: Sprite, matrix: NoiseField, origin: NoiseField, alpha: float) -> None:

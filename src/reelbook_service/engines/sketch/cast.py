@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -35,10 +36,10 @@ _PLANES = {"heaven": 0.05, "backdrop": 0.25, "sky": 0.45, "water": NEARNESS, "br
 class Role:
     """One figure in the scene."""
 
-    kind: str
+    actor: Actor
     layer: str
     """`heaven`, `backdrop`, `sky`, `water`, `bridge` or `ground`: the planes between which it is painted."""
-    parts: tuple[FigurePart, ...]
+    parts: Sequence[FigurePart]
     x: float
     y: float
     """Its position in the world at the middle of a five-second clip."""
@@ -47,38 +48,34 @@ class Role:
     velocity: tuple[float, float]
     """In pixels per second."""
     phase: float
-    actor: Actor
 
     def show(self, picture: Image.Image, stage: Stage, seconds: float) -> None:
         """Paint the figure at a time."""
-        figure, deed = FIGURES[self.kind], self.actor.deed
+        figure, deed = FIGURES[self.actor.kind], self.actor.deed
         time = seconds * stage.scene.pace
         camera = stage.view(seconds, _PLANES[self.layer])
-        x, y = self._position(stage, time)
         growth = {"near": 0.06, "away": -0.05}.get(self.actor.heading, 0.0)
         scale = self.scale * camera.scale * max(0.3, 1 + growth * (time - _MIDDLE))
-        lift = _BOBBING.get(figure.gait, 0.0) * self.scale * float(np.sin(2 * np.pi * (0.21 * time + self.phase)))
-        jump = {"jump": 0.55, "dance": 0.12}.get(deed, 0.0) * self.scale
-        hop = abs(float(np.sin(np.pi * (0.8 * time + self.phase)))) * jump
+        lift = _BOBBING.get(figure.gait, 0.0) * self.scale * math.sin(2 * math.pi * (0.21 * time + self.phase))
+        jump = {"jump": 0.55, "dance": 0.12}.get(deed, 0.0)
+        hop = abs(math.sin(math.pi * (0.8 * time + self.phase))) * jump
+        x, y = self._position(stage, time)
         x, y = stage.seen_at(camera, x, y - lift)
         pose = Pose(x, y, scale, mirrored=self.velocity[0] < 0, time=time)
-        if self.layer == "water" and self.kind != "bridge":
+        if self.layer == "water" and self.actor.kind != "bridge":
             show(picture, self.parts, replace(pose, squash=-0.55, alpha=0.3))
-        elif self.layer == "ground" and figure.number("shadow"):
-            _paint_shadow(
-                picture, x, y, scale * figure.number("shadow"), 0.34 * (1 - 0.5 * min(1.0, hop / (self.scale + 1)))
-            )
+        elif self.layer == "ground" and (shadow := figure.number("shadow")):
+            _paint_shadow(picture, x, y, scale * shadow, 0.34 * (1 - 0.5 * hop))
         turn = 40.0 * time if deed == "spin" and self.layer == "sky" else 0.0
-        show(picture, self.parts, replace(pose, y=y - hop * camera.scale, turn=turn))
+        show(picture, self.parts, replace(pose, y=y - hop * self.scale * camera.scale, turn=turn))
 
     def _position(self, stage: Stage, time: float) -> tuple[float, float]:
         """The position at a time; a figure that leaves on one side reappears on the other."""
         gone = time - _MIDDLE * stage.scene.pace
         x, y = self.x + self.velocity[0] * gone, self.y + self.velocity[1] * gone
-        room = self.scale * FIGURES[self.kind].number("width", 1) + 0.08 * stage.width
-        low, high = -room - stage.margin_x, stage.width + room + stage.margin_x
         if self.velocity[0]:
-            x = low + (x - low) % (high - low)
+            room = self.scale * FIGURES[self.actor.kind].number("width", 1) + 0.08 * stage.width + stage.margin_x
+            x = (x + room) % (stage.width + 2 * room) - room
         if self.velocity[1]:
             top, bottom = -0.2 * stage.height - self.scale, max(stage.horizon, 0.7 * stage.height) + self.scale
             y = top + (y - top) % (bottom - top)
@@ -89,78 +86,68 @@ def cast_role(stage: Stage, actor: Actor, index: int) -> Role:
     """The `index`-th figure of an actor."""
     figure, rng = FIGURES[actor.kind], stage.random("role", actor.kind, index)
     layer = _choose_layer(stage, figure, actor)
-    x, y = _choose_position(stage, figure, actor, index, layer, rng)
     size = figure.number("size") * actor.size * _crowd_scale(actor.count)
+    x, y = _choose_position(stage, figure, actor, index, layer, size * stage.unit, rng)
     if layer == "bridge":
         size *= 0.62
     elif layer in ("ground", "water") and actor.kind != "bridge":
         alone, _, _, shrunk = _band(stage, figure, layer)
         size *= shrunk * stage.size_at(y) / stage.size_at(stage.row_y(alone))
-    scale = size * stage.unit
-    start = index % max(1, len(actor.colours))
+    scale, start = size * stage.unit, index % max(1, len(actor.colours))
     kit = Kit(
         _choose_light(stage, layer), scale * (1 + abs(stage.scene.camera.zoom) * 0.6),
         tuple(named(word) for word in (*actor.colours[start:], *actor.colours[:start])), rng, _haze(stage, y, layer),
         still=actor.heading == "stay" or actor.deed == "rest", season=stage.scene.season,
     )  # fmt: skip
     velocity = _choose_velocity(stage, figure, actor, rng)
-    return Role(actor.kind, layer, tuple(draw(actor.kind, kit)), x, y, scale, velocity, float(rng.uniform(0, 1)), actor)
+    return Role(actor, layer, draw(actor.kind, kit), x, y, scale, velocity, float(rng.uniform(0, 1)))
 
 
 def _choose_layer(stage: Stage, figure: Figure, actor: Actor) -> str:
     ground = stage.scene.ground
-    if actor.kind in MOVING_BACKDROPS:
-        return "backdrop"
-    if figure.where == "heaven":
-        return "heaven"
+    if actor.kind in MOVING_BACKDROPS or figure.where == "heaven":
+        return "backdrop" if actor.kind in MOVING_BACKDROPS else "heaven"
     if actor.deed == "fly" or figure.where == "sky" or ground in ("none", "cloudsea"):
         return "sky"
     if ground == "seabed":
         return "ground" if figure.gait in ("stand", "walk") and figure.where != "under" else "sky"
-    has_bridge = any(other.kind == "bridge" for other in stage.scene.actors)
-    if has_bridge and figure.gait in ("walk", "roll") and actor.kind != "ball":
+    if _bridge(stage) and figure.gait in ("walk", "roll") and actor.kind != "ball":
         return "bridge"
     if figure.where in ("water", "under"):
         return "water" if ground in ("water", "river", "beach", "floe") else "ground"
     return "water" if ground == "water" else "ground"
 
 
+def _bridge(stage: Stage) -> Actor | None:
+    return next((actor for actor in stage.scene.actors if actor.kind == "bridge"), None)
+
+
 def _choose_position(
-    stage: Stage, figure: Figure, actor: Actor, index: int, layer: str, rng: np.random.Generator
+    stage: Stage, figure: Figure, actor: Actor, index: int, layer: str, tall: float, rng: np.random.Generator
 ) -> tuple[float, float]:
     count, height, horizon = actor.count, stage.height, stage.horizon
     if actor.kind in (*_SPANNING, *MOVING_BACKDROPS):
         return stage.width / 2, stage.row_y(_BRIDGE) if actor.kind == "bridge" else horizon + 0.02 * height
     slot = (index + 0.5) / count + float(rng.uniform(-0.22, 0.22)) / count
-    # Crowds of several kinds mix: the second kind fills the gaps of the first.
-    crowds = [other.kind for other in stage.scene.actors if other.count > 1]
-    if actor.kind in crowds and len(crowds) > 1:
-        slot = (index + (crowds.index(actor.kind) + 0.5) / len(crowds)) / count
     middle, room = _lane(stage, actor)
     x = (middle + (slot - 0.5) * room) * stage.width
     if layer in ("sky", "heaven"):
         low = min(horizon, 0.94 * height) - 0.04 * height
         spread = 0.25 if count > 1 else 0.05
-        y = low * (0.66 if figure.gait == "drift" else 0.56) + rng.uniform(-spread, spread) * low
-        return x, max(float(y), _ceiling(stage, figure, actor))
-    if layer == "bridge":
-        bridge = next(other for other in stage.scene.actors if other.kind == "bridge")
+        y = low * (0.66 if figure.gait == "drift" else 0.56) + float(rng.uniform(-spread, spread)) * low
+        if figure.gait in ("drift", "hover", "fly"):
+            # So low that its head stays in the picture when the camera zooms in.
+            zoom = 0.0 if stage.scene.camera.breathing else max(0.0, stage.scene.camera.zoom)
+            top = min(horizon, height) * (1 - 1 / (1 + 0.7 * zoom))
+            y = max(y, top + tall * (0.57 if figure.gait == "fly" else 1.04) + 0.05 * height)
+        return x, y
+    if layer == "bridge" and (bridge := _bridge(stage)):
         return x, stage.row_y(_BRIDGE) - 0.93 * FIGURES["bridge"].number("size") * bridge.size * stage.unit
     alone, far, near, _ = _band(stage, figure, layer)
     if count == 1:
         return x, stage.row_y(alone + float(rng.uniform(-0.04, 0.04)))
-    share = (index * 0.618 + rng.uniform(0, 0.2)) % 1
+    share = (index * 0.618 + float(rng.uniform(0, 0.2))) % 1
     return x, stage.row_y(far + (near - far) * share)
-
-
-def _ceiling(stage: Stage, figure: Figure, actor: Actor) -> float:
-    """The smallest y of a figure's origin at which its head stays in the picture when the camera zooms in."""
-    if figure.gait not in ("drift", "hover", "fly"):
-        return 0.0
-    tall = figure.number("size") * actor.size * _crowd_scale(actor.count) * stage.unit
-    zoom = 0.0 if stage.scene.camera.breathing else max(0.0, stage.scene.camera.zoom)
-    top = min(stage.horizon, stage.height) * (1 - 1 / (1 + 0.7 * zoom))
-    return top + tall * (0.57 if figure.gait == "fly" else 1.04) + 0.05 * stage.height
 
 
 def _lane(stage: Stage, actor: Actor) -> tuple[float, float]:
@@ -169,11 +156,8 @@ def _lane(stage: Stage, actor: Actor) -> tuple[float, float]:
         return {"left": 0.24, "right": 0.76, "middle": 0.5}[actor.side], 0.3
     if actor.count > 1:
         return 0.5, 0.84
-    singles = [
-        other.kind
-        for other in stage.scene.actors
-        if other.count == 1 and not other.side and other.kind not in _SPANNING
-    ]
+    others = [other for other in stage.scene.actors if other.count == 1 and not other.side]
+    singles = [other.kind for other in others if other.kind not in _SPANNING]
     if len(singles) < 2 or actor.kind not in singles:
         return 0.5, 0.3
     # Not in the order of mention: left and right are random, from the seed of the stage.
@@ -233,4 +217,4 @@ def _paint_shadow(picture: Image.Image, x: float, y: float, width: float, streng
     columns = (np.arange(int(2 * half) + 3) + left - x) / half
     rows = (np.arange(int(2 * high) + 3) + top - y)[:, None] / high
     fall = np.clip(1 - columns**2 - rows**2, 0, 1) * strength * 255
-    picture.paste((18, 20, 34), (left, top), Image.fromarray(fall.astype(np.uint8), "L"))
+    picture.paste((18, 20, 34), (left, top), Image.fromarray(fall.astype(np.uint8)))

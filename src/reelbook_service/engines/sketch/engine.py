@@ -25,8 +25,8 @@ from .finish import Finish
 from .ground import ground
 from .light import light_of
 from .sky import Sky
-from .stage import STILL, Plane, built_stage, merged, show_plane
-from .water import Water, WetStreet
+from .stage import STILL, Plane, built_stage, united
+from .water import Water, reflect_in_street
 from .weather import Weather
 from .words import Actor, Scene, expanded, scene_of
 
@@ -34,8 +34,6 @@ PAINTERS = 2
 """Threads that paint frames; the bytes of the clip do not depend on their number."""
 
 _PREPARED, _PAINTED = 0.06, 0.98
-
-
 _CALM = {"water": 0.6, "river": 0.75, "beach": 0.45, "floe": 0.6}
 
 
@@ -47,7 +45,7 @@ class Painter:
         self.stage = built_stage(scene, light, seed, request.frame_size, detailed=request.enable_detail_pass)
         self.rate = request.frame_rate
         self.finish = Finish(self.stage, request)
-        self.planes: dict[str, list[Plane]] = {"behind": [], "ground": [], "front": []}
+        self.planes: dict[str, list[Plane]] = {"behind": [], "soil": [], "front": []}
         self.roles: list[Role] = []
 
     def prepare(self) -> Iterator[str]:
@@ -58,16 +56,16 @@ class Painter:
         soil = ground(stage)
         yield scene.ground
         self.water = Water(stage, calm=_CALM[scene.ground]) if scene.ground in _CALM else None
-        wet = "rain" in scene.weather and scene.ground in ("street", "road", "roofs")
-        self.wet = WetStreet(stage) if wet else None
+        self.is_wet = "rain" in scene.weather and scene.ground in ("street", "road", "roofs")
         for name in scene.backdrops:
             for item in backdrop(stage, name):
-                place = "behind" if item.nearness < 0.6 else "ground" if item.nearness < 0.9 else "front"
+                place = "behind" if item.nearness < 0.6 else "soil" if item.nearness < 0.9 else "front"
                 self.planes[place].append(item)
             yield name
-        for item in reversed(soil):
-            self.planes["ground"].insert(0, item)
-        self.planes = {name: self._merged(planes) for name, planes in self.planes.items()}
+        self.planes["soil"][:0] = soil
+        still = [item for item in self.planes["behind"] if item.nearness <= STILL]
+        if scene.camera.breathing and still:
+            self.planes["behind"] = [united(still), *self.planes["behind"][len(still) :]]
         self.weather = Weather(stage)
         yield "weather"
         backdrops = [Actor(name) for name in scene.backdrops if name in MOVING_BACKDROPS]
@@ -77,12 +75,6 @@ class Painter:
                 yield actor.kind
         self.roles.sort(key=lambda role: role.y)
 
-    def _merged(self, planes: list[Plane]) -> list[Plane]:
-        if not self.stage.scene.camera.breathing:
-            return merged(planes, 0.07)
-        still = [item for item in planes if item.nearness <= STILL]
-        return [*merged(still, 1.0), *merged([item for item in planes if item.nearness > STILL], 0.07)]
-
     def frame(self, number: int) -> Image.Image:
         """One frame."""
         stage, seconds = self.stage, number / self.rate
@@ -90,34 +82,28 @@ class Painter:
         picture = self.sky.paint(seconds, far)
         self._show(picture, seconds, "heaven")
         self.weather.behind(picture, seconds)
-        self._show_planes(picture, seconds, "behind")
-        self._show(picture, seconds, "backdrop")
+        self._show(picture, seconds, "behind", "backdrop")
         if self.water:
             self.water.paint(picture, seconds, far, self.sky.sun_at()[0])
-        self._show_planes(picture, seconds, "ground")
-        if self.wet:
-            self.wet.paint(picture, far)
+        self._show(picture, seconds, "soil")
+        if self.is_wet:
+            reflect_in_street(picture, stage, far)
         self.weather.among(picture, seconds)
-        self._show(picture, seconds, "water", "bridge", "ground", "sky")
-        self._show_planes(picture, seconds, "front")
+        self._show(picture, seconds, "water", "bridge", "ground", "sky", "front")
         return self.finish.apply(self.weather.over(picture, seconds), number)
 
-    def _show_planes(self, picture: Image.Image, seconds: float, place: str) -> None:
-        for item in self.planes[place]:
-            show_plane(picture, item, self.stage, self.stage.view(seconds, item.nearness))
-
     def _show(self, picture: Image.Image, seconds: float, *layers: str) -> None:
+        """Paint the planes and the figures of some layers."""
         for layer in layers:
-            for role in self.roles:
-                if role.layer == layer:
-                    role.show(picture, self.stage, seconds)
+            for item in (*self.planes.get(layer, ()), *(role for role in self.roles if role.layer == layer)):
+                item.show(picture, self.stage, seconds)
 
 
 class Sketch:
     """Paints scenes from the words of a prompt, without a model, weights or network."""
 
     name = "sketch"
-    version = "2"
+    version = "3"
 
     def __call__(self, job: EngineTask[TextToVideo], report: Report) -> dict[str, Any]:
         """Render the clip."""
@@ -140,10 +126,8 @@ class Sketch:
         ):
             for number, frame in enumerate(frames, 1):
                 movie.add(frame)
-                share = number / request.num_frames
-                report.progress(
-                    f"painting {number} of {request.num_frames}", _PREPARED + (_PAINTED - _PREPARED) * share
-                )
+                share = _PREPARED + (_PAINTED - _PREPARED) * number / request.num_frames
+                report.progress(f"painting {number} of {request.num_frames}", share)
             report.progress("encoding", _PAINTED)
         facts = {"width": width, "height": height, "frames": request.num_frames, "frame_rate": request.frame_rate}
         return {"video": OutputFile(path, "video/mp4", facts), "seed": job.seed, "prompt": prompt}

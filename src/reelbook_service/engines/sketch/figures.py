@@ -52,30 +52,27 @@ def _palette(figure: Figure, kit: Kit) -> dict[str, Colour]:
 
 
 def _parts(name: str, kit: Kit, palette: Mapping[str, Colour], size: NoiseField) -> list[FigurePart]:
+    """The parts of a figure, `size` times as wide and high as it is written."""
     parts: list[FigurePart] = []
     named: dict[str, Block] = {}
-    sprites: dict[tuple[str, float], Sprite | None] = {}
+    sprites: dict[tuple[str, float], Sprite] = {}
     for block in FIGURES[name].blocks:
         motion: dict[str, Any] = {key: float(value) for key, value in block.options.items() if key in MOTIONS}
         if kit.still and "gait" in block.options:
             motion |= {"swing": 0.0, "spin": 0.0, "bob": 0.0}
-        drawn = []
         if block.is_use:
             own = {key: _colour(value, palette) for key, value in block.options.items() if key.startswith("$")}
-            factor = np.array(numbers(block.options["size"]) * (2 if "," not in block.options["size"] else 1))
-            factor *= (1, -1 if "down" in block.options else 1)
-            drawn = _parts(
-                block.name, kit, _palette(FIGURES[block.name], replace(kit, colours=())) | own, size * factor
-            )
+            factor = np.array(numbers(block.options["size"])) * (1, -1 if "down" in block.options else 1)
+            colours = _palette(FIGURES[block.name], replace(kit, colours=())) | own
+            drawn = _parts(block.name, kit, colours, size * factor)
         else:
             origin = named.setdefault(block.name, block) if block.name else block
             dim = float(block.options.get("dim", 1))
             key = (block.name or str(id(block)), dim)
-            if key not in sprites:
-                inks = [ink for shape in origin.shapes for ink in _inks(shape, kit, palette, size, dim)]
-                sprites[key] = paint(inks, kit.scale, kit.light, kit.depth) if inks else None
-            sprite = sprites[key]
-            drawn = [FigurePart(sprite)] if sprite else []
+            inks = [ink for shape in origin.shapes for ink in _inks(shape, kit, palette, size, dim)]
+            if inks and key not in sprites:
+                sprites[key] = paint(inks, kit.scale, kit.light, kit.depth)
+            drawn = [FigurePart(sprites[key])] if inks else []
         times = int(block.options.get("times", 1))
         for x, y, *phase in block.places:
             for part in drawn:
@@ -93,46 +90,46 @@ def _inks(tokens: Sequence[str], kit: Kit, palette: Mapping[str, Colour], size: 
             return []
     kind, colour, *rest = tokens
     options = options_of([token for token in rest if token != "/" and not _is_point(token)])
-    paths: list[list[list[float]]] = [[]]
-    for token in rest:
-        if token == "/":
-            paths.append([])
-        elif _is_point(token):
-            paths[-1].append(numbers(token))
     glow = "glow" in options
     if kit.lit and "lit" in options:
         colour, glow = options["lit"], True
     elif kit.season == "winter" and "winter" in options:
         colour = options["winter"]
     number = {key: float(value) for key, value in options.items() if key in _NUMBERS}
-    flat = {"line": 0.4, "arc": 0.4, "box": 0.3}.get(kind, 0.5)
-    shade = number.get("shade", {"line": 0.08, "arc": 0.08, "box": 0.12}.get(kind, 0.16))
-    tint = scaled(_colour(colour, palette), dim)
+    usual_round, usual_shade = _USUAL.get(kind, (0.5, 0.16))
     alpha = number.get("alpha", 0.7 if kind == "halo" else 1.0)
-    rounded = number.get("round", flat)
-    copies = [copy for path in paths for copy in _copies(_outlines(kind, path, options, number, size), options, size)]
+    rounded = number.get("round", usual_round)
+    copies: list[list[NoiseField]] = []
+    for path in " ".join(rest).split("/"):
+        points = np.array([numbers(token) for token in path.split() if _is_point(token)])
+        copies += _copies(_outlines(kind, points, options, number, size), options, size)
     if (glow or rounded == 0) and kind != "halo":
         # Without shading of their own, all of them are one shape, which is quicker.
         copies = [[outline for copy in copies for outline in copy]]
+    tint, shade = scaled(_colour(colour, palette), dim), number.get("shade", usual_shade)
     return [Ink(copy, tint, rounded, shade, glow, alpha, kind == "halo") for copy in copies]
 
 
+_NUMBERS = frozenset({"w", "taper", "turn", "corner", "round", "shade", "alpha", "from", "to"})
+_USUAL = {"line": (0.4, 0.08), "arc": (0.4, 0.08), "box": (0.3, 0.12)}
+"""How round kinds of shapes are, and how much darker at their foot, where they do not say."""
+
+
 def _outlines(
-    kind: str, path: list[list[float]], options: Mapping[str, str], number: Mapping[str, float], size: NoiseField
+    kind: str, points: NoiseField, options: Mapping[str, str], number: Mapping[str, float], size: NoiseField
 ) -> list[NoiseField]:
-    wide, high = float(size[0]), float(size[1])
-    width, taper = number.get("w", 0.0) * wide, number.get("taper", 1.0)
+    width, taper, wide, high = number.get("w", 0.0) * size[0], number.get("taper", 1.0), size[0], size[1]
     if kind in ("line", "shape"):
-        points = np.array(path) * size
+        points = points * size
         if kind == "shape":
             return [smooth(points, closed=True) if "smooth" in options else points]
-        points = smooth(points, closed=False) if len(points) > 2 and "straight" not in options else points
-        return stroke(points, width, taper)
-    x, y, *extent = path[0]
-    x, y = x * wide, y * high
+        return stroke(
+            smooth(points, closed=False) if len(points) > 2 and "straight" not in options else points, width, taper
+        )
+    x, y, *extent = points[0] * np.resize((wide, high), points.shape[1])
     if kind == "box":
-        return [box(x, y, extent[0] * wide, extent[1] * high, number.get("corner", 0.0) * wide)]
-    rx, ry = extent[0] * wide, extent[-1] * abs(high)
+        return [box(x, y, extent[0], extent[1], number.get("corner", 0.0) * wide)]
+    rx, ry = extent[0], abs(extent[1]) if len(extent) > 1 else abs(high) * points[0][2]
     if kind == "arc":
         return stroke(arc(x, y, rx, ry, number.get("from", 0.0), number.get("to", 360.0)), width, taper)
     return [oval(x, y, rx, ry, number.get("turn", 0.0))]
@@ -142,17 +139,12 @@ def _copies(outlines: list[NoiseField], options: Mapping[str, str], size: NoiseF
     """The outlines, and their copies around a point (`ring`), along a line (`row`) or on the other side (`mirror`)."""
     if "mirror" in options:
         return [outlines, [outline * (-1, 1) for outline in outlines]]
+    count, _, point = options.get("ring", options.get("row", "1")).partition("@")
+    step = np.array(numbers(point or "0,0")) * size
     if "ring" in options:
-        count, _, point = options["ring"].partition("@")
-        middle = np.array(numbers(point or "0,0")) * size
         angles = [360 * index / int(count) for index in range(int(count))]
-        return [[turned(outline - middle, angle) + middle for outline in outlines] for angle in angles]
-    count, _, point = options.get("row", "1@0,0").partition("@")
-    step = np.array(numbers(point)) * size
+        return [[turned(outline - step, angle) + step for outline in outlines] for angle in angles]
     return [[outline + step * index for outline in outlines] for index in range(int(count))]
-
-
-_NUMBERS = frozenset({"w", "taper", "turn", "corner", "round", "shade", "alpha", "from", "to"})
 
 
 def _is_point(token: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .light import Colour, Light, hexed, mixed, scaled
-from .noise import NoiseField, cloudy, profile, smoothly, stepped
+from .noise import NoiseField, cloudy, profile, sampled, stepped
 from .stage import Plane, Stage, blended, plane
 from .tables import TABLE
 
@@ -43,10 +43,9 @@ def inside(stage: Stage) -> Light:
 
 def _plan(stage: Stage, top: float) -> tuple[NoiseField, NoiseField, NoiseField]:
     """For every pixel below `top`: its depth (0 at the top, 1 at the lower edge) and position on the flat ground."""
-    y, x = stage.rows(top, stage.floor), stage.columns()
-    down = np.clip((y - top) / (stage.height - top), 0.004, 1.6)
+    down = np.clip((stage.rows(top, stage.floor) - top) / (stage.height - top), 0.004, 1.6)
     away = 1 / (down + 0.07)
-    across = (x - stage.width / 2) / stage.unit * away
+    across = (stage.columns() - stage.width / 2) / stage.unit * away
     return np.broadcast_to(down, across.shape), across, np.broadcast_to(away, across.shape)
 
 
@@ -55,8 +54,8 @@ def _soil(stage: Stage, row: dict[str, Any], near: Colour, far: Colour) -> tuple
     top = stage.horizon + row.get("top", 0.02) * stage.height
     down, across, away = _plan(stage, top)
     away = away * row.get("stretch", 1.0)
-    coarse = smoothly(cloudy((stage.seed, "soil"), 1.6), across * 0.09, away * 0.16) - 0.5
-    fine = smoothly(cloudy((stage.seed, "blades"), 0.95), across * 0.42, away * 0.9) - 0.5
+    coarse = sampled(cloudy((stage.seed, "soil"), 1.6), across * 0.09, away * 0.16) - 0.5
+    fine = sampled(cloudy((stage.seed, "blades"), 0.95), across * 0.42, away * 0.9) - 0.5
     light = inside(stage)
     colour = blended(light.on(far, depth=row.get("haze", 0.38)), light.on(near), stepped(0, 0.8, down))
     # Texture fades with distance, where it would flicker.
@@ -66,23 +65,21 @@ def _soil(stage: Stage, row: dict[str, Any], near: Colour, far: Colour) -> tuple
 
 def _banded(stage: Stage, row: dict[str, Any]) -> Plane:
     """Open ground, with bands across it such as roads, rails and kerbs."""
-    season = stage.scene.season
-    if row["near"] == "meadow":
-        meadow = meadow_colour(stage)
+    season, meadow = stage.scene.season, meadow_colour(stage)
+    if row["near"] != "meadow":
+        near, far = hexed(row.get(season, row["near"])), hexed(row.get(season, row["far"]))
+    else:
         near = meadow if season == "winter" else mixed(scaled(meadow, 0.86), hexed("#346028"), 0.25)
         far = mixed(meadow, hexed("#bec86e"), 0.25)
-    else:
-        near, far = hexed(row.get(season, row["near"])), hexed(row.get(season, row["far"]))
     colour, down, top = _soil(stage, row, near, far)
     wobble = (profile((stage.seed, "edge"), stage.wide, features=9)[None] - 0.5) * 2 * row.get("edge", 0.0)
     for start, end, tint, *dashes in row.get("bands", ()):
         soft = min(0.012, (end - start) / 2)
-        share = stepped(start - soft, start + soft, down + wobble) * (
-            1 - stepped(end - soft, end + soft, down - wobble)
-        )
+        share = stepped(start - soft, start + soft, down + wobble)
+        share = share * (1 - stepped(end - soft, end + soft, down - wobble))
         if dashes:
             share = share * ((stage.columns() / stage.unit * dashes[0]) % 1 < dashes[1])
-        colour = blended(colour, stage.light.on(hexed(tint)), np.asarray(share, np.float32))
+        colour = blended(colour, stage.light.on(hexed(tint)), share)
     return _plane(stage, colour, down, top)
 
 
@@ -90,7 +87,7 @@ def _plane(stage: Stage, colour: NoiseField, down: NoiseField, top: float) -> Pl
     """The ground, warmer on the side of the sun and darker at the lower edge."""
     x, y = stage.columns() / stage.width - stage.light.across, stage.rows(top, stage.floor)
     warmth = np.exp(-((x / 0.5) ** 2)) * np.clip(1 - down * 1.1, 0, 1) * 0.22 * min(1.0, sum(stage.light.ambient) / 2.4)
-    warm = blended(colour, stage.light.glow, warmth.astype(np.float32))
+    warm = blended(colour, stage.light.glow, warmth)
     warm = warm * (1 - 0.2 * np.clip(down - 0.45, 0, 1) ** 1.2)[..., None]
     return plane(warm, np.broadcast_to(np.clip((y - int(top)) / 4, 0, 1), down.shape), top, NEARNESS)
 
@@ -102,7 +99,7 @@ def _rows(stage: Stage, row: dict[str, Any]) -> Plane:
     down, across, away = _plan(stage, top)
     # Equidistant across the flat ground.
     share = stepped(-0.35, 0.45, np.sin(across * 17))
-    heads = smoothly(cloudy((stage.seed, "heads"), 0.9), across * 0.6, away * 1.1)
+    heads = sampled(cloudy((stage.seed, "heads"), 0.9), across * 0.6, away * 1.1)
     plant = np.array(plants, np.float32)[np.floor(across * 17 / (2 * np.pi)).astype(int) % len(plants)]
     colour = blended(hexed("#c4cedc" if is_winter else row["earth"]), plant, share)
     colour = colour * (0.78 + 0.44 * heads)[..., None] * np.array(stage.light.ambient, np.float32)
@@ -113,14 +110,12 @@ def _shore(stage: Stage, row: dict[str, Any]) -> list[Plane]:
     """Ground in front of water with a wet, wandering edge; a river has a far bank too."""
     deep, grass = stage.height - stage.horizon, meadow_colour(stage)
     near = scaled(grass, 0.86) if row["near"] == "meadow" else hexed(row["near"])
-    colour, _, top = _soil(
-        stage, {"top": (row["shore"] - 0.12) * deep / stage.height}, near, mixed(near, hexed("#fff0d2"), 0.3)
-    )
-    y = stage.rows(top, stage.floor)
-    inland = (y - stage.horizon - (row["shore"] + 0.16 * (_wander(stage, "shore") - 0.5)) * deep) / stage.height
-    damp = np.asarray(np.exp(-np.clip(inland, 0, None) * 26) * 0.75, np.float32)
-    colour = blended(colour, stage.light.on(hexed(row["wet"])), damp)
-    front = plane(colour, np.asarray(stepped(-0.004, 0.008, inland), np.float32), top, NEARNESS)
+    begin = {"top": (row["shore"] - 0.12) * deep / stage.height}
+    colour, _, top = _soil(stage, begin, near, mixed(near, hexed("#fff0d2"), 0.3))
+    edge = stage.horizon + (row["shore"] + 0.16 * (_wander(stage, "shore") - 0.5)) * deep
+    inland = (stage.rows(top, stage.floor) - edge) / stage.height
+    colour = blended(colour, stage.light.on(hexed(row["wet"])), np.exp(-np.clip(inland, 0, None) * 26) * 0.75)
+    front = plane(colour, stepped(-0.004, 0.008, inland), top, NEARNESS)
     if row["near"] != "meadow":
         return [front]
     y = stage.rows(stage.horizon - 2, stage.horizon + 0.14 * stage.height)

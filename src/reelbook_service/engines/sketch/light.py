@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import colorsys
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from reelbook.models.text_to_video import LoRA
 
 from .noise import generator
-from .tables import COLOURS, TABLE
+from .tables import TABLE
 from .words import Scene
 
 Colour = tuple[float, float, float]
 """Red, green and blue from 0 to 1."""
+
+_PARTS = ("top", "middle", "low", "glow", "ambient", "haze")
 
 
 def hexed(text: str) -> Colour:
@@ -30,7 +31,7 @@ def hexed(text: str) -> Colour:
 
 def named(word: str) -> Colour:
     """The colour that a word names."""
-    return hexed(COLOURS[word])
+    return hexed(TABLE["colour"][word].split()[0])
 
 
 def mixed(first: Colour, second: Colour, share: float) -> Colour:
@@ -74,24 +75,27 @@ class Light:
 
     def on(self, material: Colour, *, depth: float = 0.0) -> Colour:
         """The apparent colour of a material: lit, then faded into the haze by depth, from 0 (none) to 1 (all haze)."""
-        red, green, blue = (
-            surface * lamp * (1 - depth) + air * depth
-            for surface, lamp, air in zip(material, self.ambient, self.haze, strict=True)
-        )
-        return red, green, blue
+        red, green, blue = (surface * lamp for surface, lamp in zip(material, self.ambient, strict=True))
+        return mixed((red, green, blue), self.haze, depth)
 
     def changed(self, change: Callable[[Colour], Colour]) -> Light:
         """The light with each of its colours changed."""
-        return replace(
-            self, top=change(self.top), middle=change(self.middle), low=change(self.low), glow=change(self.glow),
-            ambient=change(self.ambient), haze=change(self.haze),
-        )  # fmt: skip
+        parts: dict[str, Any] = {name: change(getattr(self, name)) for name in _PARTS}
+        return replace(self, **parts)
 
+    def washed(self, tint: Colour, share: float) -> Light:
+        """The light tinted by a colour: the sky by `share`, objects less."""
+        washed = self.changed(lambda colour: mixed(colour, tint, share))
+        return replace(washed, ambient=mixed(self.ambient, tint, share * 0.4), glow=self.glow)
 
-def _light(name: str) -> Light:
-    row = TABLE["lights"][name]
-    colours: dict[str, Any] = dict(zip(_PARTS, map(hexed, row["colours"].split()), strict=True))
-    return Light(**colours, height=row["height"], across=row["across"], dark=row.get("dark", False))
+    def turned(self, hue: float, colour: float) -> Light:
+        """The light with other hues, and with more or less colour."""
+
+        def turn(value: Colour) -> Colour:
+            turned, lightness, strength = colorsys.rgb_to_hls(*value)
+            return colorsys.hls_to_rgb((turned + hue) % 1, lightness, min(1, strength * colour))
+
+        return replace(self.changed(turn), ambient=self.ambient)
 
 
 def light_of(scene: Scene, loras: Sequence[LoRA] = ()) -> Light:
@@ -100,52 +104,36 @@ def light_of(scene: Scene, loras: Sequence[LoRA] = ()) -> Light:
     light = replace(light, across=min(0.88, max(0.12, light.across + 0.1 * scene.chance("sun"))))
     light = _clouded(light, scene)
     for tint in scene.tints:
-        light = _washed(light, named(tint), 0.35)
-    light = _turned(light, hue=0.015 * scene.chance("hue"), colour=1 + 0.08 * scene.chance("colour"))
+        light = light.washed(named(tint), 0.35)
+    light = light.turned(0.015 * scene.chance("hue"), 1 + 0.08 * scene.chance("colour"))
     if scene.grade == "pastel":
-        light = _washed(light, (0.97, 0.90, 0.95), 0.38)
+        light = light.washed((0.97, 0.90, 0.95), 0.38)
     for lora in loras:
-        light = _styled(light, lora)
+        # A style derived from the name of the weights: no file is read, and scale 0 changes nothing.
+        rng, scale = generator("lora", lora.path, lora.weight_name), lora.scale
+        style = colorsys.hls_to_rgb(rng.random(), rng.uniform(0.45, 0.65), rng.uniform(0.5, 0.9))
+        hue, colour = rng.uniform(-0.09, 0.09), rng.uniform(-0.4, 0.5)
+        if scale:
+            light = light.washed(style, 1 - math.exp(-0.32 * scale))
+            light = light.turned(hue * scale, max(0.2, 1 + colour * min(scale, 2)))
     return light
+
+
+def _light(name: str) -> Light:
+    row = TABLE["lights"][name]
+    colours: dict[str, Any] = dict(zip(_PARTS, map(hexed, row["colours"].split()), strict=True))
+    return Light(**colours, height=row["height"], across=row["across"], dark=row.get("dark", False))
 
 
 def _clouded(light: Light, scene: Scene) -> Light:
     """The light under clouds: rain and storm make the sky grey; the time of day stays recognisable."""
-    named = scene.weather
-    grey = max((TABLE["grey"][name] for name in named if name in TABLE["grey"]), default=0.0)
+    grey = max((TABLE["grey"][name] for name in scene.weather if name in TABLE["grey"]), default=0.0)
     if not grey or scene.time in ("space", "mars", "underwater"):
         return light
-    brightness = sum(light.ambient) / 2.6 * (1 - 0.42 * ("storm" in named) - 0.12 * ("rain" in named))
+    storm, rain = "storm" in scene.weather, "rain" in scene.weather
+    brightness = sum(light.ambient) / 2.6 * (1 - 0.42 * storm - 0.12 * rain)
     if light.dark or scene.time in ("dusk", "sunset"):
         grey *= 0.6
     cover = _light("grey").changed(lambda colour: scaled(colour, brightness))
     parts: dict[str, Any] = {name: mixed(getattr(light, name), getattr(cover, name), grey) for name in _PARTS}
-    return replace(light, dark=light.dark or "storm" in named, **parts)
-
-
-_PARTS = ("top", "middle", "low", "glow", "ambient", "haze")
-
-
-def _washed(light: Light, tint: Colour, share: float) -> Light:
-    """The light tinted by a colour: the sky by `share`, objects less."""
-    washed = light.changed(lambda colour: mixed(colour, tint, share))
-    return replace(washed, ambient=mixed(light.ambient, tint, share * 0.4), glow=light.glow)
-
-
-def _turned(light: Light, *, hue: float, colour: float) -> Light:
-    def turn(value: Colour) -> Colour:
-        turned, lightness, strength = colorsys.rgb_to_hls(*value)
-        return colorsys.hls_to_rgb((turned + hue) % 1, lightness, min(1, strength * colour))
-
-    return replace(light.changed(turn), ambient=light.ambient)
-
-
-def _styled(light: Light, lora: LoRA) -> Light:
-    """The light in a style derived from the name of LoRA weights: no file is read, and scale 0 changes nothing."""
-    if lora.scale == 0:
-        return light
-    rng = generator("lora", lora.path, lora.weight_name)
-    tint = colorsys.hls_to_rgb(rng.random(), rng.uniform(0.45, 0.65), rng.uniform(0.5, 0.9))
-    hue, colour = rng.uniform(-0.09, 0.09), rng.uniform(-0.4, 0.5)
-    washed = _washed(light, tint, float(1 - np.exp(-0.32 * lora.scale)))
-    return _turned(washed, hue=hue * lora.scale, colour=max(0.2, 1 + colour * min(lora.scale, 2)))
+    return replace(light, dark=light.dark or storm, **parts)

@@ -27,9 +27,9 @@ def generator(*key: object) -> np.random.Generator:
 def cloudy(key: Hashable, slope: float) -> NoiseField:
     """A wrapping texture from 0 to 1 whose details fade with `slope`: 1 is rough, 2 soft. Read-only."""
     white = generator("texture", key).standard_normal((SIZE, SIZE), dtype=np.float32)
-    spectrum = np.fft.rfft2(white) / _distance() ** np.float32(slope)
-    spectrum[0, 0] = 0
-    soft = np.fft.irfft2(spectrum, s=(SIZE, SIZE)).astype(np.float32)
+    waves = np.hypot(np.fft.fftfreq(SIZE)[:, None] * SIZE, np.fft.rfftfreq(SIZE) * SIZE).astype(np.float32)
+    waves[0, 0] = np.inf  # The constant term is left out.
+    soft = np.fft.irfft2(np.fft.rfft2(white) / waves**slope, s=(SIZE, SIZE)).astype(np.float32)
     # Extremes are clipped, or a single bright spot would darken everything else.
     low, high = np.quantile(soft[::4, ::4], (0.002, 0.998))
     texture = np.asarray(np.clip((soft - low) / (high - low), 0, 1), np.float32)
@@ -37,23 +37,8 @@ def cloudy(key: Hashable, slope: float) -> NoiseField:
     return texture
 
 
-@lru_cache(maxsize=1)
-def _distance() -> NoiseField:
-    """The frequency of each wave; 1 for the constant term, which is removed later."""
-    far = np.hypot(np.fft.fftfreq(SIZE)[:, None] * SIZE, np.fft.rfftfreq(SIZE) * SIZE).astype(np.float32)
-    far[0, 0] = 1
-    return np.asarray(far, np.float32)
-
-
 def sampled(texture: NoiseField, u: NoiseField, v: NoiseField) -> NoiseField:
-    """The nearest texel of a texture at (u, v), in multiples of its size."""
-    column = (u * np.float32(SIZE)).astype(np.int32) & (SIZE - 1)
-    row = (v * np.float32(SIZE)).astype(np.int32) & (SIZE - 1)
-    return texture.ravel().take((row << 9) | column)
-
-
-def smoothly(texture: NoiseField, u: NoiseField, v: NoiseField) -> NoiseField:
-    """As `sampled`, but bilinear: for enlarged textures."""
+    """A texture at (u, v), in multiples of its size: the mean of the four nearest texels, by how near they are."""
     across, down = u * np.float32(SIZE), v * np.float32(SIZE)
     column, row = np.floor(across).astype(np.int32), np.floor(down).astype(np.int32)
     x, y = across - column, down - row
@@ -72,9 +57,8 @@ def smoothly(texture: NoiseField, u: NoiseField, v: NoiseField) -> NoiseField:
 def profile(key: object, width: int, *, features: float, slope: float = 1.4) -> NoiseField:
     """A line of hills from 0 to 1 across `width` columns, with about `features` hills."""
     samples = max(64, width)
-    white = generator("profile", key).standard_normal(2 * samples)
     far = np.fft.rfftfreq(2 * samples) * samples / max(features, 0.5)
-    spectrum = np.fft.rfft(white) / (0.35 + far) ** slope
+    spectrum = np.fft.rfft(generator("profile", key).standard_normal(2 * samples)) / (0.35 + far) ** slope
     spectrum[0] = 0
     line = np.fft.irfft(spectrum, 2 * samples)[:samples]
     line = np.interp(np.linspace(0, samples - 1, width), np.arange(samples), line)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image, ImageFilter
+from PIL import Image
 
 from .light import Colour, Light
 from .noise import NoiseField, generator
@@ -92,32 +93,20 @@ class Stage:
     def view(self, seconds: float, nearness: float) -> View:
         """The camera transform at a nearness: 0 for the sky, 1 for the foreground."""
         camera = self.scene.camera
-        gone = float(np.tanh(seconds * camera.pace / 6))
+        gone = math.tanh(seconds * camera.pace / 6)
         zoom = camera.zoom * gone if camera.zoom >= 0 else -camera.zoom * (1 - gone)
-        dx = -camera.pan * (gone - 0.5) * self.width
-        dy = camera.tilt * (gone - 0.5) * self.height
-        if camera.shake:
-            dx += 0.004 * self.width * (np.sin(seconds * 5.1) + 0.6 * np.sin(seconds * 8.3 + 1))
-            dy += 0.004 * self.height * (np.sin(seconds * 6.3 + 2) + 0.6 * np.sin(seconds * 9.7))
-        # Without a camera move in the prompt, far planes do not move, and are merged into one.
+        sway = 0.004 * self.width * camera.shake
+        dx = -camera.pan * (gone - 0.5) * self.width + sway * math.sin(seconds * 5.1)
+        dy = camera.tilt * (gone - 0.5) * self.height + sway * math.sin(seconds * 6.3 + 2)
+        # Without a camera move in the prompt, far planes do not move.
         share = min(1.0, max(0.0, (nearness - STILL) / 0.2)) if camera.breathing else 0.3 + 0.7 * nearness
-        return View(1 + zoom * share, float(dx) * share, float(dy) * share)
-
-
-def painted_size(size: tuple[int, int], *, detailed: bool) -> tuple[int, int]:
-    """Width and height of the painted picture: the clip's shape, even sides, never larger than the clip.
-
-    >>> painted_size((1280, 720), detailed=False), painted_size((480, 480), detailed=False)
-    ((800, 450), (480, 480))
-    """
-    width, height = size
-    factor = min(1.0, (PAINTED * (1.6 if detailed else 1) / (width * height)) ** 0.5)
-    return round(width * factor / 2) * 2, round(height * factor / 2) * 2
+        return View(1 + zoom * share, dx * share, dy * share)
 
 
 def built_stage(scene: Scene, light: Light, seed: int, size: tuple[int, int], *, detailed: bool) -> Stage:
-    """The geometry of a scene at a size."""
-    width, height = painted_size(size, detailed=detailed)
+    """The geometry of a scene for a clip of this size: its shape, with even sides, and never larger than it."""
+    factor = min(1.0, (PAINTED * (1.6 if detailed else 1) / (size[0] * size[1])) ** 0.5)
+    width, height = (round(side * factor / 2) * 2 for side in size)
     camera = scene.camera
     horizon = _HORIZONS.get(scene.ground, 0.62)
     if height > width and horizon < 1:
@@ -140,13 +129,41 @@ class Plane:
     nearness: float
     """0 for the sky, 1 for the foreground."""
 
+    def show(self, picture: Image.Image, stage: Stage, seconds: float) -> None:
+        """Paint it into the picture as the camera sees it."""
+        view, (centre_x, centre_y) = stage.view(seconds, self.nearness), stage.centre
+        first, last = (stage.seen_at(view, 0, y)[1] for y in (self.top, self.top + self.picture.height))
+        first, last = max(0, math.floor(first)), min(stage.height, math.ceil(last))
+        # The visible rectangle of the world, within this plane: at its edges the picture is a fraction of a pixel short.
+        left = centre_x - (centre_x + view.dx) / view.scale + stage.margin_x
+        top, bottom = (centre_y + (y - centre_y - view.dy) / view.scale - self.top for y in (first, last))
+        top, bottom = max(0.0, top), min(float(self.picture.height), bottom)
+        width = stage.width / view.scale
+        left = min(max(0.0, left), self.picture.width - width)
+        if last <= first or bottom - top < 1:
+            return
+        box, size = (left, top, left + width, bottom), (stage.width, last - first)
+        if view == View(1, 0, 0):
+            parts = [
+                part.crop((round(left), round(top), round(left) + stage.width, round(bottom)))
+                for part in (self.picture, self.mask)
+            ]
+        else:
+            parts = [part.resize(size, Image.Resampling.BILINEAR, box=box) for part in (self.picture, self.mask)]
+        picture.paste(parts[0], (0, first), parts[1])
+
 
 def plane(colour: NoiseField, cover: NoiseField, top: float, nearness: float) -> Plane:
     """A plane made of colours and opacity, both from 0 to 1."""
     colour = np.broadcast_to(colour, (*cover.shape, 3))
-    picture = Image.fromarray((np.clip(colour, 0, 1) * 255 + 0.5).astype(np.uint8), "RGB")
-    mask = Image.fromarray((np.clip(cover, 0, 1) * 255 + 0.5).astype(np.uint8), "L")
-    return Plane(picture, mask, int(top), nearness)
+    return Plane(
+        picture_of(colour), Image.fromarray((np.clip(cover, 0, 1) * 255 + 0.5).astype(np.uint8)), int(top), nearness
+    )
+
+
+def picture_of(colour: NoiseField) -> Image.Image:
+    """A picture of colours from 0 to 1."""
+    return Image.fromarray((np.clip(colour, 0, 1) * 255 + 0.5).astype(np.uint8))
 
 
 def blended(first: NoiseField | Colour, second: NoiseField | Colour, share: NoiseField) -> NoiseField:
@@ -155,56 +172,13 @@ def blended(first: NoiseField | Colour, second: NoiseField | Colour, share: Nois
     return np.asarray(start + (end - start) * share[..., None], np.float32)
 
 
-def merged(planes: Sequence[Plane], within: float) -> list[Plane]:
-    """The planes with adjacent ones merged whose nearness differs by no more than `within`."""
-    groups: list[list[Plane]] = []
-    for item in planes:
-        if groups and abs(groups[-1][0].nearness - item.nearness) <= within:
-            groups[-1].append(item)
-        else:
-            groups.append([item])
-    return [_united(group) for group in groups]
-
-
-def _united(planes: list[Plane]) -> Plane:
-    if len(planes) == 1:
-        return planes[0]
+def united(planes: Sequence[Plane]) -> Plane:
+    """Planes that never move, as one: the far ones of a city or a forest are many."""
     top = min(item.top for item in planes)
     size = (planes[0].picture.width, max(item.top + item.picture.height for item in planes) - top)
     whole = Image.new("RGBA", size)
     for item in planes:
-        layer = Image.new("RGBA", size)
-        own = item.picture.convert("RGBA")
-        own.putalpha(item.mask)
-        layer.paste(own, (0, item.top - top))
-        whole = Image.alpha_composite(whole, layer)
-    # Colour extends slightly beyond the covered area: scaling would blend black into the edges.
-    colour = whole.convert("RGBa").filter(ImageFilter.BoxBlur(2)).convert("RGBA").convert("RGB")
-    cover = whole.getchannel("A")
-    colour.paste(whole.convert("RGB"), (0, 0), cover.point([0] + [255] * 255))
-    return Plane(colour, cover, top, planes[-1].nearness)
-
-
-def show_plane(picture: Image.Image, item: Plane, stage: Stage, view: View) -> None:
-    """Paint a plane into the picture as the camera sees it."""
-    centre_x, centre_y = stage.centre
-    # Picture = centre + (world - centre) * scale + shift, solved for the visible rectangle of the world.
-    left = centre_x + (-view.dx - centre_x) / view.scale + stage.margin_x
-    width = stage.width / view.scale
-    world_top = centre_y + (-view.dy - centre_y) / view.scale
-    first = max(0, int(np.floor(stage.seen_at(view, 0, item.top)[1])))
-    last = min(stage.height, int(np.ceil(stage.seen_at(view, 0, item.top + item.picture.height)[1])))
-    top = world_top + first / view.scale - item.top
-    bottom = world_top + last / view.scale - item.top
-    # The box must be inside the plane: at its edges the picture is a fraction of a pixel short.
-    top, bottom = max(0.0, top), min(float(item.picture.height), bottom)
-    left = min(max(0.0, left), item.picture.width - width)
-    if last <= first or bottom - top < 1:
-        return
-    if view.scale == 1 and left == int(left) and top == int(top):
-        corner = (int(left), int(top), int(left) + stage.width, int(top) + last - first)
-        picture.paste(item.picture.crop(corner), (0, first), item.mask.crop(corner))
-        return
-    box, size = (left, top, left + width, bottom), (stage.width, last - first)
-    seen = item.picture.resize(size, Image.Resampling.BILINEAR, box=box)
-    picture.paste(seen, (0, first), item.mask.resize(size, Image.Resampling.BILINEAR, box=box))
+        layer = item.picture.convert("RGBA")
+        layer.putalpha(item.mask)
+        whole.alpha_composite(layer, (0, item.top - top))
+    return Plane(whole.convert("RGB"), whole.getchannel("A"), top, planes[-1].nearness)

@@ -12,9 +12,6 @@ _FOLDER = files(__package__)
 
 TABLE: Mapping[str, Mapping[str, Any]] = tomllib.loads(_FOLDER.joinpath("words.toml").read_text("utf-8"))
 
-COLOURS: Mapping[str, str] = {name: words.split()[0] for name, words in TABLE["colour"].items()}
-"""The notation of each colour that has a name."""
-
 
 @dataclass(slots=True)
 class Block:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -86,10 +86,10 @@ _IRREGULAR = {
 _SAME_IN_PLURAL = frozenset({"fish", "sheep", "deer", "koi", "aircraft", "spacecraft", "salmon", "moose"})
 _MARKS = frozenset(".,;:!?")
 _LINKS = frozenset({"and", "or", "&", "with", "in", "on", "over", "under", "at", "by", "near", "behind", "through"})
-_GROUPS = frozenset({"7", "2", "3", "12", "16"})
 _SKIES = frozenset({"sky", "clouds", "cloudy", "sunset", "dawn", "dusk", "night"})
 """What takes the colours before it as those of the light."""
 _PLAIN = ("time", "weather", "season", "grade", "camera", "pace", "heading", "side", "deed", "count", "size", "not")
+_WATERS = ("water", "river", "beach")
 
 
 def spoken(prompt: str) -> list[str]:
@@ -102,23 +102,18 @@ def spoken(prompt: str) -> list[str]:
 
 
 @cache
-def phrases() -> dict[str, list[tuple[str, str]]]:
+def phrases() -> dict[str, dict[str, str]]:
     """Every known phrase in the singular, and its meanings: what each is about, and what it says."""
     rows = [("actor", kind, figure.words) for kind, figure in FIGURES.items()]
     rows += [("place", name, place["words"]) for name, place in TABLE["place"].items()]
     rows += [(about, says, words) for about in _PLAIN for says, words in TABLE[about].items()]
     rows += [("colour", name, words.partition(" ")[2]) for name, words in TABLE["colour"].items()]
-    known: dict[str, list[tuple[str, str]]] = {}
+    known: dict[str, dict[str, str]] = {}
     for about, says, words in rows:
         for phrase in words.split():
             # Split like a prompt: at hyphens, and at every character of a script without spaces.
-            known.setdefault(" ".join(spoken(phrase)), []).append((about, says))
+            known.setdefault(" ".join(spoken(phrase)), {}).setdefault(about, says)
     return known
-
-
-@cache
-def _longest() -> int:
-    return max(len(phrase.split()) for phrase in phrases())
 
 
 def find_phrase(words: Sequence[str], index: int) -> tuple[str, int, bool]:
@@ -127,31 +122,13 @@ def find_phrase(words: Sequence[str], index: int) -> tuple[str, int, bool]:
     >>> find_phrase(["two", "hot", "air", "balloons"], 1)
     ('hot air balloon', 3, True)
     """
-    known = phrases()
-    for length in range(min(_longest(), len(words) - index), 0, -1):
+    for length in range(min(6, len(words) - index), 0, -1):
         *head, last = words[index : index + length]
-        for guess in (
-            last,
-            _IRREGULAR.get(last, last),
-            re.sub("ies$", "y", last),
-            last.removesuffix("es"),
-            last.removesuffix("s"),
-        ):
-            phrase = " ".join([*head, guess])
-            if phrase in known:
+        singular = (_IRREGULAR.get(last, last), re.sub("ies$", "y", last), last.removesuffix("es"))
+        for guess in (last, *singular, last.removesuffix("s")):
+            if (phrase := " ".join([*head, guess])) in phrases():
                 return phrase, length, guess != last
     return "", 1, False
-
-
-@dataclass
-class _Next:
-    """What was said about the next noun."""
-
-    count: int | None = None
-    colours: list[str] = field(default_factory=list)
-    size: float = 1.0
-    deed: str = ""
-    negated: bool = False
 
 
 class Reading:
@@ -166,92 +143,115 @@ class Reading:
         self.tints: list[str] = []
         self.avoided: set[str] = set()
         self.pace = self.camera_pace = 1.0
-        self._bare, self._next, self._current, self._acting = bare, _Next(), 0, False
+        self._bare, self._current, self._acting, self._negated = bare, 0, False, False
+        self._expect()
         index = 0
         while index < len(words):
             phrase, length, plural = find_phrase(words, index)
-            near = words[max(0, index - 3) : index + length + 3]
             if phrase:
-                on_camera = any(about == "camera" for word in near for about, _ in phrases().get(word, ()))
+                near = words[max(0, index - 3) : index + length + 3]
+                on_camera = any("camera" in phrases().get(word, ()) for word in near)
                 self._take(phrase, plural, on_camera)
             else:
                 self._take_unknown(words[index])
             index += length
-        self.tints += self._next.colours
+        self.tints += self._colours
+
+    def _expect(self) -> None:
+        """Begin with what describes the next noun."""
+        self._count: int | None = None
+        self._colours: list[str] = []
+        self._size, self._deed = 1.0, ""
 
     def _take_unknown(self, word: str) -> None:
         if word.isdigit():
-            self._next.count = max(1, min(int(word[:4]), MAX_FIGURES)) if int(word[:4]) < 1000 else None
+            self._count = max(1, min(int(word[:4]), MAX_FIGURES)) if int(word[:4]) < 1000 else None
         elif word in _MARKS or word in _LINKS:
             self._acting = False
-            if word not in ("and", ",", "&"):
-                self._next.negated = self._next.negated and word == "or"
-            if word in _MARKS and not self._next.count:
-                self.tints += self._next.colours
-                self._next.colours = []
+            self._negated = self._negated and word in ("and", "or", ",", "&")
+            if word in _MARKS and not self._count:
+                self.tints += self._colours
+                self._colours = []
 
     def _take(self, phrase: str, plural: bool, on_camera: bool) -> None:
-        meanings, ahead = phrases()[phrase], self._next
-        names, says_any = {about for about, _ in meanings}, {says for _, says in meanings}
-        if ahead.negated and not names & {"count", "colour", "size", "not"}:
+        meanings = phrases()[phrase]
+        says_any = set(meanings.values())
+        if self._negated and not meanings.keys() & {"count", "colour", "size", "not"}:
             self.avoided |= says_any
-            self._next = _Next(negated=True)
+            self._expect()
             return
         # A word such as "clouds" or "bubbles" is a figure only if something describes it, and weather otherwise.
-        is_thing = self._bare or ahead.count is not None or bool(ahead.colours) or not plural
-        for about, says in meanings:
+        is_thing = self._bare or self._count is not None or bool(self._colours) or not plural
+        sky_colours = self._colours if says_any & _SKIES else []
+        for about, says in meanings.items():
             if about != "actor":
                 self._mention(about, says, on_camera)
-            elif is_thing or "weather" not in names:
+            elif is_thing or "weather" not in meanings:
                 self._add_actor(says, plural or phrase in _SAME_IN_PLURAL)
-        if ahead.colours and says_any & _SKIES:
-            self.tints += ahead.colours
-        if names & {"place", "time"}:
-            self._next = _Next()
+        self.tints += sky_colours
+        if meanings.keys() & {"place", "time"}:
+            self._expect()
 
     def _add_actor(self, kind: str, plural: bool) -> None:
-        ahead, kinds = self._next, [actor.kind for actor in self.actors]
+        kinds = [actor.kind for actor in self.actors]
         if self._acting:
             # "Children flying a kite": the kite flies, not the children.
             self._change(deed="")
-        if kind in kinds and ahead.count is None:
+        if kind in kinds and self._count is None:
             # "A boat and a bird; the boat sails left": the same boat.
             self._current = kinds.index(kind)
         else:
             self._current = len(kinds)
-            count = ahead.count or (int(FIGURES[kind].number("many", 3)) if plural else 1)
-            self.actors.append(Actor(kind, count, tuple(ahead.colours), ahead.size, deed=ahead.deed))
-        self._acting, self._next = False, _Next()
+            count = self._count or (int(FIGURES[kind].number("many", 3)) if plural else 1)
+            self.actors.append(Actor(kind, count, tuple(self._colours), self._size, deed=self._deed))
+        self._acting = self._negated = False
+        self._expect()
 
     def _mention(self, about: str, says: str, on_camera: bool) -> None:
-        ahead = self._next
-        if about == "not":
-            ahead.negated = True
-        elif about == "count":
-            # "A flock": the group takes precedence over its article, and a number over the group.
-            if ahead.count in (None, 1) or (int(says) > 1 and says not in _GROUPS):
-                ahead.count = int(says)
-        elif about == "colour":
-            ahead.colours.append(says)
-        elif about == "size":
-            ahead.size = float(says)
-        elif about == "pace":
-            self.pace, self.camera_pace = (self.pace, float(says)) if on_camera else (float(says), self.camera_pace)
-        elif about == "heading" and on_camera and says in ("left", "right"):
-            self.mentions["camera"].append(f"pan-{says}")
-        elif about in ("heading", "side"):
-            self._change(**{about: says})
-        elif about == "deed" and (not self.actors or ahead.count is not None):
-            ahead.deed = says
-        elif about == "deed":
-            self._change(deed=says)
-            self._acting = True
-        elif says not in self.mentions[about]:
-            self.mentions[about].append(says)
+        match about:
+            case "not":
+                self._negated = True
+            case "count":
+                # "A flock of five": the group takes precedence over its article, and the number over the group.
+                self._count = int(says) if says != "1" or self._count is None else self._count
+            case "colour":
+                self._colours.append(says)
+            case "size":
+                self._size = float(says)
+            case "pace" if on_camera:
+                self.camera_pace = float(says)
+            case "pace":
+                self.pace = float(says)
+            case "heading" if on_camera and says in ("left", "right"):
+                self.mentions["camera"].append(f"pan-{says}")
+            case "heading" | "side":
+                self._change(**{about: says})
+            case "deed" if not self.actors or self._count is not None:
+                self._deed = says
+            case "deed":
+                self._change(deed=says)
+                self._acting = True
+            case _ if says not in self.mentions[about]:
+                self.mentions[about].append(says)
 
     def _change(self, **changes: Any) -> None:
         if self.actors:
             self.actors[self._current] = replace(self.actors[self._current], **changes)
+
+    def remove(self, negative: Sequence[str]) -> None:
+        """Remove what the words of a negative prompt, or a "without" in the prompt, name."""
+        unwanted = Reading(negative, bare=True)
+        names = {actor.kind for actor in unwanted.actors} | self.avoided | set(negative)
+        names |= {name for about in ("place", "weather", "time", "grade") for name in unwanted.mentions[about]}
+        if {"cloudy", "cloud"} & names:
+            # Clouds are weather as well as figures; unwanted ones are removed in both senses.
+            names |= {"cloudy", "cloud"}
+        for place in unwanted.mentions["place"]:
+            names |= set(TABLE["place"][place].get("backdrops", "").split())
+        self.avoided = names
+        self.actors = [actor for actor in self.actors if actor.kind not in names]
+        for mentions in self.mentions.values():
+            mentions[:] = [name for name in mentions if name not in names]
 
 
 def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
@@ -263,9 +263,9 @@ def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
     """
     words, avoided = spoken(prompt), spoken(negative_prompt)
     reading = Reading(words)
-    _remove(reading, Reading(avoided, bare=True), avoided)
+    reading.remove(avoided)
     key = " ".join([*words, "/", *avoided])
-    found, weather = reading.mentions, set(reading.mentions["weather"])
+    mentions, weather = reading.mentions, set(reading.mentions["weather"])
     places = _choose_places(reading, key)
     main, backdrops = _combine(places)
     if "storm" in weather:
@@ -277,47 +277,43 @@ def scene_of(prompt: str, negative_prompt: str = "") -> Scene:
     if time in ("space", "underwater") or {"cloudy", "cloud"} & reading.avoided:
         clouds = 0.0
     stars = 1.0 if "stars" in weather or time == "space" else 0.6 * (time in ("night", "dusk"))
+    ground = main["ground"]
+    landed = any(
+        FIGURES[actor.kind].where in ("ground", "road", "table") and actor.deed not in ("fly", "swim")
+        for actor in reading.actors
+    )
+    if ground == "water" and landed:  # A strip of land in front.
+        ground = next((TABLE["place"][name]["bank"] for name in places if "bank" in TABLE["place"][name]), "beach")
+    camera = Camera(zoom=0.12, pace=reading.camera_pace, breathing=True)  # A slow approach conveys depth.
+    if named := mentions["camera"]:
+        moves = [move for name, move in TABLE["move"].items() if name in named]
+        camera = Camera(pace=reading.camera_pace, **{axis: value for move in moves for axis, value in move.items()})
     return Scene(
-        key, _ground(main, places, reading), tuple(name for name in backdrops if name not in reading.avoided),
+        key, ground, tuple(name for name in backdrops if name not in reading.avoided),
         time, frozenset(weather), clouds, 0.0 if "stars" in reading.avoided else stars,
-        _choose_actors(reading.actors), _make_camera(reading), min(3.0, max(0.1, reading.pace)),
-        grade=next(iter(found["grade"]), ""),
-        season=next(iter(found["season"]), main.get("season", "")),
+        _choose_actors(reading.actors), camera, min(3.0, max(0.1, reading.pace)),
+        grade=next(iter(mentions["grade"]), ""),
+        season=next(iter(mentions["season"]), main.get("season", "")),
         tints=tuple(reading.tints[:3]),
     )  # fmt: skip
-
-
-def _remove(reading: Reading, unwanted: Reading, avoided: Sequence[str]) -> None:
-    """Remove what the negative prompt, or a "without" in the prompt, names."""
-    names = {actor.kind for actor in unwanted.actors} | reading.avoided | set(avoided)
-    names |= {name for about in ("place", "weather", "time", "grade") for name in unwanted.mentions[about]}
-    if {"cloudy", "cloud"} & names:
-        # Clouds are weather as well as figures; unwanted ones are removed in both senses.
-        names |= {"cloudy", "cloud"}
-    for place in unwanted.mentions["place"]:
-        names |= set(TABLE["place"][place].get("backdrops", "").split())
-    reading.avoided = names
-    reading.actors = [actor for actor in reading.actors if actor.kind not in names]
-    for mentions in reading.mentions.values():
-        mentions[:] = [name for name in mentions if name not in names]
 
 
 def _choose_places(reading: Reading, key: str) -> list[str]:
     """The places of a scene: those that the prompt names, or where its actors, weather or time belong."""
     places, weather, times = (reading.mentions[about] for about in ("place", "weather", "time"))
     kinds = [actor.kind for actor in reading.actors]
-    celestial = [kind for kind in kinds if FIGURES[kind].where == "heaven"]
+    swimming = any("swimmer" in FIGURES[kind].options for kind in kinds)
     on_surface = times != ["day"] * len(times) or any(
         FIGURES[kind].where == "water" or kind in ("sun", "moon") for kind in kinds
     )
-    swimming = any("swimmer" in FIGURES[kind].options for kind in kinds)
     if len(places) > 1 and "sky" in places:
         # "A pink sky over the sea" is a sea.
         places = [place for place in places if place != "sky"]
     if places:
-        is_open_water = all(TABLE["place"][place]["ground"] in ("water", "river", "beach") for place in places)
-        leaping = any(actor.deed in ("jump", "fly") for actor in reading.actors)
-        return ["underwater"] if swimming and is_open_water and not on_surface and not leaping else places
+        dives = swimming and not on_surface and not any(actor.deed in ("jump", "fly") for actor in reading.actors)
+        return (
+            ["underwater"] if dives and all(TABLE["place"][place]["ground"] in _WATERS for place in places) else places
+        )
     if not kinds and {"snow", "rain"} & set(weather):
         return ["snowfield" if "snow" in weather else "street"]
     if swimming and on_surface:
@@ -330,12 +326,10 @@ def _choose_places(reading: Reading, key: str) -> list[str]:
         return ["river"]
     if homes:
         # Trees would hide the sky.
-        looks_up = bool(celestial) or bool({"stars", "aurora"} & set(weather))
+        looks_up = any(FIGURES[kind].where == "heaven" for kind in kinds) or {"stars", "aurora"} & set(weather)
         return ["mountains"] if homes[0] == "forest" and looks_up else homes[:1]
-    if "aurora" in weather:
-        return ["snowfield"]
-    if "stars" in weather or "night" in times:
-        return ["mountains"]
+    if {"stars", "aurora"} & set(weather) or "night" in times:
+        return ["snowfield" if "aurora" in weather else "mountains"]
     choices = "sea hills" if times else "meadow sea mountains hills lake clouds desert beach"
     return [str(generator(key, "place").choice(choices.split()))]
 
@@ -344,7 +338,7 @@ def _combine(names: Sequence[str]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The place whose ground is painted, and the backdrops of all places that can share a horizon."""
     places = [TABLE["place"][name] for name in names[:4]]
     # A mountain lake is a lake among mountains: water is the ground, the rest are backdrops.
-    watery = [place for place in places if place["ground"] in ("water", "river", "beach")]
+    watery = [place for place in places if place["ground"] in _WATERS]
     main = places[0] if "closed" in places[0] else (watery or [place for place in places if "closed" not in place])[0]
     own = main.get("backdrops", "").split()
     if "closed" in main or len(places) == 1:
@@ -355,16 +349,6 @@ def _combine(names: Sequence[str]) -> tuple[dict[str, Any], tuple[str, ...]]:
     far = ("nebula", "mountains", "volcano", "mesas", "skyline", "island", "hills", "icebergs", "dunes")
     order = sorted([*others, *own], key=lambda name: far.index(name) if name in far else len(far))
     return main, tuple(dict.fromkeys(order))
-
-
-def _ground(main: dict[str, Any], places: Sequence[str], reading: Reading) -> str:
-    """The ground; open water gets a strip of land in front where an actor needs it."""
-    landed = any(
-        FIGURES[actor.kind].where in ("ground", "road", "table") and actor.deed not in ("fly", "swim")
-        for actor in reading.actors
-    )
-    bank = str(next((TABLE["place"][name]["bank"] for name in places if "bank" in TABLE["place"][name]), "beach"))
-    return bank if main["ground"] == "water" and landed else str(main["ground"])
 
 
 def _choose_time(reading: Reading, main: dict[str, Any], key: str) -> str:
@@ -395,17 +379,6 @@ def _choose_actors(actors: list[Actor]) -> tuple[Actor, ...]:
             chosen.append(replace(actor, count=min(actor.count, left)))
             left -= chosen[-1].count
     return tuple(chosen)
-
-
-def _make_camera(reading: Reading) -> Camera:
-    named = reading.mentions["camera"]
-    if not named:
-        # A slow approach conveys depth.
-        return Camera(zoom=0.12, pace=reading.camera_pace, breathing=True)
-    moves: dict[str, Any] = {}
-    for name, move in TABLE["move"].items():
-        moves |= move if name in named else {}
-    return Camera(pace=reading.camera_pace, **moves)
 
 
 def expanded(prompt: str) -> str:
