@@ -140,58 +140,46 @@ class Accounts:
             raise unknown_key()
         return {
             "name": account.name,
-            "credits_available": min(read_credits(db, row, self._clock()).left, read_shared_budget(db).left),
+            "credits_available": min(read_credits(db, row, self._clock()).left, read_shared_budget(db)[1]),
             "credits_reserved": row["reserved"],
             "credits_spent": row["spent"],
             "permissions": sorted(account.permissions),
             "limits": Limits.from_json(row["limits"]).describe(),
         }
 
-    def admit(self, db: sqlite3.Connection, account: Account, endpoint_id: str) -> None:
-        """Raise a refusal unless the key and the limits of an account allow one more run.
+    def reserve(
+        self, db: sqlite3.Connection, account: Account, endpoint_id: str, request_id: str, credits: int
+    ) -> None:
+        """Reserve credits for a run; raises a refusal where the key, the limits or the credits do not allow it.
 
-        In the transaction that reserves the run's credits, so that of two calls at once only one has the last place, and
-        none is accepted once a key has been replaced.
+        All of it in one transaction, so that of two calls at once only one has the last place, and none is accepted once
+        a key has been replaced.
         """
-        row = db.execute("SELECT key_hash, paused, limits FROM accounts WHERE name = ?", (account.name,)).fetchone()
+        name, now = account.name, self._clock()
+        row = db.execute("SELECT * FROM accounts WHERE name = ?", (name,)).fetchone()
         if row is None or account.key_hash not in ("", row["key_hash"]):
             raise unknown_key()
         if row["paused"]:
-            words = f"The account {account.name!r} is paused: it may start no runs at present. Nothing was charged. {WHO_HELPS}"
+            words = f"The account {name!r} is paused: it may start no runs at present. Nothing was charged. {WHO_HELPS}"
             raise Refusal("forbidden", words)
-        if not row["limits"]:
-            return
         limits = Limits.from_json(row["limits"])
-        limits.check(account.name, endpoint_id, self._clock())
-        if limits.at_once is not None:
-            query = "SELECT count(*) FROM requests WHERE account = ? AND finished IS NULL"
-            limits.check_count(account.name, db.execute(query, (account.name,)).fetchone()[0])
-
-    def reserve(self, db: sqlite3.Connection, account: str, request_id: str, credits: int) -> None:
-        """Reserve credits for a run; raises a refusal where the account has too few."""
-        row = db.execute("SELECT * FROM accounts WHERE name = ?", (account,)).fetchone()
-        now = self._clock()
-        available, weekly = read_credits(db, row, now).left, Limits.from_json(row["limits"]).weekly
-        if available < credits:
-            again = ""
-            if weekly:
-                moment = format_moment(datetime.fromtimestamp(weekly.next_moment(now)))
-                again = f" Its budget of {weekly.budget} is filled again on {moment}."
-            raise Refusal(
-                "insufficient_credits",
-                f"This run costs {credits} credits and the account has {available} left. Nothing was charged.{again} {WHO_HELPS}",
-                facts={"needed": credits, "available": available},
-            )
-        if (shared := read_shared_budget(db)).left < credits:
-            raise Refusal(
-                "insufficient_credits",
-                f"This run costs {credits} credits and all accounts together have {shared.left} left. Nothing was charged. {WHO_HELPS}",
-                facts={"needed": credits, "available": shared.left},
-            )
-        if weekly and row["refilled"] != (began := week_start(row, weekly, now)):
-            db.execute("UPDATE accounts SET refilled = ? WHERE name = ?", (began, account))
-        db.execute("UPDATE accounts SET reserved = reserved + ? WHERE name = ?", (credits, account))
-        record_charge(db, now, account, request_id, credits, "reserve")
+        query = "SELECT count(*) FROM requests WHERE account = ? AND finished IS NULL"
+        limits.check(name, endpoint_id, now, 0 if limits.at_once is None else db.execute(query, (name,)).fetchone()[0])
+        left, (_, shared), again = read_credits(db, row, now).left, read_shared_budget(db), ""
+        if limits.weekly:
+            moment = format_moment(datetime.fromtimestamp(limits.weekly.next_moment(now)))
+            again = f" Its budget of {limits.weekly.budget} is filled again on {moment}."
+        for whose, available, more in (("the account has", left, again), ("all accounts together have", shared, "")):
+            if available < credits:
+                raise Refusal(
+                    "insufficient_credits",
+                    f"This run costs {credits} credits and {whose} {available} left. Nothing was charged.{more} {WHO_HELPS}",
+                    facts={"needed": credits, "available": available},
+                )
+        if limits.weekly and row["refilled"] != (began := week_start(row, limits.weekly, now)):
+            db.execute("UPDATE accounts SET refilled = ? WHERE name = ?", (began, name))
+        db.execute("UPDATE accounts SET reserved = reserved + ? WHERE name = ?", (credits, name))
+        record_charge(db, now, name, request_id, credits, "reserve")
 
     def settle(
         self, db: sqlite3.Connection, account: str, request_id: str, reserved: int, charged: int | None = None
@@ -233,26 +221,14 @@ def read_credits(db: sqlite3.Connection, account: sqlite3.Row, now: float) -> Cr
     return Credits(budget, spent, taken - spent - refunded, max(0, budget - taken + refunded))
 
 
-@dataclass(frozen=True, slots=True)
-class SharedBudget:
-    """What all accounts of a service may spend together, ever."""
+def read_shared_budget(db: sqlite3.Connection) -> tuple[int | None, int]:
+    """What all accounts together may spend, ever, if that is limited, and how much of it is left.
 
-    limit: int | None
-    """None for as much as their own budgets allow."""
-    taken: int
-    """What they have spent and reserved, removed ones too."""
-
-    @property
-    def left(self) -> int:
-        return sys.maxsize if self.limit is None else max(0, self.limit - self.taken)
-
-
-def read_shared_budget(db: sqlite3.Connection) -> SharedBudget:
-    """The budget that all accounts share."""
-    row = db.execute(
-        "SELECT (SELECT value FROM service WHERE name = 'shared budget') AS most, sum(spent + reserved) AS taken FROM accounts"
-    ).fetchone()
-    return SharedBudget(None if row["most"] is None else int(row["most"]), row["taken"] or 0)
+    What they have spent and reserved counts, that of removed ones too.
+    """
+    query = "SELECT (SELECT value FROM service WHERE name = 'shared budget') AS most, sum(spent + reserved) AS taken FROM accounts"
+    most, taken = db.execute(query).fetchone()
+    return (None, sys.maxsize) if most is None else (int(most), max(0, int(most) - (taken or 0)))
 
 
 def write_shared_budget(db: sqlite3.Connection, limit: int | None) -> None:

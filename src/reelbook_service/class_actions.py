@@ -6,26 +6,25 @@ import argparse
 import csv
 import io
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
-from urllib.parse import urlsplit
 
 from reelbook.errors import ReelbookError
 from reelbook.util.printable import format_count, printable
 
 from . import class_admin
 from .board.login import read_token
-from .class_admin import Chosen, NewKey, ServiceFacts, format_names, read_facts, sort_key
+from .class_admin import Chosen, NewKey, format_names, read_facts, sort_key
 from .class_report import describe_class, format_report, read_class, report_table
 from .key_sheet import board_link, connect_line, format_unreachable, reachable_address, render_key_sheet
 from .service_settings import default_data
 from .store import open_transaction
 
-MAX_ADDRESS_CHARS = 200
 LIMITS = ("from", "until", "days", "hours", "at_once", "models")
 
 
@@ -56,14 +55,15 @@ def perform(action: str, options: argparse.Namespace) -> None:
                 text = f"{_show(db, options, sheet, keys)}\nOld keys no longer work; runs, files and budget stay."
             case "remove":
                 names = class_admin.remove(db, chosen)
-                text = (
-                    f"Removed: {format_names(names)}. Their keys no longer work. Runs in progress continue, and what was "
-                    "spent still counts."
-                )
+                text = f"Removed: {format_names(names)}. Their keys no longer work. Runs in progress continue, and what was spent still counts."
             case "report":
                 text = _report(db, options)
             case _:
-                text = _board(db, options)
+                facts = read_facts(db)
+                link = board_link(reachable_address(facts.address, facts.names), read_token(db, new=options.new))
+                text = f"  board  {link}" + (
+                    "\n  Everyone who had the board open is logged out." if options.new else ""
+                )
     print(printable(text))
 
 
@@ -88,11 +88,10 @@ def _limit(db: sqlite3.Connection, options: argparse.Namespace, chosen: Chosen) 
         done.append(f"Changed: {format_names(changed)}. Their runs and spending stay.")
     if together is not None:
         class_admin.share_budget(db, together)
-        most = "" if together == "none" else format_count(int(together), "credit")
         done.append(
-            f"All accounts together may spend {most}, including what is already spent."
-            if most
-            else "Each account may spend its own budget; there is no common limit."
+            "Each account may spend its own budget; there is no common limit."
+            if together == "none"
+            else f"All accounts together may spend {format_count(int(together), 'credit')}, including what is already spent."
         )
     if not done:
         raise ReelbookError(
@@ -111,20 +110,20 @@ def _report(db: sqlite3.Connection, options: argparse.Namespace) -> str:
     return "\n".join([format_report(rows), *facts, *problems])
 
 
-def _board(db: sqlite3.Connection, options: argparse.Namespace) -> str:
-    facts = read_facts(db)
-    link = board_link(reachable_address(facts.address, facts.names), read_token(db, new=options.new))
-    return f"  board  {link}" + ("\n  Everyone who had the board open is logged out." if options.new else "")
-
-
 def _show(db: sqlite3.Connection, options: argparse.Namespace, sheet: IO[str] | None, keys: Sequence[NewKey]) -> str:
     """Write new keys to the sheet, or list them; says what a teacher does with them."""
-    address = _address(options.address, read_facts(db))
+    facts = read_facts(db)
+    address = (options.address or reachable_address(facts.address, facts.names)).strip().rstrip("/")
+    # A longer one has no place in a QR code.
+    if not re.fullmatch(r"https?://[^\s\"'\\]{1,200}", address):
+        words = f"{address[:100]!r} is not an address" if address else "The service of this folder has never run"
+        raise BadSheet(f"{words}: give one, such as --address http://192.168.1.20:8600. No key was made.")
     if not keys:
         return ""
     keys = sorted(keys, key=lambda key: (sort_key(key.group), sort_key(key.name)))
     if sheet is not None:
-        _write(sheet, render_key_sheet(keys, address))
+        sheet.write(render_key_sheet(keys, address))
+        sheet.flush()  # Before the keys are committed.
         print_it = "Print it, then delete it: keys are stored as hashes only, and nobody can read them again."
         lines = [f"{format_count(len(keys), 'new key')} in {options.sheet}, for {address}. {print_it}"]
     else:
@@ -152,35 +151,13 @@ def _opened_sheet(path: Path | None) -> Iterator[IO[str] | None]:
         ) from None
     except OSError as error:
         raise BadSheet(f"{path} cannot be written ({error.strerror}). No key was made.") from None
+    is_done = False
     try:
         with file:
             yield file
-    finally:
-        if path.stat().st_size == 0:
-            path.unlink()
-
-
-def _write(sheet: IO[str], page: str) -> None:
-    try:
-        sheet.write(page)
-        sheet.flush()
+        is_done = path.stat().st_size > 0
     except OSError as error:
-        sheet.truncate(0)
         raise BadSheet(f"The sheet could not be written ({error.strerror}). No key was made.") from None
-
-
-def _address(given: str | None, facts: ServiceFacts) -> str:
-    """The address that students type: the one that was given, else the one of the service, as other machines reach it."""
-    address = (given or facts.address).strip().rstrip("/")
-    advice = "give one, such as --address http://192.168.1.20:8600"
-    if not address:
-        raise BadSheet(f"The service of this folder has never run, so its URL is unknown: start it, or {advice}.")
-    parts = urlsplit(address)
-    if (
-        parts.scheme not in ("http", "https")
-        or not parts.hostname
-        or set(address) & set("\"'\\ \n")
-        or len(address) > MAX_ADDRESS_CHARS
-    ):
-        raise BadSheet(f"{address[:100]!r} is not an address: {advice}.")
-    return address if given else reachable_address(address, facts.names)
+    finally:
+        if not is_done:
+            path.unlink()

@@ -12,7 +12,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 from .accounts import (
@@ -145,8 +145,6 @@ class Added:
     """Accounts that existed and were changed."""
     kept: list[str]
     """Accounts that existed and stay as they were."""
-    differing: list[str]
-    """Those of them that the list would have changed."""
     removed: list[str]
     """Accounts that were removed and stay so."""
 
@@ -157,9 +155,8 @@ class Added:
             return f"Changed: {format_names(self.changed)}. Their runs and spending stay."
         parts = []
         if self.kept:
-            parts.append(f"{format_names(self.kept)}: exists already and keeps its key, budget and limits.")
-        if self.differing:
-            parts.append(f"For {format_names(self.differing)} the list says something else; --reset applies it.")
+            words = "exists already and keeps its key, budget and limits; --reset applies the list."
+            parts.append(f"{format_names(self.kept)}: {words}")
         if self.removed:
             parts.append(f"{format_names(self.removed)}: removed before; --reset adds them again.")
         return " ".join(parts)
@@ -175,7 +172,7 @@ def add(
     reset: bool = False,
 ) -> Added:
     """Add accounts. One that exists stays as it is, unless `reset`: then it gets what is given, and the rest stays."""
-    added = Added([], [], [], [], [])
+    added = Added([], [], [], [])
     names = [student.name for student in students]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise BadAccounts(f"The name {twice!r} is in the list twice; nothing was changed.")
@@ -204,8 +201,6 @@ def add(
             added.changed.append(student.name)
         else:
             added.kept.append(student.name)
-            if weekly is not None or limits or _differs(db, existing, student, now):
-                added.differing.append(student.name)
     return added
 
 
@@ -303,15 +298,6 @@ def _set_key(db: sqlite3.Connection, name: str, key: str) -> None:
     db.execute("UPDATE accounts SET key_hash = ? WHERE name = ?", (hash_key(key), name))
 
 
-def _differs(db: sqlite3.Connection, account: sqlite3.Row, student: Student, now: float) -> bool:
-    """Whether a list says something else of an account than what it has."""
-    weekly = Limits.from_json(account["limits"]).weekly
-    budget = weekly.budget if weekly else read_credits(db, account, now).budget
-    has = budget, account["class_group"], account["key_hash"], set(account["permissions"].split())
-    wants = student.budget, student.group, student.key and hash_key(student.key), set(student.permissions or ())
-    return any(wanted and wanted != own for wanted, own in zip(wants, has, strict=True))
-
-
 def _change(
     db: sqlite3.Connection, now: float, student: Student, weekly: str | None, options: Mapping[str, str]
 ) -> None:
@@ -325,7 +311,7 @@ def _change(
     elif weekly is not None:
         week = parse_week(weekly, budget if budget is not None else week.budget if week else has.budget)
     elif week is not None and budget is not None:
-        week = replace(week, budget=budget)
+        week = week._replace(budget=budget)
     # In all, where there are no weeks; what is spent or reserved already stays, so that nothing is ever below zero.
     left = has.left if budget is None else max(0, budget - has.spent - has.reserved)
     # A week that begins at another moment counts what was spent since the last such moment.
@@ -337,7 +323,7 @@ def _change(
             row["permissions"] if student.permissions is None else " ".join(student.permissions),
             left,
             began,
-            replace(limits.changed(options), weekly=week).to_json(),
+            limits.changed(options).model_copy(update={"weekly": week}).to_json(),
             name,
         ),
     )

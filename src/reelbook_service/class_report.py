@@ -18,8 +18,6 @@ from .limits import Limits
 MAX_PROMPT_CHARS = 160
 MAX_INPUT_CHARS = 200_000
 """Inputs that are longer contain pictures; their prompts are not read."""
-MAX_PRINTED_CHARS = 32
-"""Longer names are truncated in the report, which has one line for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +111,7 @@ def _read_row(
         left=has.left,
         spent_in_all=row["spent"],
         paused=bool(row["paused"]),
-        is_open=limits.window.is_open(now),
+        is_open=limits.is_open(now),
         limits=limits.describe(),
         refilled_next=limits.weekly.next_moment(now) if limits.weekly else None,
         queued=max(unfinished - running, 0),
@@ -165,11 +163,9 @@ def describe_class(db: sqlite3.Connection) -> tuple[list[str], list[str]]:
             problems.append(
                 f"The paid service {name!r} has not answered since {format_time(state['silent_since'])}{runs}."
             )
-    shared = read_shared_budget(db)
-    if shared.limit is not None:
-        facts.append(
-            f"All accounts together: {shared.taken:,} of {format_count(shared.limit, 'credit')} spent or reserved."
-        )
+    shared, left = read_shared_budget(db)
+    if shared is not None:
+        facts.append(f"All accounts together: {shared - left:,} of {format_count(shared, 'credit')} spent or reserved.")
     (spent,) = db.execute("SELECT sum(spent) FROM accounts WHERE removed").fetchone()
     if spent:
         facts.append(f"Removed students have spent {format_count(spent, 'credit')}.")
@@ -197,14 +193,13 @@ def report_table(rows: Sequence[ClassRow]) -> list[list[str]]:
     It has one more column for each kind of error.
     """
     kinds = sorted({kind for row in rows for kind in row.errors})
-    heading = [*REPORT_COLUMNS, *(f"error_{kind}" for kind in kinds), "window", "weekly", "refilled_next"]
-    table = [heading]
+    table = [[*REPORT_COLUMNS, *(f"error_{kind}" for kind in kinds), "window", "weekly", "refilled_next"]]
     for row in rows:
+        values = [getattr(row, name) for name in REPORT_COLUMNS] + [row.errors.get(kind, 0) for kind in kinds]
         moment = row.refilled_next
         table.append(
             [
-                *(_text(getattr(row, name)) for name in REPORT_COLUMNS),
-                *(str(row.errors.get(kind, 0)) for kind in kinds),
+                *(("yes" if value else "no") if isinstance(value, bool) else str(value) for value in values),
                 *(row.limits.get(name, "") for name in ("window", "weekly")),
                 "" if moment is None else datetime.fromtimestamp(moment).isoformat(timespec="minutes"),
             ]
@@ -220,10 +215,6 @@ def _without_formula(cell: str) -> str:
     """
     is_number = cell.removeprefix("-").isdecimal()
     return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") and not is_number else cell
-
-
-def _text(value: Any) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
 def format_report(rows: Sequence[ClassRow]) -> str:
@@ -246,19 +237,10 @@ def format_report(rows: Sequence[ClassRow]) -> str:
     return "\n".join([*lines[:-1], "-" * max(map(len, lines)), lines[-1]])
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= MAX_PRINTED_CHARS else f"{name[: MAX_PRINTED_CHARS - 1]}…"
-
-
 def _report_line(row: ClassRow) -> list[str]:
     notes = [
         "paused" if row.paused else "",
         "" if row.is_open else "outside its time",
         ", ".join(f"{count}x {kind}" for kind, count in row.errors.items()),
     ]
-    return [
-        _cut(row.name),
-        _cut(row.group),
-        *(f"{getattr(row, name):,}" for name in NUMBERS),
-        "; ".join(note for note in notes if note),
-    ]
+    return [row.name, row.group, *(f"{getattr(row, name):,}" for name in NUMBERS), "; ".join(filter(None, notes))]

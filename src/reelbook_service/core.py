@@ -143,10 +143,7 @@ class Service:
         """Reserve a run's credits and add it to the queue."""
         account.require_permission("run")
         price = (await self.estimate(request, account)).credits or 0
-        accepted, _ = await self.queue.submit(
-            account, request.endpoint_id, request.wire(), price, idempotency, resubmits
-        )
-        return accepted
+        return await self.queue.submit(account, request.endpoint_id, request.wire(), price, idempotency, resubmits)
 
     async def cancel(self, request: Request) -> str:
         """Cancel a request, and return the outcome as in the API; one that takes long is carried on after the answer."""

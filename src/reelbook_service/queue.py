@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import bisect
-import hashlib
 import json
 import sqlite3
 import time
@@ -12,7 +11,7 @@ import uuid
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice, takewhile, zip_longest
+from itertools import islice, zip_longest
 from operator import attrgetter
 from typing import Any
 
@@ -30,8 +29,8 @@ MAX_CACHED_CHARS = 100_000
 """Requests with more text than this are not cached: an output repeats its prompt, which can have megabytes."""
 MAX_PREFERRED = 8
 """How many of the first waiting requests may be preferred to those before them."""
-MAX_OVERTAKEN, MAX_OVERTAKEN_SECONDS = 4, 60.0
-"""How often, and for how long since the first time, a waiting request may be overtaken."""
+MAX_PASSED = 4
+"""How many times in succession the first waiting request may be passed over."""
 
 COLUMNS = "seq, id, account, endpoint AS endpoint_id, credits, created, lane"
 """The columns of a request, by the names of the fields of `Request`."""
@@ -50,11 +49,6 @@ class Request:
     created: float
     lane: str = LOCAL
     """The name of the lane that works on it."""
-    loras: str = ""
-    """The hash of the LoRAs of its input; a lane can prefer runs that need those of the last one."""
-    overtaken: int = 0
-    overtaken_since: float = 0.0
-    """How often a later request was preferred to it while it waited, and when that began."""
     status: str = IN_QUEUE
     attempts: int = 0
     cancelling: bool = False
@@ -80,17 +74,6 @@ class Request:
         """Add a line to the log that the caller receives."""
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at % 1 * 1000):03d}Z"
         self.logs.append({"message": message, "level": level, "source": source, "timestamp": stamp})
-
-    def may_be_overtaken(self, now: float) -> bool:
-        """Whether a later request may be preferred to it."""
-        if self.overtaken == 0:
-            return True
-        return self.overtaken < MAX_OVERTAKEN and now - self.overtaken_since <= MAX_OVERTAKEN_SECONDS
-
-    def count_overtaking(self, now: float) -> None:
-        """Note that a later request was preferred to it."""
-        self.overtaken_since = self.overtaken_since if self.overtaken else now
-        self.overtaken += 1
 
     def record(self) -> str:
         """The JSON that is stored at the end of the request."""
@@ -126,6 +109,7 @@ class WaitingList:
         self._by_account: dict[str, list[Request]] = {}
         """In the order of the turns; an account that begins to wait, or has had its turn, is the last."""
         self._has_some = asyncio.Event()
+        self._passed = 0
 
     def add(self, request: Request) -> None:
         """Add a request at its place among those of its account."""
@@ -150,18 +134,20 @@ class WaitingList:
             ahead += min(len(waiting), turns)
         return ahead
 
-    def pop(self, prefer: Callable[[Request], bool] = lambda request: True, now: float = 0.0) -> Request:
+    def pop(self, prefer: Callable[[Request], bool] = lambda request: True) -> Request:
         """Remove and return the first request, or one of the next few that is preferred; it ends the turn of its account."""
-        first = list(islice(self, MAX_PREFERRED))
-        free = sum(1 for _ in takewhile(lambda request: request.may_be_overtaken(now), first))
-        chosen = next(filter(prefer, first[: free + 1]), first[0])
-        for passed in first[: first.index(chosen)]:
-            passed.count_overtaking(now)
-        waiting = self._by_account.pop(chosen.account)
-        waiting.remove(chosen)
+        first = next(iter(self))
+        preferred = first if self._passed >= MAX_PASSED else next(filter(prefer, islice(self, MAX_PREFERRED)), first)
+        self._passed = 0 if preferred is first else self._passed + 1
+        waiting = self._by_account.pop(preferred.account)
+        waiting.remove(preferred)
         if waiting:
-            self._by_account[chosen.account] = waiting
-        return chosen
+            self._by_account[preferred.account] = waiting
+        return preferred
+
+    def count(self, account: str) -> int:
+        """How many requests of an account wait."""
+        return len(self._by_account.get(account, ()))
 
     def __iter__(self) -> Iterator[Request]:
         """The requests in the order in which they are taken."""
@@ -194,7 +180,6 @@ class Queue:
         self._live: dict[str, Request] = {}
         self._done: OrderedDict[str, Request] = OrderedDict()
         self._waiting = {name: WaitingList() for name in self._lanes.names}
-        self._waiting_by_account: dict[str, int] = {}
 
     def resume(self) -> None:
         """Queue the unfinished requests of an earlier process; each account's are in their order."""
@@ -223,82 +208,42 @@ class Queue:
         credits: int,
         idempotency: tuple[str, str] | None = None,
         resubmits: bool = False,
-    ) -> tuple[Request, bool]:
+    ) -> Request:
         """Add a request and reserve its credits, or find the earlier one with the same idempotency key.
 
         `resubmits`: whether somebody wants it even if the answer to an equal one was lost.
-        The second value is whether it is new.
         """
-        is_full = self._waiting_by_account.get(account.name, 0) >= self._max_waiting
-        # A repeated call adds nothing to the queue; refusing it would hide that the first one was accepted.
-        if is_full and not (idempotency and await self._is_known(account, idempotency[0])):
-            raise Refusal(
-                "too_many_requests",
-                f"{self._max_waiting:,} requests of this account are waiting already. Wait until some have finished, then send this one again.",
-                headers={"Retry-After": str(spec_decisions.RETRY_AFTER_SECONDS)},
-            )
-        # A separate task: a caller that disconnects must not leave a paid request that no worker gets.
+        is_full = sum(waiting.count(account.name) for waiting in self._waiting.values()) >= self._max_waiting
         lane = self._lanes.lane_of(endpoint_id)
-        loras = hash_loras(input)
-        request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, self._clock(), lane, loras)
-        inserting = asyncio.ensure_future(self._enter(account, request, json.dumps(input), idempotency, resubmits))
-        earlier = await asyncio.shield(inserting)
-        return (request, True) if earlier is None else (await self.find(account, earlier), False)
+        request = Request(0, str(uuid.uuid4()), account.name, endpoint_id, credits, self._clock(), lane)
+        text = json.dumps(input)
 
-    async def _is_known(self, account: Account, key: str) -> bool:
-        since = self._clock() - spec_decisions.IDEMPOTENCY_SECONDS
-        query = "SELECT 1 FROM idempotency WHERE account = ? AND key = ? AND at > ?"
-        return bool(await self._store.run(lambda db: db.execute(query, (account.name, key, since)).fetchone()))
-
-    async def _enter(
-        self, account: Account, request: Request, text: str, idempotency: tuple[str, str] | None, resubmits: bool
-    ) -> str | None:
-        # Counted before the commit, so that a burst cannot exceed the limit.
-        self._waiting_by_account[request.account] = self._waiting_by_account.get(request.account, 0) + 1
-        try:
-            earlier = await self._store.run(lambda db: self._insert(db, account, request, text, idempotency, resubmits))
-        finally:
-            self._waiting_by_account[request.account] -= 1
-        if earlier is None:
-            self._add(request)
-        return earlier
-
-    def _insert(
-        self,
-        db: sqlite3.Connection,
-        account: Account,
-        request: Request,
-        text: str,
-        idempotency: tuple[str, str] | None,
-        resubmits: bool,
-    ) -> str | None:
-        if idempotency is not None:
-            key, body_hash = idempotency
-            since = request.created - spec_decisions.IDEMPOTENCY_SECONDS
-            db.execute("DELETE FROM idempotency WHERE at <= ?", (since,))
-            row = db.execute(
-                "SELECT body_hash, request_id FROM idempotency WHERE account = ? AND key = ?", (request.account, key)
-            ).fetchone()
-            if row is not None:
-                if row["body_hash"] != body_hash:
-                    raise Refusal(
-                        "validation_error",
-                        "This Idempotency-Key was used for another body within the last 24 hours. Use a new key for a new request.",
-                    )
-                return str(row["request_id"])
-            db.execute(
-                "INSERT INTO idempotency VALUES (?, ?, ?, ?, ?)",
-                (request.account, key, body_hash, request.id, request.created),
+        def insert(db: sqlite3.Connection) -> str | None:
+            # A repeated call adds nothing to the queue; refusing it would hide that the first one was accepted.
+            if idempotency is not None and (earlier := _find_earlier(db, request, *idempotency)):
+                return earlier
+            if is_full:
+                raise Refusal(
+                    "too_many_requests",
+                    f"{self._max_waiting:,} requests of this account are waiting already. Wait until some have finished, then send this one again.",
+                    headers={"Retry-After": str(spec_decisions.RETRY_AFTER_SECONDS)},
+                )
+            self._accounts.reserve(db, account, endpoint_id, request.id, credits)
+            cursor = db.execute(
+                "INSERT INTO requests (id, account, endpoint, input, credits, created, lane, resubmits) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (request.id, account.name, endpoint_id, text, credits, request.created, lane, resubmits),
             )
-        self._accounts.admit(db, account, request.endpoint_id)
-        self._accounts.reserve(db, request.account, request.id, request.credits)
-        row = (request.id, request.account, request.endpoint_id, text, request.credits, request.created, request.lane)
-        cursor = db.execute(
-            "INSERT INTO requests (id, account, endpoint, input, credits, created, lane, resubmits) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (*row, resubmits),
-        )
-        request.seq = cursor.lastrowid or 0
-        return None
+            request.seq = cursor.lastrowid or 0
+            return None
+
+        async def enter() -> str | None:
+            if (earlier := await self._store.run(insert)) is None:
+                self._add(request)
+            return earlier
+
+        # A separate task: a caller that disconnects must not leave a paid request that no worker gets.
+        earlier = await asyncio.shield(asyncio.ensure_future(enter()))
+        return request if earlier is None else await self.find(account, earlier)
 
     async def find(self, account: Account, request_id: str) -> Request:
         """A request of this account; raises not found for those of other accounts too."""
@@ -337,11 +282,10 @@ class Queue:
     async def pop_next(self, lane: str = LOCAL, prefer: Callable[[Request], bool] = lambda request: True) -> Request:
         """Wait for the next request of a lane, and mark it as in progress.
 
-        `prefer`: one of the next few for which it is true may go first, within the limits of overtaking.
+        `prefer`: one of the next few for which it is true may go first.
         """
         await self._waiting[lane].wait()
-        request = self._waiting[lane].pop(prefer, self._clock())
-        self._waiting_by_account[request.account] -= 1
+        request = self._waiting[lane].pop(prefer)
         request.status, request.attempts = IN_PROGRESS, request.attempts + 1
         request.started = self._clock()
         return request
@@ -350,7 +294,7 @@ class Queue:
         """Put a request whose worker crashed back, before the others of its account."""
         request.status, request.progress, request.stage, request.started = IN_QUEUE, 0.0, "", None
         request.log(self._clock(), f"{reason}; the run starts again, free of charge.", "WARNING", "service")
-        self._wait(request)
+        self._waiting[request.lane].add(request)
 
     async def cancel(self, request: Request) -> str:
         """Cancel a request: at once while it waits, soon while it runs. Returns which, as in the API."""
@@ -366,14 +310,14 @@ class Queue:
         return "CANCELLATION_REQUESTED" if marked else "ALREADY_COMPLETED"
 
     async def _cancel_waiting(self, request: Request) -> None:
-        self._stop_waiting(request)
+        self._waiting[request.lane].remove(request)
         request.status = IN_PROGRESS  # No worker may take it during the commit.
         try:
             await self.finish(request, error=cancellation_error())
         except BaseException:
             # It is not cancelled where that could not be written, as on a full disk; a worker has to take it some time.
             request.status, request.error = IN_QUEUE, None
-            self._wait(request)
+            self._waiting[request.lane].add(request)
             raise
 
     async def finish(
@@ -420,15 +364,7 @@ class Queue:
 
     def _add(self, request: Request) -> None:
         self._live[request.id] = request
-        self._wait(request)
-
-    def _wait(self, request: Request) -> None:
-        self._waiting_by_account[request.account] = self._waiting_by_account.get(request.account, 0) + 1
         self._waiting[request.lane].add(request)
-
-    def _stop_waiting(self, request: Request) -> None:
-        self._waiting[request.lane].remove(request)
-        self._waiting_by_account[request.account] -= 1
 
     def _cache(self, request: Request) -> None:
         if len(request.record()) > MAX_CACHED_CHARS:
@@ -454,11 +390,19 @@ def cancellation_error() -> dict[str, Any]:
     return {"error_type": "cancelled", "detail": "The request was cancelled; its credits were given back."}
 
 
-def hash_loras(input: Mapping[str, Any]) -> str:
-    """A short text that is the same for the same LoRAs, whose paths can have megabytes; empty without any.
-
-    >>> hash_loras({"loras": []}), len(hash_loras({"loras": [{"path": "ink"}]}))
-    ('', 16)
-    """
-    loras = input.get("loras")
-    return hashlib.sha256(json.dumps(loras, sort_keys=True).encode()).hexdigest()[:16] if loras else ""
+def _find_earlier(db: sqlite3.Connection, request: Request, key: str, body_hash: str) -> str | None:
+    """The id of the request that was sent with this idempotency key before; None notes that this is the first."""
+    since = request.created - spec_decisions.IDEMPOTENCY_SECONDS
+    db.execute("DELETE FROM idempotency WHERE at <= ?", (since,))
+    query = "SELECT body_hash, request_id FROM idempotency WHERE account = ? AND key = ?"
+    row = db.execute(query, (request.account, key)).fetchone()
+    if row is None:
+        values = (request.account, key, body_hash, request.id, request.created)
+        db.execute("INSERT INTO idempotency VALUES (?, ?, ?, ?, ?)", values)
+        return None
+    if row["body_hash"] != body_hash:
+        raise Refusal(
+            "validation_error",
+            "This Idempotency-Key was used for another body within the last 24 hours. Use a new key for a new request.",
+        )
+    return str(row["request_id"])

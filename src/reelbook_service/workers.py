@@ -188,10 +188,10 @@ class WorkerLane:
         return reason
 
     async def _next(self, worker: Worker, last: Request | None) -> Request:
-        """The next request, if possible one that needs the weights and LoRAs of the last one."""
+        """The next request, if possible one that needs the weights of the last one."""
 
         def prefer(request: Request) -> bool:
-            return last is None or self._needs(request) == self._needs(last)
+            return last is None or self._folder_of(request) == self._folder_of(last)
 
         while True:
             if not worker.alive:
@@ -207,9 +207,9 @@ class WorkerLane:
             except TimeoutError:
                 await worker.end()
 
-    def _needs(self, request: Request) -> object:
+    def _folder_of(self, request: Request) -> object:
         row = self._rows.get(request.endpoint_id)
-        return row and (row.folder, request.loras)
+        return row and row.folder
 
     async def _handle(self, worker: Worker, request: Request) -> None:
         folder = self._folder / request.id

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reelbook_service.limits import BadLimit, Limits, Weekly, Window, parse_week
+from reelbook_service.limits import BadLimit, Limits, Weekly, parse_week
+from reelbook_service.refusals import Refusal
 
-TEXT, STITCH = "svc/text-to-video-13b-distilled", "svc/frames-api/images-to-video"
+TEXT = "svc/text-to-video-13b-distilled"
 
 
 @pytest.fixture(autouse=True)
@@ -76,32 +77,27 @@ def test_a_window_is_open_from_its_first_minute_to_its_last(
     options: dict[str, str], is_open: str, is_closed: str
 ) -> None:
     """Each of its parts by itself, in the machine's time zone."""
-    window = Limits().changed(options).window
+    window = Limits().changed(options)
 
     assert window.is_open(at(is_open))
     assert not window.is_open(at(is_closed))
 
 
-def test_a_closed_window_names_its_next_opening() -> None:
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        ("2026-11-27T12:00", "again from Monday, 30 November 2026, 08:00"),
+        ("2026-11-30T10:00", "again from Tuesday, 1 December 2026, 08:00"),
+        ("2026-12-01T09:00", "Its time has ended"),
+    ],
+)
+def test_a_closed_window_names_its_next_opening(now: str, words: str) -> None:
     """The first moment at which all its parts allow a run; none once it is over."""
-    window = Limits().changed({"days": "mon,tue", "hours": "08:00-10:00", "until": "2026-12-01T09:00"}).window
+    limits = Limits().changed({"days": "mon,tue", "hours": "08:00-10:00", "until": "2026-12-01T09:00"})
 
-    assert window.next_opening(at("2026-11-27T12:00")) == datetime(2026, 11, 30, 8)
-    assert window.next_opening(at("2026-11-30T10:00")) == datetime(2026, 12, 1, 8)
-    assert window.next_opening(at("2026-12-01T08:30")) == datetime(2026, 12, 1, 8, 30)
-    assert window.next_opening(at("2026-12-01T09:00")) is None
-    assert Window(begins=datetime(2027, 1, 1)).next_opening(at("2026-11-27T12:00")) == datetime(2027, 1, 1)
-
-
-@given(st.builds(Window, days=st.just((0, 2)), hours=st.tuples(st.integers(0, 700), st.integers(701, 1440))))
-def test_the_next_opening_is_open_and_nothing_before_it_is(window: Window) -> None:
-    """Tried for each hour of a week."""
-    for hour in range(0, 168, 7):
-        now = at("2026-11-23T00:30") + hour * 3600
-        opening = window.next_opening(now)
-        assert opening is not None
-        assert window.is_open(opening.timestamp())
-        assert opening.timestamp() == now or not window.is_open((opening - timedelta(minutes=1)).timestamp())
+    with pytest.raises(Refusal, match=words):
+        limits.check("Ada", TEXT, at(now), 0)
+    limits.check("Ada", TEXT, at("2026-12-01T08:59"), 0)
 
 
 def test_limits_survive_the_database() -> None:

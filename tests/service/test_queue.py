@@ -52,7 +52,7 @@ def opened(store: Store, accounts: Accounts) -> Queue:
 async def submit(queue: Queue, name: str, count: int = 1) -> list[str]:
     """The ids of so many new requests of an account."""
     account = Account(name, frozenset({"run"}))
-    return [(await queue.submit(account, MODEL, {}, 1))[0].id for _ in range(count)]
+    return [(await queue.submit(account, MODEL, {}, 1)).id for _ in range(count)]
 
 
 async def taken(queue: Queue, count: int) -> list[str]:
@@ -183,22 +183,28 @@ def test_a_request_that_comes_back_is_the_next_of_its_account() -> None:
     assert list(waiting) == [other, first, second]
 
 
-def test_nobody_is_overtaken_more_than_four_times_or_for_longer_than_a_minute() -> None:
-    """Of the first eight one may be preferred, within those limits."""
+def test_nobody_is_passed_over_more_than_four_times_in_succession() -> None:
+    """Of the first eight one may be preferred, and whoever is first then comes after four."""
 
     def waiting(count: int) -> WaitingList:
-        found = WaitingList()
+        requests = WaitingList()
         for seq in range(count):
-            found.add(Request(seq, str(seq), "me", MODEL, 53, 0.0, loras="[]" if seq % 2 else "[1]"))
-        return found
+            requests.add(Request(seq, str(seq), "me", MODEL, 53, 0.0))
+        return requests
 
-    def pop(some: WaitingList, now: float = 0.0) -> int:
-        return some.pop(lambda request: request.loras == "[]", now).seq
+    many, few = waiting(20), waiting(9)
 
-    often, late, far = waiting(20), waiting(20), WaitingList()
-    for seq in range(9):
-        far.add(Request(seq, str(seq), "me", MODEL, 53, 0.0, loras="[]" if seq == 8 else "[1]"))
-
-    assert [pop(often) for _ in range(6)] == [1, 3, 5, 7, 0, 9]
-    assert [pop(late, 10.0), pop(late, 69.0), pop(late, 71.0)] == [1, 3, 0]
-    assert pop(far) == 0
+    assert [many.pop(lambda request: request.seq % 2 == 1).seq for _ in range(11)] == [
+        1,
+        3,
+        5,
+        7,
+        0,
+        9,
+        11,
+        13,
+        15,
+        2,
+        17,
+    ]
+    assert few.pop(lambda request: request.seq == 8).seq == 0
