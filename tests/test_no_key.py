@@ -31,7 +31,7 @@ from reelbook import cli
 from reelbook.client import Client
 from reelbook.current import session
 from reelbook.runs import follower
-from reelbook.transport.downloads import downloader
+from reelbook.transport import downloader
 from reelbook.transport.http import RetryPolicy
 from reelbook_service.worker_process import WorkerRules, worker_environment
 from tests.faults.canary import Canary, verbose

@@ -18,8 +18,9 @@ from .storage.description_cache import DescriptionCache
 from .storage.ledger import known_services
 from .storage.ledger.writer import Ledger
 from .storage.shelf import Shelf
-from .transport.downloads.downloader import Downloader
-from .transport.http import Http, Key
+from .transport.api_key import Key
+from .transport.downloader import Downloader
+from .transport.http import Http
 from .transport.poller import Poller, StatusSource
 from .transport.service_calls import ServiceCalls
 

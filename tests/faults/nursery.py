@@ -121,7 +121,7 @@ class Child:
 
 FIRST_CALL = (
     *(
-        "reelbook.transport.downloads.file_validation",
+        "reelbook.transport.file_validation",
         "reelbook.api.runs",
         "reelbook.display.run_progress",
         "reelbook.display.live",

@@ -16,8 +16,7 @@ import pytest
 import reelbook as rb
 from reelbook.errors import NotReady, RunCancelled, RunFailed
 from reelbook.runs import follower
-from reelbook.transport import definite_refusal, http, poller, request_facts
-from reelbook.transport.downloads import downloader
+from reelbook.transport import answers, downloader, http, poller, service_address
 from reelbook.transport.http import RetryPolicy
 from tests.faults.standin import FOREIGN, KINDS, RESULT, STATUS, Fault, StandIn
 from tests.support import deep
@@ -88,8 +87,8 @@ def impatient() -> Iterator[None]:
         )
         patch.setattr(follower, "RESULT_SECONDS", 0.2)
         patch.setattr(follower, "TICK_SECONDS", 0.1)
-        patch.setattr(definite_refusal, "REFUSED_SECONDS", 1.5)
-        patch.setattr(request_facts, "NEW_SECONDS", 0.0)
+        patch.setattr(answers, "REFUSED_SECONDS", 1.5)
+        patch.setattr(service_address, "NEW_SECONDS", 0.0)
         patch.setattr(downloader, "PAUSE_SECONDS", 0.01)
         patch.setattr(poller, "FIRST_FAILURE_SECONDS", 0.05)
         patch.setattr(poller, "MAX_PAUSE_SECONDS", 0.5)
@@ -204,7 +203,7 @@ def passing(
     for_ever = {kind: [Fault(STATUS, kind)] for kind in kinds if kind in NEVER_A_STATUS}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(follower, "RESULT_SECONDS", 10.0)
-        patch.setattr(definite_refusal, "REFUSED_SECONDS", 10.0)
+        patch.setattr(answers, "REFUSED_SECONDS", 10.0)
         return told_of(tmp_path_factory.mktemp("passing"), {**for_a_while, **for_ever})
 
 
@@ -270,7 +269,7 @@ def test_a_request_that_the_service_forgets_is_not_paid_for_again(tmp_path: Path
     faults = [Fault(STATUS, "404 gone", seed=1), Fault(RESULT, "404 gone", seed=1)]
     with pytest.MonkeyPatch.context() as patch, StandIn(faults) as hosted:
         patch.setitem(FOREIGN, "gone", gone)
-        patch.setattr(definite_refusal, "REFUSED_SECONDS", 0.3)
+        patch.setattr(answers, "REFUSED_SECONDS", 0.3)
         boat = BOAT.revised(seed=1)
         with rb.connect(hosted.base_url, api_key="a-key", library=tmp_path) as client:
             runs = [run_to_its_end(client.start(boat)) for _ in range(3)]
@@ -362,7 +361,7 @@ def test_the_rule_that_was_pays_twice_and_is_seen(
 ) -> None:
     """The control: were any refusal of a result a failure, the same oracle would show it."""
     monkeypatch.setattr(
-        definite_refusal, "get_end_by_refusal", lambda request_id, error: RunFailed(request_id, str(error), None)
+        answers, "get_end_by_refusal", lambda request_id, error: RunFailed(request_id, str(error), None)
     )  # fmt: skip
 
     told = told_of(tmp_path, {kind: [Fault(RESULT, kind)] for kind in ("400 page", "405 page", "410 page", "411 page")})

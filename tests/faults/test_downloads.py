@@ -22,8 +22,8 @@ import pytest
 from reelbook.errors import DownloadFailed
 from reelbook.models.base import File
 from reelbook.storage.shelf import Shelf
-from reelbook.transport.downloads import downloader
-from reelbook.transport.downloads.downloader import DownloadedFile, Downloader
+from reelbook.transport import downloader
+from reelbook.transport.downloader import DownloadedFile, Downloader
 from reelbook.transport.http import Http
 from reelbook.transport.service_calls import ServiceCalls
 from tests.faults.bodies import every_kind, film, picture

@@ -29,12 +29,10 @@ import reelbook as rb
 from reelbook.client import Client
 from reelbook.runs import follower
 from reelbook.runs.submission import Submission
-from reelbook.transport import http, retries
-from reelbook.transport.downloads import downloader
-from reelbook.transport.exchange import Call, ConnectionPool
+from reelbook.transport import downloader, http, retries
+from reelbook.transport.answers import ServiceAnswer
+from reelbook.transport.exchange import Call, ConnectionPool, NoAnswer, SendState
 from reelbook.transport.http import Http, RetryPolicy
-from reelbook.transport.paid_request import SendState
-from reelbook.transport.responses import NoAnswer, ServiceAnswer
 from reelbook.util.background_loop import background
 from reelbook_service.accounts import NewAccount
 from tests.faults.proxy import EVERY, ONCE, SHARE, SOUND, Deck, Only, Passed, Proxy

@@ -20,8 +20,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.runs import follower
-from reelbook.transport import http, poller
-from reelbook.transport.downloads import downloader
+from reelbook.transport import downloader, http, poller
 from reelbook.transport.http import RetryPolicy
 from reelbook.transport.service_calls import NO_REQUEST
 from tests.support import as_data_uri

@@ -56,8 +56,7 @@ def _tried(work: Callable[[], Any]) -> Any:
 def _hurry() -> None:
     """The same rules in a shorter life."""
     from reelbook.runs import follower
-    from reelbook.transport import definite_refusal, http, poller, request_facts, retries
-    from reelbook.transport.downloads import downloader
+    from reelbook.transport import answers, downloader, http, poller, retries, service_address
     from reelbook.transport.http import RetryPolicy
 
     http.RetryPolicy = lambda: RetryPolicy(  # type: ignore[misc, assignment]
@@ -65,14 +64,14 @@ def _hurry() -> None:
     )
     setattr(follower, "RESULT_SECONDS", 0.3)  # noqa: B010  # Names of other modules, which it has taken over.
     setattr(follower, "TICK_SECONDS", 0.05)  # noqa: B010
-    definite_refusal.REFUSED_SECONDS, poller.GIVE_UP_SECONDS = 0.8, 1.5
+    answers.REFUSED_SECONDS, poller.GIVE_UP_SECONDS = 0.8, 1.5
     poller.FIRST_FAILURE_SECONDS, poller.MAX_PAUSE_SECONDS = 0.02, 0.3
-    request_facts.NEW_SECONDS, retries.MAX_BUSY_SECONDS = 0.2, 1.0
+    service_address.NEW_SECONDS, retries.MAX_BUSY_SECONDS = 0.2, 1.0
     downloader.PAUSE_SECONDS, poller.FIRST_SECONDS = 0.01, 0.02
 
 
 def _follow_the_old_rule() -> None:
     from reelbook.errors import RunFailed
-    from reelbook.transport import definite_refusal
+    from reelbook.transport import answers
 
-    definite_refusal.get_end_by_refusal = lambda request_id, error: RunFailed(request_id, str(error), None)
+    answers.get_end_by_refusal = lambda request_id, error: RunFailed(request_id, str(error), None)

@@ -168,7 +168,7 @@ def test_a_lost_answer_makes_a_run_uncertain_and_it_is_never_sent_again_by_itsel
 
 
 @pytest.mark.parametrize("code", [400, 402, 403, 422, *deep((401,), (404,), (405,), (413,), (415,))])
-def test_a_definite_refusal_leaves_the_run_free_to_be_run_again(hosted: Hosted, client: Client, code: int) -> None:
+def test_a_answers_leaves_the_run_free_to_be_run_again(hosted: Hosted, client: Client, code: int) -> None:
     """Nothing was paid; the same input is sent once more when it is run once more."""
     hosted.on("POST", RUN, Reply(code, {"detail": "not like this"}), {"requestId": "r1"})
     _script(hosted, "r1", _set())

@@ -21,7 +21,7 @@ import pytest
 from reelbook.errors import ReelbookError
 from reelbook.storage import shelf as shelf_module
 from reelbook.storage.shelf import STALE_SECONDS, SUFFIXES, Shelf
-from reelbook.transport.downloads.file_validation import BINARY, FORMATS, TEXT
+from reelbook.transport.file_validation import BINARY, FORMATS, TEXT
 
 
 def sha(content: bytes) -> str:

@@ -22,8 +22,8 @@ from reelbook.errors import DownloadFailed
 from reelbook.models.base import File
 from reelbook.storage import shelf as shelf_module
 from reelbook.storage.shelf import Shelf
-from reelbook.transport.downloads import downloader
-from reelbook.transport.downloads.downloader import MAX_CONNECTIONS, OVERLAP_BYTES, DownloadedFile, Downloader
+from reelbook.transport import downloader
+from reelbook.transport.downloader import MAX_CONNECTIONS, OVERLAP_BYTES, DownloadedFile, Downloader
 from tests.faults.bodies import film, picture
 from tests.faults.file_host import PAGE, Document, FileHost
 
@@ -282,7 +282,7 @@ def test_the_host_is_left_alone_as_long_as_it_asks(shelf: Shelf, monkeypatch: py
     async def story() -> str:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        monkeypatch.setattr("reelbook.transport.downloads.downloader._sleep", sleep)
+        monkeypatch.setattr("reelbook.transport.downloader._sleep", sleep)
         with pytest.raises(DownloadFailed):
             await fetched(shelf, File(url=f"{url}/7"))
         with pytest.raises(DownloadFailed) as caught:
@@ -334,7 +334,7 @@ def test_a_host_that_falls_silent_again_and_again_is_given_up_and_the_wait_is_sa
 
     assert any(one.endswith("waiting for its host for N s") for one in words)
     assert after == ""
-    assert downloader.MAX_STALLS * downloader.STALL_SECONDS < 90
+    assert downloader.MAX_ATTEMPTS / 2 * downloader.STALL_SECONDS < 90
 
 
 def test_a_file_has_its_time_and_no_more(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from reelbook.models.base import File
-from reelbook.transport.downloads.file_validation import HEAD_BYTES, Damaged, Declared, sniff_kind, validate
+from reelbook.transport.file_validation import HEAD_BYTES, Damaged, Declared, sniff_kind, validate
 from tests.faults.bodies import every_kind
 
 KINDS = every_kind()

@@ -423,7 +423,7 @@ def test_a_real_service_names_the_upload_that_it_lost(shared: Served) -> None:
     """So that it is forgotten here, and goes up again with the next attempt."""
     request, uploads = SmartResize(image_url=png(1, 16), target_sizes=["16x16"]), Uploads()
     key = (asyncio.run(_id_of(shared)), sha(png(1, 16)))
-    uploads._known[key] = ("file_0000000000000000000000000000dead", uploads._now())
+    uploads._known[key] = ("file_0000000000000000000000000000dead", time.monotonic())
 
     lost = answered(shared, uploads, request)
 

@@ -1,4 +1,4 @@
-"""The log of a run: linear in its lines, bounded, and nothing else waits for it."""
+"""The log of a run: bounded, and nothing else waits for it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 import reelbook as rb
 from reelbook.models.queue_status import QueueStatus
-from reelbook.transport.run_log import MAX_LINE_LENGTH, MAX_LOG_LINES, RunLog, count_overlap, merge_lines
+from reelbook.transport.run_log import MAX_LINE_LENGTH, MAX_LOG_LINES, RunLog, merge_lines
 from reelbook.util.background_loop import background
-from tests.support import png
+from tests.support import deep, png
 from tests.transport.variants import Hosted, Received, Reply
 
 BOAT = rb.TextToVideo(prompt="a boat", seed=7)
@@ -40,35 +40,6 @@ def test_what_is_told_again_counts_once(seen: str, news: str, both: str) -> None
     assert merge_lines(list(seen), list(news)) == list(both)
 
 
-@pytest.mark.parametrize("count", [3, 40])
-def test_the_overlap_is_the_longest(count: int) -> None:
-    """As it would be found by trying every length."""
-    for number in range(400):
-        seen = [str(number * place % 3) for place in range(count)]
-        news = [str(number * place % 5 % 3) for place in range(count)]
-        plain = next((size for size in range(count, 0, -1) if seen[-size:] == news[:size]), 0)
-
-        assert count_overlap(seen, news) == plain
-
-
-@pytest.mark.parametrize("news", ["all", "window", "strange", "alike"])
-def test_the_time_grows_with_the_number_of_lines_and_no_faster(news: str) -> None:
-    """Eight times as many lines take about eight times as long; the square of that would be sixty-four."""
-
-    def seconds(count: int) -> float:
-        seen = lines(count)
-        more = {"all": lines(count + 9), "window": lines(count, count // 2), "strange": lines(count, 10 * count)}
-        entries = more.get(news, ["x"] * count)
-        took = []
-        for _ in range(5):
-            began = time.thread_time()
-            merge_lines(["x"] * (count - 1) + ["y"] if news == "alike" else seen, entries)
-            took.append(time.thread_time() - began)
-        return min(took)
-
-    assert seconds(80_000) < 32 * max(seconds(10_000), 0.002)
-
-
 def test_a_long_log_is_kept_by_its_end() -> None:
     """It says how many lines are missing, whether the log came whole or in pieces, and no line is endless."""
     whole, pieces = RunLog(), RunLog()
@@ -84,11 +55,9 @@ def test_a_long_log_is_kept_by_its_end() -> None:
     assert len(pieces.lines[-1]) == MAX_LINE_LENGTH
 
 
-@pytest.mark.parametrize(
-    "count", [20_000, *(pytest.param(count, marks=pytest.mark.deep) for count in (60_000, 400_000))]
-)
+@pytest.mark.parametrize("count", [20_000, *deep((60_000,))])
 def test_nothing_stands_still_while_a_huge_log_comes(tmp_path: Path, count: int) -> None:
-    """The one loop of all conversation pauses for a moment at most, and the run comes home; its last lines do, if they can be read."""
+    """The one loop of all conversation pauses for a moment at most, and the run is stored with its last lines."""
     # Written beforehand: in this process nobody else works while a service writes so much JSON.
     answers = [
         {"logs": json.dumps({**state, "logs": [{"message": line} for line in lines(count + more)]}).encode(), "": json.dumps(state).encode()}
@@ -123,8 +92,5 @@ def test_nothing_stands_still_while_a_huge_log_comes(tmp_path: Path, count: int)
 
         assert watching.result(10) < MAX_PAUSE
     assert run.status == "completed"
-    if count < 100_000:
-        assert run.logs[0].startswith(f"({count - MAX_LOG_LINES + 200:,} earlier")
-        assert run.logs[1:] == lines(MAX_LOG_LINES, count + 200 - MAX_LOG_LINES)
-    else:
-        assert run.logs == []
+    assert run.logs[0].startswith(f"({count - MAX_LOG_LINES + 200:,} earlier")
+    assert run.logs[1:] == lines(MAX_LOG_LINES, count + 200 - MAX_LOG_LINES)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 
 import pytest
 
 from reelbook.errors import ServiceBroken
+from reelbook.transport import picture_sources
 from reelbook.transport.picture_sources import Source, Uploads
 from reelbook.transport.response_parsing import ServiceInfo
 
@@ -92,11 +94,12 @@ def test_another_service_gets_its_own() -> None:
     assert asyncio.run(names()) == ["file_0001"] * 8
 
 
-def test_only_a_few_go_up_at_once() -> None:
+def test_only_a_few_go_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred pictures of megabytes would fill the memory and the line."""
 
     async def most() -> tuple[int, int]:
-        uploads, service = Uploads(max_concurrent=3), Service()
+        monkeypatch.setattr(picture_sources, "MAX_UPLOADS", 3)
+        uploads, service = Uploads(), Service()
         waiting = [asyncio.ensure_future(uploads.get_or_upload(service, picture)) for picture in pictures(20)]
         await until_going(service, 3)
         service.go.set()
@@ -161,15 +164,17 @@ def test_what_a_service_no_longer_knows_goes_up_again() -> None:
     assert asyncio.run(runs()) == ["file_0001", "file_0002", False, True, "file_0003", "file_0002"]
 
 
-def test_an_upload_is_not_relied_on_for_ever() -> None:
+def test_an_upload_is_not_relied_on_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """Services remove them after some days; with a moved clock."""
 
     async def runs() -> list[str | None]:
-        time = [0.0]
-        uploads, service = Uploads(reuse_seconds=100, now=lambda: time[0]), Service()
+        now = [0.0]
+        monkeypatch.setattr(picture_sources, "time", SimpleNamespace(monotonic=lambda: now[0]))
+        monkeypatch.setattr(picture_sources, "REUSE_SECONDS", 100)
+        uploads, service = Uploads(), Service()
         service.go.set()
         names = []
-        for time[0] in (0, 99, 100, 150):
+        for now[0] in (0, 99, 100, 150):
             names.append(await uploads.get_or_upload(service, picture()))
         return names
 

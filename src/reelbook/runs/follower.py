@@ -33,9 +33,9 @@ from ..models.queue_status import ANSWER_LOST, QueueStatus
 from ..storage.ledger import crash_recovery, known_services, transitions
 from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import dumps
-from ..transport import definite_refusal
-from ..transport.definite_refusal import RESULT_SECONDS
-from ..transport.downloads.downloader import DownloadedFile
+from ..transport import answers
+from ..transport.answers import RESULT_SECONDS
+from ..transport.downloader import DownloadedFile
 from ..transport.run_log import RunLog
 from ..transport.service_calls import Accepted
 from ..util.background_loop import TICK_SECONDS
@@ -150,7 +150,7 @@ class RunFollower:
                 else await self._poll_to_end()
             )
         except (RunFailed, RunCancelled, NotReady) as error:
-            if not isinstance(error, NotReady) or error.error_type == definite_refusal.EXPIRED:
+            if not isinstance(error, NotReady) or error.error_type == answers.EXPIRED:
                 await self._record_end(error)
             if self.entry.state == State.UNCERTAIN:
                 raise self._lost() from None
@@ -197,7 +197,7 @@ class RunFollower:
             )
             context.calls.restore_addresses(self.request_id, json.loads(addresses) if addresses else {})
         # A run that was unknown to the service before is polled once.
-        refused_seconds = 0.0 if entry.stage == transitions.EXPIRED else definite_refusal.REFUSED_SECONDS
+        refused_seconds = 0.0 if entry.stage == transitions.EXPIRED else answers.REFUSED_SECONDS
         try:
             final = await context.poller.follow(
                 entry.model,
@@ -208,9 +208,9 @@ class RunFollower:
                 refused_seconds=refused_seconds,
             )
         except (ServiceError, Unreachable) as reason:
-            raise definite_refusal.make_unfinished_error(self.request_id, reason) from None
+            raise answers.make_unfinished_error(self.request_id, reason) from None
         self._on_status(final)
-        ended = definite_refusal.get_end_by_status(final)
+        ended = answers.get_end_by_status(final)
         if ended is not None:
             raise ended
         output = getattr(final, "output", None)
@@ -224,7 +224,7 @@ class RunFollower:
             try:
                 output = await self._context.calls.result(self.entry.model, self.request_id)
             except (ServiceError, Unreachable) as error:
-                ended = definite_refusal.get_end_by_refusal(self.request_id, error)
+                ended = answers.get_end_by_refusal(self.request_id, error)
                 if ended is not None:
                     raise ended from None
                 reason = error
@@ -233,8 +233,8 @@ class RunFollower:
                     return output
                 words = f"the service answered a result without any file: {str(output)[:200]}"
                 reason = ServiceBroken(words, status=200, foreign=True)
-            if time.monotonic() + pause > deadline or definite_refusal.is_about_the_account(reason):
-                raise definite_refusal.make_unfinished_error(self.request_id, reason) from None
+            if time.monotonic() + pause > deadline or answers.is_about_the_account(reason):
+                raise answers.make_unfinished_error(self.request_id, reason) from None
             await asyncio.sleep(pause)
             pause = min(1.5 * pause, MAX_RESULT_PAUSE_SECONDS)
 

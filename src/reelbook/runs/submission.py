@@ -25,7 +25,7 @@ from ..storage.ledger.writer import Ledger
 from ..storage.run_identity import dumps, format_canonical, make_identity
 from ..storage.shelf import Shelf
 from ..transport import retries
-from ..transport.downloads.downloader import Downloader
+from ..transport.downloader import Downloader
 from ..transport.http import Http
 from ..transport.picture_sources import Source, Uploads, build_request_input, read_sources
 from ..transport.poller import Poller

@@ -7,9 +7,8 @@ from typing import Any, Literal
 from ..errors import ReelbookError
 from ..models.base import Input
 from ..models.catalog import CATALOG
+from .service_address import MAX_ID_LENGTH
 
-MAX_ID_LENGTH = 8_000
-"""Longer ids cannot be requested: they would not fit into a URL."""
 _MAX_QUOTED = 100
 """How many characters of an invalid id an error message quotes."""
 

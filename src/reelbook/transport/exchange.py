@@ -10,25 +10,22 @@ import asyncio
 import logging
 import socket
 import ssl
-import weakref
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import TracebackType
 from typing import Any, TypeVar
 
 import httpx
 
 from .._version import __version__
+from .answers import ServiceAnswer
 from .api_key import Key
-from .paid_request import SendState
-from .responses import NoAnswer, ServiceAnswer
 
 T = TypeVar("T")
 
 MAX_BYTES = 256 * 1024 * 1024
 """The largest response that is accepted; results can contain their media inline."""
-MAX_STATUS_BYTES = 8 * 1024 * 1024
-"""The largest status that is accepted: parsing that much JSON blocks the event loop for a tenth of a second."""
 MAX_REFUSAL_BYTES = 1024 * 1024
 READ_HEADERS = ("content-type", "date", "retry-after", "x-request-id")
 KEEP_ALIVE_SECONDS = 30.0
@@ -38,14 +35,10 @@ HEADERS = {
     "user-agent": f"reelbook/{__version__}",
 }
 
+BeforeSend = Callable[[], Awaitable[None]]
 
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """A file to send."""
-
-    content: bytes
-    name: str
-    content_type: str
+# At debug level httpcore logs all headers of a response, in which a service can repeat the key.
+logging.getLogger("httpcore.http11").addFilter(lambda record: "headers" not in record.getMessage())
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,38 +48,47 @@ class Call:
     method: str
     url: str
     content: bytes | None = None
-    upload: Upload | None = None
+    upload: tuple[str, bytes, str] | None = None
+    """Name, content and content type of a file to send."""
     headers: Mapping[str, str] | None = None
-    max_bytes: int | None = None
-    """How many bytes of the response are read, where that is less than `MAX_BYTES`."""
 
 
-class _KeyFilter(logging.Filter):
-    """Removes keys from httpcore's log, which at debug level contains all headers of a response."""
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """A request without a response. Not an exception: httpx's frames contain the headers, and with them the key."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.keys: weakref.WeakSet[Key] = weakref.WeakSet()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        text = record.getMessage()
-        for key in list(self.keys):
-            text = key.scrubbed(text)
-        record.msg, record.args = text, None
-        return True
+    reason: str
+    may_be_sent: bool = True
+    """Whether a byte of the request may have left."""
 
 
-_key_filter = _KeyFilter()
-logging.getLogger("httpcore.http11").addFilter(_key_filter)
+class SendState:
+    """The progress of one attempt to send a paid request."""
+
+    def __init__(self, before_send: BeforeSend) -> None:
+        self._before_send = before_send
+        self.may_be_sent = False
+        """Whether bytes may have left, so that the request may have been received."""
+        self.failure: tuple[BaseException, TracebackType | None] | None = None
+        """The exception of `before_send`, which kept the request from being sent."""
+
+    async def mark_sending(self) -> None:
+        """Call `before_send`, just before the first byte leaves; if that fails, nothing is sent."""
+        try:
+            await self._before_send()
+        except BaseException as error:
+            # With the frames from here inwards only: the outer frames are httpx's.
+            self.failure = error, error.__traceback__
+            raise
+        self.may_be_sent = True
 
 
 class ConnectionPool:
-    """The connections to one service: reused for free calls, a new one for each paid request and stream."""
+    """The connections to one service: reused for free calls, a new one for each paid request."""
 
     def __init__(self, key: Key, connect_seconds: float) -> None:
         self._key, self._connect_seconds = key, connect_seconds
         self._idle: list[httpx.AsyncHTTPTransport] = []
-        _key_filter.keys.add(key)
         self._closed = False
         self.calls_made = 0
 
@@ -126,7 +128,7 @@ class ConnectionPool:
 
         transport = _transport(max_idle=0)
         try:
-            return await self._send(transport, call, limit, seconds, trace=trace, state=state)
+            return await self._send(transport, call, limit, seconds, {"trace": trace}, state)
         finally:
             await transport.aclose()
 
@@ -136,8 +138,7 @@ class ConnectionPool:
         call: Call,
         limit: asyncio.Timeout,
         seconds: float,
-        *,
-        trace: Any = None,
+        extensions: Mapping[str, Any] = {},
         state: SendState | None = None,
     ) -> ServiceAnswer | NoAnswer:
         """Send one request and read its response within one deadline; httpx's own timeouts are per read, and add up."""
@@ -145,22 +146,22 @@ class ConnectionPool:
 
         async def work() -> ServiceAnswer:
             async with limit:
-                return await _read(await transport.handle_async_request(self._request(call, trace)), call.max_bytes)
+                return await _read(await transport.handle_async_request(self._request(call, extensions)))
 
         return await _without_httpx_frames(work(), seconds, state)
 
-    def _request(self, call: Call, trace: Any = None) -> httpx.Request:
-        extensions: dict[str, Any] = {"timeout": {"connect": self._connect_seconds}}
-        if trace is not None:
-            extensions["trace"] = trace
-        upload = call.upload
+    def _request(self, call: Call, extensions: Mapping[str, Any]) -> httpx.Request:
         request = httpx.Request(
             call.method,
             call.url,
             content=call.content,
-            files={"file": (upload.name, upload.content, upload.content_type)} if upload else None,
-            headers={**HEADERS, **({} if upload else {"content-type": "application/json"}), **(call.headers or {})},
-            extensions=extensions,
+            files={"file": call.upload} if call.upload else None,
+            headers={
+                **HEADERS,
+                **({} if call.upload else {"content-type": "application/json"}),
+                **(call.headers or {}),
+            },
+            extensions={"timeout": {"connect": self._connect_seconds}, **extensions},
         )
         self._key.sign(request.headers)
         return request
@@ -185,15 +186,14 @@ async def _without_httpx_frames(
         failure, trace = state.failure
         raise failure.with_traceback(trace)
     if isinstance(caught, Exception):
-        may_be_sent = state.may_be_sent if state is not None else True
-        return NoAnswer(_reason(caught, seconds), may_be_sent, isinstance(caught, _TooLarge))
+        return NoAnswer(_reason(caught, seconds), state is None or state.may_be_sent)
     caught.__cause__ = caught.__context__ = None
     raise caught
 
 
-async def _read(response: httpx.Response, max_bytes: int | None = None) -> ServiceAnswer:
+async def _read(response: httpx.Response) -> ServiceAnswer:
     """Read a complete response; of a refusal as much as arrives, because its status alone is sufficient."""
-    remaining = (max_bytes or MAX_BYTES) if response.is_success else MAX_REFUSAL_BYTES
+    remaining = MAX_BYTES if response.is_success else MAX_REFUSAL_BYTES
     chunks: list[bytes] = []
     try:
         async for chunk in response.aiter_bytes():
@@ -219,8 +219,6 @@ def _reason(error: Exception, seconds: float) -> str:
             return f"no answer within {seconds:.3g} s"
         case _TooLarge():
             return "its answer is larger than is read"
-        case httpx.InvalidURL() | httpx.UnsupportedProtocol():
-            return "that is not the URL of a service"
         case httpx.ConnectError() if any(isinstance(cause, socket.gaierror) for cause in _causes(error)):
             return "there is no host of that name"
         case httpx.ConnectError() if any(isinstance(cause, ssl.SSLError) for cause in _causes(error)):
@@ -229,8 +227,6 @@ def _reason(error: Exception, seconds: float) -> str:
             return "the connection was refused"
         case httpx.RemoteProtocolError():
             return "it hung up before its answer was whole"
-        case httpx.DecodingError():
-            return "its answer could not be unpacked"
         case httpx.NetworkError() | OSError():
             return "the connection broke"
     return type(error).__name__

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
-from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, Unreachable
-from .api_key import Key, check_key
-from .exchange import Call, ConnectionPool, Upload
-from .paid_request import BeforeSend, PaidRequest, SendState
-from .responses import NoAnswer, ServiceAnswer, parse_refusal
-from .retries import FreeCall, RetryPolicy, RetryQuota
+from ..errors import ReelbookError, ServiceError, UncertainRun, Unreachable
+from .answers import (
+    ServiceAnswer,
+    format_uncertain_reason,
+    is_definite_refusal,
+    parse_json,
+    parse_refusal,
+    summarise,
+)
+from .api_key import Key
+from .exchange import BeforeSend, Call, ConnectionPool, NoAnswer, SendState
+from .retries import PauseNote, RetryPolicy, get_pause, is_temporary, pause_note
 from .service_address import Address
 
-__all__ = ["Http", "Key", "RetryPolicy", "Upload", "check_key"]
+__all__ = ["Http", "RetryPolicy"]
 
 T = TypeVar("T")
-
-TOO_LARGE = "answer_too_large"
-"""The error type of a response that exceeds the size limit."""
 
 MAX_FREE_CALLS = 8
 """Concurrent free calls."""
 MAX_PAID, MAX_PAID_REPEATABLE = 4, 32
 """Concurrent paid requests: few without an idempotency key, where each lost response may be lost money."""
 DRAIN_SECONDS = 10.0
+GATEWAY_REFUSALS = frozenset({401, 402, 403, 429})
+"""Refusals that can come from a gateway, before the service checks whether it already knows the request."""
 
 
 class Http:
@@ -40,7 +46,6 @@ class Http:
             key = None
             raise
         self.policy = policy or RetryPolicy()
-        self.quota = RetryQuota()
         self._pool = ConnectionPool(self.key, self.policy.connect_seconds)
         # Limited here, so that no request ever waits inside httpx.
         self._free_slots = asyncio.Semaphore(MAX_FREE_CALLS)
@@ -70,40 +75,58 @@ class Http:
         path: str,
         *,
         body: Any = None,
-        upload: Upload | None = None,
+        upload: tuple[str, bytes, str] | None = None,
         from_root: bool = False,
         is_large: bool = False,
-        max_bytes: int | None = None,
         is_repeated: bool = True,
     ) -> ServiceAnswer:
         """Send a free call and return its response, after retries where they may help; raises the error of a refusal.
 
         `from_root`: the path begins at the host, not at the base address. `is_large`: it sends or receives media.
-        `max_bytes`: the size limit of the response; a larger one raises `ServiceBroken`, without a retry.
         """
         self._refuse_when_closed()
-        policy, content = self.policy, _encoded(body)
-        call = FreeCall(policy, self.quota, policy.large_seconds if is_large else policy.free_seconds)
+        policy, content, failures = self.policy, _encoded(body), 0
         attempt_seconds = policy.large_seconds / 2 if is_large else policy.attempt_seconds
+        deadline = policy.clock() + (policy.large_seconds if is_large else policy.free_seconds)
 
         async def send() -> ServiceAnswer | NoAnswer:
             url = address.get_url(path) if from_root else address.base_url + path
-            request = Call(method, url, content, upload, max_bytes=max_bytes)
-            return await self._pool.free(request, min(attempt_seconds, call.seconds_left))
+            left = max(deadline - policy.clock(), 0.0)
+            return await self._pool.free(Call(method, url, content, upload), min(attempt_seconds, left))
 
-        async def once() -> ServiceAnswer:
-            got = await self._in_slot(call.seconds_left, lambda: _send_or_relocate(address, send))
-            if isinstance(got, NoAnswer) and got.too_large:
-                words = "The service's answer is larger than is read of any answer to such a call."
-                raise ServiceBroken(words, status=200, error_type=TOO_LARGE, foreign=True)
-            if isinstance(got, NoAnswer):
-                raise Unreachable(address.origin, got.reason)
-            if not got.is_good:
-                raise self._error_of(got)
-            self.quota.refund()
-            return got
+        while True:
+            try:
+                return await self._attempt(address, send, max(deadline - policy.clock(), 0.0))
+            except ReelbookError as error:
+                pause = get_pause(failures, error, first=policy.backoff_seconds)
+                failures += 1
+                has_time = failures < policy.max_attempts and policy.clock() + pause < deadline
+                if not (is_repeated and has_time and is_temporary(error)):
+                    raise
+                with (pause_note.get() or PauseNote()).during(error, pause):
+                    await policy.sleep(pause)
 
-        return await call.retry(once) if is_repeated else await once()
+    async def _attempt(self, address: Address, send: Callable[[], Any], seconds: float) -> ServiceAnswer:
+        """Send a free call once, or twice where the service has moved."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._free_slots.acquire()
+        except TimeoutError:
+            reason = f"no connection was free for {seconds:.0f} s, so many calls wait for slow answers"
+            raise Unreachable(address.origin, reason) from None
+        try:
+            failed = address.base_url
+            got = await send()
+            if isinstance(got, NoAnswer) and await address.relocate(failed):
+                got = await send()
+        finally:
+            self._free_slots.release()
+        if isinstance(got, NoAnswer):
+            raise Unreachable(address.origin, got.reason)
+        if not got.is_good:
+            raise parse_refusal(got, self.key)
+        answer: ServiceAnswer = got
+        return answer
 
     async def paid(
         self,
@@ -124,16 +147,12 @@ class Http:
         cancelled, but then its response is dropped, so shield the caller.
         """
         self._refuse_when_closed()
-        content, policy = _encoded(body), self.policy
-        seconds = policy.repeatable_attempt_seconds if idempotency_key else policy.paid_seconds
         headers = {"connection": "close", **({"idempotency-key": idempotency_key} if idempotency_key else {})}
         if resubmits:
             headers["x-resubmit"] = "1"
-
-        async def send_once(base_url: str, state: SendState) -> ServiceAnswer | NoAnswer:
-            return await self._pool.paid(Call("POST", base_url + path, content, headers=headers), seconds, state)
-
-        request = PaidRequest(send_once, address, parse, self.key, policy, credits, bool(idempotency_key), before_send)
+        request = _PaidRequest(
+            self, address, path, _encoded(body), headers, bool(idempotency_key), parse, credits, before_send
+        )
         slots = self._repeatable_slots if idempotency_key else self._paid_slots
         await slots.acquire()
         task = asyncio.create_task(request.send())
@@ -148,27 +167,6 @@ class Http:
                 task.cancel()
             raise
 
-    async def _in_slot(
-        self, seconds: float, work: Callable[[], Awaitable[ServiceAnswer | NoAnswer]]
-    ) -> ServiceAnswer | NoAnswer:
-        """Run `work` in a slot for free calls, after waiting for a slot up to `seconds`."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._free_slots.acquire()
-        except TimeoutError:
-            return NoAnswer(f"no connection was free for {seconds:.0f} s, so many calls wait for slow answers")
-        try:
-            return await work()
-        finally:
-            self._free_slots.release()
-
-    def _error_of(self, answer: ServiceAnswer) -> ServiceError:
-        """The error of a refusal; a refusal by a working service refunds a retry token."""
-        error = parse_refusal(answer, self.key)
-        if answer.status < 500 and not isinstance(error, TooManyRequests):
-            self.quota.refund()
-        return error
-
     def _finish(self, task: asyncio.Task[Any]) -> None:
         self._in_flight.discard(task)
         if not task.cancelled():
@@ -179,13 +177,101 @@ class Http:
             raise ReelbookError("This client is closed. Open another one with rb.connect().")
 
 
-async def _send_or_relocate(
-    address: Address, send: Callable[[], Awaitable[ServiceAnswer | NoAnswer]]
-) -> ServiceAnswer | NoAnswer:
-    """Send, and once more where nothing responded and the service is found at another address."""
-    failed = address.base_url
-    got = await send()
-    return await send() if isinstance(got, NoAnswer) and await address.relocate(failed) else got
+@dataclass
+class _PaidRequest(Generic[T]):
+    """A paid request, from its first attempt to its response."""
+
+    http: Http
+    address: Address
+    path: str
+    content: bytes | None
+    headers: dict[str, str]
+    is_repeatable: bool
+    parse: Callable[[Any], T | None]
+    """Parses a response; returns None for one that does not identify the run."""
+    credits: int | None
+    before_send: BeforeSend | None
+    begun: bool = False
+    """Whether `before_send` was called: from then on the request is not cancelled."""
+    may_be_sent: bool = False
+    """Whether some attempt may have reached the service without a definite answer."""
+    stopped: bool = False
+    """Whether `before_send` has prevented an attempt from being sent."""
+    refusal: ServiceError | None = None
+    """The refusal of the latest attempt, which may ask for a pause."""
+
+    async def send(self) -> T:
+        """Send the request and parse the response; raises a refusal, `Unreachable` if never sent, or `UncertainRun`."""
+        policy, failures = self.http.policy, 0
+        while True:
+            try:
+                return await self._attempt()
+            except (UncertainRun, Unreachable):
+                failures += 1
+                if not self.is_repeatable or self.stopped or failures >= policy.max_attempts:
+                    raise
+            await policy.sleep(get_pause(failures - 1, self.refusal, first=policy.backoff_seconds))
+
+    async def _attempt(self) -> T:
+        sent_before, self.refusal = self.may_be_sent, None
+        try:
+            answer = await self._send()
+        except Exception as error:
+            if not self.may_be_sent:
+                raise
+            raise self._uncertain(f"its answer was lost, and it was not repeated: {error}") from error
+        if isinstance(answer, NoAnswer):
+            if self.may_be_sent:
+                raise self._uncertain(answer.reason)
+            raise Unreachable(self.address.origin, answer.reason)
+        try:
+            return self._parsed(answer, sent_before)
+        except ReelbookError:
+            raise
+        except Exception as error:
+            # Whatever the error, the request was sent.
+            raise self._uncertain(f"its answer could not be read: {type(error).__name__}") from None
+
+    async def _send(self) -> ServiceAnswer | NoAnswer:
+        """Send once, and again where the service has moved and it is safe to repeat the request."""
+        failed = self.address.base_url
+        answer = await self._send_to(failed)
+        if isinstance(answer, ServiceAnswer) or (self.may_be_sent and not self.is_repeatable):
+            return answer
+        return await self._send_to(self.address.base_url) if await self.address.relocate(failed) else answer
+
+    async def _send_to(self, base_url: str) -> ServiceAnswer | NoAnswer:
+        state, policy = SendState(self._before_send), self.http.policy
+        seconds = policy.repeatable_attempt_seconds if self.is_repeatable else policy.paid_seconds
+        call = Call("POST", base_url + self.path, self.content, headers=self.headers)
+        try:
+            return await self.http._pool.paid(call, seconds, state)
+        finally:
+            self.may_be_sent = self.may_be_sent or state.may_be_sent
+
+    async def _before_send(self) -> None:
+        self.begun = self.stopped = True
+        if self.before_send is not None:
+            await self.before_send()
+        self.stopped = False
+
+    def _parsed(self, answer: ServiceAnswer, sent_before: bool) -> T:
+        key = self.http.key
+        value = parse_json(answer, key)
+        if not answer.is_good:
+            self.refusal = error = parse_refusal(answer, key)
+            is_definite = is_definite_refusal(answer.status, value)
+            if is_definite and not (sent_before and answer.status in GATEWAY_REFUSALS):
+                raise error
+            what = f"“{error.message[:200]}”" if is_definite or not error.foreign else summarise(answer, key)
+            raise self._uncertain(format_uncertain_reason(answer.status, what), answer.status)
+        result = self.parse(value)
+        if result is None:
+            raise self._uncertain(f"it answered {answer.status} without a request id, with {summarise(answer, key)}")
+        return result
+
+    def _uncertain(self, reason: str, status: int = 0) -> UncertainRun:
+        return UncertainRun(self.address.origin, reason, self.credits, status=status)
 
 
 def _encoded(body: Any) -> bytes | None:

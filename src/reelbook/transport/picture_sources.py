@@ -41,8 +41,11 @@ MAX_CACHED_BYTES = 1_000_000
 """The largest file whose content stays in memory after hashing; a sweep may have thousands of larger ones."""
 MAX_NAMES = 5_000
 """How many names of a folder are searched for a similar one."""
-
-_NO_UPLOADS_STATUSES = (404, 405, 501)
+MAX_UPLOADS = 4
+"""Concurrent uploads."""
+REUSE_SECONDS = 24 * 3600
+"""How long an upload is relied on; a service stores it for some days, how many is unknown."""
+NO_UPLOADS_STATUSES = (404, 405, 501)
 """The statuses of a service that advertises uploads and accepts none."""
 
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
@@ -174,7 +177,8 @@ def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
             raise NotAPicture(f"is {name}, which is not an ordinary file.")
         of_video = has_video_content(path)
         if facts.st_size > MAX_BYTES and not of_video:
-            raise NotAPicture(_too_large(name, facts.st_size))
+            size = f"{facts.st_size / 1e6:,.1f} MB; the limit is {MAX_BYTES / 1e6:g} MB"
+            raise NotAPicture(f"is {name}, which has {size}. Make it smaller.")
         content = b"" if of_video else path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         raise NotAPicture(_missing(path, picture)) from None
@@ -184,10 +188,6 @@ def _content(path: Path, picture: Image) -> tuple[bytes, bool]:
         return (read_last_frame(path), True) if of_video else (require_picture(content), False)
     except NotAPicture as error:
         raise NotAPicture(f"is {name}, which {error}") from None
-
-
-def _too_large(name: str, size: int) -> str:
-    return f"is {name}, which has {size / 1e6:,.1f} MB; the limit is {MAX_BYTES / 1e6:g} MB. Make it smaller."
 
 
 def _unreadable(name: str, text: str, error: Exception) -> str:
@@ -235,15 +235,12 @@ class Uploads:
     Not shared between clients, because another account of the same service cannot use the addresses.
     """
 
-    def __init__(
-        self, *, max_concurrent: int = 4, reuse_seconds: float = 24 * 3600, now: Callable[[], float] = time.monotonic
-    ) -> None:
-        # A service stores an upload for some days; how many is unknown.
-        self._reuse_seconds, self._now = reuse_seconds, now
+    def __init__(self) -> None:
         self._known: dict[tuple[str, str], tuple[str, float]] = {}
+        """The address of each picture, by service and hash, and when it was uploaded."""
         self._in_progress: dict[tuple[str, str], asyncio.Task[str | None]] = {}
         self._without_uploads: set[str] = set()
-        self._slots = asyncio.Semaphore(max_concurrent)
+        self._slots = asyncio.Semaphore(MAX_UPLOADS)
 
     async def get_or_upload(self, calls: UploadCalls, picture: Source) -> str | None:
         """The picture's address at the service, after uploading it if necessary; None for a service without uploads."""
@@ -253,7 +250,7 @@ class Uploads:
             return None
         key = (service, picture.sha256)
         address, since = self._known.get(key, ("", 0.0))
-        if address and self._now() - since < self._reuse_seconds:
+        if address and time.monotonic() - since < REUSE_SECONDS:
             return address
         if key not in self._in_progress:
             self._in_progress[key] = task = asyncio.create_task(self._upload(calls, picture, key))
@@ -278,13 +275,13 @@ class Uploads:
                 content = await asyncio.to_thread(lambda: picture.content)
                 address = await calls.upload(content, f"{picture.sha256[:16]}{picture.suffix}", picture.content_type)
         except ServiceError as error:
-            if error.status not in _NO_UPLOADS_STATUSES:
+            if error.status not in NO_UPLOADS_STATUSES:
                 raise
             self._without_uploads.add(key[0])
             return None
         finally:
             del self._in_progress[key]
-        self._known[key] = (address, self._now())
+        self._known[key] = (address, time.monotonic())
         return address
 
 
@@ -297,7 +294,11 @@ async def build_request_input(
     """
     uploads = uploads or Uploads()
     pictures = pictures_of(request)
-    replaced = {loc: sources[loc] for loc, picture in pictures if _must_be_replaced(picture, sources.get(loc))}
+    replaced = {
+        loc: sources[loc]
+        for loc, picture in pictures
+        if isinstance(picture, Image) or (loc in sources and sources[loc].size > MAX_EMBEDDED_BYTES)
+    }
     distinct = {source.sha256: source for source in replaced.values()}
     names = await asyncio.gather(*(uploads.get_or_upload(calls, source) for source in distinct.values()))
     addresses = dict(zip(distinct, names, strict=True))
@@ -311,28 +312,25 @@ async def build_request_input(
     return wire
 
 
-def _must_be_replaced(picture: str, source: Source | None) -> bool:
-    """Whether a picture cannot be sent unchanged."""
-    return isinstance(picture, Image) or (source is not None and source.size > MAX_EMBEDDED_BYTES)
-
-
 def _encode_embedded(kind: str, embedded: Mapping[Loc, Source]) -> dict[str, str]:
     """Pictures as `data:` addresses, by their hashes."""
-    large = [(loc, source) for loc, source in embedded.items() if source.size > MAX_EMBEDDED_BYTES]
-    if large:
-        raise InvalidInput(kind, [Problem(loc, _too_large_embedded(loc, source), "picture") for loc, source in large])
+    problems = [
+        Problem(
+            loc,
+            f"{format_subject(loc)} has {source.size / 1e6:,.1f} MB. This service takes no uploads, and inside a request "
+            f"the limit is {MAX_EMBEDDED_BYTES / 1e6:g} MB: give a smaller picture, or an http(s) address.",
+            "picture",
+        )
+        for loc, source in embedded.items()
+        if source.size > MAX_EMBEDDED_BYTES
+    ]
+    if problems:
+        raise InvalidInput(kind, problems)
     distinct = {source.sha256: source for source in embedded.values()}
     return {
         sha256: f"data:{source.content_type};base64,{base64.b64encode(source.content).decode()}"
         for sha256, source in distinct.items()
     }
-
-
-def _too_large_embedded(loc: Loc, source: Source) -> str:
-    return (
-        f"{format_subject(loc)} has {source.size / 1e6:,.1f} MB. This service takes no uploads, and inside a request "
-        f"the limit is {MAX_EMBEDDED_BYTES / 1e6:g} MB: give a smaller picture, or an http(s) address."
-    )
 
 
 def _check_length(kind: str, wire: Mapping[str, Any]) -> None:

@@ -31,28 +31,24 @@ from ..errors import (
     Unreachable,
 )
 from ..models.queue_status import COMPLETED, IN_PROGRESS, STATUSES, QueueStatus
-from .definite_refusal import REFUSED_SECONDS, is_about_the_account
+from .answers import REFUSED_SECONDS, is_about_the_account
 from .response_parsing import has_files
 from .retries import get_pause
 from .service_calls import ServiceCalls
 
-MAX_CALLS, MAX_RETRIES = 4, 2
-"""How many calls are made at once, and how many of them for runs whose last poll failed: a call can hang."""
-CALL_SECONDS = 35.0
-"""A poll that takes longer has failed."""
+MAX_CALLS, MAX_DOUBTFUL_CALLS = 4, 2
+"""How many calls are made at once, and how many of them where the last one failed: a call can hang."""
 FIRST_SECONDS, PAUSE_SHARE, MAX_PAUSE_SECONDS = 0.1, 0.1, 15.0
 """Where no duration helps, a run is polled again after this many seconds, or this share of its age if that is more."""
-TRIAL_STEPS, EARLY_CHANCE = 4.0, 1 / 12
-"""The first run of a session is polled at every so many such steps, whatever earlier sessions knew; and this share of the
-runs once before its expected end, which shows when a model has become quicker."""
+EARLY_CHANCE = 1 / 12
+"""This share of the runs is polled once before its expected end, which shows when a model has become quicker."""
 CLOSE_PAUSE_SECONDS, CLOSE_SHARE = 0.8, 0.1
 """A run that a person is watching is polled this often, or after this share of its age if that is more."""
 MAX_DURATIONS, MARGIN, QUICKER_SHARE = 20, 1.02, 0.8
 """How many durations count; how much later than them polls come; and which share of the shortest shows a quicker model."""
 FIRST_FAILURE_SECONDS = 0.25
 WIDESPREAD_FAILURES, QUICK_SECONDS = 3, 5.0
-"""After so many failures in a row, each sooner than that, the service as a whole counts as failing: one call at a time
-then finds out when it is back."""
+"""After so many failures in a row, each sooner than that, the service as a whole counts as failing, and all wait."""
 GIVE_UP_SECONDS = 600.0
 """How long a run is polled though no poll succeeds."""
 
@@ -90,25 +86,22 @@ class _Model:
 
     durations: deque[float]
     runs: dict[_Run, None] = field(default_factory=dict)
-    is_verified: bool = False
-    """Whether an end was observed in this session."""
 
     def choose_age(self, run: _Run, age: float) -> float:
         """The age at which a run that is unfinished at this one is polled next."""
         later = sorted(seconds for seconds in self.durations if seconds * MARGIN > age + 1e-6)
-        is_first, pause = next(iter(self.runs)) is run, max(FIRST_SECONDS, PAUSE_SHARE * age)
+        pause = max(FIRST_SECONDS, PAUSE_SHARE * age)
         if later:
             # When half of them will have ended, so that few polls come too early and few ends are noticed late.
             due = max(later[len(later) // 2] * MARGIN, age + 0.5 * pause)
-            if run.is_early and not age:
-                due *= random.uniform(0.4, 0.95)
-            return due if self.is_verified or not is_first else min(due, age + TRIAL_STEPS * pause)
+            return due * random.uniform(0.4, 0.95) if run.is_early and not age else due
         # One run at a time finds out how long those of a new model take; the others are polled now and then.
+        is_first = next(iter(self.runs)) is run
         return age + pause * (1.0 if is_first else random.uniform(0.5, 1.5) * max(4.0, min(len(self.runs) / 3, 30.0)))
 
     def record_end(self, after: float, by: float) -> bool:
         """A run ended between these ages; true if that is unlike the durations known before."""
-        known, self.is_verified = sorted(self.durations), True
+        known = sorted(self.durations)
         if known and by < QUICKER_SHARE * known[0]:
             self.durations.clear()
         # Where the poll came long after the end, the run most likely took as long as one of the others.
@@ -133,10 +126,9 @@ class Poller:
     ) -> None:
         self._calls, self._past, self._wall_clock = calls, past, wall_clock
         self._models: dict[str, _Model] = {}
-        self._slots, self._retry_slots = asyncio.Semaphore(MAX_CALLS), asyncio.Semaphore(MAX_RETRIES)
-        self._paused_until = -math.inf
-        self._failures, self._failing_since, self._probe = 0, math.inf, asyncio.Lock()
-        """The failures in a row of all polls, since when, and the lock for the one that finds out when that is over."""
+        self._slots, self._doubtful_slots = asyncio.Semaphore(MAX_CALLS), asyncio.Semaphore(MAX_DOUBTFUL_CALLS)
+        self._failures, self._failing_since, self._paused_until = 0, math.inf, -math.inf
+        """The failures in a row of all polls, since when, and until when nobody polls because of them."""
         self._unknown_statuses: set[str] = set()
         self._closed = False
         self.close_pause = (CLOSE_PAUSE_SECONDS, CLOSE_SHARE)
@@ -211,12 +203,7 @@ class Poller:
 
     def _get_model(self, endpoint_id: str) -> _Model:
         if endpoint_id not in self._models:
-            past: Sequence[float] = ()
-            try:
-                past = [seconds for seconds in self._past(endpoint_id) if math.isfinite(seconds) and seconds > 0]
-            except Exception:
-                log.warning("The durations of earlier runs of %s could not be read.", endpoint_id, exc_info=True)
-            self._models[endpoint_id] = _Model(deque(past, MAX_DURATIONS))
+            self._models[endpoint_id] = _Model(deque(self._past(endpoint_id), MAX_DURATIONS))
         return self._models[endpoint_id]
 
     def _schedule(self, run: _Run) -> None:
@@ -237,20 +224,11 @@ class Poller:
 
     async def _ask(self, endpoint_id: str, run: _Run) -> QueueStatus | None:
         """The status of a run; None if the service was found to be failing while this poll waited for its turn."""
-        async with contextlib.AsyncExitStack() as turn:
-            if self._failures >= WIDESPREAD_FAILURES:
-                await turn.enter_async_context(self._probe)
-            elif run.failures:
-                await turn.enter_async_context(self._retry_slots)
-            async with self._slots:
-                if asyncio.get_running_loop().time() < self._paused_until or self._closed:
-                    return None
-                try:
-                    async with asyncio.timeout(CALL_SECONDS):
-                        status = await self._calls.status(endpoint_id, run.request_id, is_repeated=False)
-                except TimeoutError:
-                    address = str(getattr(self._calls, "base_url", "the service"))
-                    raise Unreachable(address, "no answer in time") from None
+        is_doubtful = run.failures or self._failures >= WIDESPREAD_FAILURES
+        async with self._doubtful_slots if is_doubtful else contextlib.nullcontext(), self._slots:
+            if asyncio.get_running_loop().time() < self._paused_until or self._closed:
+                return None
+            status = await self._calls.status(endpoint_id, run.request_id, is_repeated=False)
         if status.status not in STATUSES and status.status not in self._unknown_statuses:
             self._unknown_statuses.add(status.status)
             log.warning("The service told the unknown status %.100r; such a run counts as still going.", status.status)

@@ -1,4 +1,4 @@
-"""Parsers for the responses of services, in all formats in use."""
+"""Parsers for the fields of the specification, and for the shapes in which services send what it leaves open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import ServiceError
 from ..models.pricing import Estimate, Line
 from ..models.queue_status import IN_PROGRESS, IN_QUEUE, QueueStatus, parse_count
-from .argument_checks import MAX_ID_LENGTH
+from .service_address import MAX_ID_LENGTH
 
 UNFINISHED_STATUSES = frozenset(
     {IN_QUEUE, IN_PROGRESS, "QUEUED", "PENDING", "STARTING", "PROCESSING", "RUNNING", "SUBMITTED"}
@@ -50,9 +50,9 @@ def parse_service_info(answer: Any) -> ServiceInfo:
     """The description of a service; the defaults where it cannot be parsed."""
     if not isinstance(answer, dict):
         return ServiceInfo()
-    features, name = answer.get("features"), answer.get("service")
+    features, name, own_id = answer.get("features"), answer.get("service"), _id(answer.get("id"))
     return ServiceInfo(
-        _id(answer.get("id")),
+        own_id and own_id.strip()[:500],
         name[:100] if isinstance(name, str) and name else "hosted service",
         frozenset(item for item in features if isinstance(item, str)) if isinstance(features, list) else frozenset(),
     )
@@ -62,8 +62,8 @@ def parse_accepted(answer: Any) -> Accepted | None:
     """The accepted run; None where the response has neither a request id nor an output."""
     if not isinstance(answer, dict):
         return None
-    wrapped = [answer[name] for name in (*WRAPPERS, "request") if isinstance(answer.get(name), dict)]
-    ids = [_request_id(one.get(name)) for one in (answer, *wrapped) for name in ("requestId", "request_id", "id")]
+    parts = [answer, *_objects(answer, *WRAPPERS, "request")]
+    ids = [_id(part.get(name)) for part in parts for name in ("requestId", "request_id", "id")]
     request_id = next(filter(None, ids), None)
     output = _immediate_output(answer, request_id)
     if request_id is None and output is None:
@@ -80,17 +80,15 @@ def parse_output(answer: Any) -> Mapping[str, Any] | None:
         return answer
     if _name(answer["status"]) in UNFINISHED_STATUSES:
         return None
-    return next((answer[name] for name in WRAPPERS if isinstance(answer.get(name), dict)), answer)
+    return next(iter(_objects(answer, *WRAPPERS)), answer)
 
 
 def is_unfinished(error: ServiceError, *, is_new: bool) -> bool:
     """Whether the refusal of a result means that the run is unfinished; `is_new`: it was accepted a moment ago."""
     if error.status == 425 or error.error_type == "not_ready":
         return True
-    is_reported = (
-        UNFINISHED_TEXT.search(error.message) is not None or _name(error.facts.get("status")) in UNFINISHED_STATUSES
-    )
-    return (error.status in (400, 404, 409) and is_reported) or (error.status == 404 and is_new)
+    is_reported = UNFINISHED_TEXT.search(error.message) or _name(error.facts.get("status")) in UNFINISHED_STATUSES
+    return (error.status in (400, 404, 409) and bool(is_reported)) or (error.status == 404 and is_new)
 
 
 def parse_status(answer: Any, request_id: str) -> QueueStatus | None:
@@ -115,9 +113,9 @@ def parse_cancelled(answer: Any, *, default: bool) -> bool:
 def parse_estimate(answer: Any) -> Estimate | None:
     """An estimate; None where the response has no price in credits."""
     body = answer if isinstance(answer, dict) else {"credits": answer}
-    wrapped = [body[name] for name in ("estimate", *WRAPPERS) if isinstance(body.get(name), dict)]
+    parts = [body, *_objects(body, "estimate", *WRAPPERS)]
     names = ("credits", "total_cost", "estimate", "amount")
-    amounts = [_amount(one.get(name)) for one in (body, *wrapped) for name in names if _is_in_credits(one, name)]
+    amounts = [_amount(part.get(name)) for part in parts for name in names if name == "credits" or _is_in_credits(part)]
     amount = next((amount for amount in amounts if amount is not None), None)
     if amount is None:
         return None
@@ -130,44 +128,18 @@ def parse_estimate(answer: Any) -> Estimate | None:
 def parse_models(answer: Any) -> Sequence[Mapping[str, Any]] | None:
     """A list of models, each with its `id`; None where the response has no list."""
     if isinstance(answer, dict):
-        answer = next(
-            (answer[name] for name in ("models", "data", "items") if isinstance(answer.get(name), list)), None
-        )
+        answer = next((answer[name] for name in ("models", "data") if isinstance(answer.get(name), list)), None)
     if not isinstance(answer, list):
         return None
-    return [model for model in map(_model, answer) if model is not None]
+    models = [model if isinstance(model, dict) else {"id": model} for model in answer]
+    ids = [model.get("id") or model.get("endpointId") or model.get("endpoint_id") for model in models]
+    return [{**model, "id": name} for model, name in zip(models, ids, strict=True) if isinstance(name, str)]
 
 
 def parse_file_name(answer: Any) -> str | None:
     """The id of an uploaded file, else its address, for use in an input; None where there is neither."""
-    if not isinstance(answer, dict):
-        return None
-    wrapped = [answer[name] for name in ("file", *WRAPPERS) if isinstance(answer.get(name), dict)]
-    found = [one.get(name) for name in ("file_id", "fileId", "url") for one in (answer, *wrapped)]
-    return next((text for text in found if isinstance(text, str) and text), None)
-
-
-def _model(answer: Any) -> Mapping[str, Any] | None:
-    if isinstance(answer, str):
-        return {"id": answer}
-    if not isinstance(answer, dict):
-        return None
-    names = (answer.get(name) for name in ("id", "endpointId", "endpoint_id", "model", "name"))
-    return {**answer, "id": next((name for name in names if isinstance(name, str)), None)}
-
-
-def _immediate_output(answer: Mapping[str, Any], request_id: str | None) -> Mapping[str, Any] | None:
-    if _name(answer.get("status")) in UNFINISHED_STATUSES:
-        return None
-    if isinstance(answer.get("output"), (dict, list)) and answer["output"]:
-        return answer["output"] if isinstance(answer["output"], dict) else {"output": answer["output"]}
-    for name in WRAPPERS:
-        wrapped = answer.get(name)
-        if isinstance(wrapped, dict) and has_files(wrapped.values()):
-            return wrapped
-    # Beside a request id, a URL may be one of the queue's own; in the specification, media are in these two fields.
-    values = answer.values() if request_id is None else (answer.get("video"), answer.get("images"))
-    return answer if has_files(values) else None
+    name = (answer.get("file_id") or answer.get("url")) if isinstance(answer, dict) else None
+    return name if isinstance(name, str) and name else None
 
 
 def has_files(values: Iterable[Any]) -> bool:
@@ -176,18 +148,29 @@ def has_files(values: Iterable[Any]) -> bool:
     return any(isinstance(item, dict) and isinstance(item.get("url"), str) for item in flat)
 
 
-def _request_id(value: Any) -> str | None:
-    """The id of a request exactly as it was reported; None for what cannot be an id."""
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
+def _immediate_output(answer: Mapping[str, Any], request_id: str | None) -> Mapping[str, Any] | None:
+    if _name(answer.get("status")) in UNFINISHED_STATUSES:
         return None
-    return str(value) if str(value).strip() and len(str(value)) <= MAX_ID_LENGTH else None
+    if isinstance(answer.get("output"), (dict, list)) and answer["output"]:
+        return answer["output"] if isinstance(answer["output"], dict) else {"output": answer["output"]}
+    for wrapped in _objects(answer, *WRAPPERS):
+        if has_files(wrapped.values()):
+            return wrapped
+    # Next to a request id, a URL may be one of the queue's own; in the specification, media are in these two fields.
+    values = answer.values() if request_id is None else (answer.get("video"), answer.get("images"))
+    return answer if has_files(values) else None
+
+
+def _objects(answer: Mapping[str, Any], *names: str) -> list[dict[str, Any]]:
+    """The objects in these fields."""
+    return [answer[name] for name in names if isinstance(answer.get(name), dict)]
 
 
 def _id(value: Any) -> str | None:
-    """The id of a service."""
+    """An id exactly as it was reported; None for what cannot be an id."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return None
-    return str(value).strip()[:500] or None
+    return str(value) if str(value).strip() and len(str(value)) <= MAX_ID_LENGTH else None
 
 
 def _name(value: Any) -> str:
@@ -205,14 +188,10 @@ def _amount(value: Any) -> Decimal | None:
     return amount if amount.is_finite() and 0 <= amount < 10**15 else None
 
 
-def _is_in_credits(answer: Mapping[str, Any], name: str) -> bool:
+def _is_in_credits(answer: Mapping[str, Any]) -> bool:
     """Whether an amount is in credits, and not in money."""
-    if name == "credits":
-        return True
-    units = [
-        str(answer[unit]).strip().lower() for unit in ("currency", "unit", "units") if answer.get(unit) is not None
-    ]
-    return all(unit.startswith("credit") for unit in units)
+    units = [answer[unit] for unit in ("currency", "unit", "units") if answer.get(unit) is not None]
+    return all(str(unit).strip().lower().startswith("credit") for unit in units)
 
 
 def _line(line: Any) -> Line | None:

@@ -10,15 +10,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeVar
 
-from ..errors import ReelbookError, ServiceBroken, ServiceError, TooManyRequests, UncertainRun, Unreachable
-
-T = TypeVar("T")
+from ..errors import ServiceBroken, ServiceError, TooManyRequests, Unreachable
 
 SHORT_SECONDS = 1.0
 """Shorter pauses are not reported."""
-
 MAX_RETRY_AFTER_SECONDS = 60.0
 """A service's Retry-After is respected up to this limit."""
 MAX_BUSY_SECONDS = 120.0
@@ -44,92 +40,12 @@ class RetryPolicy:
     """One attempt of a paid request with an idempotency key."""
     connect_seconds: float = 10.0
     """Until a connection is established."""
-    max_attempts: int = 6
-    max_paid_attempts: int = 4
-    """How often a paid request with an idempotency key is sent."""
+    max_attempts: int = 5
+    """How often a free call is sent, or a paid request with an idempotency key."""
     backoff_seconds: float = 0.25
     """Maximum of the first pause; doubled for each further one."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
-
-
-class RetryQuota:
-    """The retry tokens shared by all calls of one client, so that an outage does not cause a storm of retries.
-
-    A retry costs one token and a success returns half a token: as long as most calls succeed the quota stays full;
-    in an outage it is soon empty, and calls fail without retries.
-    """
-
-    def __init__(self, tokens: float = 40.0, *, gain: float = 0.5) -> None:
-        self._max_tokens = self.tokens = tokens
-        self._gain = gain
-
-    def take(self) -> bool:
-        """Spend one token on a retry; false if none is left."""
-        if self.tokens < 1:
-            return False
-        self.tokens -= 1
-        return True
-
-    def refund(self) -> None:
-        """Return half a token, because a call succeeded."""
-        self.tokens = min(self._max_tokens, self.tokens + self._gain)
-
-
-class FreeCall:
-    """The attempts of one free call, within one deadline."""
-
-    def __init__(self, policy: RetryPolicy, quota: RetryQuota, seconds: float) -> None:
-        self._policy, self._quota = policy, quota
-        self._deadline = policy.clock() + seconds
-
-    @property
-    def seconds_left(self) -> float:
-        """The seconds until the call's deadline."""
-        return max(0.0, self._deadline - self._policy.clock())
-
-    async def retry(self, once: Callable[[], Awaitable[T]]) -> T:
-        """Call `once` until it succeeds; returns the first result, or raises the last failure."""
-        failures = 0
-        while True:
-            try:
-                return await once()
-            except ReelbookError as error:
-                pause = get_pause(failures, error, first=self._policy.backoff_seconds)
-                failures += 1
-                # In this order: a token is only spent on a retry that is actually made.
-                if (
-                    not is_temporary(error)
-                    or failures >= self._policy.max_attempts
-                    or pause >= self.seconds_left
-                    or not self._quota.take()
-                ):
-                    raise
-                await pause_for(pause, error, self._policy.sleep)
-
-
-async def retry_paid(
-    once: Callable[[], Awaitable[T]],
-    policy: RetryPolicy,
-    *,
-    requested_pause: Callable[[], float],
-    may_retry: Callable[[], bool],
-) -> T:
-    """Send a paid request with an idempotency key until it succeeds; the first response, or the last failure.
-
-    `requested_pause` returns the pause that the service requests, `may_retry` whether another attempt is allowed. These
-    retries need no tokens of the quota: knowing whether money was spent has priority.
-    """
-    failures = 0
-    while True:
-        try:
-            return await once()
-        except (UncertainRun, Unreachable) as error:
-            pause = get_pause(failures, error, first=policy.backoff_seconds, least=requested_pause())
-            failures += 1
-            if failures >= policy.max_paid_attempts or not may_retry():
-                raise
-            await policy.sleep(pause)
 
 
 def is_temporary(error: BaseException) -> bool:
@@ -139,9 +55,7 @@ def is_temporary(error: BaseException) -> bool:
     return isinstance(error, (Unreachable, TooManyRequests))
 
 
-def get_pause(
-    failures: int, error: BaseException | None = None, *, first: float = 0.5, most: float = 30.0, least: float = 0.0
-) -> float:
+def get_pause(failures: int, error: BaseException | None = None, *, first: float = 0.5, most: float = 30.0) -> float:
     """The seconds to wait after so many earlier failures in a row: twice as long each time, and what the service asks for.
 
     >>> 0.25 <= get_pause(0) <= 0.5, 2 <= get_pause(3) <= 4, 15 <= get_pause(999) <= 30
@@ -149,20 +63,10 @@ def get_pause(
     """
     # Random, so that many clients that failed together do not retry together.
     pause = min(first * 2.0 ** min(failures, 20), most) * random.uniform(0.5, 1.0)
-    return min(max(get_retry_after(error), least), MAX_RETRY_AFTER_SECONDS) + pause
+    return min(_get_retry_after(error), MAX_RETRY_AFTER_SECONDS) + pause
 
 
-async def pause_for(seconds: float, error: BaseException, sleep: Callable[[float], Awaitable[None]]) -> None:
-    """Pause before the next attempt, and report that to the current task's `PauseNote`."""
-    note = pause_note.get()
-    if note is None:
-        await sleep(seconds)
-        return
-    with note.during(error, seconds):
-        await sleep(seconds)
-
-
-def get_retry_after(error: BaseException | None) -> float:
+def _get_retry_after(error: BaseException | None) -> float:
     """The seconds that a refusal asks to wait; 0 without such a request."""
     given = error.facts.get("retry_after") if isinstance(error, ServiceError) else None
     try:
@@ -184,24 +88,16 @@ class PauseNote:
         return f"{reason}, {max(left, 0):.0f} s left" if reason else ""
 
     @contextmanager
-    def during(self, error: BaseException | None, seconds: float) -> Iterator[None]:
+    def during(self, error: BaseException, seconds: float) -> Iterator[None]:
         """Report a pause for the duration of the block."""
-        self.begin(error, seconds)
-        try:
-            yield
-        finally:
-            self.end()
-
-    def begin(self, error: BaseException | None, seconds: float) -> None:
-        """Report that a pause of this length begins, because of this error."""
         if seconds >= SHORT_SECONDS:
             limit = isinstance(error, TooManyRequests)
             self._reason = "waiting for the service's rate limit" if limit else "waiting to ask the service again"
             self._until = time.monotonic() + seconds
-
-    def end(self) -> None:
-        """Report that the pause is over."""
-        self._reason = ""
+        try:
+            yield
+        finally:
+            self._reason = ""
 
 
 pause_note: ContextVar[PauseNote | None] = ContextVar("pause_note", default=None)

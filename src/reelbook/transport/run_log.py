@@ -1,8 +1,6 @@
-"""The log of a run: what each poll adds to it, the last lines only, in linear time."""
+"""The log of a run: what each poll adds to it, the last lines only."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from ..models.queue_status import QueueStatus
 
@@ -37,36 +35,14 @@ class RunLog:
 def merge_lines(seen: list[str], received: list[str]) -> list[str]:
     """A log with its new lines added, whether the service sends all of it each time or only its last lines.
 
-    >>> merge_lines(["a", "b", "c"], ["b", "c", "d"])
-    ['a', 'b', 'c', 'd']
+    >>> merge_lines(["a", "b", "c"], ["b", "c", "d"]), merge_lines(["a", "b"], ["b", "a"])
+    (['a', 'b', 'c', 'd'], ['a', 'b', 'a'])
     """
-    overlap = count_overlap(seen, received)
-    if overlap:
-        return seen + received[overlap:]
+    if not received:
+        return seen
+    for overlap in range(min(len(seen), len(received)), 0, -1):
+        # The first line is compared on its own, because most places differ in that already.
+        if seen[-overlap] == received[0] and seen[-overlap:] == received[:overlap]:
+            return seen + received[overlap:]
     known = set(seen)
     return seen + [line for line in received if line not in known]
-
-
-def count_overlap(seen: Sequence[str], received: Sequence[str]) -> int:
-    """How many of the last lines seen so far are the first of those received.
-
-    >>> count_overlap("xaab", "aabaac"), count_overlap("ab", "ba"), count_overlap("ab", "c")
-    (3, 1, 0)
-    """
-    limit = min(len(seen), len(received))
-    if not limit:
-        return 0
-    # Knuth, Morris and Pratt: for each prefix of `received`, the longest shorter prefix that it ends with.
-    borders = [0] * limit
-    length = 0
-    for place in range(1, limit):
-        while length and received[place] != received[length]:
-            length = borders[length - 1]
-        length += received[place] == received[length]
-        borders[place] = length
-    length = 0
-    for line in seen[len(seen) - limit :]:
-        while length and (length == limit or line != received[length]):
-            length = borders[length - 1]
-        length += line == received[length]
-    return length

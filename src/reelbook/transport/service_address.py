@@ -1,11 +1,13 @@
-"""The base address of a service, which can move, and request paths with safely quoted ids."""
+"""Where a service is, which can move, and where it has the status, result and cancellation of each request."""
 
 from __future__ import annotations
 
 import asyncio
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import SplitResult, quote, urlsplit
 
 from ..errors import NotFound, ReelbookError, Unreachable
@@ -13,7 +15,17 @@ from ..errors import NotFound, ReelbookError, Unreachable
 RENEWAL_SECONDS = 60.0
 MAX_URL_LENGTH = 60_000
 """Longer addresses cannot be requested."""
+MAX_ID_LENGTH = 8_000
+"""Longer ids cannot be requested: they would not fit into a URL."""
+MAX_REQUESTS = 20_000
+NEW_SECONDS = 30.0
+"""How long after its acceptance a request may be unknown to some servers of a service."""
 DEFAULT_PORTS = {"http": 80, "https": 443}
+URL_FIELDS = {
+    "status": ("statusUrl", "status_url"),
+    "response": ("responseUrl", "response_url"),
+    "cancel": ("cancelUrl", "cancel_url"),
+}
 
 
 class Address:
@@ -68,6 +80,78 @@ class Address:
             raise Unreachable(self.origin, f"finding or starting it again {reason}") from None
         finally:
             self._renewal = None
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is known of one request."""
+
+    accepted_at: float = float("-inf")
+    """When it was accepted; -inf for an earlier session."""
+    reported: dict[str, str] = field(default_factory=dict)
+    """The unusual paths that the service reported."""
+    verified: dict[str, str] = field(default_factory=dict)
+    """The paths that work where likelier ones do not."""
+
+
+class RequestPaths:
+    """The paths of the latest requests. Only addresses of the service itself are accepted."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._known: dict[str, _Known] = {}
+
+    def record_accepted(self, request_id: str, now: float) -> None:
+        """Record the time at which a request was accepted."""
+        self._get_or_add(request_id).accepted_at = now
+
+    def is_new(self, request_id: str, now: float) -> bool:
+        """Whether a request was accepted less than `NEW_SECONDS` ago."""
+        return request_id in self._known and now - self._known[request_id].accepted_at < NEW_SECONDS
+
+    def record_addresses(self, request_id: str, endpoint_id: str, answer: Mapping[str, Any]) -> None:
+        """Record the addresses that a response reports, where they differ from the usual ones."""
+        for what, names in URL_FIELDS.items():
+            path = next(filter(None, (self._address.get_local_path(answer.get(name)) for name in names)), None)
+            if path is not None and path != self._usual_path(endpoint_id, request_id, what):
+                self._get_or_add(request_id).reported[what] = path
+
+    def get_unusual_addresses(self, request_id: str) -> dict[str, str]:
+        """The unusual addresses that the service reported for a request, to be stored for a later session."""
+        return dict(self._known[request_id].reported) if request_id in self._known else {}
+
+    def restore_addresses(self, request_id: str, stored: Mapping[str, Any]) -> None:
+        """Add a request of an earlier session, with the addresses that `get_unusual_addresses` returned then."""
+        known = self._get_or_add(request_id)
+        for what in URL_FIELDS.keys() & stored.keys():
+            # Only the path is used, and only on this service: its port can change between sessions.
+            path = self._address.get_local_path(self._address.get_url(str(stored[what])))
+            if path is not None:
+                known.reported[what] = path
+
+    def get_paths(self, request_id: str, endpoint_id: str, what: str) -> list[str]:
+        """The paths at which the `status`, `response` or `cancel` of a request may be, the likeliest first."""
+        known = self._known.get(request_id) or _Known()
+        # Some services use only the first two parts of the model's id in the path of the queue.
+        short = "/".join(endpoint_id.split("/")[:2])
+        likely = [known.verified.get(what), known.reported.get(what), self._usual_path(endpoint_id, request_id, what)]
+        if what != "response" or known.verified.get("status") == self._usual_path(short, request_id, "status"):
+            likely.append(self._usual_path(short, request_id, what))
+        return list(dict.fromkeys(filter(None, likely)))
+
+    def record_path(self, request_id: str, what: str, path: str) -> None:
+        """Record that this path works, and the likelier ones do not."""
+        self._get_or_add(request_id).verified[what] = path
+
+    def _usual_path(self, endpoint_id: str, request_id: str, what: str) -> str:
+        rest = () if what == "response" else (what,)
+        path = request_path(endpoint_id, request_id, *rest, is_accepted=request_id in self._known)
+        return urlsplit(self._address.base_url).path + path
+
+    def _get_or_add(self, request_id: str) -> _Known:
+        if request_id not in self._known and len(self._known) >= MAX_REQUESTS:
+            del self._known[next(iter(self._known))]
+        return self._known.setdefault(request_id, _Known())
 
 
 def request_path(endpoint_id: str, request_id: str, *rest: str, is_accepted: bool = False) -> str:

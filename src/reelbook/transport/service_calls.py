@@ -24,12 +24,10 @@ from ..models.images import pictures_of, replace_pictures
 from ..models.pricing import Estimate, Rates
 from ..models.queue_status import QueueStatus
 from . import response_parsing
-from .exchange import MAX_STATUS_BYTES
-from .http import TOO_LARGE, Http, Upload
-from .request_facts import RequestFacts
+from .answers import ServiceAnswer, parse_json, unreadable_error
+from .http import Http
 from .response_parsing import Accepted, ServiceInfo
-from .responses import ServiceAnswer, is_json, parse_json, unreadable_error
-from .service_address import Address, model_path
+from .service_address import Address, RequestPaths, model_path
 
 __all__ = ["Accepted", "ServiceCalls", "ServiceInfo"]
 
@@ -53,9 +51,7 @@ class ServiceCalls:
         self, http: Http, address: str, renew: Callable[[], str] | None = None, rates: Rates | None = None
     ) -> None:
         self._http, self._address, self._rates = http, Address(address, renew), rates
-        self._facts = RequestFacts(self._address)
-        self._logless: set[str] = set()
-        """Requests whose log exceeds the size limit."""
+        self._paths = RequestPaths(self._address)
         self._info: ServiceInfo | None = None
         self._info_failed_at, self._info_lock = float("-inf"), asyncio.Lock()
 
@@ -124,35 +120,26 @@ class ServiceCalls:
             before_send=before_send,
         )
         if accepted.request_id is not None:
-            self._facts.record_accepted(accepted.request_id, self._clock())
-            self._facts.record_addresses(accepted.request_id, endpoint_id, accepted.answer)
+            self._paths.record_accepted(accepted.request_id, self._clock())
+            self._paths.record_addresses(accepted.request_id, endpoint_id, accepted.answer)
         return accepted
 
     def get_unusual_addresses(self, request_id: str) -> dict[str, str]:
         """The unusual addresses that the service reported for a request, to be stored for a later session."""
-        return self._facts.get_unusual_addresses(request_id)
+        return self._paths.get_unusual_addresses(request_id)
 
     def restore_addresses(self, request_id: str, stored: Mapping[str, Any]) -> None:
         """Use these addresses for a request of an earlier session."""
-        self._facts.restore_addresses(request_id, stored)
+        self._paths.restore_addresses(request_id, stored)
 
     async def status(self, endpoint_id: str, request_id: str, *, is_repeated: bool = True) -> QueueStatus:
-        """The status of a request, with its log unless that exceeds the size limit."""
-        query = "" if request_id in self._logless else "?logs=1"
-        try:
-            answer = await self._queue(
-                "GET", endpoint_id, request_id, "status", query, max_bytes=MAX_STATUS_BYTES, is_repeated=is_repeated
-            )
-        except ServiceError as error:
-            if error.error_type != TOO_LARGE or not query:
-                raise
-            self._logless.add(request_id)
-            answer = await self._queue("GET", endpoint_id, request_id, "status", max_bytes=MAX_STATUS_BYTES)
+        """The status of a request, with its log."""
+        answer = await self._queue("GET", endpoint_id, request_id, "status", "logs=1", is_repeated=is_repeated)
         body = self._value(answer)
         status = response_parsing.parse_status(body, request_id)
         if status is None:
             raise unreadable_error(answer, self._http.key)
-        self._facts.record_addresses(request_id, endpoint_id, body)
+        self._paths.record_addresses(request_id, endpoint_id, body)
         return status
 
     async def result(self, endpoint_id: str, request_id: str) -> Mapping[str, Any]:
@@ -160,10 +147,10 @@ class ServiceCalls:
         try:
             answer = await self._queue("GET", endpoint_id, request_id, "response", is_large=True)
         except ServiceError as error:
-            if not response_parsing.is_unfinished(error, is_new=self._facts.is_new(request_id, self._clock())):
+            if not response_parsing.is_unfinished(error, is_new=self._paths.is_new(request_id, self._clock())):
                 raise
             raise _not_ready(request_id, error.status, error.message, error.foreign) from None
-        if answer.status == 202 or not is_json(answer):
+        if answer.status == 202 or not answer.is_json:
             if answer.status == 202:
                 raise _not_ready(request_id, 202, "The result is not there yet.", answer.is_html)
             raise unreadable_error(answer, self._http.key)
@@ -184,7 +171,7 @@ class ServiceCalls:
 
     async def upload(self, content: bytes, name: str, content_type: str) -> str:
         """Upload a source file to a service with `uploads`; returns its id or URL for use in an input."""
-        upload = Upload(content, _plain_name(name), content_type)
+        upload = (name, content, content_type)
         answer = await self._http.free("POST", self._address, "/files", upload=upload, is_large=True)
         uploaded = response_parsing.parse_file_name(self._value(answer))
         if uploaded is None:
@@ -258,22 +245,15 @@ class ServiceCalls:
         query: str = "",
         *,
         is_large: bool = False,
-        max_bytes: int | None = None,
         is_repeated: bool = True,
     ) -> ServiceAnswer:
         """Call a request's address: the one that the service reported, else the usual one, else the short one."""
         first: ServiceError | None = None
-        for path in self._facts.get_paths(request_id, endpoint_id, what):
-            joined = f"{path}&{query[1:]}" if query and "?" in path else path + query
+        for path in self._paths.get_paths(request_id, endpoint_id, what):
+            joined = f"{path}{'&' if '?' in path else '?'}{query}" if query else path
             try:
                 answer = await self._http.free(
-                    method,
-                    self._address,
-                    joined,
-                    from_root=True,
-                    is_large=is_large,
-                    max_bytes=max_bytes,
-                    is_repeated=is_repeated,
+                    method, self._address, joined, from_root=True, is_large=is_large, is_repeated=is_repeated
                 )
             except (NotFound, Refused) as error:
                 if error.status not in (404, 405):
@@ -282,7 +262,7 @@ class ServiceCalls:
                 first = first or error
                 continue
             if first is not None:
-                self._facts.record_path(request_id, what, path)
+                self._paths.record_path(request_id, what, path)
             return answer
         assert first is not None
         raise first
@@ -308,9 +288,3 @@ def _is_about_the_input(error: ServiceError) -> bool:
         return True
     places = [item.get("loc") for item in detail if isinstance(item, dict)]
     return any(isinstance(place, list) and "input" in place[:2] for place in places)
-
-
-def _plain_name(name: str) -> str:
-    """A file name without its folders and without characters that a header cannot contain."""
-    last = name.replace("\\", "/").rpartition("/")[2]
-    return "".join(letter for letter in last if letter.isascii() and letter.isprintable() and letter != '"') or "file"

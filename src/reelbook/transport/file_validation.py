@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import BinaryIO
 from urllib.parse import urlsplit
 
-from ...media.bounded_open import MAX_PIXELS, PICTURES
-from ...models.base import File
-from ...models.picture_headers import parse_header
-from ...util.data_address import is_data_address
+from ..media.bounded_open import MAX_PIXELS, PICTURES
+from ..models.base import File
+from ..models.picture_headers import parse_header
+from ..util.data_address import is_data_address
 
 HEAD_BYTES = 1024
 MAX_FRAMES = 500
@@ -98,11 +98,7 @@ def validate(content: BinaryIO, file: File, declared: Declared) -> FileFormat:
         raise Damaged("it is empty")
     if declared.length is not None and declared.length != size:
         raise Damaged(f"{size:,} of {declared.length:,} bytes arrived")
-    expected = _declared_type(file)
-    if kind.content_type.startswith("text/"):
-        _check_text(kind, expected)
-    elif kind == BINARY:
-        _check_binary({expected, _plain(declared.content_type)}, _is_text(expected))
+    _check_kind(kind, _declared_type(file), _plain(declared.content_type))
     if not _opens(content, kind):
         _check_size(size, declared.length, file.file_size)
     return kind
@@ -179,19 +175,16 @@ def _has_all_packets(content: BinaryIO) -> bool:
     return listed > 0 or content.read()[4:8] == b"mfro"
 
 
-def _check_text(kind: FileFormat, expected: str) -> None:
-    """Raise `Damaged` for text where no text was declared: hosts that fail may answer 200 with a page or JSON."""
-    if not _is_text(expected):
-        what = "a web page" if kind == PAGE else "a text"
-        raise Damaged(f"{what} came instead of {expected or 'a file'}")
-
-
-def _check_binary(types: set[str], is_text: bool) -> None:
-    media = sorted(types & MEDIA_TYPES)
-    if media:
-        raise Damaged(f"its bytes are not those of {media[0]}")
-    if "text/html" in types and not is_text:
-        raise Damaged("a web page came instead of the file")
+def _check_kind(kind: FileFormat, expected: str, http_type: str) -> None:
+    """Raise `Damaged` for what does not show its kind where a kind was declared: failing hosts may answer 200 with a page."""
+    if kind.content_type.startswith("text/") and not _is_text(expected):
+        raise Damaged(f"{'a web page' if kind == PAGE else 'a text'} came instead of {expected or 'a file'}")
+    if kind == BINARY:
+        media = sorted({expected, http_type} & MEDIA_TYPES)
+        if media:
+            raise Damaged(f"its bytes are not those of {media[0]}")
+        if "text/html" in (expected, http_type) and not _is_text(expected):
+            raise Damaged("a web page came instead of the file")
 
 
 def _check_size(size: int, length: int | None, hint: int | None) -> None:
@@ -210,20 +203,11 @@ def _declared_type(file: File) -> str:
     declared = _plain(file.content_type or "")
     if declared and declared != BINARY.content_type:
         return declared
-    for name in (file.file_name or "", _path(file.url)):
+    for name in (file.file_name or "", "" if is_data_address(file.url) else urlsplit(file.url).path):
         suffix = f".{name.rpartition('.')[2].lower()}"
         if suffix in MEDIA_NAMES or suffix in TEXT_NAMES:
             return MEDIA_NAMES.get(suffix, "text/plain")
     return ""
-
-
-def _path(url: str) -> str:
-    if is_data_address(url):
-        return ""
-    try:
-        return urlsplit(url).path
-    except ValueError:
-        return ""
 
 
 def _plain(content_type: str) -> str:

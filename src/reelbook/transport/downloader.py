@@ -11,31 +11,30 @@ import re
 import time
 import uuid
 import zlib
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import httpx
 
-from ...errors import DownloadFailed, ReelbookError
-from ...models.base import File
-from ...util.data_address import DataAddressError, is_data_address, parse_data_address
-from ..exchange import trusted_certificates
-from ..responses import parse_retry_after
-from ..retries import get_pause
+from ..errors import DownloadFailed, ReelbookError
+from ..models.base import File
+from ..util.data_address import DataAddressError, is_data_address, parse_data_address
+from .answers import parse_retry_after
+from .exchange import trusted_certificates
 from .file_validation import Damaged, Declared, validate
+from .retries import get_pause
 
 MAX_CONNECTIONS = 4
 MAX_ATTEMPTS = 6
+"""How often a download may fail. A host that stalls and a file that is damaged count twice: a cell waits for it, and the
+file can be downloaded another time."""
 PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.3, 15.0
 STALL_SECONDS, MIN_BYTES = 20.0, 16_384
 """How many bytes must arrive within this time; a slower host counts as stalled."""
-MAX_STALLS = 3
-"""How often a host may stall before the download fails: the file can be downloaded another time, and a cell waits for it."""
 CONNECT_SECONDS = 10.0
 QUIET_SECONDS = 3.0
 """After so long without `MIN_BYTES`, the progress text reports the wait."""
@@ -44,8 +43,6 @@ TOTAL_SECONDS, MIN_BYTES_PER_SECOND = 600.0, 50_000
 PROGRESS_BYTES = 1 << 20
 """An attempt that received so much resets the count of failures, even if it broke off."""
 MAX_REDIRECTS = 5
-MAX_SAME_BYTES = 3
-"""How often the same invalid bytes are downloaded before the file counts as invalid."""
 OVERLAP_BYTES = 4_096
 """How much is asked for again when a download resumes, to see that the host goes on with the same file."""
 PIECE_BYTES = 1 << 19
@@ -53,6 +50,7 @@ MAX_BYTES = 64 << 30
 MAX_UNDECLARED_BYTES = 4 << 30
 """The largest body without a declared length: some never end."""
 RETRY_STATUSES = frozenset({408, 409, 412, 416, 425, 429})
+REFUSALS = {401: "not for us", 403: "the address has expired, or is not for us", 404: "not there", 410: "gone"}
 CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15}|\*)")
 
 
@@ -96,7 +94,10 @@ class _Part:
         self.path = path
         self.progress_at = time.monotonic()
         """When `MIN_BYTES` last arrived."""
-        self._file = _open_private(path)
+        self._open()
+
+    def _open(self) -> None:
+        self._file = open(self.path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600))  # noqa: SIM115
         self.start_over()
 
     def start_over(self, validator: str | None = None, total: int | None = None) -> None:
@@ -111,6 +112,8 @@ class _Part:
         self._hash.update(content)
         self.size += len(content)
         self.tail = (self.tail + content[-OVERLAP_BYTES:])[-OVERLAP_BYTES:]
+        if self.total is None and self.size > MAX_UNDECLARED_BYTES:
+            raise PermanentFailure(f"it does not end: {self.size:,} bytes arrived")
 
     @property
     def sha256(self) -> str:
@@ -120,6 +123,11 @@ class _Part:
     def is_resumable(self) -> bool:
         """Whether the rest can be asked for: the host has given a strong name to this version of the file."""
         return self.size > 0 and self.validator is not None and not self.validator.startswith("W/")
+
+    @property
+    def allowed_seconds(self) -> float:
+        """How long a file of this size may take, by the length that HTTP declares and not by the service's hint."""
+        return TOTAL_SECONDS + max(self.total or 0, self.size) / MIN_BYTES_PER_SECOND
 
     def flush(self) -> None:
         self._file.flush()
@@ -133,13 +141,11 @@ class _Part:
                 return
         self.path.replace(packed)
         self._file.close()
-        self._file = _open_private(self.path)
-        self.start_over()
+        self._open()
         try:
             with gzip.open(packed) as content:
                 while piece := content.read(PIECE_BYTES):
                     self.write(piece)
-                    _check_end(self.size)
         except (EOFError, zlib.error, gzip.BadGzipFile):
             raise TemporaryFailure("what came is said to be gzip, and is damaged") from None
         finally:
@@ -161,16 +167,6 @@ class _Part:
         quiet = time.monotonic() - self.progress_at
         waits = f"waiting for its host for {quiet:.0f} s" if quiet > QUIET_SECONDS else ""
         return ", ".join(filter(None, (here, waits)))
-
-
-@dataclass(slots=True)
-class _Effort:
-    """What the attempts at one file have come to."""
-
-    failures: int = 0
-    stalls: int = 0
-    seconds: float = 0.0
-    invalid: Counter[str] = field(default_factory=Counter)
 
 
 class Downloader:
@@ -213,47 +209,41 @@ class Downloader:
 
     async def _download(self, file: File, part: _Part) -> DownloadedFile:
         """Attempt the download until it succeeds or a limit is reached; each attempt resumes where the last one broke off."""
-        clock, effort = asyncio.get_running_loop().time, _Effort()
+        clock, failures, seconds = asyncio.get_running_loop().time, 0, 0.0
         while True:
-            size, wait = part.size, 0.0
+            size = part.size
             # The time spent waiting for a connection does not count.
             async with self._slots:
                 began = clock()
                 try:
-                    declared = await self._attempt(file.url, part, effort.seconds)
+                    declared = await self._attempt(file.url, part, seconds)
                     return await asyncio.to_thread(self._store, file, part, declared)
                 except (TemporaryFailure, httpx.HTTPError, httpx.InvalidURL, TimeoutError, Damaged) as error:
-                    reason = _reason(error)
-                    effort.stalls += isinstance(error, (TimeoutError, httpx.TimeoutException))
+                    reason, wait = _reason(error), getattr(error, "wait", 0.0)
+                    weight = 2 if isinstance(error, (TimeoutError, httpx.TimeoutException, Damaged)) else 1
                     if isinstance(error, Damaged):
-                        effort.invalid[part.sha256] += 1
                         part.start_over()
-                    wait = getattr(error, "wait", 0.0)
-                effort.seconds += clock() - began
+                seconds += clock() - began
             if part.is_resumable and part.size - size >= PROGRESS_BYTES:
-                effort.failures = effort.stalls = 0
-            pause = max(get_pause(effort.failures, first=PAUSE_SECONDS, most=MAX_PAUSE_SECONDS), wait)
-            effort.failures += 1
-            same = max(effort.invalid.values(), default=0)
-            if effort.failures >= MAX_ATTEMPTS or effort.stalls >= MAX_STALLS or same >= MAX_SAME_BYTES:
+                failures = 0
+            pause = max(get_pause(failures, first=PAUSE_SECONDS, most=MAX_PAUSE_SECONDS), wait)
+            failures += weight
+            if failures >= MAX_ATTEMPTS:
                 raise PermanentFailure(reason)
-            effort.seconds += pause
-            if effort.seconds >= _allowed_seconds(part):
+            seconds += pause
+            if seconds >= part.allowed_seconds:
                 request = f", and asks to wait {wait:,.0f} s" if wait >= pause else ""
                 raise PermanentFailure(
-                    f"{reason}{request}; {_allowed_seconds(part) / 60:,.0f} minutes are all we give it"
+                    f"{reason}{request}; {part.allowed_seconds / 60:,.0f} minutes are all we give it"
                 )
             await _sleep(pause)
 
     async def _attempt(self, url: str, part: _Part, used: float) -> Declared:
         """One request with its redirects, as long as enough bytes arrive."""
         clock = asyncio.get_running_loop().time
-        client, deadline = self._open_client(), clock() + _allowed_seconds(part) - used
-        headers = (
-            {"range": f"bytes={part.size - len(part.tail)}-", "if-range": part.validator or ""}
-            if part.is_resumable
-            else {}
-        )
+        client, deadline, headers = self._open_client(), clock() + part.allowed_seconds - used, {}
+        if part.is_resumable:
+            headers = {"range": f"bytes={part.size - len(part.tail)}-", "if-range": part.validator or ""}
         async with asyncio.timeout_at(min(clock() + STALL_SECONDS, deadline)) as timeout:
 
             def on_progress() -> None:
@@ -297,8 +287,6 @@ class Downloader:
                 if not overlap and len(buffer) >= PIECE_BYTES:
                     full, buffer = buffer, bytearray()
                     await asyncio.to_thread(part.write, bytes(full))
-                    if length is None:
-                        _check_end(part.size)
         finally:
             # Also of a response that broke off: the next attempt resumes there.
             part.write(b"" if overlap else bytes(buffer))
@@ -344,17 +332,15 @@ class Downloader:
 
 def _refuse(response: httpx.Response) -> None:
     """Raise the error of a response without a file."""
-    status = response.status_code
-    encoding = _get_encoding(response)
-    if status in (200, 206) and encoding in (("", "gzip", "x-gzip") if status == 200 else ("",)):
+    status, encoding = response.status_code, _get_encoding(response)
+    if encoding in ("", "gzip", "x-gzip") and (status == 200 or (status == 206 and not encoding)):
         return
     if status in (200, 206):
         raise TemporaryFailure(f"the file came wrapped as {encoding[:20]!r}, though we asked for it as it is")
     message = f"the file host answered {status}"
     if status in RETRY_STATUSES or status >= 500 or 200 <= status < 300:
         raise TemporaryFailure(message, parse_retry_after(response.headers) or 0.0)
-    reason = {401: "not for us", 403: "the address has expired, or is not for us", 404: "not there", 410: "gone"}
-    raise PermanentFailure(f"{message}: {reason[status]}" if status in reason else message)
+    raise PermanentFailure(f"{message}: {REFUSALS[status]}" if status in REFUSALS else message)
 
 
 def _get_encoding(response: httpx.Response) -> str:
@@ -363,36 +349,20 @@ def _get_encoding(response: httpx.Response) -> str:
     return "" if encoding == "identity" else encoding
 
 
-def _check_end(size: int) -> None:
-    if size > MAX_UNDECLARED_BYTES:
-        raise PermanentFailure(f"it does not end: {size:,} bytes arrived")
-
-
-def _open_private(path: Path) -> BinaryIO:
-    return open(path, "wb", opener=lambda name, flags: os.open(name, flags, 0o600))
-
-
 def _start_part(response: httpx.Response, part: _Part) -> int | None:
     """The length of the whole file, if declared; empties the part unless the response continues it."""
     validator = response.headers.get("etag")
     if response.status_code == 206:
-        found = CONTENT_RANGE.fullmatch(response.headers.get("content-range", "").strip())
-        total = None if found is None or found[3] == "*" else int(found[3])
-        if found is None or int(found[1]) != part.size - len(part.tail) or (part.size and validator != part.validator):
+        parts = CONTENT_RANGE.fullmatch(response.headers.get("content-range", "").strip())
+        if parts is None or int(parts[1]) != part.size - len(part.tail) or (part.size and validator != part.validator):
             part.start_over()
             raise TemporaryFailure("another part of the file came than was asked for")
-        part.total = total or part.total
+        part.total = part.total if parts[3] == "*" else int(parts[3])
         return part.total
-    length = response.headers.get("content-length", "")
-    is_plain = not _get_encoding(response)
+    length, is_plain = response.headers.get("content-length", ""), not _get_encoding(response)
     is_known = is_plain and length.isdecimal() and "transfer-encoding" not in response.headers
     part.start_over(validator if is_plain else None, int(length) if is_known else None)
     return part.total
-
-
-def _allowed_seconds(part: _Part) -> float:
-    """How many seconds a file of this size may take, by the length that HTTP declares and not by the service's hint."""
-    return TOTAL_SECONDS + max(part.total or 0, part.size) / MIN_BYTES_PER_SECOND
 
 
 async def _sleep(seconds: float) -> None:
@@ -421,12 +391,13 @@ def _format_url(url: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, (TemporaryFailure, Damaged)):
-        return str(error)
-    if isinstance(error, (TimeoutError, httpx.TimeoutException)):
-        return f"its host was silent or too slow for {STALL_SECONDS:g} s"
-    if isinstance(error, httpx.ConnectError):
-        return "nobody answered there"
-    if isinstance(error, httpx.InvalidURL):
-        return "it redirects to something that is not a web address"
+    match error:
+        case TemporaryFailure() | Damaged():
+            return str(error)
+        case TimeoutError() | httpx.TimeoutException():
+            return f"its host was silent or too slow for {STALL_SECONDS:g} s"
+        case httpx.ConnectError():
+            return "nobody answered there"
+        case httpx.InvalidURL():
+            return "it redirects to something that is not a web address"
     return "the connection broke off"

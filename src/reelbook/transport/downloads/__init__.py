@@ -1,1 +1,0 @@
-"""Downloads of result files: resumed, validated, and moved into place only when complete."""
