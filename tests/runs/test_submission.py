@@ -500,7 +500,7 @@ def test_an_accepted_run_is_recorded_as_soon_as_the_library_can_be_written(
 def test_a_refused_repetition_says_nothing_about_the_first_request(hosted: Hosted, tmp_path: Path) -> None:
     """It stays to be repeated, with the same key and the same body, and its price counts until then."""
     posts: list[tuple[str, bytes]] = []
-    answers = iter([*[Reply(fault="close")] * 4, Reply(422, {"detail": "not now"}), Reply(200, {"requestId": "r1"})])
+    answers = iter([*[Reply(fault="close")] * 5, Reply(422, {"detail": "not now"}), Reply(200, {"requestId": "r1"})])
 
     def answer(received: Received) -> Reply:
         posts.append((received.headers["idempotency-key"], received.body))
@@ -520,5 +520,5 @@ def test_a_refused_repetition_says_nothing_about_the_first_request(hosted: Hoste
 
     assert found == [("planned", 1, 1)] * 2
     assert run.status == "completed"
-    assert len(posts) == 6
+    assert len(posts) == 7
     assert len(set(posts)) == 1
