@@ -16,7 +16,7 @@ from ..storage.library import Library
 from ..storage.library_folder import library_folder, parse_library_folder
 from ..storage.merge.library_merge import find_library
 from ..storage.shelf import Shelf
-from ..transport.downloads.downloader import Downloader
+from ..transport.downloader import Downloader
 from ..transport.http import Http
 from ..transport.poller import Poller
 from ..transport.service_calls import ServiceCalls
