@@ -19,7 +19,8 @@ from pathlib import Path
 import av
 import numpy as np
 
-from reelbook.media.measuring.measures import METRICS, Cache, measure_file, measure_files
+from reelbook.media.measuring.measures import Cache, measure_files
+from reelbook.media.measuring.metrics import METRICS, measure_file
 from tests.bench.results import record
 from tests.media.moving import Pixels, texture, written
 

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reelbook.decide.posterior import Belief, FloatArray, choose, learn_pairs, learn_values
-from reelbook.media.measuring.measures import measure_file
+from reelbook.media.measuring.metrics import measure_file
 from reelbook.models.text_to_video import TextToVideo
 from reelbook_service.engines.protocol import EngineTask, Report
 from reelbook_service.engines.sketch.engine import sketch

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reelbook.media.measuring.measures import METRICS, Cache, measure_file, measure_files
+from reelbook.media.measuring.measures import Cache, measure_files
+from reelbook.media.measuring.metrics import METRICS, measure_file
 from tests.clips import film
 from tests.media.moving import noise, picture
 
@@ -98,7 +99,7 @@ def test_processes_of_ours_say_the_same(client: Any, files: list[Path], tmp_path
 
 def _deadly() -> None:
     """From now on, this worker dies over a file of that name, as it would over a decoder with a flaw."""
-    one: Any = import_module("reelbook.media.measuring.measure_file")
+    one: Any = import_module("reelbook.media.measuring.metrics")
     opened = one.open_frames
 
     def deadly(path: Path) -> object:

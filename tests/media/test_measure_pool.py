@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 import reelbook
 from reelbook.errors import ReelbookError
 from reelbook.media.measuring import measure_pool
-from reelbook.media.measuring.measures import METRICS, Cache, Measured, measure_file, measure_files
+from reelbook.media.measuring.measures import Cache, measure_files
+from reelbook.media.measuring.metrics import METRICS, Measured, measure_file
 from tests.media.moving import flat, panned, picture, written
 from tests.support import examples
 

@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFilter
 
 from reelbook.errors import ReelbookError
-from reelbook.media.measuring.frame_figures import perceptual_hash
-from reelbook.media.measuring.measures import METRICS, measure_file
-from reelbook.media.measuring.metrics import VBENCH
-from reelbook.media.measuring.similarity import similarity
+from reelbook.media.measuring.figures import perceptual_hash, similarity
+from reelbook.media.measuring.metrics import METRICS, VBENCH, measure_file
 from tests.clips import film
 from tests.media.moving import Pixels, flat, noise, panned, picture, texture, written
 from tests.support import examples

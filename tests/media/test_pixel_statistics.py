@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reelbook.media.measuring.gauge import ROWS, mean, mean_difference, mean_square_difference, variance
+from reelbook.media.measuring.figures import ROWS, mean, mean_difference, mean_square_difference, variance
 
 SHAPES = ((16, 512), (288, 512), (512, 512))
 

@@ -14,7 +14,8 @@ from ..current import session
 from ..display.live import watch_measuring
 from ..errors import ReelbookError
 from ..media.local_file import LocalFile
-from ..media.measuring.measures import METRICS, Cache, measure_files
+from ..media.measuring.measures import Cache, measure_files
+from ..media.measuring.metrics import METRICS
 from ..models.base import File
 from ..storage.library_folder import library_folder
 from ..storage.select_runs import find_table

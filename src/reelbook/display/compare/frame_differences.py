@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...media.measuring.similarity import similarity
+from ...media.measuring.figures import similarity
 from ...media.stills import read_picture
 from .compared_items import Item, PixelSize, find_box, find_clock, find_frame, fit_size
 

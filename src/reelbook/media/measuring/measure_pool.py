@@ -15,19 +15,17 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Generator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
-from typing import NamedTuple, cast
+from typing import Any, cast
 
 from ...errors import ReelbookError
-from .measure_file import Measured, measure_file
+from .metrics import Measured, measure_file
 
 FILE_SECONDS = 900.0
 """Timeout for one file, after which its process is killed."""
-WAKE_SECONDS = 0.5
-"""Interval at which a waiting thread wakes: Windows delivers Ctrl-C only then."""
 MEMORY = 6 * 1024**3
 """Memory limit of a process, on systems that support it: a broken file can request any size."""
 
@@ -38,154 +36,141 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THR
 """Against libraries that start a thread per core in each process, while the processes share the cores already."""
 
 
-class Order(NamedTuple):
-    """A file and the metrics to measure."""
+class MeasurePool(Executor):
+    """An executor of processes that measure, one per core and never more than files; `shutdown` ends all of them."""
 
-    path: str
-    metrics: tuple[str, ...]
-    reference: str | None = None
+    def __init__(self, files: int) -> None:
+        self._children = [_Child() for _ in range(max(1, min(files, _cores())))]
+        self._idle: SimpleQueue[_Child] = SimpleQueue()
+        for child in self._children:
+            self._idle.put(child)
+        self._threads = ThreadPoolExecutor(len(self._children), "reelbook-measure")
 
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Measure a file with the arguments of `measure_file`, which is what a process runs."""
+        return self._threads.submit(self._measure, args, kwargs)
 
-def measure_orders(
-    orders: Sequence[Order], *, processes: int | None = None
-) -> Generator[tuple[int, Measured], None, None]:
-    """Yield the index and the figures of each order as it completes; closing the generator ends all processes.
+    def _measure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Measured:
+        child = self._idle.get()
+        try:
+            return child.measure(args, kwargs)
+        finally:
+            self._idle.put(child)
 
-    By default one process per core, and never more than orders.
-    """
-    children = _Children()
-    threads = ThreadPoolExecutor(max(1, min(len(orders), processes or _cores())), "reelbook-measure")
-    numbers = {threads.submit(children.measure, order): number for number, order in enumerate(orders)}
-    try:
-        pending = {*numbers}
-        while pending:
-            done, pending = wait(pending, WAKE_SECONDS, FIRST_COMPLETED)
-            for future in done:
-                yield numbers[future], future.result()
-    finally:
-        threads.shutdown(wait=False, cancel_futures=True)
-        children.end()
-        threads.shutdown()
-        children.close()
-
-
-class _Children:
-    """The processes of one call; a thread takes an idle one for each file, or starts one."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._all: set[_Child] = set()
-        self._idle: list[_Child] = []
-        self._ended = False
-
-    def measure(self, order: Order) -> Measured:
-        """The figures of one file, measured by a process."""
-        child = self._take()
-        figures = child.measure(order)
-        if figures is not None:
-            self._idle.append(child)
-            return figures
-        error = f"{order.path} could not be measured: {child.why()}"
-        return {**dict.fromkeys(order.metrics), "error": error}
-
-    def _take(self) -> _Child:
-        # Under the lock, so that none is started while `end` kills them.
-        with self._lock:
-            if self._ended:
-                raise RuntimeError("The processes for measuring have ended.")
-            if self._idle:
-                return self._idle.pop()
-            child = _Child()
-            self._all.add(child)
-            return child
-
-    def end(self) -> None:
-        """Kill all processes."""
-        with self._lock:
-            self._ended = True
-        for child in self._all:
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Kill all processes, and cancel what they have not begun."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for child in self._children:
             child.end()
-
-    def close(self) -> None:
-        """Close their files, which no thread uses any longer."""
-        for child in self._all:
+        self._threads.shutdown()
+        for child in self._children:
             child.close()
 
 
 class _Child:
-    """A measuring process, as its parent handles it."""
+    """A measuring process, as its parent handles it; started with its first file, and again when it has died."""
 
     def __init__(self) -> None:
         # A file, because a pipe would have to be drained.
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  # Closed by `close`.
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _MAIN],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
-            env={**os.environ, **_ONE_THREAD},
-            # Ctrl-C in a terminal must reach only the parent, which ends the processes.
-            start_new_session=True,
-        )  # fmt: skip
-        self._is_ready = self._has_timed_out = False
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._has_ended = self._has_timed_out = False
 
-    def measure(self, order: Order) -> Measured | None:
-        """The figures of one file; None if the process died over it, `ReelbookError` if it never started."""
-        if not self._is_ready:
-            self._check_start()
-        assert self._process.stdin is not None
+    def measure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Measured:
+        """The figures of one file, or why the process died over it; `ReelbookError` if it never started."""
+        process = self._process or self._start()
+        self._has_timed_out = False
         timer = threading.Timer(FILE_SECONDS, self._time_out)
         timer.daemon = True
         timer.start()
         try:
-            self._process.stdin.write(json.dumps(order._asdict()).encode() + b"\n")
-            self._process.stdin.flush()
-            return self._read_line()
-        except ConnectionError:
-            return None
+            figures = _ask(process, json.dumps([args, kwargs]).encode() + b"\n")
         finally:
             timer.cancel()
+        if figures is not None:
+            return figures
+        self._process = None
+        path, names = args
+        error = f"{path} could not be measured: {self._why(process)}"
+        _close(process)
+        return {**dict.fromkeys(names), "error": error}
 
-    def why(self) -> str:
+    def end(self) -> None:
+        """Kill the process, and start no other; safe from any thread."""
+        with self._lock:
+            self._has_ended = True
+            process = self._process
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def close(self) -> None:
+        """Close the files that no thread uses any longer."""
+        if self._process is not None:
+            _close(self._process)
+        self._log.close()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        # Under the lock, so that none is started after `end`.
+        with self._lock:
+            if self._has_ended:
+                raise RuntimeError("The processes for measuring have ended.")
+            self._process = process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _MAIN],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
+                env={**os.environ, **_ONE_THREAD},
+                # Ctrl-C in a terminal must reach only the parent, which ends the processes.
+                start_new_session=True,
+            )  # fmt: skip
+        if _read_line(process) is not None:
+            return process
+        process.wait()
+        self._log.seek(0)
+        last = self._log.read().decode(errors="replace").strip().rpartition("\n")[2]
+        raise ReelbookError(
+            f"No process for measuring can be started here ({last or self._why(process)}). "
+            "Look whether `python -m reelbook` works in a terminal; executor= takes others' processes."
+        )
+
+    def _why(self, process: subprocess.Popen[bytes]) -> str:
         """Why the process died, as a sentence."""
         if self._has_timed_out:
             return f"it took longer than {FILE_SECONDS:g} s."
-        code = self._process.wait()
+        code = process.wait()
         if code >= 0:
             return f"the process that did it ended with code {code}."
         return f"the process that did it was ended by {signal.Signals(-code).name}."
 
-    def end(self) -> None:
-        """Kill the process; safe from any thread."""
-        self._process.kill()
-        self._process.wait()
-
-    def close(self) -> None:
-        """Close the files of a process that has ended."""
-        for file in (self._process.stdin, self._process.stdout, self._log):
-            # Data that a dead process did not read cannot be flushed.
-            with contextlib.suppress(OSError):
-                file.close()  # type: ignore[union-attr]  # Both are pipes.
-
-    def _check_start(self) -> None:
-        self._is_ready = self._read_line() is not None
-        if self._is_ready:
-            return
-        self._process.wait()
-        self._log.seek(0)
-        last = self._log.read().decode(errors="replace").strip().rpartition("\n")[2]
-        raise ReelbookError(
-            f"No process for measuring can be started here ({last or self.why()}). "
-            "Look whether `python -m reelbook` works in a terminal; executor= takes others' processes."
-        )
-
-    def _read_line(self) -> Measured | None:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        # A last line without a newline was cut off when the process died.
-        return cast(Measured, json.loads(line)) if line.endswith(b"\n") else None
-
     def _time_out(self) -> None:
         self._has_timed_out = True
-        self._process.kill()
+        if self._process is not None:
+            self._process.kill()
+
+
+def _ask(process: subprocess.Popen[bytes], message: bytes) -> Measured | None:
+    assert process.stdin is not None
+    try:
+        process.stdin.write(message)
+        process.stdin.flush()
+        return _read_line(process)
+    except ConnectionError:
+        return None
+
+
+def _read_line(process: subprocess.Popen[bytes]) -> Measured | None:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    # A last line without a newline was cut off when the process died.
+    return cast(Measured, json.loads(line)) if line.endswith(b"\n") else None
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    for file in (process.stdin, process.stdout):
+        # Data that a dead process did not read cannot be flushed.
+        with contextlib.suppress(OSError):
+            file.close()  # type: ignore[union-attr]  # Both are pipes.
+    process.wait()
 
 
 def main() -> None:
@@ -199,19 +184,18 @@ def main() -> None:
     import av  # noqa: F401
     import PIL.Image  # noqa: F401
 
-    orders: SimpleQueue[Order] = SimpleQueue()
-    threading.Thread(target=_listen, args=(orders,), daemon=True).start()
+    messages: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_listen, args=(messages,), daemon=True).start()
     message: object = "ready"
     while True:
         print(json.dumps(message), file=pipe, flush=True)
-        order = orders.get()
-        message = measure_file(order.path, order.metrics, reference=order.reference)
+        args, kwargs = json.loads(messages.get())
+        message = measure_file(*args, **kwargs)
 
 
-def _listen(orders: SimpleQueue[Order]) -> None:
+def _listen(messages: SimpleQueue[bytes]) -> None:
     for line in sys.stdin.buffer:
-        fields = json.loads(line)
-        orders.put(Order(fields["path"], tuple(fields["metrics"]), fields["reference"]))
+        messages.put(line)
     # The parent has exited. Not sys.exit: the main thread may be inside a decoder.
     os._exit(0)
 

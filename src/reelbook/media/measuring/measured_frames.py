@@ -1,4 +1,4 @@
-"""The frames of a file as gauges use them: at full size, and at the common size."""
+"""The frames of a file as metrics use them: at full size, and at the common size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,18 @@ class MeasuredFrame:
         return self if scale.size == self.scale.size else MeasuredFrame(self._decoded, scale)
 
 
+class Moment(NamedTuple):
+    """A frame with those that metrics compare it with."""
+
+    frame: MeasuredFrame
+    last: MeasuredFrame | None
+    """The frame before this one."""
+    before: MeasuredFrame | None
+    """The one before that."""
+    reference: MeasuredFrame | None
+    """The reference's frame with the same number."""
+
+
 @dataclass
 class MeasuredFile:
     """Properties of a file, from its header and from the frames decoded so far."""
@@ -100,6 +112,9 @@ class MeasuredFile:
     began: float | None = None
     ended: float | None = None
     """Display times of the first frame, and of the last one decoded so far."""
+    first: MeasuredFrame | None = None
+    last: MeasuredFrame | None = None
+    """The first frame, and the last one measured so far."""
 
     @property
     def is_video(self) -> bool:

@@ -8,23 +8,20 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
-from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
-from contextlib import closing
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 from ...errors import ReelbookError
 from ...util.replace_file import replace_file
-from . import measure_pool
-from .gauge import Value
-from .measure_file import Measured, measure_file
-from .measure_pool import Order
-from .metrics import METRICS, Metric, select_metrics
-
-__all__ = ["METRICS", "Cache", "Measured", "Metric", "OnProgress", "Value", "measure_file", "measure_files"]
+from .measure_pool import MeasurePool
+from .metrics import METRICS, Measured, Metric, Value, measure_file, select_metrics
 
 OnProgress = Callable[[int, int], object]
 """A callback, called with the number of files done and of all files."""
 
+WAKE_SECONDS = 0.5
+"""Interval at which a wait wakes: Windows delivers Ctrl-C only then."""
 _SHELF_NAME = re.compile(r"[0-9a-f]{64}")
 
 
@@ -48,90 +45,77 @@ def measure_files(
     """
     names = select_metrics(metrics, has_reference=reference is not None)
     compares = any(METRICS[name].compares for name in names)
-    batch = _Batch(names, _found(reference) if reference is not None and compares else None, cache)
-    places = [_absolute(path) for path in paths]
-    different = list(dict.fromkeys(places))
-    done = {place: figures for place in different if (figures := batch.known(place)) is not None}
-    orders = [batch.order(place) for place in different if place not in done]
+    other = _find_reference(reference) if reference is not None and compares else None
+    compared = _sha256(other) if cache is not None and other is not None else None
+    keys = {name: _key(METRICS[name], name, compared) for name in names}
+    listed = [_absolute(path) for path in paths]
+    hashes = {path: None if cache is None else _sha256(path) for path in dict.fromkeys(listed)}
+    figures = {path: _find_known(cache, sha256, keys) for path, sha256 in hashes.items()}
+    errors: dict[str, Value] = dict.fromkeys(hashes)
+    missing = {path: tuple(name for name in names if name not in known) for path, known in figures.items()}
+    due = {path: wanted for path, wanted in missing.items() if wanted}
+    count = len(hashes) - len(due)
     if progress is not None:
-        progress(len(done), len(different))
+        progress(count, len(hashes))
     # Closing matters: whatever interrupts this loop, an error of the callback included, also ends the processes.
-    with closing(measure_pool.measure_orders(orders) if executor is None else _measure_by(executor, orders)) as results:
-        for number, figures in results:
-            place = orders[number].path
-            done[place] = batch.completed(place, figures)
+    with closing(_measure(executor, due, other)) as results:
+        for path, measured in results:
+            errors[path] = measured.pop("error", None)
+            sha256 = hashes[path]
+            # Failures are not cached: a later attempt may have more memory, or a better decoder.
+            if cache is not None and sha256 is not None and errors[path] is None:
+                cache.keep(sha256, {keys[name]: value for name, value in measured.items()})
+            figures[path] |= measured
+            count += 1
             if progress is not None:
-                progress(len(done), len(different))
-    return [dict(done[place]) for place in places]
+                progress(count, len(hashes))
+    return [{**{name: figures[path].get(name) for name in names}, "error": errors[path]} for path in listed]
 
 
-class _Batch:
-    """The metrics wanted by one call, and the figures already known of each file."""
-
-    def __init__(self, names: tuple[str, ...], reference: str | None, cache: Cache | None) -> None:
-        self._names, self._reference, self._cache = names, reference, cache
-        compared = _sha256(reference) if cache is not None and reference is not None else None
-        self._keys = {name: _key(METRICS[name], name, compared) for name in names}
-        self._hashes: dict[str, str | None] = {}
-        self._known: dict[str, Measured] = {}
-
-    def known(self, place: str) -> Measured | None:
-        """The cached figures of a file, None if any is missing; `completed` merges those found with measured ones."""
-        if self._cache is None:
-            return None
-        sha256 = self._hashes[place] = _sha256(place)
-        cached = self._cache.find(sha256) if sha256 else {}
-        known = self._known[place] = {name: cached[key] for name, key in self._keys.items() if key in cached}
-        return {**self._complete(known), "error": None} if len(known) == len(self._names) else None
-
-    def order(self, place: str) -> Order:
-        """The order for the metrics of a file not found in the cache."""
-        return Order(
-            place, tuple(name for name in self._names if name not in self._known.get(place, {})), self._reference
-        )
-
-    def completed(self, place: str, figures: Measured) -> Measured:
-        """All figures of a file, cached and just measured; the latter are added to the cache."""
-        error = figures.pop("error", None)
-        sha256 = self._hashes.get(place)
-        # Failures are not cached: a later attempt may have more memory, or a better decoder.
-        if self._cache is not None and sha256 is not None and error is None:
-            self._cache.keep(sha256, {self._keys[name]: value for name, value in figures.items()})
-        return {**self._complete({**self._known.get(place, {}), **figures}), "error": error}
-
-    def _complete(self, figures: Measured) -> Measured:
-        return {name: figures.get(name) for name in self._names}
+def _find_known(cache: Cache | None, sha256: str | None, keys: Mapping[str, str]) -> Measured:
+    """The figures of a file that are in the cache."""
+    cached = cache.find(sha256) if cache is not None and sha256 is not None else {}
+    return {name: cached[key] for name, key in keys.items() if key in cached}
 
 
-def _measure_by(executor: Executor, orders: list[Order]) -> Generator[tuple[int, Measured], None, None]:
-    """Yield the index and the figures of each order as an executor completes it."""
-    numbers: dict[Future[Measured], int] = {}
-    lost: list[tuple[int, Measured]] = []
+def _measure(
+    executor: Executor | None, due: Mapping[str, tuple[str, ...]], reference: str | None
+) -> Generator[tuple[str, Measured], None, None]:
+    """Yield the path and the missing figures of each file as an executor completes it."""
+    with MeasurePool(len(due)) if executor is None else nullcontext(executor) as pool:
+        paths: dict[Future[Measured], str] = {}
+        try:
+            for path, names in due.items():
+                try:
+                    paths[pool.submit(measure_file, path, names, reference=reference)] = path
+                except BrokenExecutor as error:
+                    yield path, _lost(path, names, error)
+            pending = {*paths}
+            while pending:
+                done, pending = wait(pending, WAKE_SECONDS, FIRST_COMPLETED)
+                for future in done:
+                    path = paths[future]
+                    yield path, _get_result(future, path, due[path])
+        finally:
+            for future in paths:
+                future.cancel()
+
+
+def _get_result(future: Future[Measured], path: str, names: tuple[str, ...]) -> Measured:
     try:
-        for number, order in enumerate(orders):
-            try:
-                future = executor.submit(measure_file, order.path, order.metrics, reference=order.reference)
-                numbers[future] = number
-            except BrokenExecutor as error:
-                lost.append((number, _lost(order, error)))
-        yield from lost
-        for future in as_completed(numbers):
-            number = numbers[future]
-            try:
-                yield number, dict(future.result())
-            # An error of any type in one file must not stop the others.
-            except Exception as error:
-                yield number, _lost(orders[number], error)
-    finally:
-        for future in numbers:
-            future.cancel()
+        return dict(future.result())
+    except ReelbookError:
+        raise
+    # An error of any other type in one file must not stop the others.
+    except Exception as error:
+        return _lost(path, names, error)
 
 
-def _lost(order: Order, error: Exception) -> Measured:
+def _lost(path: str, names: tuple[str, ...], error: Exception) -> Measured:
     # Some errors have no message, such as that of a cluster that was closed.
     reason = f"{type(error).__name__}: {error}".removesuffix(": ")
-    words = f"{order.path} could not be measured: the executor lost it ({reason}). Measure it again."
-    return {**dict.fromkeys(order.metrics), "error": words}
+    words = f"{path} could not be measured: the executor lost it ({reason}). Measure it again."
+    return {**dict.fromkeys(names), "error": words}
 
 
 def _key(metric: Metric, name: str, reference: str | None) -> str:
@@ -143,7 +127,7 @@ def _absolute(path: Path | str) -> str:
     return os.path.abspath(Path(path).expanduser())  # noqa: PTH100  # Path.resolve reads the disk, and may raise.
 
 
-def _found(reference: Path | str) -> str:
+def _find_reference(reference: Path | str) -> str:
     """The reference's absolute path; `ReelbookError` if it is missing, once rather than for each file."""
     place = _absolute(reference)
     if not os.path.isfile(place):  # noqa: PTH113  # Path.is_file may raise.

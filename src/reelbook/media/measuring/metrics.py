@@ -1,25 +1,40 @@
-"""The table of metrics, by name."""
+"""The table of metrics, by name; and all metrics of one file, measured in one pass."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 from ...errors import ReelbookError
 from ...util.printable import suggest
-from . import frame_figures, motion, similarity
-from .gauge import Fact, Gauge, MeanOfFrames, Value
-from .measured_frames import MeasuredFile, MeasuredFrame
+from . import figures
+from .figures import LEVELS
+from .measured_frames import MeasuredFile, MeasuredFrame, Moment, open_frames
+
+Value = float | int | str | None
+"""A measured figure; None if it does not apply, such as the motion of a picture."""
+Measured = dict[str, Value]
+"""The figures of one file by metric name, and under `error` the reason why there are none."""
 
 Better = Literal["higher", "lower", "as you want it"]
 
 
-class Metric(NamedTuple):
-    """A metric: its gauge, definition, unit and range."""
+class Rule(NamedTuple):
+    """How a metric is computed."""
 
-    gauge: Callable[[MeasuredFile], Gauge]
-    """Creates its gauge for one file; the gauge's docstring explains the formula."""
+    collect: Callable[[Moment], Any]
+    """The figure of each frame, if it has one."""
+    finish: Callable[[Sequence[Any], MeasuredFile], Value]
+    """The figure of the file, from those of its frames."""
+
+
+class Metric(NamedTuple):
+    """A metric: its rule, definition, unit and range."""
+
+    rule: Rule
     meaning: str
     """What it means, in a few words."""
     definition: str
@@ -44,51 +59,83 @@ class Metric(NamedTuple):
         return f"{self.minimum:g} and up" if self.maximum is None else f"{self.minimum:g} to {self.maximum:g}"
 
 
-def _of_frames(figure: Callable[[MeasuredFrame], float]) -> Callable[[MeasuredFile], Gauge]:
-    return lambda film: MeanOfFrames(figure)
+def _mean(values: Sequence[float], film: MeasuredFile) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
-def _fact(fact: Callable[[MeasuredFile], Value]) -> Callable[[MeasuredFile], Gauge]:
-    return lambda film: Fact(fact)
+def _of_frames(figure: Callable[[MeasuredFrame], float]) -> Rule:
+    """The mean of a figure over all frames."""
+    return Rule(lambda moment: figure(moment.frame), _mean)
+
+
+def _fact(fact: Callable[[MeasuredFile], Value]) -> Rule:
+    """A property of the file that is known after decoding it."""
+    return Rule(lambda moment: None, lambda values, film: fact(film))
+
+
+def _find_motion(values: Sequence[float], film: MeasuredFile) -> float | None:
+    """The mean change times the frame rate: a scene that moves steadily has the same figure at 12 and at 24 frames per second."""
+    change = _mean(values, film)
+    return None if change is None or film.rate is None else change * film.rate
+
+
+def _find_share(values: Sequence[float], film: MeasuredFile) -> float | None:
+    """How much of the range of levels the mean error leaves."""
+    error = _mean(values, film)
+    return None if error is None else (LEVELS - error) / LEVELS
+
+
+def _find_loop_closure(film: MeasuredFile) -> float | None:
+    if film.first is None or film.last is None or film.frames < 2:
+        return None
+    return figures.similarity(film.first.luma, film.last.luma)
+
+
+def _find_ratio(values: Sequence[float], film: MeasuredFile) -> float | None:
+    """The peak signal-to-noise ratio of all frames together; infinite where all is equal."""
+    error = _mean(values, film)
+    if error is None:
+        return None
+    return 10 * math.log10(LEVELS**2 / error) if error else math.inf
 
 
 METRICS: dict[str, Metric] = {
     "sharpness": Metric(
-        _of_frames(frame_figures.sharpness),
+        _of_frames(figures.sharpness),
         "edges and fine texture; noise raises it, too",
         "the variance of the Laplacian of the luma, with the longer side at 512 pixels; mean over the frames",
         "levels²",
         better="higher",
     ),
     "brightness": Metric(
-        _of_frames(frame_figures.brightness),
+        _of_frames(figures.brightness),
         "how light it is: 0 is black",
         "the mean of the luma (BT.601 weights); mean over the frames",
         "levels",
         maximum=255,
     ),
     "contrast": Metric(
-        _of_frames(frame_figures.contrast),
+        _of_frames(figures.contrast),
         "how far light and dark are apart within a frame",
         "the standard deviation of the luma (RMS contrast, Peli 1990); mean over the frames",
         "levels",
         maximum=127.5,
     ),
     "colourfulness": Metric(
-        _of_frames(frame_figures.colourfulness),
+        _of_frames(figures.colourfulness),
         "how colourful it looks: 0 is grey, beyond 80 is very colourful",
         "√(σ²rg + σ²yb) + 0.3·√(μ²rg + μ²yb) with rg = R − G and yb = (R + G)/2 − B (Hasler and Süsstrunk 2003); "
         "mean over the frames",
         "levels",
     ),
     "motion": Metric(
-        lambda film: motion.Motion(),
+        Rule(figures.change, _find_motion),
         "how much changes, be it by motion, light or cuts",
         "the mean absolute difference of the luma of neighbouring frames, times the frames per second",
         "levels per second",
     ),
     "motion_smoothness_linear": Metric(
-        lambda film: motion.MotionSmoothness(),
+        Rule(figures.unevenness, _find_share),
         "how evenly it moves; of the form of VBench's motion_smoothness, and another quantity",
         "(255 − MAE) / 255, where MAE is the mean absolute difference of a frame from the mean of its two neighbours, "
         "in luma. VBench has a network (AMT) draw the frame between them; a mean cannot move things, so compare films "
@@ -98,7 +145,7 @@ METRICS: dict[str, Metric] = {
         better="higher",
     ),
     "temporal_flickering": Metric(
-        lambda film: motion.TemporalFlickering(),
+        Rule(figures.flicker, _find_share),
         "how steady it is: 1 is a still; VBench's temporal_flickering",
         "(255 − MAE) / 255, where MAE is the mean absolute difference of neighbouring frames over all pixels and "
         "colours at full size (Huang et al., VBench, CVPR 2024). VBench judges still scenes only; nothing is left out "
@@ -108,7 +155,7 @@ METRICS: dict[str, Metric] = {
         better="higher",
     ),
     "loop_closure": Metric(
-        lambda film: similarity.LoopClosure(),
+        _fact(_find_loop_closure),
         "whether the end meets the beginning: 1 is the same picture",
         "the structural similarity (see ssim) of the last and the first frame",
         "share",
@@ -117,14 +164,17 @@ METRICS: dict[str, Metric] = {
         better="higher",
     ),
     "perceptual_hash": Metric(
-        lambda film: frame_figures.PerceptualHash(),
+        Rule(
+            lambda moment: figures.thumbnail(moment.frame.luma),
+            lambda values, film: figures.perceptual_hash(values[len(values) // 2]),
+        ),
         "how the middle frame looks: pictures alike differ in few bits",
         "64 bits, one for each low wave of its cosine transform: whether it is above the median",
         "hexadecimal",
         minimum=None,
     ),
     "ssim": Metric(
-        lambda film: similarity.Ssim(),
+        Rule(figures.likeness, _mean),
         "how alike it is to the reference in structure: 1 is equal",
         "the structural similarity (Wang et al. 2004), windows of 8 × 8 at every fourth pixel of the luma, with the "
         "longer side at 512 pixels; frame by frame, mean over the frames that both have",
@@ -135,7 +185,7 @@ METRICS: dict[str, Metric] = {
         compares=True,
     ),
     "psnr": Metric(
-        lambda film: similarity.Psnr(),
+        Rule(figures.squared_error, _find_ratio),
         "how little it differs from the reference: infinite where all is equal",
         "10·log₁₀(255² / MSE) over all pixels, colours and frames that both have, at the size of the reference",
         "dB",
@@ -184,3 +234,75 @@ def _hint(name: str) -> str:
         return f"VBench's needs a network; {VBENCH[name]!r} goes the same way and is another quantity. "
     hint = suggest(name, METRICS).strip()
     return f"{hint} " if hint else ""
+
+
+def measure_file(
+    path: Path | str, metrics: Collection[str] | None = None, *, reference: Path | str | None = None
+) -> Measured:
+    """Measure one file in this process; `measure_files` does so in others.
+
+    A file that cannot be read has no figures and the reason under `error`; a reference that cannot be read leaves out
+    only the metrics that compare with it. All metrics are measured if none are named.
+    """
+    names = select_metrics(metrics, has_reference=reference is not None)
+    compares = any(METRICS[name].compares for name in names)
+    with ExitStack() as stack:
+        other = _Reference(Path(reference), stack) if reference is not None and compares else None
+        try:
+            values = _measure(Path(path), names, other, stack)
+        # Decoders raise errors of many types for a broken file.
+        except Exception as error:
+            return {**dict.fromkeys(names), "error": _format_error(Path(path), error)}
+        if other is None or other.error is None:
+            return {**values, "error": None}
+        values |= {name: None for name in names if METRICS[name].compares}
+        return {**values, "error": other.error}
+
+
+def _measure(path: Path, names: tuple[str, ...], other: _Reference | None, stack: ExitStack) -> Measured:
+    film, frames = stack.enter_context(open_frames(path))
+    values: dict[str, list[Any]] = {name: [] for name in names}
+    before: MeasuredFrame | None = None
+    for frame in frames:
+        moment = Moment(frame, film.last, before, other.next() if other is not None else None)
+        for name, collected in values.items():
+            if (value := METRICS[name].rule.collect(moment)) is not None:
+                collected.append(value)
+        film.first, before, film.last = film.first or frame, film.last, frame
+    if film.last is None:
+        raise EOFError("no frames")
+    return {name: METRICS[name].rule.finish(collected, film) for name, collected in values.items()}
+
+
+class _Reference:
+    """Iterates over the reference's frames; raises nothing, but sets `error`."""
+
+    def __init__(self, path: Path, stack: ExitStack) -> None:
+        self._path, self._stack = path, stack
+        self._frames: Iterator[MeasuredFrame] | None = None
+        self.error: str | None = None
+
+    def next(self) -> MeasuredFrame | None:
+        """The next frame; None after the last one or an error."""
+        if self.error is not None:
+            return None
+        try:
+            if self._frames is None:
+                _, self._frames = self._stack.enter_context(open_frames(self._path))
+            return next(self._frames, None)
+        except Exception as error:
+            self.error = f"No comparison: {_format_error(self._path, error)}"
+            return None
+
+
+def _format_error(path: Path, error: Exception) -> str:
+    """An error as a sentence, with what to do about it."""
+    if isinstance(error, FileNotFoundError):
+        reason = "is not there"
+    elif isinstance(error, EOFError):
+        reason = "holds no frames"
+    elif isinstance(error, MemoryError):
+        return f"{path} needs more memory than there is for measuring it. Make it smaller."
+    else:
+        reason = f"cannot be read ({type(error).__name__})"
+    return f"{path} {reason}. rb.attach downloads it again."

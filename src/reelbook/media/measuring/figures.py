@@ -1,0 +1,218 @@
+"""The formulas of the metrics: of one frame, of neighbouring frames, and of a frame and its reference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .measured_frames import MeasuredFrame, Moment, PixelPlane, Pixels
+
+LEVELS = 255.0
+ROWS = 64
+"""Number of rows compared at once: few enough for the processor's cache, and for sums of 16 bits."""
+WINDOW = 8
+"""The side of a window of SSIM. A window starts at every fourth pixel."""
+SIDE, LOW = 32, 8
+NOTHING = 0.05
+"""Coefficients below this are rounding errors."""
+
+
+def sharpness(frame: MeasuredFrame) -> float:
+    """The variance of the Laplacian of the luma, at the common size.
+
+    With L(x, y) = Y(x−1, y) + Y(x+1, y) + Y(x, y−1) + Y(x, y+1) − 4·Y(x, y), the figure is Var(L). Edges and fine
+    texture raise it, blur lowers it; noise raises it too. Literature: Pech-Pacheco et al., "Diatom autofocusing in
+    brightfield microscopy", ICPR 2000.
+    """
+    width = frame.luma.shape[1]
+    # Flat, which is twice as fast as by rows and columns; neighbours across the ends of rows are cut off.
+    luma = frame.luma.ravel()
+    laplacian = luma[: -2 * width] + luma[2 * width :]
+    laplacian += luma[width - 1 : -width - 1]
+    laplacian += luma[width + 1 : luma.size - width + 1]
+    laplacian -= 4 * luma[width:-width]
+    return variance(laplacian.reshape(-1, width)[:, 1:-1])
+
+
+def brightness(frame: MeasuredFrame) -> float:
+    """The mean of the luma: 0 is black, 255 is white."""
+    return mean(frame.luma)
+
+
+def contrast(frame: MeasuredFrame) -> float:
+    """The standard deviation of the luma within the frame, known as RMS contrast (Peli, JOSA A 7, 1990)."""
+    return math.sqrt(variance(frame.luma))
+
+
+def colourfulness(frame: MeasuredFrame) -> float:
+    """How colourful the frame looks: 0 is grey, beyond 80 is very colourful.
+
+    With rg = R − G and yb = (R + G)/2 − B, the figure is √(σ²rg + σ²yb) + 0.3·√(μ²rg + μ²yb). Literature: Hasler and
+    Süsstrunk, "Measuring colourfulness in natural images", Proc. SPIE 5007, 2003.
+    """
+    red, green, blue = frame.small
+    rg = red - green
+    yb = red + green
+    yb *= 0.5
+    yb -= blue
+    return math.sqrt(variance(rg) + variance(yb)) + 0.3 * math.hypot(mean(rg), mean(yb))
+
+
+def change(moment: Moment) -> float | None:
+    """The mean absolute difference of the luma of this frame and the last; None for the first frame."""
+    return None if moment.last is None else _mean_absolute(moment.frame.luma - moment.last.luma)
+
+
+def flicker(moment: Moment) -> float | None:
+    """The mean absolute difference of this frame and the last over all pixels and colours at full size."""
+    return None if moment.last is None else mean_difference(moment.frame.whole, moment.last.whole)
+
+
+def unevenness(moment: Moment) -> float | None:
+    """The mean absolute difference between the last frame and the mean of its two neighbours, in luma."""
+    if moment.last is None or moment.before is None:
+        return None
+    predicted = moment.before.luma + moment.frame.luma
+    predicted *= 0.5
+    predicted -= moment.last.luma
+    return _mean_absolute(predicted)
+
+
+def likeness(moment: Moment) -> float | None:
+    """The structural similarity to the reference, in luma at the reference's common size."""
+    if moment.reference is None:
+        return None
+    return similarity(moment.frame.at(moment.reference.scale).luma, moment.reference.luma)
+
+
+def squared_error(moment: Moment) -> float | None:
+    """The mean squared difference from the reference, over all pixels and colours at the reference's full size."""
+    if moment.reference is None:
+        return None
+    return mean_square_difference(moment.frame.at(moment.reference.scale).whole, moment.reference.whole)
+
+
+def similarity(one: PixelPlane, other: PixelPlane) -> float:
+    """The structural similarity (SSIM) of two pictures of one size: 1 is equal, 0 is unrelated.
+
+    The mean over windows of (2·μa·μb + C₁)(2·σab + C₂) / ((μa² + μb² + C₁)(σa² + σb² + C₂)), with C₁ = (0.01·255)² and
+    C₂ = (0.03·255)². Windows are 8 × 8, all pixels of equal weight, at every fourth pixel, and variances are those of
+    a sample. Literature: Wang, Bovik, Sheikh and Simoncelli, "Image quality assessment: From error visibility to
+    structural similarity", IEEE Trans. Image Processing 13, 2004.
+    """
+    # Centred on middle grey: squares of small numbers lose fewer digits.
+    grey = np.float32(128)
+    a, b = one - grey, other - grey
+    count = WINDOW**2
+    mean_a, mean_b = _windows(a) / count, _windows(b) / count
+    sample = count / (count - 1)
+    variance_a = sample * (_windows(a * a) / count - mean_a * mean_a)
+    variance_b = sample * (_windows(b * b) / count - mean_b * mean_b)
+    covariance = sample * (_windows(a * b) / count - mean_a * mean_b)
+    mean_a, mean_b = mean_a + grey, mean_b + grey
+    c1, c2 = (0.01 * LEVELS) ** 2, (0.03 * LEVELS) ** 2
+    above = (2 * mean_a * mean_b + c1) * (2 * covariance + c2)
+    below = (mean_a * mean_a + mean_b * mean_b + c1) * (variance_a + variance_b + c2)
+    return float((above / below).mean())
+
+
+def _windows(values: PixelPlane) -> PixelPlane:
+    """The sum over every window."""
+    # Slices, because summing along such short axes is slow. Both sides of the common size are multiples of 4.
+    tall = values[0::4] + values[1::4] + values[2::4] + values[3::4]
+    cells = tall[:, 0::4] + tall[:, 1::4] + tall[:, 2::4] + tall[:, 3::4]
+    rows = cells[:-1] + cells[1:]
+    windows: PixelPlane = rows[:, :-1] + rows[:, 1:]
+    return windows
+
+
+def perceptual_hash(picture: Pixels) -> str:
+    """The perceptual hash of a picture of 32 × 32: 64 bits as 16 hexadecimal digits.
+
+    Each bit states whether one of the 64 lowest coefficients of a cosine transform (DCT-II) exceeds their median. Similar
+    pictures differ in few bits, unrelated ones in about 32. Literature: Zauner, "Implementation and benchmarking of
+    perceptual image hash functions", 2010.
+
+    >>> perceptual_hash(np.tile(np.arange(31, -1, -1, dtype=np.uint8), (32, 1)))
+    'd500000000000000'
+    """
+    waves = _COSINES @ picture.astype(np.float64) @ _COSINES.T
+    waves[np.abs(waves) < NOTHING] = 0
+    bits = (waves > np.median(waves)).ravel()
+    return np.packbits(bits).tobytes().hex()
+
+
+def thumbnail(luma: PixelPlane) -> Pixels:
+    """The picture at 32 × 32, each pixel the mean of the area it covers."""
+    (tops, heights), (lefts, widths) = map(_cells, luma.shape)
+    # Not reduceat, which for rows takes twice as long.
+    sums = np.stack([luma[top : top + height].sum(axis=0) for top, height in zip(tops, heights, strict=True)])
+    sums = np.add.reduceat(sums / heights[:, None].astype(np.float32), lefts, axis=1)
+    return np.rint(sums / widths.astype(np.float32)).astype(np.uint8)
+
+
+def _cells(side: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where the cells of a side begin, and how many pixels each has: at least one, so that a short side repeats some."""
+    edges = np.arange(SIDE + 1) * side // SIDE
+    return edges[:-1], np.maximum(np.diff(edges), 1)
+
+
+_COSINES = np.cos(np.pi * (2 * np.arange(SIDE)[None, :] + 1) * np.arange(LOW)[:, None] / (2 * SIDE))
+
+
+def mean(plane: PixelPlane) -> float:
+    """The mean of all values.
+
+    >>> mean(np.array([[1, 2], [3, 6]], np.float32))
+    3.0
+    """
+    # Row by row, because a long sum in single precision loses digits.
+    return float(np.einsum("ij->i", plane).sum(dtype=np.float64)) / plane.size
+
+
+def variance(plane: PixelPlane) -> float:
+    """The mean squared distance of the values from their mean.
+
+    >>> variance(np.array([[1, 2], [3, 6]], np.float32))
+    3.5
+    """
+    centred = plane - np.float32(mean(plane))
+    return float(np.einsum("ij,ij->i", centred, centred).sum(dtype=np.float64)) / plane.size
+
+
+def mean_difference(one: Pixels, other: Pixels) -> float:
+    """The mean absolute difference of two pictures, exactly.
+
+    >>> mean_difference(np.array([[250, 2]], np.uint8), np.array([[0, 4]], np.uint8))
+    126.0
+    """
+    columns = (rows.sum(axis=0, dtype=np.uint16) for rows in _differences(one, other))
+    return sum(int(sums.sum(dtype=np.int64)) for sums in columns) / one.size
+
+
+def mean_square_difference(one: Pixels, other: Pixels) -> float:
+    """The mean squared difference of two pictures, exactly.
+
+    >>> mean_square_difference(np.array([[250, 2]], np.uint8), np.array([[0, 4]], np.uint8))
+    31252.0
+    """
+    squares = (np.square(rows, dtype=np.uint16) for rows in _differences(one, other))
+    columns = (rows.sum(axis=0, dtype=np.uint32) for rows in squares)
+    return sum(int(sums.sum(dtype=np.int64)) for sums in columns) / one.size
+
+
+def _differences(one: Pixels, other: Pixels) -> Iterator[Pixels]:
+    """The absolute differences of two pictures, some rows at a time."""
+    for top in range(0, len(one), ROWS):
+        some, same = one[top : top + ROWS], other[top : top + ROWS]
+        difference = np.maximum(some, same)
+        difference -= np.minimum(some, same)
+        yield difference
+
+
+def _mean_absolute(differences: PixelPlane) -> float:
+    """The mean of the absolute values; overwrites the array."""
+    return mean(np.abs(differences, out=differences))
