@@ -23,8 +23,8 @@ from reelbook.media.local_file import LocalFile
 from reelbook.media.metadata.provenance import read
 from reelbook.models.base import File, Input
 from reelbook.runs import follower
-from reelbook.storage.recorded_marks import find_marks
 from reelbook.storage.run_identity import dumps
+from reelbook.storage.table import find_marks
 from reelbook.transport import poller
 from tests.media.makers import TYPES, signed_file, state_of
 from tests.storage.made import Made

@@ -253,7 +253,7 @@ class Client:
 
     def forget_before(self, moment: float) -> None:
         """Remove the files and the inputs of runs of the library that ended before this moment; their cost stays counted."""
-        from .storage.prune import forget_runs
+        from .storage.tidy import forget_runs
 
         forget_runs(self.context.shelf, self._ledger, moment)
 

@@ -23,7 +23,7 @@ from .models.pricing import Estimate, Rates
 from .process_shared import KEYRING
 from .runs.run import Run
 from .runs.submission import Submission
-from .storage.ledger import crash_recovery
+from .storage.ledger import claims
 from .storage.ledger.transitions import COLUMNS, EXPIRED, Entry, State
 from .storage.run_identity import format_canonical, make_identity, make_price_key
 from .transport.api_key import Key
@@ -133,7 +133,7 @@ class Once:
         def find(db: sqlite3.Connection) -> Entry | None:
             query = f"SELECT {COLUMNS} FROM entries WHERE id = (SELECT run FROM names WHERE name = ?)"
             row = db.execute(query, (key,)).fetchone()
-            return None if row is None else crash_recovery.clear_dead_owner(db, Entry(*row), ledger)
+            return None if row is None else claims.clear_dead_owner(db, Entry(*row), ledger)
 
         return await ledger.transact(find)
 

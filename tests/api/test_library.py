@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook.storage.ledger.crash_recovery import make_acceptance
+from reelbook.storage.ledger.claims import make_acceptance
 from reelbook.storage.library_folder import library_folder
 from tests.storage.made import Made
 from tests.support import KEY, Served, png

@@ -48,9 +48,9 @@ from reelbook.media.metadata.provenance import Provenance
 from reelbook.models.base import File, Input
 from reelbook.models.pricing import Estimate, Line
 from reelbook.models.text_to_video import LoRA, TextToVideoOutput
-from reelbook.storage.byte_count import Bytes
 from reelbook.storage.library import Recent, Summary
 from reelbook.storage.run_status import SWEEP_STATUSES
+from reelbook.storage.shelf import Bytes
 from reelbook.storage.uncertain import Uncertain
 from reelbook.sweeps.execute.progress import Group, Progress, Result
 from reelbook.sweeps.plan.plan_summary import AxisFacts, Impossible, PlanFacts

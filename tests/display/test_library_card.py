@@ -14,9 +14,9 @@ from PIL import Image
 
 from reelbook.display.cards import summary_card, uncertain_table
 from reelbook.display.formatting import STATE_SIGNS
-from reelbook.storage.byte_count import Bytes
 from reelbook.storage.library import Recent, Summary
 from reelbook.storage.run_status import RunStatus
+from reelbook.storage.shelf import Bytes
 from reelbook.storage.uncertain import Uncertain
 from tests.clips import film
 from tests.display.stand_in import Read, bare

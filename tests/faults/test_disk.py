@@ -20,7 +20,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.errors import LibraryError
-from reelbook.storage.ledger import accepted, claims, connection, crash_recovery, transitions
+from reelbook.storage.ledger import accepted, claims, connection, transitions
 from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.writer import Ledger
 from tests.faults.standin import StandIn
@@ -34,7 +34,7 @@ SPENDS = """
 import os, resource, sys
 from pathlib import Path
 from reelbook.errors import LibraryError
-from reelbook.storage.ledger import claims, crash_recovery, transitions
+from reelbook.storage.ledger import claims, transitions
 from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.writer import Ledger
 
@@ -74,7 +74,7 @@ for number in range(runs):
         continue
     say("post", run.id)
     request = f"r{run.id}"
-    line = crash_recovery.make_acceptance(run, request)
+    line = claims.make_acceptance(run, request)
     surely(lambda: ledger.submit(lambda db: transitions.mark_accepted(db, run.id, request), line=line).result(60))
     say("accepted", run.id)
     surely(lambda: ledger.transact_now(lambda db: transitions.mark_completed(db, run.id, "{}", 5, None, None)))
@@ -366,7 +366,7 @@ def spent(folder: Path, tape: Tape, runs: int) -> None:
         request = f"r{run.id}"
         step = ledger.submit(
             lambda db, run=run, request=request: transitions.mark_accepted(db, run.id, request),  # type: ignore[misc]
-            line=crash_recovery.make_acceptance(run, request),
+            line=claims.make_acceptance(run, request),
         )
         step.result(30)
         tape.told("accepted", str(run.id))

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from reelbook.errors import OverBudget
-from reelbook.storage.ledger import claims, crash_recovery, schema, transitions
+from reelbook.storage.ledger import claims, schema, transitions
 from reelbook.storage.ledger.budget import Budget
 from reelbook.storage.ledger.claims import RunRequest, Verdict
 from reelbook.storage.ledger.owners import Owner
@@ -188,7 +188,7 @@ class LedgerMachine(RuleBasedStateMachine):
             if goes_on in ("told", "lost") and verdict.entry.id in process.at:
                 self.answers(process, verdict.entry.id, goes_on)
         elif verdict.action == "join" and verdict.entry.id not in process.at and verdict.entry.request_id is None:
-            self.do(lambda db: crash_recovery.abandon(db, verdict.entry.id))
+            self.do(lambda db: claims.abandon(db, verdict.entry.id))
 
     @precondition(lambda self: self.claimed(sent=False))
     @rule(n=which, arrives=st.booleans(), confirmed=st.sampled_from((True, True, True, False)))
@@ -243,7 +243,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert post is not None
         if answer.startswith("told") and post.request is not None:
             request = post.request
-            self.lines.append(crash_recovery.make_acceptance(entry, request))
+            self.lines.append(claims.make_acceptance(entry, request))
             if dies:
                 self.die(process)
                 return
@@ -281,7 +281,7 @@ class LedgerMachine(RuleBasedStateMachine):
         born = Process(self.folder, self.lines)
         self.processes[self.processes.index(process)] = born
         if recovers:
-            self.do(lambda db: crash_recovery.recover(db, born))
+            self.do(lambda db: claims.recover(db, born))
 
     @precondition(lambda self: any(entry.request_id for entry in self.entries()))
     @rule(
@@ -315,7 +315,7 @@ class LedgerMachine(RuleBasedStateMachine):
         """What happens to a run once it is paid for, at any time and to any row."""
         entries, process = self.entries(), self.processes[p % 3]
         if step == "recover":
-            self.do(lambda db: crash_recovery.recover(db, process))
+            self.do(lambda db: claims.recover(db, process))
         elif entries and (entry := entries[n % len(entries)]):
             run, request = entry.id, entry.request_id
             if step == "stored":
@@ -325,7 +325,7 @@ class LedgerMachine(RuleBasedStateMachine):
             elif step == "left" and run not in process.at:
                 self.do(lambda db: transitions.release(db, run, process.owner))
             elif step == "take over":
-                self.do(lambda db: crash_recovery.take_over(db, run, process))
+                self.do(lambda db: claims.take_over(db, run, process))
             elif step == "attach" and request is not None:
                 self.do(lambda db: claims.attach(db, entry.service, "m", request, process))
 
@@ -453,7 +453,7 @@ def _not_guarded(db: sqlite3.Connection, run: int, owner: str, body: str | None)
 
 
 BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "a run that was being sent is sent again": lambda patch: patch.setattr(crash_recovery, "clear_owner", _sent_again),
+    "a run that was being sent is sent again": lambda patch: patch.setattr(claims, "clear_owner", _sent_again),
     "an uncertain run is claimed like any other": lambda patch: patch.setattr(
         claims, "State", SimpleNamespace(**{**State.__members__, "UNCERTAIN": "never"})
     ),
@@ -461,9 +461,7 @@ BROKEN: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "an uncertain run costs nothing": lambda patch: _costs_nothing(patch, "uncertain"),
     "a request goes twice without a key": lambda patch: patch.setattr(transitions, "mark_sending", _not_guarded),
     "an old key is repeated": lambda patch: patch.setattr(claims, "_why_unrepeatable", lambda entry, asked: None),
-    "the second copy is not read": lambda patch: patch.setattr(
-        crash_recovery, "apply_acceptances", lambda *args, **options: 0
-    ),
+    "the second copy is not read": lambda patch: patch.setattr(claims, "apply_acceptances", lambda *args, **options: 0),
     "a person's word counts for any run": lambda patch: patch.setattr(
         transitions, "_require_stage", lambda entry, *stages: entry
     ),

@@ -15,7 +15,7 @@ import pytest
 from reelbook.cli import main
 from reelbook.errors import LibraryError
 from reelbook.storage.ledger import accepted as accepted_list
-from reelbook.storage.ledger import claims, connection, crash_recovery, transitions
+from reelbook.storage.ledger import claims, connection, transitions
 from reelbook.storage.ledger.claims import RunRequest
 from reelbook.storage.ledger.rebuild import rebuild_ledger
 from reelbook.storage.ledger.writer import Ledger
@@ -33,7 +33,7 @@ def accepted(ledger: Ledger, name: str) -> None:
     """A run that is paid for."""
     run = ledger.transact_now(lambda db: claims.find_or_claim(db, asked(name), ledger, key=None)).entry
     ledger.transact_now(lambda db: transitions.mark_sending(db, run.id, ledger.owner, None))
-    line = crash_recovery.make_acceptance(run, f"request of {name}")
+    line = claims.make_acceptance(run, f"request of {name}")
     ledger.submit(lambda db: transitions.mark_accepted(db, run.id, str(line["request_id"])), line=line).result(30)
 
 
@@ -203,7 +203,7 @@ def test_a_line_saved_in_another_folder_is_found_by_the_next_opening(folder: Pat
     ledger = Ledger(folder)
     run = ledger.transact_now(lambda db: claims.find_or_claim(db, asked("boat"), ledger, key=None)).entry
     ledger.transact_now(lambda db: transitions.mark_sending(db, run.id, ledger.owner, None))
-    path = ledger.save_elsewhere(crash_recovery.make_acceptance(run, "request of boat"))
+    path = ledger.save_elsewhere(claims.make_acceptance(run, "request of boat"))
     ledger.close()
 
     assert path is not None

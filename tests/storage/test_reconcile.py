@@ -18,7 +18,6 @@ from reelbook.storage.ledger import (
 from reelbook.storage.ledger import (
     claims,
     connection,
-    crash_recovery,
     transitions,
 )
 from reelbook.storage.ledger.claims import RunRequest
@@ -41,7 +40,7 @@ def begun(ledger: Ledger, name: str) -> claims.Verdict:
 def accepted(ledger: Ledger, run: Entry) -> None:
     """A claimed run is paid for now."""
     request = f"request {run.attempt} of {run.identity}"
-    line = crash_recovery.make_acceptance(run, request)
+    line = claims.make_acceptance(run, request)
     ledger.submit(lambda db: transitions.mark_accepted(db, run.id, request), line=line).result(30)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reelbook.errors import OverBudget
-from reelbook.storage.ledger import claims, crash_recovery, known_services, transitions
+from reelbook.storage.ledger import claims, known_services, transitions
 from reelbook.storage.ledger.budget import Budget, Spend, join_scope
 from reelbook.storage.ledger.claims import RunRequest, Verdict
 from reelbook.storage.ledger.schema import SCHEMA
@@ -218,7 +218,7 @@ def test_only_the_owner_sends(db: Ledger) -> None:
 def test_a_claim_that_was_given_up_sends_nothing(db: Ledger) -> None:
     """Somebody slow in this very process, whose run was claimed anew meanwhile, and with another key."""
     run = claimed(db, KEYED)
-    crash_recovery.abandon(db, run)
+    claims.abandon(db, run)
     claimed(db, KEYED, key="new")
 
     with pytest.raises(Moved, match="Nothing was sent"):
@@ -239,7 +239,7 @@ def test_what_the_dead_leave_is_put_in_order(db: Ledger, asked: RunRequest, step
     """What was never sent is free, what may have arrived is uncertain, what has a key may be repeated, the rest is paid."""
     run = {"claimed": claimed, "sent": sent, "accepted": accepted}[step](db, asked, THERE)
 
-    crash_recovery.recover(db, AFTER_THERE)
+    claims.recover(db, AFTER_THERE)
 
     entry = transitions.get_entry(db, run)
     assert (entry.state, entry.owner) == (after, None)
@@ -251,7 +251,7 @@ def test_the_living_keep_what_is_theirs(db: Ledger) -> None:
     run = sent(db, PLAIN, HERE)
     sent(db, UNSEEDED, THERE)
 
-    dead = crash_recovery.recover(db, Keeper("new", dead={"there"}))
+    dead = claims.recover(db, Keeper("new", dead={"there"}))
 
     assert dead == ["there"]
     assert (state(db, run), transitions.get_entry(db, run).owner) == ("sending", "here")
@@ -261,7 +261,7 @@ def test_the_living_keep_what_is_theirs(db: Ledger) -> None:
 def test_a_key_is_repeated_for_a_day_only(db: Ledger, passed: float) -> None:
     """After that the service may not know it; a clock that was set back says nothing. Then a person decides."""
     run = sent(db, KEYED, THERE)
-    crash_recovery.recover(db, AFTER_THERE)
+    claims.recover(db, AFTER_THERE)
     db.execute("UPDATE runs SET sent = sent - ?", (passed,))
 
     verdict = choose(db, KEYED, HERE)
@@ -272,7 +272,7 @@ def test_a_key_is_repeated_for_a_day_only(db: Ledger, passed: float) -> None:
 def test_a_repetition_needs_a_service_that_knows_it(db: Ledger) -> None:
     """The same service, started anew without that feature, would be paid a second time."""
     run = sent(db, KEYED, THERE)
-    crash_recovery.recover(db, AFTER_THERE)
+    claims.recover(db, AFTER_THERE)
 
     verdict = choose(db, PLAIN, HERE)
 
@@ -292,7 +292,7 @@ def test_a_repetition_says_the_same_with_the_same_key(db: Ledger) -> None:
 def test_a_written_off_run_with_an_old_key_can_be_run_again(db: Ledger) -> None:
     """It gets a key of its own."""
     run = sent(db, KEYED, THERE)
-    crash_recovery.recover(db, AFTER_THERE)
+    claims.recover(db, AFTER_THERE)
     db.execute("UPDATE runs SET sent = sent - 90000")
     choose(db, KEYED)
     transitions.write_off(db, run)
@@ -337,7 +337,7 @@ def test_who_lets_go_while_it_is_sent_leaves_it_uncertain(db: Ledger, step: str)
     """Never without an owner and half sent: nobody would find it again."""
     run = sent(db)
 
-    transitions.release(db, run, "here") if step == "left" else crash_recovery.abandon(db, run)
+    transitions.release(db, run, "here") if step == "left" else claims.abandon(db, run)
 
     assert (state(db, run), transitions.get_entry(db, run).owner) == ("uncertain", None)
 
@@ -355,10 +355,10 @@ def test_only_a_paid_run_that_nobody_alive_owns_is_taken_over(db: Ledger) -> Non
     """Who waits for another process may ask as often as it likes."""
     run, unpaid = accepted(db, PLAIN, THERE), claimed(db, PLAIN, THERE, take=1)
 
-    owners = [crash_recovery.take_over(db, run, keeper).owner for keeper in (HERE, AFTER_THERE)]
+    owners = [claims.take_over(db, run, keeper).owner for keeper in (HERE, AFTER_THERE)]
 
     assert owners == ["there", "here"]
-    assert crash_recovery.take_over(db, unpaid, HERE).owner is None
+    assert claims.take_over(db, unpaid, HERE).owner is None
 
 
 # What the service says.
@@ -744,7 +744,7 @@ def test_an_unknown_request_gets_a_row(db: Ledger) -> None:
 def test_the_second_copy_answers_what_the_dead_left_unanswered(db: Ledger) -> None:
     """The line was safe, the ledger's own word was not: the run is paid for and followed, not uncertain."""
     run = sent(db, PLAIN, THERE)
-    line = crash_recovery.make_acceptance(transitions.get_entry(db, run), "r1")
+    line = claims.make_acceptance(transitions.get_entry(db, run), "r1")
 
     verdict = choose(db, PLAIN, Keeper("here", {"there"}, [line]))
 
@@ -755,10 +755,10 @@ def test_the_second_copy_says_nothing_about_other_attempts_or_the_living(db: Led
     """An old line is not about today's request, and who is alive writes its own answer down."""
     run = sent(db)
     entry = transitions.get_entry(db, run)
-    line = crash_recovery.make_acceptance(entry, "r1")
+    line = claims.make_acceptance(entry, "r1")
 
     for told in (replace(entry, attempt=0), entry):
-        crash_recovery.apply_acceptances(db, [{**line, "attempt": told.attempt}])
+        claims.apply_acceptances(db, [{**line, "attempt": told.attempt}])
 
     assert state(db, run) == "sending"
 
@@ -767,12 +767,12 @@ def test_a_lost_row_is_made_again_with_all_that_it_may_have_cost(db: Ledger) -> 
     """The latest attempt counts, whatever the order of the lines; earlier ones may have been paid for."""
     entry = transitions.get_entry(db, accepted(db))
     lines = [
-        {**crash_recovery.make_acceptance(replace(entry, attempt=attempt, price=price), f"r{attempt}")}
+        {**claims.make_acceptance(replace(entry, attempt=attempt, price=price), f"r{attempt}")}
         for attempt, price in ((3, 50), (1, 40), (2, None), (3, 50))
     ]
     db.execute("DELETE FROM runs")
 
-    news = crash_recovery.apply_acceptances(db, lines)
+    news = claims.apply_acceptances(db, lines)
 
     row = Entry(*db.execute(f"SELECT {transitions.COLUMNS} FROM entries").fetchone())
     assert (news, row.request_id, row.attempt, row.price) == (3, "r3", 3, 50)

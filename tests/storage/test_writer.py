@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from reelbook.errors import LibraryError
-from reelbook.storage.ledger import claims, connection, crash_recovery, transitions
+from reelbook.storage.ledger import claims, connection, transitions
 from reelbook.storage.ledger.claims import RunRequest, Verdict
 from reelbook.storage.ledger.writer import Ledger
 
@@ -231,7 +231,7 @@ def test_no_text_is_too_odd_for_the_list(ledger: Ledger, text: str) -> None:
 
     ledger.submit(lambda db: transitions.mark_sending(db, entry.id, ledger.owner, None)).result(30)
     step = ledger.submit(
-        lambda db: transitions.mark_accepted(db, entry.id, text), line=crash_recovery.make_acceptance(entry, text)
+        lambda db: transitions.mark_accepted(db, entry.id, text), line=claims.make_acceptance(entry, text)
     )
     step.result(30)
 
@@ -273,7 +273,7 @@ def test_a_library_that_is_deleted_while_it_is_open_is_not_begun_anew_by_itself(
 def test_the_folder_is_for_nobody_else(ledger: Ledger, folder: Path) -> None:
     """Folders are 0700, files 0600, whatever is in them."""
     entry = claim(ledger)
-    ledger.submit(lambda db: None, line=crash_recovery.make_acceptance(entry, "r1")).result(30)
+    ledger.submit(lambda db: None, line=claims.make_acceptance(entry, "r1")).result(30)
 
     modes = {path.name: oct(path.stat().st_mode & 0o777) for path in (folder, *folder.rglob("*"))}
 

@@ -17,7 +17,7 @@ from reelbook.client import Client
 from reelbook.display.figure import file_figure
 from reelbook.errors import InvalidInput, ReelbookError
 from reelbook.storage.library import Library
-from reelbook.storage.prune import Pruned
+from reelbook.storage.tidy import Pruned
 from reelbook.widgets.table_clips import export_rows
 from tests.support import Served, png
 from tests.sweeps.dots import DOT, dots

@@ -19,7 +19,7 @@ from ..media.measuring.metrics import METRICS
 from ..models.base import File
 from ..storage.library_folder import library_folder
 from ..storage.select_runs import find_table
-from ..storage.table.typed_columns import build_column
+from ..storage.table import build_column
 from ..sweeps.results.cost import Costs, compute_costs
 from ..sweeps.results.metric_columns import Metrics, add_metric_columns, metrics_table
 from ..sweeps.results.table_files import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InvalidInput, Problem
-from ..storage.table import INPUT_JSON
+from ..storage.run_identity import INPUT_JSON
 from ..sweeps.results.table_files import find_column
 from ..util.missing_values import is_missing
 from .posterior import IntArray

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..storage.judgements import Answer, Judgement, Judgements, Kind
-from ..storage.table.typed_columns import build_column
+from ..storage.table import build_column
 from .advice import Advice, Agreement, advise, describe_remaining, describe_stars, describe_votes, measure_agreement
 from .judged_clips import Clips, find_axes, number_levels, usage_error
 from .pairs import Pair, choose_pair, choose_row

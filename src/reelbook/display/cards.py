@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ..models.pricing import Estimate, Line
     from ..settings import Options
     from ..storage.library import Library, Recent, Summary
-    from ..storage.prune import Pruned, PrunedRun
+    from ..storage.tidy import Pruned, PrunedRun
     from ..storage.uncertain import Uncertain
     from ..sweeps.results.metric_columns import Metrics
 

@@ -30,7 +30,7 @@ from ..models.base import File, Output
 from ..models.catalog import CATALOG, find_endpoint
 from ..models.images import unwrap_pictures
 from ..models.queue_status import ANSWER_LOST, QueueStatus
-from ..storage.ledger import crash_recovery, known_services, transitions
+from ..storage.ledger import claims, known_services, transitions
 from ..storage.ledger.transitions import Entry, State
 from ..storage.run_identity import dumps
 from ..transport import answers
@@ -116,9 +116,7 @@ class RunFollower:
         """Wait while another process follows the run; take over if that process dies."""
         context, pause = self._context, OWNER_POLL_SECONDS
         while True:
-            self.entry = await context.ledger.transact(
-                lambda db: crash_recovery.take_over(db, self.entry.id, context.ledger)
-            )
+            self.entry = await context.ledger.transact(lambda db: claims.take_over(db, self.entry.id, context.ledger))
             if self.entry.owner in (None, context.ledger.owner):
                 return
             await asyncio.sleep(pause)

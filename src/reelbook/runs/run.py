@@ -19,8 +19,8 @@ from ..models.images import Image, pictures_of, unwrap_pictures
 from ..models.queue_status import COMPLETED, IN_PROGRESS
 from ..storage.ledger.known_services import describe_maker
 from ..storage.ledger.transitions import ATTACHED, Entry, State
-from ..storage.recorded_marks import find_marks
 from ..storage.run_status import get_end_status
+from ..storage.table import find_marks
 from ..transport.service_calls import Accepted
 from ..util.background_loop import TICK_SECONDS, background
 from ..util.printable import readable_id

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from ..errors import ReelbookError
 from ..media.metadata.provenance import write_with_sidecar
+from ..storage.adopt import find_library
 from ..storage.ledger import accepted, connection
 from ..storage.ledger.transitions import Entry, State
 from ..storage.ledger.writer import Ledger
 from ..storage.library import Library
 from ..storage.library_folder import library_folder, parse_library_folder
-from ..storage.merge.library_merge import find_library
 from ..storage.shelf import Shelf
 from ..transport.downloader import Downloader
 from ..transport.http import Http

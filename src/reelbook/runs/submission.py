@@ -17,7 +17,7 @@ from ..errors import LibraryError, ReelbookError, ServiceError, TooManyRequests,
 from ..models.base import Input
 from ..models.catalog import is_reusable
 from ..models.pricing import Estimate
-from ..storage.ledger import claims, crash_recovery, known_services, transitions
+from ..storage.ledger import claims, known_services, transitions
 from ..storage.ledger.budget import Budget, Spend
 from ..storage.ledger.claims import RunRequest, Verdict
 from ..storage.ledger.transitions import Entry
@@ -248,7 +248,7 @@ class Submission:
                 if entry.id in ledger.claimed:
                     await asyncio.sleep(OWNER_POLL_SECONDS)  # Another thread of this process is sending it.
                 else:
-                    await ledger.transact(partial(crash_recovery.abandon, run=entry.id))
+                    await ledger.transact(partial(claims.abandon, run=entry.id))
             elif verdict.action == claims.Action.AWAIT and entry.request_id is None:
                 await asyncio.sleep(OWNER_POLL_SECONDS)  # Another process is sending it.
             else:
@@ -409,7 +409,7 @@ class Submission:
             if addresses:
                 known_services.save_request_addresses(db, request_id, dumps(addresses))
 
-        line = crash_recovery.make_acceptance(entry, request_id)
+        line = claims.make_acceptance(entry, request_id)
         recorded = await context.record_and_read(entry.id, accept, line=line)
         return recorded, Accepted(request_id, accepted.output, accepted.credits, accepted.answer)
 

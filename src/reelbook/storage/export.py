@@ -25,13 +25,12 @@ from ..media.file_names import MAX_NAME_LETTERS, find_picture_name, is_resize, n
 from ..settings import options
 from ..util.missing_values import is_missing
 from ..util.replace_file import replace_file
+from .adopt import OnProgress
 from .judgements import Judgement
 from .ledger.transitions import Entry
-from .merge.library_merge import OnProgress, get_files
 from .run_status import get_library_status
 from .shelf import hash_file
-from .table.library_table import INDEX_NAME, parse_texts
-from .table.typed_columns import format_json
+from .table import INDEX_NAME, format_json, parse_texts
 
 Write = Callable[[Path, Path, Mapping[str, Any]], str | None]
 """Copies a file and embeds these facts; or returns them as text for a sidecar, if the file must not be changed."""
@@ -257,7 +256,7 @@ def _copy_files(
     entry: Entry, number: int | str, axes: Mapping[str, Any], paths: Mapping[str, str], copies: _Copies
 ) -> Iterator[str | None]:
     """Copy a run's files; yields their names in order, None for a missing file."""
-    files, facts = get_files(entry), get_facts(entry)
+    files, facts = entry.files, get_facts(entry)
     sized = is_resize(facts)
     for place, file in enumerate(files, 1):
         sha256 = str(file.get("sha256"))

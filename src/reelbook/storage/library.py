@@ -16,24 +16,20 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from ..errors import ReelbookError
-from .byte_count import Bytes
+from .adopt import MEDIA, Adopted, OnProgress, adopt_library, find_library
 from .export import Write, export_runs, parse_folder, read_export_rows
 from .judgements import Judgements
 from .ledger import connection, transitions
-from .ledger.reads import read_pages, read_runs
 from .ledger.schema import SCHEMA
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
-from .merge.library_merge import MEDIA, Adopted, OnProgress, adopt_library, find_library, get_files
-from .prune import Pruned, prune_files
 from .run_status import RunStatus, get_library_status
-from .search import filter_rows
+from .search import filter_rows, parse_span
 from .select_runs import Selection, Which, find_table, select_runs, usage_error
-from .shelf import SHA256, Shelf
-from .table.library_table import READ_COLUMNS, VIDEOS, build_table, get_suffix, parse_texts
-from .time_spans import parse_span
+from .shelf import SHA256, Bytes, Shelf
+from .table import READ_COLUMNS, VIDEOS, build_table, get_suffix, parse_texts
+from .tidy import Pruned, Verified, get_paths, prune_files, verify_files
 from .uncertain import ResolveActions, Uncertain, Uncertainties, format_entry_input
-from .verify import ENTRY_COLUMNS, Verified, get_paths, get_size, read_entries, verify_files
 
 T = TypeVar("T")
 
@@ -123,7 +119,7 @@ class Library:
     @property
     def frame(self) -> pd.DataFrame:
         """One row per run, newest last: the fields of the input, `output_…`, then status, credits and times."""
-        rows = read_pages(self._ledger, _READ) if self._is_there else iter(())
+        rows = list(self._ledger.read_pages(_READ)) if self._is_there else []
         frame = build_table(rows, get_paths(self._shelf))
         frame.attrs["reelbook"] = {"library": str(self.folder)}
         return frame
@@ -139,7 +135,7 @@ class Library:
     @property
     def uncertain(self) -> Uncertainties:
         """The uncertain runs, each with `attach(request_id)`, `resubmit()` and `write_off()`."""
-        entries = read_entries(self._ledger, "state = 'uncertain'") if self._is_there else ()
+        entries = self._ledger.read_entries("state = 'uncertain'") if self._is_there else ()
         return Uncertainties(Uncertain(entry, self._ledger, self._actions) for entry in entries)
 
     def export(
@@ -170,7 +166,7 @@ class Library:
         """The runs that produced a file with this hash, newest last."""
         # In foreign text the quotes are escaped; and a hash contains no wildcards.
         where = f'media LIKE \'%"sha256":"{sha256}"%\'' if SHA256.fullmatch(sha256) else "0"
-        return list(read_entries(self._ledger, where)) if self._is_there else []
+        return list(self._ledger.read_entries(where)) if self._is_there else []
 
     def run(self, which: Any) -> Any:
         """The `Run` of a number in this library, a request id, or a row of a table, with its video and pictures."""
@@ -239,7 +235,7 @@ class Library:
     @property
     def size(self) -> Bytes:
         """Total size of the files on this machine."""
-        return get_size(self._shelf)
+        return self._shelf.size
 
     def prune(
         self,
@@ -288,7 +284,7 @@ class Library:
         """A run as a row of the table, without the fields of other models."""
         if run not in self:
             raise NoSuchRun(str(self.folder), run)
-        return build_table([read_runs(self._ledger, _READ, [run])], get_paths(self._shelf)).iloc[0]
+        return build_table(self._ledger.read_runs(_READ, [run]), get_paths(self._shelf)).iloc[0]
 
     def __bool__(self) -> bool:
         # Not `len(self)`: an empty library is truthy, too.
@@ -345,13 +341,14 @@ class Library:
         return self._runs(entries)
 
     def _get_entries(self, runs: Collection[Any]) -> list[Entry]:
-        return [Entry(*row) for row in read_runs(self._ledger, ENTRY_COLUMNS, runs)] if self._is_there else []
+        columns = transitions.COLUMNS.removeprefix("id, ")
+        return [Entry(*row) for row in self._ledger.read_runs(columns, runs)] if self._is_there else []
 
     def _get_local_paths(self, frame: pd.DataFrame) -> dict[str, str]:
         """The local paths of these runs' files; those only on a remote shelf are downloaded."""
         here = dict(get_paths(self._shelf))
         for entry in self._get_entries(frame.index):
-            for sha256 in (str(file.get("sha256")) for file in get_files(entry)):
+            for sha256 in entry.hashes:
                 if sha256 not in here and (path := self._shelf.find(sha256)) is not None:
                     here[sha256] = str(path)
         return here
@@ -374,7 +371,7 @@ class Library:
 
 
 def _describe_recent(entry: Entry, paths: Any) -> Recent:
-    file = next(iter(get_files(entry)), {})
+    file = next(iter(entry.files), {})
     path = paths.get(str(file.get("sha256")))
     return Recent(
         entry.id, format_entry_input(entry), entry.model, get_library_status(entry.stage), entry.credits,

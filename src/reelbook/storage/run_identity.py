@@ -12,6 +12,8 @@ from ..models.base import Input
 from ..models.catalog import find_endpoint
 from ..models.images import replace_pictures
 
+INPUT_JSON = "input_json"
+"""The column of a table with the whole input in canonical form, from which a row can be run again."""
 Place = tuple[str | int, ...]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

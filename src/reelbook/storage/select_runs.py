@@ -21,10 +21,9 @@ from ..errors import InvalidInput, Problem
 from ..util.missing_values import is_missing
 from .ledger.known_services import has_sweeps
 from .ledger.transitions import to_storable
-from .run_identity import make_identity
+from .run_identity import INPUT_JSON, make_identity
 from .run_status import RunStatus
-from .table import INPUT_JSON
-from .table.library_table import INDEX_NAME
+from .table import INDEX_NAME
 
 Which = Any
 """A selection of runs: a table or a row of one, a run, a job, request ids, a function of a row, a list of any of these,

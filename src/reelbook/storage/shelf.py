@@ -10,8 +10,11 @@ import re
 import shutil
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import platformdirs
@@ -19,19 +22,38 @@ import platformdirs
 from ..errors import ReelbookError
 from ..util.printable import format_size
 from ..util.replace_file import sync_folder
-from .remote_shelf import RemoteShelf
+
+if TYPE_CHECKING:
+    # fsspec ships no types.
+    from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
 
 SUFFIXES = (
     *(".mp4", ".png", ".jpg", ".webp", ".gif", ".webm", ".avif", ".heic", ".bmp", ".tif", ".wav", ".txt", ".bin"),
 )
 """Suffixes of files on a shelf. The list is fixed, so that a file is found without listing the folder."""
 
-SHA256 = re.compile(r"[0-9a-f]{64}")
+SHA256 = HASHES = re.compile(r"[0-9a-f]{64}")
+"""A hash; and how all that are in a text are found."""
 PART_NAME = re.compile(r".+\.part(\.json)?")
 STALE_SECONDS = 7 * 86_400.0
 """Age at which partial downloads are removed: services do not store their files longer either."""
 
+ATOMIC_PROTOCOLS = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oss", "oci", "r2", "memory"})
+"""Protocols with atomic uploads; elsewhere a complete copy is renamed."""
 DISK_FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class Bytes(int):
+    """A number of bytes, which prints with the suitable unit.
+
+    >>> Bytes(4_100_000), Bytes(912), Bytes(4_100_000) + 1
+    (4.1 MB, 912 bytes, 4100001)
+    """
+
+    def __repr__(self) -> str:
+        return format_size(self)
+
+    __str__ = __repr__
 
 
 class Shelf:
@@ -144,6 +166,17 @@ class Shelf:
             if _is_name(name) and name not in here:
                 yield name[:64], self.folder / name, size
 
+    @property
+    def size(self) -> Bytes:
+        """Total size of the files on this machine."""
+        files = list_files(self.folder)
+        return Bytes(sum(facts.st_size for entry, facts in files if entry.is_file(follow_symlinks=False)))
+
+    def find_copied(self, files: Mapping[str, int]) -> set[str]:
+        """The files, by hash and size, that the remote shelf also has, with the same size."""
+        remote = {name[:64]: size for name, size in self._remote.names()} if self._remote and files else {}
+        return {sha256 for sha256, size in files.items() if remote.get(sha256) == size}
+
     def verify(self, sha256: str) -> bool:
         """Whether the file exists and its content has this hash."""
         path = self.find(sha256)
@@ -245,7 +278,7 @@ class Shelf:
                         if entry.stat().st_mtime < long_ago:
                             Path(entry.path).unlink()
 
-    @contextlib.contextmanager
+    @contextmanager
     def _translated_errors(self, wanted: int) -> Iterator[None]:
         try:
             yield
@@ -309,3 +342,95 @@ def _get_free_bytes(folder: Path) -> int | None:
         # Some network file systems report a total size of 0.
         return usage.free if usage.total else None
     return None
+
+
+class RemoteShelf:
+    """Files by name at a URL, in folders of their first two characters, so that listings are short."""
+
+    def __init__(self, url: str) -> None:
+        self.display_url = _without_login(url)
+        self._protocol = url.partition("://")[0]
+        self._system, root = _system(url, self.display_url)
+        self._root = root.rstrip("/")
+
+    def find(self, stem: str) -> tuple[str, int] | None:
+        """Find the name and size of the file whose name starts with `stem`; None if there is none."""
+        with self._translated_errors():
+            return next((found for found in self._list(stem[:2]) if found[0].startswith(stem)), None)
+
+    def names(self) -> Iterator[tuple[str, int]]:
+        """Iterate over the names and sizes of all files."""
+        with self._translated_errors():
+            self._system.invalidate_cache()
+            found: dict[str, dict[str, Any]] = self._system.find(self._root, detail=True)
+        yield from ((path.rpartition("/")[2], int(facts["size"] or 0)) for path, facts in sorted(found.items()))
+
+    def pull(self, name: str, target: Path) -> None:
+        """Download a file."""
+        with self._translated_errors():
+            self._system.get_file(self._path(name), str(target))
+
+    def push(self, source: Path) -> None:
+        """Upload a file under its own name, unless it exists with the same size."""
+        path = self._path(source.name)
+        with self._translated_errors():
+            if any(found == (source.name, source.stat().st_size) for found in self._list(source.name[:2])):
+                return
+            self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
+            if self._protocol in ATOMIC_PROTOCOLS:
+                self._system.put_file(str(source), path)
+                return
+            part = f"{path}.{uuid4().hex}.part"
+            self._system.put_file(str(source), part)
+            self._system.mv(part, path)
+
+    def remove(self, name: str) -> None:
+        """Delete a file."""
+        with self._translated_errors():
+            self._system.rm_file(self._path(name))
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name[:2]}/{name}"
+
+    def _list(self, folder: str) -> list[tuple[str, int]]:
+        # Other clients write there too, so a cached listing may be out of date.
+        self._system.invalidate_cache()
+        try:
+            found: list[dict[str, Any]] = self._system.ls(f"{self._root}/{folder}", detail=True)
+        except FileNotFoundError:
+            return []
+        return [(facts["name"].rpartition("/")[2], int(facts["size"] or 0)) for facts in found]
+
+    @contextmanager
+    def _translated_errors(self) -> Iterator[None]:
+        """Convert any error to `ReelbookError`: each store has its own exceptions."""
+        try:
+            yield
+        except Exception as error:
+            # Not `from error`: a store's message may contain the credentials.
+            raise ReelbookError(
+                f"The shelf at {self.display_url} cannot be used ({type(error).__name__}). Check the address, the network and "
+                "the permission to read and write there, then try again; what is on this machine is untouched."
+            ) from None
+
+
+def _system(url: str, display_url: str) -> tuple[AbstractFileSystem, str]:
+    try:
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+
+        system, root = url_to_fs(url)
+    except ImportError:
+        raise ReelbookError(
+            f"A shelf at {display_url} needs packages that are not installed. Install them with: pip install 'reelbook[cloud]' "
+            "(for other stores than S3 also the package that fsspec names for them)."
+        ) from None
+    except ValueError:
+        raise ReelbookError(
+            f"{display_url} is not a place for a shelf. Give a folder, or a URL such as s3://bucket/folder."
+        ) from None
+    return system, str(root)
+
+
+def _without_login(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

@@ -13,7 +13,7 @@ from ..util.printable import readable_id
 from .ledger import transitions
 from .ledger.transitions import Entry
 from .ledger.writer import Ledger
-from .table.library_table import parse_texts
+from .table import parse_texts
 
 _MAX_LETTERS = 60
 

@@ -17,8 +17,8 @@ from ...models.problems import format_literal
 from ...storage.ledger.budget import join_scope
 from ...storage.ledger.transitions import State
 from ...storage.run_status import RunStatus
-from ...storage.table.typed_columns import build_column
-from ...storage.verify import get_paths
+from ...storage.table import build_column
+from ...storage.tidy import get_paths
 from ...sweeps.execute.background_job import BackgroundJob
 from ...sweeps.execute.job import SweepJob
 from ...sweeps.execute.ledger_lookup import (

@@ -206,7 +206,7 @@ def make_ranking_frame(progress: RaceProgress) -> pd.DataFrame:
     """One row per setting, the best first, indexed by the number of the setting."""
     import pandas as pd
 
-    from ...storage.table.typed_columns import build_column
+    from ...storage.table import build_column
 
     contenders = progress.contenders
     names = {name: f"setting_{name}" if name in FIGURES else name for name in progress.axes}

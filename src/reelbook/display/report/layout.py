@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ReelbookError
 from ...models.catalog import CATALOG
-from ...storage.table import INPUT_JSON
+from ...storage.run_identity import INPUT_JSON
 from ...util.missing_values import is_missing
 
 if TYPE_CHECKING:

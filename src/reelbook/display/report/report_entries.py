@@ -16,7 +16,7 @@ from ...media.local_file import LocalFile
 from ...media.metadata.run_record import parse_record_input
 from ...models.base import File
 from ...models.images import unwrap_pictures
-from ...storage.table import INPUT_JSON
+from ...storage.run_identity import INPUT_JSON
 from ...util.missing_values import is_missing
 from ..input_code import format_run_code
 from ..tables.table_columns import UNSETTLED

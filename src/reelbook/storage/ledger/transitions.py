@@ -3,7 +3,7 @@
     planned → sending → accepted → stored
 
 or rejected, cancelled, failed or uncertain. Each function runs inside a transaction of `writer.py`, which commits it
-before the caller continues. `claims.py` finds or claims the row of a run, `crash_recovery.py` recovers the runs of
+before the caller continues. `claims.py` finds or claims the row of a run, `claims.py` recovers the runs of
 ended processes.
 """
 
@@ -111,7 +111,12 @@ class Entry:
     @property
     def files(self) -> list[dict[str, Any]]:
         """Its files on the shelf, in the order of the output."""
-        return list(json.loads(self.media)) if self.media else []
+        return [file for file in json.loads(self.media or "[]") if isinstance(file, dict)]
+
+    @property
+    def hashes(self) -> list[str]:
+        """The hashes of its files."""
+        return [str(file.get("sha256")) for file in self.files]
 
     @property
     def credits_source(self) -> str:

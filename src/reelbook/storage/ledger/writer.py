@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import queue
@@ -12,7 +13,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,15 +23,19 @@ from typing import Any, TypeVar
 from ...errors import LibraryError, ReelbookError
 from ...util.file_locks import write_lock
 from ...util.queue_batches import take_batch
-from . import accepted, connection, crash_recovery
+from . import accepted, claims, connection
 from .owners import Owner
+from .transitions import Entry
 
 log = logging.getLogger("reelbook")
 
 T = TypeVar("T")
+_ENTRY_COLUMNS = ", ".join(list(Entry.__dataclass_fields__)[1:])
 Work = Callable[[sqlite3.Connection], T]
 
 CALL_SECONDS = 180.0
+PAGE_ROWS = 2_000
+"""Rows read at once."""
 FORKED = (
     "This process was forked from the one that opened the library, and nothing was sent. Use the library there, or start "
     'processes with the method "spawn" and connect in each of them.'
@@ -139,6 +144,32 @@ class Ledger:
             db.execute("PRAGMA query_only = 1")
             return work(db)
 
+    def read_pages(self, columns: str, *, where: str = "1") -> Iterator[tuple[Any, ...]]:
+        """The number and these columns of all runs, or of those matching `where`, oldest first.
+
+        They are read in pages, so that writers never wait for long.
+        """
+        query = f"SELECT id, {columns} FROM entries WHERE id > ? AND ({where}) ORDER BY id LIMIT {PAGE_ROWS}"
+        last = -1
+        while rows := self.read(partial(_fetch_all, query=query, values=(last,))):
+            yield from rows
+            last = rows[-1][0]
+
+    def read_entries(self, where: str) -> Iterator[Entry]:
+        """The runs for which a condition on their columns holds."""
+        return (Entry(*row) for row in self.read_pages(_ENTRY_COLUMNS, where=where))
+
+    def read_runs(self, columns: str, runs: Collection[int]) -> list[tuple[Any, ...]]:
+        """The number and these columns of runs by number, in this order; unknown numbers are left out."""
+        # SQLite's largest integer.
+        numbers = [int(run) for run in runs if 0 <= int(run) < 2**63]
+        query = f"SELECT id, {columns} FROM entries WHERE id IN (SELECT value FROM json_each(?))"
+        found: dict[int, tuple[Any, ...]] = {}
+        for start in range(0, len(numbers), PAGE_ROWS):
+            page = json.dumps(numbers[start : start + PAGE_ROWS])
+            found |= {row[0]: row for row in self.read(partial(_fetch_all, query=query, values=(page,)))}
+        return [found[run] for run in numbers if run in found]
+
     def close(self) -> None:
         """Commit all submitted work, then release the library."""
         with self._lock:
@@ -171,7 +202,7 @@ class Ledger:
                     accepted.collect(self.folder)
                     db = self._open()
                     db.execute("BEGIN IMMEDIATE")
-                    crash_recovery.recover(db, self)
+                    claims.recover(db, self)
                     restored = self._catch_up(db)
                     db.execute("COMMIT")
             except BaseException:
@@ -187,8 +218,8 @@ class Ledger:
         """Put back what only the list of accepted requests has; returns the number of runs."""
         restored = 0
         if lines := accepted.read_new_lines(db, self.folder):
-            crash_recovery.recover(db, self)
-            restored = crash_recovery.apply_acceptances(db, lines, self.is_dead)
+            claims.recover(db, self)
+            restored = claims.apply_acceptances(db, lines, self.is_dead)
         accepted.mark_as_read(db, self.folder)
         return restored
 
@@ -305,6 +336,10 @@ def _format_restored(folder: Path, restored: int) -> str:
         f"The library's ledger in {folder} knew less than the list of accepted requests next to it, as after a restore from a copy: "
         f"{restored:,} paid {'run was' if restored == 1 else 'runs were'} put back. The next run of each fetches its result, at no cost."
     )
+
+
+def _fetch_all(db: sqlite3.Connection, *, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    return db.execute(query, values).fetchall()
 
 
 def _attempt(db: sqlite3.Connection, work: Work[Any]) -> tuple[Any, BaseException | None]:

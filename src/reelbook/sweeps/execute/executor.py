@@ -31,7 +31,7 @@ from ...settings import options as session_options
 from ...storage.ledger import known_services, transitions
 from ...storage.ledger.budget import Budget, Spend, join_scope, lower_floors
 from ...storage.run_status import RunStatus, get_end_status
-from ...storage.verify import get_paths
+from ...storage.tidy import get_paths
 from ...util.notebook import get_kernel_shell
 from ..money_text import add_advice, count_affordable, find_prices, sum_or_none
 from ..plan.forecast import forecast

@@ -17,7 +17,7 @@ from ...models.images import Image, pictures_of
 from ...storage.ledger.transitions import State
 from ...storage.ledger.writer import Ledger
 from ...storage.run_identity import format_canonical, make_identity
-from ...storage.verify import get_paths
+from ...storage.tidy import get_paths
 from ...transport.picture_sources import read_sources
 from ...util.background_loop import background
 from ...util.data_address import is_data_address

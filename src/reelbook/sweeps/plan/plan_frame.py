@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...models.base import Input
-from ...storage.table.typed_columns import build_column
+from ...storage.table import build_column
 from .field_paths import Schema, get_fields, get_schema, parse_field_path
 from .plan_rows import Known
 from .values import coerce_value

@@ -15,7 +15,7 @@ from ...errors import ReelbookError
 from ...media.local_file import LocalFile
 from ...models.base import File
 from ...storage.run_status import RunStatus
-from ...storage.table.typed_columns import format_json
+from ...storage.table import format_json
 from ...util.printable import suggest
 from .table_files import VIDEO, get_file_size
 

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from ...media.measuring.metrics import Metric
-from ...storage.table import INPUT_JSON
+from ...storage.run_identity import INPUT_JSON
 
 MEASURED = "measured"
 NOTE = "reelbook_measured"

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ...models.base import File
 from ...models.catalog import find_endpoint
 from ...storage.ledger.transitions import State, get_credits_source
-from ...storage.recorded_marks import find_marks
+from ...storage.run_identity import INPUT_JSON
 from ...storage.run_status import SWEEP_STATUSES, RunStatus
-from ...storage.table import INPUT_JSON
-from ...storage.table.library_table import FileColumns, ObjectColumns
-from ...storage.table.output_columns import build_output_columns
-from ...storage.table.typed_columns import ColumnBuilder, build_column, order_columns
-from ...storage.verify import get_paths
-from ...util import registry
+from ...storage.table import assemble_table, build_column, find_marks, read_outputs
+from ...storage.tidy import get_paths
 from ...util.background_loop import background
 from ..execute.ledger_lookup import CALL_SECONDS, LedgerRow, RunKey, RunName, find_rows, find_rows_by_id, name_rows
 from ..execute.progress import Standing, cut_data_uris, make_standing, make_standings
@@ -70,7 +66,6 @@ def build_frame(
     """Build the table from the state and ledger row of each row; `paths` maps hashes to files."""
     import pandas as pd
 
-    registry.find("Reel")  # Its module gives tables their accessor `reel`.
     outputs = _output_columns(plan.base.endpoint_id, rows, paths)
     inputs = {
         f"input_{name}" if name in outputs else name: _storable(values)
@@ -98,8 +93,8 @@ def build_frame(
     index = pd.RangeIndex(len(plan), name="run")
     columns = {**inputs, **outputs, **run}
     varies = [get_columns(type(plan.base), plan.columns)[name] for name in plan.columns]
-    names = order_columns(columns, [*(f"input_{name}" if name in outputs else name for name in varies), *FIRST])
-    return pd.DataFrame({name: columns[name] for name in names}, index=index, copy=False)
+    first = [*(f"input_{name}" if name in outputs else name for name in varies), *FIRST]
+    return assemble_table(columns, first, index)
 
 
 def _ledger_rows(standings: Sequence[Standing], context: ClientContext, service: str) -> list[LedgerRow | None]:
@@ -135,21 +130,15 @@ def _error(standing: Standing, row: LedgerRow | None) -> str | None:
 
 def _output_columns(endpoint_id: str, rows: Sequence[LedgerRow | None], paths: Mapping[str, str]) -> dict[str, Any]:
     """The output columns; those that the model always returns are included even while empty."""
-    returned, media_columns = ObjectColumns(), FileColumns(paths)
-    returned.add([row and row.output for row in rows])
-    media_columns.add([row and row.media for row in rows])
+    found = read_outputs([row and row.output for row in rows], [row and row.media for row in rows], paths)
     expected = _expected_columns(endpoint_id)
-    found = {**build_output_columns(returned.builders), **media_columns.builders}
-    empty = ColumnBuilder(after=len(rows))
     names = [
         *expected,
-        *(name for name, builder in found.items() if name not in expected and any(value is not None for value in builder.values)),
+        *(name for name, values in found.items() if name not in expected and any(value is not None for value in values)),
     ]  # fmt: skip
     # A service's output need not match its schema.
     kinds = {name: rule.get("type", "") for name, rule in expected.items()}
-    return {
-        name: found.get(name, empty).series(partial(build_column, kind=kinds.get(name, ""))).array for name in names
-    }
+    return {name: build_column(found.get(name) or [None] * len(rows), kinds.get(name, "")).array for name in names}
 
 
 def _storable(values: Any) -> Any:

@@ -101,7 +101,7 @@ def read_table(path: str | Path) -> pd.DataFrame:
     """Read a table of runs from a `.parquet` or `.csv` file."""
     import pandas as pd
 
-    from ...storage.table.typed_columns import build_column
+    from ...storage.table import build_column
 
     if not isinstance(path, (str, Path)):
         raise ReelbookError(f"A table of runs is read from the path of a .parquet or .csv, not from {path!r}.")
@@ -137,8 +137,8 @@ def _parse_list(value: Any) -> list[Any] | None:
 
 def get_row_facts(row: pd.Series[Any]) -> dict[str, Any]:
     """The facts of a row's run, for the provenance in copies of its files."""
-    from ...storage.table import INPUT_JSON
-    from ...storage.table.library_table import parse_texts
+    from ...storage.run_identity import INPUT_JSON
+    from ...storage.table import parse_texts
 
     found = {name: row[name] for name in FACTS if name in row.index}
     known = {

@@ -15,7 +15,7 @@ from ...models.frozen_json import NotJson, freeze, thaw
 from ...models.images import Image
 from ...models.problems import wrong_type
 from ...models.smart_resize import Size
-from ...storage.table import INPUT_JSON
+from ...storage.run_identity import INPUT_JSON
 from ...util.data_address import is_data_address
 from .json_values import (
     JSON_TEXT,
@@ -366,7 +366,7 @@ def get_row_values(row: Any, kind: type[Input]) -> Input | dict[str, Any]:
         )
     if isinstance(cells.get(INPUT_JSON), str):
         # The table of a sweep has the complete input as one text, with pictures by their hashes.
-        from ...storage.table.library_table import parse_texts
+        from ...storage.table import parse_texts
 
         (found,) = parse_texts([cells[INPUT_JSON]])
         if isinstance(found, dict):

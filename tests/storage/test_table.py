@@ -21,13 +21,13 @@ from reelbook.models.text_to_video import TextToVideo
 from reelbook.storage.ledger.transitions import Entry, State
 from reelbook.storage.run_identity import dumps, format_canonical
 from reelbook.storage.run_status import LIBRARY_STATUSES, SWEEP_STATUSES, get_sweep_status
-from reelbook.storage.table.library_table import (
+from reelbook.storage.table import (
     LAST_COLUMNS,
+    build_column,
     build_table,
     get_rows,
     parse_texts,
 )
-from reelbook.storage.table.typed_columns import ColumnBuilder, build_column
 from reelbook.util.printable import replace_surrogates
 from tests.support import examples
 
@@ -54,7 +54,7 @@ def entry(request: Input | str = BOAT, *, model: str | None = None, id: int = 1,
 
 
 def frame(*entries: Entry, paths: dict[str, str] | None = None) -> pd.DataFrame:
-    return build_table([get_rows(entries)], paths or {})
+    return build_table(get_rows(entries), paths or {})
 
 
 def media(*suffixes: str) -> tuple[str, dict[str, str]]:
@@ -246,19 +246,6 @@ def test_any_inputs_make_a_table_that_can_be_kept(inputs: Sequence[dict[str, Any
     assert found.columns.is_unique
 
 
-@settings(max_examples=examples(25, 100), deadline=None)
-@given(st.lists(st.lists(VALUES, min_size=1, max_size=4) | st.tuples(VALUES, st.integers(1, 9)), max_size=5))
-def test_a_pile_is_the_same_as_its_values_one_by_one(parts: Sequence[Any]) -> None:
-    """Keeping one value for many alike is only a saving."""
-    pile, plain = ColumnBuilder(), []
-    for part in parts:
-        values = part if isinstance(part, list) else [part[0]] * part[1]
-        pile.add(values)
-        plain += values
-
-    pd.testing.assert_series_equal(pile.series(), build_column(plain))
-
-
 def parse_alone(text: str) -> Any:
     """What Python's own parser reads, without what no file can store; None for anything that it refuses."""
     try:
@@ -332,18 +319,6 @@ def test_a_column_is_exact_whatever_is_in_it(values: list[Any], dtype: str, cell
     assert str(made.iloc[0]) == str(made.iloc[-1])
 
 
-def test_the_runs_of_a_sweep_share_what_they_share_and_no_more() -> None:
-    """Much is parsed once for many runs; each keeps its own words, also those that look like the end of a field."""
-    prompts = ['a,"b', 'a,"c', 'a,\\"', '"', ',"', 'a","seed":9,"x":"', "a"]
-    rows = [entry(BOAT.revised(prompt=text, seed=seed), id=seed) for seed, text in enumerate(prompts, 1)]
-
-    found = frame(*rows)
-
-    assert found["prompt"].tolist() == prompts
-    assert found["seed"].tolist() == list(range(1, len(prompts) + 1))
-    assert found["resolution"].tolist() == ["720p"] * len(prompts)
-
-
 def test_a_name_in_an_answer_cannot_pass_for_a_file() -> None:
     """A file name that looks like our own fields is text, and no file of another run is shown in its place."""
     trap = f'x","sha256":"{SHA}","suffix":".mp4'
@@ -365,7 +340,7 @@ def test_ten_thousand_runs_take_a_moment() -> None:
     ]
     began = time.process_time()
 
-    found = build_table([get_rows(rows)], {})
+    found = build_table(get_rows(rows), {})
 
     assert time.process_time() - began < 2
     assert found["seed"].sum() == 50_005_000

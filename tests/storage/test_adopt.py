@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reelbook.errors import ReelbookError
+from reelbook.storage.adopt import PROGRESS, merge_run, read_requests
 from reelbook.storage.ledger import connection, transitions
 from reelbook.storage.ledger.schema import SCHEMA
 from reelbook.storage.ledger.transitions import Entry, State
-from reelbook.storage.merge.run_merge import PROGRESS, merge_run
 from reelbook.storage.shelf import Shelf
 from tests.storage.made import BOAT, SERVICE, Made
 
@@ -147,7 +147,7 @@ def test_runs_that_somebody_is_at_are_left_out(make: Make) -> None:
     report = ours.library.adopt(theirs.folder)
 
     assert (report.busy, report.runs) == (1, 1)
-    assert "1 run left out, because somebody is at work" in repr(report)
+    assert "1 run left out, because a notebook follows them" in repr(report)
     assert states(ours) == [("stored", 0, "request-2")]
 
 
@@ -362,10 +362,10 @@ def test_whatever_two_ledgers_hold(ours: list[Entry], theirs: list[Entry]) -> No
     with in_memory(ours) as db:
         first = all_of(db)
         for other in theirs:
-            merge_run(db, replace(other, id=1))
+            merge_run(db, replace(other, id=1), read_requests(db))
         once = all_of(db)
         for other in theirs:
-            merge_run(db, replace(other, id=1))
+            merge_run(db, replace(other, id=1), read_requests(db))
         twice = all_of(db)
 
     paid = (State.ACCEPTED, State.STORED)
@@ -377,8 +377,8 @@ def test_whatever_two_ledgers_hold(ours: list[Entry], theirs: list[Entry]) -> No
     lost = [row for row in (*first, *theirs) if row.state == State.UNCERTAIN]
     assert sum(row.state == State.UNCERTAIN for row in once) == len(lost)
     for row in once:
-        told = [PROGRESS[one.state] for one in (*first, *theirs) if one.request_id == row.request_id is not None]
-        assert not told or PROGRESS[row.state] == max(told)
+        told = [PROGRESS[one.stage] for one in (*first, *theirs) if one.request_id == row.request_id is not None]
+        assert not told or PROGRESS[row.stage] == max(told)
     different = {
         row.request_id or f"no id, {row.created}": row for row in (*first, *theirs) if row.state not in OPEN[:2]
     }

@@ -1,1 +1,0 @@
-"""Merge the runs and files of another library into this one."""

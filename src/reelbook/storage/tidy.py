@@ -1,0 +1,359 @@
+"""Keep a library in order: verify its files against their hashes, remove old ones, and forget runs of long ago."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from ..errors import ReelbookError
+from ..util.printable import format_count
+from .adopt import OnProgress
+from .ledger import accepted, transitions
+from .ledger.transitions import Entry, State
+from .ledger.writer import Ledger
+from .shelf import HASHES, SHA256, SUFFIXES, Bytes, Shelf, hash_file, list_entries, list_files
+from .table import INDEX_NAME, VIDEOS
+from .uncertain import format_entry_input
+
+DAMAGED = "damaged"
+"""The folder to which damaged files are moved; they are never deleted."""
+MIN_AGE_SECONDS = 86_400.0
+"""Minimum age for removal: younger partial downloads, and files not yet referenced by a run, may still be in use."""
+DERIVED_FOLDERS = ("posters", "previews")
+"""The folders next to the shelf with posters and previews made from its files."""
+_TEXTS = "input || ' ' || coalesce(output, '') || ' ' || coalesce(media, '')"
+_RUNS_PER_COMMIT, _LISTED = 256, 10
+
+
+# Verify.
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The result of `verify`."""
+
+    checked: int
+    damaged: tuple[Path, ...] = ()
+    """The paths to which damaged files were moved."""
+    missing: tuple[str, ...] = ()
+    """Hashes of files that a run references and that are not on the shelf."""
+    strangers: tuple[Path, ...] = ()
+    """Other entries in the folder, which are not files of a library."""
+    runs: tuple[int, ...] = ()
+    """Runs that have lost a file: `rb.run` with the same input downloads it again."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether no file is damaged or missing."""
+        return not (self.damaged or self.missing)
+
+    def __repr__(self) -> str:
+        parts = [f"{format_count(self.checked, 'file')} checked"]
+        parts += [f"{len(self.damaged):,} damaged and moved to {self.damaged[0].parent}"] if self.damaged else []
+        parts += [f"{len(self.missing):,} missing"] if self.missing else []
+        if self.runs:
+            numbers = ", ".join(map(str, self.runs[:10])) + (", …" if len(self.runs) > 10 else "")
+            parts.append(f"{format_count(len(self.runs), 'run')} to be fetched again ({numbers})")
+        parts += [f"{format_count(len(self.strangers), 'stranger')} left alone"] if self.strangers else []
+        return f"<{', '.join(parts if not self.sound or self.strangers else [*parts, 'all sound'])}>"
+
+
+def verify_files(
+    shelf: Shelf, ledger: Ledger, progress: OnProgress | None = None, only: Collection[int] | None = None
+) -> Verified:
+    """Check all files, or those of some runs: damaged ones are moved aside, and runs that lost a file reopened."""
+    stored = [run for run in read_stored_runs(ledger) if only is None or run.id in only]
+    mine = None if only is None else {sha256 for run in stored for sha256 in run.hashes}
+    names = [(sha256, path) for sha256, path, _ in shelf.names() if path.exists() and (mine is None or sha256 in mine)]
+    damaged: list[Path] = []
+    for done, (sha256, path) in enumerate(names, 1):
+        if not _is_intact(path, sha256):
+            damaged.append(_move_aside(path))
+        if progress is not None:
+            progress(done, len(names))
+    known = {sha256 for sha256, _, _ in shelf.names()}
+    missing = dict.fromkeys(sha256 for run in stored for sha256 in run.hashes if sha256 not in known)
+    lost = [run.id for run in read_stored_runs(ledger) if not missing.keys().isdisjoint(run.hashes)]
+    strangers = tuple(_find_strangers(shelf)) if only is None else ()
+    return Verified(len(names), tuple(damaged), tuple(missing), strangers, _mark_lost(ledger, lost))
+
+
+def get_paths(shelf: Shelf) -> Mapping[str, str]:
+    """The path of each file on this machine, by hash."""
+    try:
+        names = os.listdir(shelf.folder)  # noqa: PTH208  # A hundred thousand Path objects would take a second.
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    start = f"{shelf.folder}{os.sep}"
+    return {name[:64]: start + name for name in names if name[64:] in SUFFIXES}
+
+
+def read_stored_runs(ledger: Ledger) -> Iterator[Entry]:
+    """Iterate over the runs in the state `stored` with files."""
+    return ledger.read_entries("state = 'stored' AND media IS NOT NULL")
+
+
+def _is_intact(path: Path, sha256: str) -> bool:
+    try:
+        return hash_file(path) == sha256
+    except FileNotFoundError:
+        return True  # Just removed: it is missing, not damaged.
+    except PermissionError as error:
+        raise ReelbookError(
+            f"{path} cannot be read ({error.strerror}). Make it readable for you, then verify again."
+        ) from error
+    except OSError:
+        return False  # The disk cannot read it.
+
+
+def _move_aside(path: Path) -> Path:
+    folder = path.parent / DAMAGED
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        target, number = folder / path.name, 1
+        while target.exists():
+            number += 1
+            target = folder / f"{path.stem}-{number}{path.suffix}"
+        return path.replace(target)
+    except OSError as error:
+        raise ReelbookError(
+            f"{path} is damaged and could not be moved to {folder} ({error.strerror}). Make the folder writable, then verify again."
+        ) from error
+
+
+def _find_strangers(shelf: Shelf) -> Iterator[Path]:
+    for entry in list_entries(shelf.folder):
+        part = entry.name.endswith((".part", ".part.json"))
+        is_ours = (SHA256.fullmatch(entry.name[:64]) and entry.name[64:] in SUFFIXES) or part or entry.name == DAMAGED
+        if not is_ours:
+            yield Path(entry.path)
+
+
+def _mark_lost(ledger: Ledger, runs: Sequence[int]) -> tuple[int, ...]:
+    """Reopen stored runs, so that their files are downloaded again when next used; returns those reopened."""
+    owner, reopened = ledger.owner if runs else "", list[int]()
+    for start in range(0, len(runs), _RUNS_PER_COMMIT):
+        chunk = runs[start : start + _RUNS_PER_COMMIT]
+        futures = [ledger.submit(_make_reopening(run, owner)) for run in chunk]
+        reopened += [run for run, future in zip(chunk, futures, strict=True) if future.result()]
+    return tuple(reopened)
+
+
+def _make_reopening(run: int, owner: str) -> Callable[[sqlite3.Connection], bool]:
+    def mark(db: sqlite3.Connection) -> bool:
+        entry = transitions.get_entry(db, run)
+        if entry.state != State.STORED or entry.owner is not None:
+            return False
+        transitions.reopen(db, run, owner)
+        transitions.release(db, run, owner)
+        return True
+
+    return mark
+
+
+# Prune.
+
+
+class PrunedRun(NamedTuple):
+    """An old run whose files would have to be paid for again."""
+
+    run: int
+    what: str
+    model: str
+    finished: float
+    files: int
+    size: Bytes
+    credits: int | None
+    """Its cost."""
+    path: Path
+    """One of its files."""
+    is_video: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """The result of `prune`: the files removed, and the runs whose files would have to be paid for again."""
+
+    removed: int
+    size: Bytes
+    """Total size of the removed files."""
+    at_stake: tuple[int, ...] = ()
+    """Old runs whose files would have to be paid for again."""
+    at_stake_size: Bytes = field(default=Bytes(0))
+    at_stake_credits: int = 0
+    """Cost of those runs."""
+    dry_run: bool = False
+    done: bool = False
+    """Whether the files of those runs were removed too."""
+    going: tuple[PrunedRun, ...] = ()
+    """Those runs, each with its size and cost."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Those runs as a table: input, model, size of the files, and cost."""
+        names = ["prompt", "model", "finished", "files", "bytes", "credits"]
+        rows = [
+            (run.what, run.model, pd.Timestamp(run.finished, unit="s", tz="UTC"), run.files, int(run.size), run.credits)
+            for run in self.going
+        ]
+        index = pd.Index([run.run for run in self.going], dtype="int64", name=INDEX_NAME)
+        return pd.DataFrame(rows, columns=names, index=index).astype({"credits": "Int64"})
+
+    @property
+    def words(self) -> str:
+        """The result as a sentence."""
+        files, size = format_count(self.removed, "file"), self.size
+        removed = f"{files} ({size}) would be removed" if self.dry_run else f"{files} ({size}) removed"
+        if not self.at_stake:
+            return removed
+        runs = f"{format_count(len(self.at_stake), 'run')} ({self.at_stake_size}, paid with {self.at_stake_credits:,} credits)"
+        if self.done:
+            return f"{removed}, among them those of {runs}, which could only be made again for money"
+        return (
+            f"{removed}; the files of {runs} could only be made again for money: prune(…, yes=True) removes them, too"
+        )
+
+    def __repr__(self) -> str:
+        prices = ["unknown" if run.credits is None else f"{run.credits:,}" for run in self.going[:_LISTED]]
+        lines = [
+            f"  run {run.run}: {run.what}, {run.size}, {price} credits"
+            for run, price in zip(self.going, prices, strict=False)
+        ]
+        more = [f"  and {len(self.going) - _LISTED:,} more, see .frame"] if len(self.going) > _LISTED else []
+        return "\n".join([f"<{self.words}{':' if lines else ''}", *lines, *more]) + ">"
+
+
+def prune_files(
+    shelf: Shelf,
+    ledger: Ledger,
+    older_than: timedelta,
+    keep: Collection[int],
+    *,
+    dry_run: bool = False,
+    yes: bool = False,
+) -> Pruned:
+    """Remove old files that can be restored at no cost; with `yes` also those that cannot."""
+    before = time.time() - older_than.total_seconds()
+    old, needed, known = _split_by_age(ledger, before, frozenset(keep))
+    spare = _find_spare(shelf, known, min(before, time.time() - MIN_AGE_SECONDS))
+    sizes = {sha256: (path, size) for sha256, path, size in shelf.names() if path.exists()}
+    mine = {sha256 for entry in old for sha256 in entry.hashes if sha256 in sizes} - needed
+    copied = shelf.find_copied({sha256: sizes[sha256][1] for sha256 in mine})
+    lost = mine - copied
+    losing = [entry for entry in old if not lost.isdisjoint(entry.hashes)]
+    going = [*spare, *(sizes[sha256] for sha256 in sorted(copied))]
+    if yes and not dry_run:
+        # Rows first: a file without a row does less harm than a row without its file.
+        marked = set(_mark_lost(ledger, [entry.id for entry in losing]))
+        still = {sha256 for entry in losing if entry.id not in marked for sha256 in entry.hashes}
+        going += [sizes[sha256] for sha256 in sorted(lost - still)]
+    removed = [(path, size) for path, size in going if dry_run or _remove(path)]
+    if not dry_run:
+        _remove_orphaned_derived(shelf)
+    return Pruned(
+        len(removed), Bytes(sum(size for _, size in removed)), tuple(entry.id for entry in losing),
+        Bytes(sum(sizes[sha256][1] for sha256 in lost)), sum(entry.credits or 0 for entry in losing), dry_run,
+        yes and not dry_run, tuple(_describe(entry, sizes, lost) for entry in losing),
+    )  # fmt: skip
+
+
+def _describe(entry: Entry, sizes: Mapping[str, tuple[Path, int]], lost: Collection[str]) -> PrunedRun:
+    mine = [sizes[sha256] for sha256 in dict.fromkeys(entry.hashes) if sha256 in lost]
+    path = mine[0][0]
+    return PrunedRun(
+        entry.id, format_entry_input(entry), entry.model, entry.finished or entry.created, len(mine),
+        Bytes(sum(size for _, size in mine)), entry.credits, path, path.suffix in VIDEOS,
+    )  # fmt: skip
+
+
+def _split_by_age(
+    ledger: Ledger, before: float, keep: Collection[int]
+) -> tuple[list[Entry], set[str], set[str]]:  # fmt: skip
+    """The stored runs that are old enough, the hashes that must be kept, and all hashes that any row names.
+
+    Source pictures and the files of unfinished runs are kept, and those of all runs that are not old.
+    """
+    old = [
+        entry
+        for entry in read_stored_runs(ledger)
+        if (entry.finished or entry.created) < before and entry.id not in keep and entry.owner is None
+    ]
+    going = {entry.id for entry in old}
+    needed: set[str] = set()
+    known: set[str] = set()
+    for run, source, results in ledger.read_pages("input, coalesce(output, '') || ' ' || coalesce(media, '')"):
+        sources, files = HASHES.findall(source), HASHES.findall(results)
+        known.update(sources, files)
+        needed.update(sources, () if run in going else files)
+    return old, needed, known
+
+
+def _find_spare(shelf: Shelf, known: Collection[str], before: float) -> list[tuple[Path, int]]:
+    """Old partial downloads, and old files that no row references."""
+    found = []
+    for entry, facts in list_files(shelf.folder):
+        part = entry.name.endswith((".part", ".part.json"))
+        orphan = entry.name[64:] in SUFFIXES and SHA256.fullmatch(entry.name[:64]) and entry.name[:64] not in known
+        if (part or orphan) and entry.is_file(follow_symlinks=False) and facts.st_mtime < before:
+            found.append((Path(entry.path), facts.st_size))
+    return found
+
+
+def _remove(path: Path) -> bool:
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise ReelbookError(
+            f"{path} could not be removed ({error.strerror}). Make its folder writable, then prune again; what is gone so far is marked so."
+        ) from error
+    return True
+
+
+def _remove_orphaned_derived(shelf: Shelf) -> None:
+    """Remove posters and previews of files that no longer exist; both can always be made again from the files."""
+    here = {entry.name[:64] for entry in list_entries(shelf.folder)}
+    for name in DERIVED_FOLDERS:
+        for derived in list_entries(shelf.folder.parent / name):
+            if SHA256.fullmatch(derived.name[:64]) and derived.name[:64] not in here:
+                with contextlib.suppress(OSError):
+                    os.unlink(derived.path)  # noqa: PTH108  # A DirEntry has no unlink.
+
+
+# Forget.
+
+
+def forget_runs(shelf: Shelf, ledger: Ledger, before: float) -> None:
+    """Remove the files, inputs and outputs of runs that ended before this moment; what they cost stays counted.
+
+    Uncertain runs, and those that are not finished, stay as they are.
+    """
+    where = "coalesce(finished, created) < ? AND owner IS NULL AND input <> '{}' AND state IN (?, ?, ?, ?)"
+    ended = (before, State.STORED, State.FAILED, State.CANCELLED, State.REJECTED)
+
+    def find_hashes(db: sqlite3.Connection, query: str, *values: object) -> set[str]:
+        return {sha256 for (texts,) in db.execute(query, values) for sha256 in HASHES.findall(texts)}
+
+    def forget(db: sqlite3.Connection) -> set[str]:
+        hashes = find_hashes(db, f"SELECT {_TEXTS} FROM runs WHERE {where}", *ended)
+        db.execute("PRAGMA secure_delete = ON")
+        db.execute(f"UPDATE runs SET input = '{{}}', output = NULL, media = NULL, body = NULL WHERE {where}", ended)
+        accepted.forget_before(db, ledger.folder, before)
+        return hashes - find_hashes(db, f"SELECT {_TEXTS} FROM runs")
+
+    forgotten = ledger.transact_now(forget)
+    for sha256 in forgotten:
+        shelf.discard(sha256)
+    if forgotten:
+        ledger.renew_backup()
+    _remove_orphaned_derived(shelf)
