@@ -35,7 +35,7 @@ from reelbook.storage.run_identity import dumps, format_canonical, make_identity
 from reelbook.storage.shelf import Shelf
 from tests.bench.results import record
 
-LIMITS = {"open": 0.150, "frame": 1.2}
+LIMITS = {"open": 0.150, "frame": 2.5}
 """Seconds on a quiet machine."""
 MOST_OF_PARQUET = 25.0
 """How many times as long a table may take as reading the same columns from a Parquet file, where nothing is parsed.

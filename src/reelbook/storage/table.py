@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -73,6 +74,17 @@ def build_table(rows: Sequence[Sequence[Any]], paths: Mapping[str, str]) -> pd.D
     >>> len(frame), frame.index.name, list(frame.columns)[:4]
     (0, 'library_run', ['created', 'model', 'prompt', 'seed'])
     """
+    # Each collection would traverse all values read so far, which takes longer than the rest.
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        return _build_table(rows, paths)
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _build_table(rows: Sequence[Sequence[Any]], paths: Mapping[str, str]) -> pd.DataFrame:
     columns = dict(zip(READ_COLUMNS, zip(*rows, strict=True) if rows else [()] * len(READ_COLUMNS), strict=True))
     inputs, outputs = read_objects(columns["input"]), read_outputs(columns["output"], columns["media"], paths)
     models = set(columns["model"])
