@@ -11,7 +11,6 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 from .client import Client
 from .errors import ReelbookError, RunCancelled, RunFailed, UncertainRun
 from .models.base import Input
-from .models.pricing import Estimate, Rates
+from .models.pricing import Rates
 from .process_shared import KEYRING
 from .runs.run import Run
 from .runs.submission import Submission
@@ -28,7 +27,6 @@ from .storage.ledger.transitions import COLUMNS, EXPIRED, Entry, State
 from .storage.run_identity import format_canonical, make_identity, make_price_key
 from .transport.api_key import Key
 from .transport.picture_sources import read_sources
-from .util.background_loop import background
 
 __all__ = ["KEYRING", "Key", "NothingToSend", "Once", "Relay", "RunRecord", "make_price_key"]
 
@@ -42,25 +40,18 @@ class NothingToSend(ReelbookError):
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What the library says of a run."""
+    """What the library says of a run; the defaults are those of one of which nothing was sent."""
 
-    number: int
+    number: int | None = None
     """Its number in the library."""
-    is_paid: bool
+    is_paid: bool = False
     """Whether the service has accepted it, and its result is not here yet."""
-    is_expired: bool
+    is_expired: bool = False
     """Whether the service does not know it any more."""
-    may_have_arrived: bool
+    may_have_arrived: bool = False
     """Whether it was sent, and nobody knows what became of it."""
-    credits: int | None
+    credits: int | None = 0
     """What it has cost, or may have; None if that is unknown."""
-    credits_without_failure: int | None
-    """The same, where failures of which the service reports no charge cost nothing."""
-
-    @property
-    def is_sent(self) -> bool:
-        """Whether the service has it, or may have it."""
-        return self.is_paid or self.may_have_arrived
 
 
 class Once:
@@ -80,10 +71,10 @@ class Once:
         entry = await self._find()
         if entry is not None:
             _raise_end(entry)
-            is_here = entry.service == await context.name()
-            if entry.request_id is not None and entry.state in (State.ACCEPTED, State.STORED) and is_here:
+            is_here, is_accepted = entry.service == await context.name(), entry.state in (State.ACCEPTED, State.STORED)
+            if entry.request_id is not None and is_accepted and is_here:
                 return await self._client.attach_run(entry.request_id, entry.model)
-            if not is_here and (entry.state in (State.ACCEPTED, State.STORED) or _may_have_arrived(entry)):
+            if not is_here and (is_accepted or _may_have_arrived(entry)):
                 raise UncertainRun(entry.service, "it was sent to another service than this one", entry.price)
         if request is None:
             raise NothingToSend("There is no input to send.")
@@ -109,26 +100,26 @@ class Once:
         """The output of a finished run, as the service gave it, and its files, each with its `path`."""
         entry = await self._find()
         assert entry is not None
-        paths = [self._client.shelf.find(file["sha256"]) for file in entry.files]
-        files = tuple({**file, "path": path} for file, path in zip(entry.files, paths, strict=True))
+        files = tuple({**file, "path": self._client.shelf.find(file["sha256"])} for file in entry.files)
         return json.loads(entry.output or "{}"), files
 
-    async def standing(self) -> RunRecord | None:
-        """What the library says of it; None if nothing was sent."""
+    async def record(self, *, charges_failures: bool) -> RunRecord:
+        """What the library says of it.
+
+        `charges_failures`: whether failures of which the service reports no charge cost their price, and not nothing.
+        """
         entry = await self._find()
         if entry is None:
-            return None
-        cost = entry.credits
+            return RunRecord()
+        may_have_arrived, cost = _may_have_arrived(entry), entry.credits
         if entry.state in (State.PLANNED, State.REJECTED):
-            cost = entry.spent + ((entry.price or 0) if _may_have_arrived(entry) else 0)
-        is_failure = entry.state in (State.FAILED, State.CANCELLED) and entry.error_type != "written_off"
-        without = entry.spent if is_failure and entry.charged is None else cost
-        return RunRecord(
-            entry.id, entry.state == State.ACCEPTED, entry.stage == EXPIRED, _may_have_arrived(entry), cost, without
-        )  # fmt: skip
+            cost = entry.spent + ((entry.price or 0) if may_have_arrived else 0)
+        elif entry.state in (State.FAILED, State.CANCELLED) and entry.charged is None and not charges_failures:
+            cost = cost if entry.error_type == "written_off" else entry.spent
+        return RunRecord(entry.id, entry.state == State.ACCEPTED, entry.stage == EXPIRED, may_have_arrived, cost)
 
     async def _find(self) -> Entry | None:
-        ledger, key = self._client.context.ledger, self.key
+        ledger, key = self._client.ledger, self.key
 
         def find(db: sqlite3.Connection) -> Entry | None:
             query = f"SELECT {COLUMNS} FROM entries WHERE id = (SELECT run FROM names WHERE name = ?)"
@@ -138,59 +129,29 @@ class Once:
         return await ledger.transact(find)
 
 
-class Relay:
-    """A client that runs requests of others. All that is asynchronous runs on the background loop."""
+class Relay(Client):
+    """A client that runs requests of others on the background loop, on which its context is used too."""
 
     def __init__(
         self, address: str, key: Key, library: Path, rates: Rates | None = None, *, close_pause: tuple[float, float]
     ) -> None:
-        self._client = Client(address, key, library, rates, shelf=str(library / "media"))
-        self._client.context.poller.close_pause = close_pause
-
-    @property
-    def is_stopping(self) -> bool:
-        """Whether nothing more is sent."""
-        return self._client.context.stopping
+        super().__init__(address, key, library, rates, shelf=str(library / "media"))
+        self.context.poller.close_pause = close_pause
 
     def once(self, key: str, model: str) -> Once:
         """The run of this key."""
-        return Once(self._client, key, model)
-
-    async def estimate(self, request: Input) -> Estimate:
-        """The price that the service quotes, asked for once an hour for all inputs that cost the same."""
-        return await self._client.context.estimate(request)
-
-    async def account(self) -> Mapping[str, Any]:
-        """The credits of the key, as the service reports them."""
-        return await self._client.context.calls.account()
-
-    def forget_estimate(self, request: Input) -> None:
-        """Ask for the price again, because a run was dearer than it was."""
-        background.call(lambda: self._client.context.forget_estimate(request))
+        return Once(self, key, model)
 
     async def is_lost(self, request: Input, keys: Sequence[str]) -> bool:
         """Whether one of these runs had this input, and nobody knows or has decided what became of it."""
-        context = self._client.context
-        sources = await read_sources(request, library=context.shelf.find)
+        sources = await read_sources(request, library=self.shelf.find)
         text = format_canonical(request, {place: source.sha256 for place, source in sources.items()})
         query = (
             f"SELECT 1 FROM runs WHERE identity = ? AND state NOT IN ({', '.join('?' * len(SETTLED))}) AND id IN "
             f"(SELECT run FROM names WHERE name IN ({', '.join('?' * len(keys))}))"
         )
         values = (make_identity(request.endpoint_id, text), *SETTLED, *keys)
-        return await context.ledger.transact(lambda db: db.execute(query, values).fetchone() is not None)
-
-    def forget_before(self, moment: float) -> None:
-        """Remove the files and inputs of runs that ended before this moment."""
-        self._client.forget_before(moment)
-
-    def begin_close(self) -> Future[None]:
-        """Stop sending; the returned future is done when the answers to what was sent are recorded."""
-        return self._client.begin_close()
-
-    def finish_close(self) -> None:
-        """Release the library."""
-        self._client.finish_close()
+        return await self.ledger.transact(lambda db: db.execute(query, values).fetchone() is not None)
 
 
 def _raise_end(entry: Entry) -> None:

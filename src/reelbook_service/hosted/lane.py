@@ -10,6 +10,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from ..queue import Request
 from ..refusals import Refusal
 from ..service_files import sniff_content_type
 from .models_file import HostedService
-from .run import WHO_SETTLES, Ended, HostedProgress, LaneStopping, PaidRun
+from .run import WHO_SETTLES, Ended, LaneStopping, PaidRun
 
 FOLDER = "hosted"
 """The folder of the gateway's library, in the data folder of the service."""
@@ -65,8 +66,6 @@ class HostedLane:
         self._folder.mkdir(mode=0o700)
         self._tasks: list[asyncio.Task[None]] = []
         self._busy: dict[str, PaidRun] = {}
-        self._ending: set[str] = set()
-        """The requests whose end is being stored."""
         self._no_prices_until = 0.0
         query = "SELECT kind, credits FROM dearer WHERE lane = ?"
         rows = service.store.submit(lambda db: db.execute(query, (self.name,)).fetchall()).result()
@@ -90,10 +89,8 @@ class HostedLane:
     async def cancel(self, request: Request) -> bool:
         """Cancel a run at the paid service; false where that refuses."""
         run = self._busy.get(request.id)
-        if run is None:
-            # One that is in the queue, or taken from it just now, is cancelled by its mark; an end is final.
-            return request.id not in self._ending
-        return await asyncio.wrap_future(background.submit(run.cancel()))
+        # One that is in the queue, or taken from it just now, is cancelled by its mark.
+        return run is None or await asyncio.wrap_future(background.submit(run.cancel()))
 
     def states(self) -> Mapping[str, ModelState]:
         """Nothing: what is loaded there is not known."""
@@ -106,14 +103,13 @@ class HostedLane:
         if time.monotonic() >= self._no_prices_until:
             try:
                 async with asyncio.timeout(PRICE_SECONDS):
-                    quote = await asyncio.wrap_future(background.submit(self._relay.estimate(prepared)))
+                    quote = await asyncio.wrap_future(background.submit(self._relay.context.estimate(prepared)))
             except Refused as error:
                 words = f"The paid service refuses this input: {error.message}"
                 raise Refusal("validation_error", words) from None
             except (ReelbookError, TimeoutError):
                 self._no_prices_until = time.monotonic() + PRICE_RETRY_SECONDS
-        price = quote.credits if self._hosted.trust_prices else quote.counted
-        if price is None:
+        if (price := quote.counted) is None:
             raise Refusal("unavailable", "The price of this run is not known, so no budget can pay for it.")
         return Estimate(max(price, self._dearer.get(_kind(request), 0)), quote.breakdown, quote.rate_card, "exact")
 
@@ -149,7 +145,7 @@ class HostedLane:
         """Keep whoever runs the service informed of the credits that are left on the key, if the paid service says."""
         while True:
             try:
-                account = await asyncio.wrap_future(background.submit(self._relay.account()))
+                account = await asyncio.wrap_future(background.submit(self._relay.context.calls.account()))
             except NotFound:
                 return  # The specification has no account.
             except Unreachable:
@@ -190,7 +186,6 @@ class HostedLane:
             await self._service.results.end(request, outcome, folder)
         finally:
             self._busy.pop(request.id, None)
-            self._ending.discard(request.id)
             shutil.rmtree(folder, ignore_errors=True)
 
     async def _run(self, request: Request, folder: Path) -> dict[str, Any]:
@@ -218,18 +213,15 @@ class HostedLane:
                 )
         loop = asyncio.get_running_loop()
 
-        def report(progress: HostedProgress) -> None:
+        def report(**state: Any) -> None:
             with contextlib.suppress(RuntimeError):  # The loop is closed once the service has stopped.
-                loop.call_soon_threadsafe(self._apply, request, progress)
-                loop.call_soon_threadsafe(self._note_cost, request, own_input, progress.cost)
+                loop.call_soon_threadsafe(partial(self._apply, request, own_input, **state))
 
         once = self._relay.once(request.id, request.endpoint_id)
         run = self._busy[request.id] = PaidRun(self._relay, once, prepared, self._hosted.charges_failures, report)
         if request.cancelling:
             run.mark_cancelled()
         ended = await self._perform(request, run)
-        self._ending.add(request.id)
-        del self._busy[request.id]
         charged = self._settle(request, own_input, ended)
         if ended.output is None:
             cost = f"{charged} credits were charged." if charged else "Nothing was charged."
@@ -269,10 +261,8 @@ class HostedLane:
         if ended.charged is None or ended.error_type == ANSWER_LOST:
             return request.credits
         self._note_cost(request, own_input, ended.charged)
-        charged = ended.charged
-        if ended.output is not None and not self._hosted.trust_prices:
-            charged = max(charged, pricing.estimate(own_input, self._service.settings.rates).credits or 0)
-        return min(charged, request.credits)
+        least = 0 if ended.output is None else pricing.estimate(own_input, self._service.settings.rates).credits or 0
+        return min(max(ended.charged, least), request.credits)
 
     def _note_silence(self, is_silent: bool) -> None:
         """Tell whoever runs the service that the paid one does not answer, once for each time."""
@@ -294,20 +284,35 @@ class HostedLane:
         self._dearer[kind] = cost
         save = "INSERT OR REPLACE INTO dearer VALUES (?, ?, ?)"
         self._service.store.submit(lambda db: db.execute(save, (self.name, kind, cost)))
-        self._relay.forget_estimate(own_input)
+        background.call(lambda: self._relay.context.forget_estimate(own_input))
 
-    def _apply(self, request: Request, progress: HostedProgress) -> None:
+    def _apply(
+        self,
+        request: Request,
+        own_input: Input,
+        *,
+        is_waiting: bool = True,
+        place: int | None = None,
+        fraction: float = 0.0,
+        stage: str = "",
+        lines: tuple[str, ...] = (),
+        warning: str = "",
+        cost: int | None = None,
+    ) -> None:
         """Pass on the state of a run at the paid service."""
         if request.finished is not None:
             return
-        self._note_silence(progress.is_silent)
-        request.waits_elsewhere, request.place_elsewhere = progress.is_waiting, progress.place
-        if not progress.is_waiting and request.stage == "":
-            request.started = self._service.settings.clock()
-        if not progress.is_waiting:
-            request.stage, request.progress = progress.stage or "running", max(request.progress, progress.fraction)
-        for line, level in progress.lines[: max(MAX_LOG_LINES - len(request.logs), 0)]:
-            request.log(self._service.settings.clock(), line, level, "elsewhere")
+        now = self._service.settings.clock()
+        self._note_silence(bool(warning))
+        self._note_cost(request, own_input, cost)
+        request.waits_elsewhere, request.place_elsewhere = is_waiting, place
+        if not is_waiting:
+            request.started = request.started if request.stage else now
+            request.stage, request.progress = stage or "running", max(request.progress, fraction)
+        for line in lines[: max(MAX_LOG_LINES - len(request.logs), 0)]:
+            request.log(now, line, source="elsewhere")
+        if warning and len(request.logs) < MAX_LOG_LINES:
+            request.log(now, warning, "WARNING", "elsewhere")
 
 
 def _kind(request: Input) -> str:
@@ -330,23 +335,15 @@ def _take_files(ended: Ended, folder: Path, request: Request) -> Any:
     by_url: dict[str, dict[str, Any]] = {}
     for number, file in enumerate(ended.files):
         path = folder / f"{number}{file['path'].suffix}"
-        with contextlib.suppress(FileExistsError):
-            _link(file["path"], path)
+        try:
+            os.link(file["path"], path)
+        except OSError:  # This file system has no links.
+            shutil.copyfile(file["path"], path)
         with path.open("rb") as opened:
             content_type = sniff_content_type(opened.read(16))
         by_url[file["url"]] = {"$made": path.name, "content_type": content_type}
     declared = frozenset(get_endpoint(request.endpoint_id).output.model_fields)
     return _with_files(dict(ended.output or {}), by_url, declared)
-
-
-def _link(source: Path, target: Path) -> None:
-    """Link a file, or copy it where the file system has no links."""
-    try:
-        os.link(source, target)
-    except FileExistsError:
-        raise
-    except OSError:
-        shutil.copyfile(source, target)
 
 
 def _is_web_address(address: str) -> bool:

@@ -98,8 +98,6 @@ class HostedService(ConfigTable):
     """How many runs it works on at once."""
     charges_failures: StrictBool = True
     """Whether a run that failed or was cancelled counts with its price, where the service reports no charge."""
-    trust_prices: StrictBool = False
-    """Whether a price that the service reports counts even where it is below the one in the catalog."""
 
     @property
     def host(self) -> str:

@@ -7,12 +7,11 @@ sent is never sent again, and what it counts is what the request is charged.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from reelbook.errors import (
     Forbidden,
@@ -39,8 +38,6 @@ SEND_SECONDS = 900.0
 RESULT_SECONDS = 3600.0
 """How long the result of a run that is paid for is asked for, after the first failure."""
 PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.5, 15.0
-CANCEL_ANSWER_SECONDS = 8.0
-"""How long the caller of a cancellation waits for the answer from the paid service."""
 MAX_EXPIRED = 3
 """How often a run is asked for that the service says it does not know."""
 INPUT_ERRORS = frozenset(
@@ -56,34 +53,33 @@ class LaneStopping(Exception):
     """The gateway is stopping; the run is taken up again at its next start."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostedProgress:
-    """The state of a run at the paid service."""
+class Report(Protocol):
+    """Told the state of a run at the paid service."""
 
-    is_waiting: bool
-    place: int | None = None
-    """Its place in the queue there, if that is known."""
-    fraction: float = 0.0
-    stage: str = ""
-    lines: tuple[tuple[str, str], ...] = ()
-    """New lines of the log, each with its level."""
-    is_silent: bool = False
-    """Whether the service does not answer, or takes nothing."""
-    cost: int | None = None
-    """What it costs there, as far as that is known by now."""
+    def __call__(
+        self,
+        *,
+        is_waiting: bool = True,
+        place: int | None = None,
+        fraction: float = 0.0,
+        stage: str = "",
+        lines: tuple[str, ...] = (),
+        warning: str = "",
+        cost: int | None = None,
+    ) -> None:
+        """`place` in the queue there and `cost`, if they are known; new `lines` of its log; a `warning` if it is silent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The end of a run: its output and files, or an error, and its cost."""
+    """The end of a run: its output and files, each with its `path`, or an error."""
 
-    charged: int | None = None
-    """Credits to charge; None for the whole price, where the cost is unknown."""
-    output: Mapping[str, Any] | None = None
-    files: tuple[Mapping[str, Any], ...] = ()
-    """Its files, with the `path` of each."""
     error_type: str = ""
     detail: str = ""
+    output: Mapping[str, Any] | None = None
+    files: tuple[Mapping[str, Any], ...] = ()
+    charged: int | None = None
+    """Credits to charge; None for the whole price, where the cost is unknown."""
 
 
 @dataclass
@@ -95,7 +91,7 @@ class PaidRun:
     request: Input | None
     """The input; None if its pictures are gone, so that it can only be continued."""
     charges_failures: bool
-    report: Callable[[HostedProgress], None]
+    report: Report
     _cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     _answered: asyncio.Event = field(default_factory=asyncio.Event)
     """Whether the paid service has answered a cancellation, or no answer is waited for any more."""
@@ -109,26 +105,22 @@ class PaidRun:
         try:
             while True:
                 error = await self._attempt()
-                if self.relay.is_stopping:
+                if not self.relay.is_open:
                     raise LaneStopping
-                standing = await self.once.standing()
-                if standing is not None and standing.is_paid and not was_paid:
+                record = await self._record()
+                if record.is_paid and not was_paid:
                     was_paid, began, pause = True, time.monotonic(), PAUSE_SECONDS
-                expired += standing is not None and standing.is_expired
-                is_late = expired >= MAX_EXPIRED or time.monotonic() - began > (
-                    RESULT_SECONDS if was_paid else SEND_SECONDS
-                )
-                ended = await self._completed() if error is None else self._ended(error, standing, is_late=is_late)
+                expired += record.is_expired
+                seconds = RESULT_SECONDS if was_paid else SEND_SECONDS
+                is_late = expired >= MAX_EXPIRED or time.monotonic() - began > seconds
+                ended = await self._completed() if error is None else self._ended(error, record, is_late=is_late)
                 if ended is not None:
-                    return self._counted(ended, standing)
+                    self._is_cancel_refused = ended.error_type != "cancelled"
+                    # A run that may have arrived after all is one whose answer was lost.
+                    kind = ANSWER_LOST if record.may_have_arrived and ended.output is None else ended.error_type
+                    return replace(ended, charged=record.credits, error_type=kind)
                 what = "The result cannot be fetched now" if was_paid else "The paid service does not take the run now"
-                self.report(
-                    HostedProgress(
-                        True,
-                        lines=((f"{what} ({_format_reason(error)}). It is tried again by itself.", "WARNING"),),
-                        is_silent=True,
-                    )
-                )
+                self.report(warning=f"{what} ({_format_reason(error)}). It is tried again by itself.")
                 await self._sleep(pause)
                 pause = min(2 * pause, MAX_PAUSE_SECONDS)
         finally:
@@ -140,19 +132,20 @@ class PaidRun:
         self.once.stop()
 
     async def cancel(self) -> bool:
-        """Cancel the run; false where the paid service refuses."""
+        """Cancel the run, and wait for an answer from the paid service; false where it refuses."""
         self.mark_cancelled()
-        with contextlib.suppress(TimeoutError):  # It is asked for again until it is answered.
-            async with asyncio.timeout(CANCEL_ANSWER_SECONDS):
-                await self._answered.wait()
+        await self._answered.wait()
         return not self._is_cancel_refused
+
+    async def _record(self) -> RunRecord:
+        return await self.once.record(charges_failures=self.charges_failures)
 
     async def _attempt(self) -> ReelbookError | None:
         """Send or continue the run and follow it; returns why it has no result, None if it has one."""
         try:
             if self._cancelled.is_set():
-                standing = await self.once.standing()
-                if standing is None or not standing.is_sent:
+                record = await self._record()
+                if not (record.is_paid or record.may_have_arrived):
                     return RunCancelled("")
             run = await self.once.start(self.request)
             run.on_change(self._on_change)
@@ -164,15 +157,15 @@ class PaidRun:
 
     # The ends.
 
-    def _ended(self, error: ReelbookError, standing: RunRecord | None, *, is_late: bool) -> Ended | None:
+    def _ended(self, error: ReelbookError, record: RunRecord, *, is_late: bool) -> Ended | None:
         """How the run ends after an attempt that brought no result; None to try again."""
-        number = "" if standing is None else f" It is run {standing.number} of the gateway's library."
+        number = "" if record.number is None else f" It is run {record.number} of the gateway's library."
         match error:
             case RunCancelled():
-                return Ended(error_type="cancelled", detail="The request was cancelled.")
+                return Ended("cancelled", "The request was cancelled.")
             case RunFailed():
                 kind = error.error_type if error.error_type in INPUT_ERRORS else "engine_error"
-                return Ended(error_type=kind or "", detail=error.message or "The paid service could not make it.")
+                return Ended(kind or "", error.message or "The paid service could not make it.")
             case UncertainRun(repeatable=False):
                 # It counts with its price: the budgets together are the most that can be charged, and a refund would
                 # break that by one run for each lost answer.
@@ -180,40 +173,28 @@ class PaidRun:
                 detail = "It was sent to the paid service and the answer was lost, so nobody knows yet whether it was made and paid for."
                 if "another service" in error.reason:
                     detail = "It was sent to another service than the one that is set up now, so its result is not available here."
-                return Ended(error_type=ANSWER_LOST, detail=f"{detail} {WHO_SETTLES}{number}")
+                return Ended(ANSWER_LOST, f"{detail} {WHO_SETTLES}{number}")
             case NothingToSend():
-                detail = "A picture of this run is gone by now. Upload it again."
-                return Ended(error_type="file_download_error", detail=detail)
+                return Ended("file_download_error", "A picture of this run is gone by now. Upload it again.")
             case InsufficientCredits() | Unauthorized() | Forbidden() | NotFound() | Refused() | InvalidInput() if (
-                standing is None or not standing.is_paid
+                not record.is_paid
             ):
                 log.warning("The paid service does not take a run of %s: %s", self.once.model, error)
-                kind, detail = _format_refusal(error)
-                return Ended(error_type=kind, detail=detail)
-            case _ if self._cancelled.is_set() and not (standing and standing.is_sent):
-                return Ended(error_type="cancelled", detail="The request was cancelled.")
-            case _ if is_late and standing is not None and standing.is_paid:
-                log.warning(
-                    "The result of run %s of the gateway's library could not be had: %s", standing.number, error
-                )
+                return Ended(*_format_refusal(error))
+            case _ if self._cancelled.is_set() and not (record.is_paid or record.may_have_arrived):
+                return Ended("cancelled", "The request was cancelled.")
+            case _ if is_late and record.is_paid:
+                log.warning("The result of run %s of the gateway's library could not be had: %s", record.number, error)
                 detail = "The paid service accepted this run, but its result cannot be fetched."
-                return Ended(error_type=ANSWER_LOST, detail=f"{detail} {WHO_SETTLES}{number}")
+                return Ended(ANSWER_LOST, f"{detail} {WHO_SETTLES}{number}")
             case _ if is_late:
                 detail = f"The paid service has not taken this run for {SEND_SECONDS / 60:.0f} minutes ({_format_reason(error)})."
-                return Ended(error_type="engine_error", detail=f"{detail} It is not your fault; try again later.")
+                return Ended("engine_error", f"{detail} It is not your fault; try again later.")
         return None
 
     async def _completed(self) -> Ended:
         output, files = await self.once.result()
         return Ended(output=output, files=files)
-
-    def _counted(self, ended: Ended, standing: RunRecord | None) -> Ended:
-        """The end with its cost, by the library; a run that may have arrived after all is one whose answer was lost."""
-        if standing is None:
-            return replace(ended, charged=0)
-        charged = standing.credits if self.charges_failures else standing.credits_without_failure
-        is_lost = standing.may_have_arrived and ended.output is None
-        return replace(ended, charged=charged, error_type=ANSWER_LOST if is_lost else ended.error_type)
 
     # Following.
 
@@ -236,26 +217,19 @@ class PaidRun:
 
     def _on_change(self, run: Any) -> None:
         fraction, stage = run.progress
-        lines = run.logs
-        new, self._lines = lines[self._lines :], max(self._lines, len(lines))
+        new, self._lines = tuple(run.logs[self._lines :]), max(self._lines, len(run.logs))
         if run.service_status == COMPLETED:
             stage = "fetching the files"
-        added = tuple((line, "INFO") for line in new)
-        is_waiting = run.service_status == IN_QUEUE
-        self.report(HostedProgress(is_waiting, run.queue_position, fraction, stage, added, cost=run.credits))
+        is_waiting, place = run.service_status == IN_QUEUE, run.queue_position
+        self.report(is_waiting=is_waiting, place=place, fraction=fraction, stage=stage, lines=new, cost=run.credits)
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, but return early when the run is cancelled or the gateway stops."""
         deadline = time.monotonic() + seconds
-        while (left := deadline - time.monotonic()) > 0 and not self.relay.is_stopping:
+        while (left := deadline - time.monotonic()) > 0 and self.relay.is_open:
+            await asyncio.sleep(min(left, PAUSE_SECONDS))
             if self._cancelled.is_set():
-                await asyncio.sleep(min(left, PAUSE_SECONDS))
-                break
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(left, PAUSE_SECONDS)):
-                    await self._cancelled.wait()
-        if self.relay.is_stopping:
-            raise LaneStopping
+                return
 
 
 def _format_refusal(error: ReelbookError) -> tuple[str, str]:

@@ -399,7 +399,7 @@ def test_a_cancellation_that_was_not_heard_is_repeated_after_a_restart(
     elsewhere: Callable[..., StandIn], gateway: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The service elsewhere answers cancellations with an error until the gateway was stopped and started again."""
-    monkeypatch.setattr(paid_run, "CANCEL_ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(spec_decisions, "CANCEL_SECONDS", 0.2)
     service = elsewhere(Fault(CANCEL, "500 page"), seconds=60.0)
     first = gateway(service.base_url)
     request_id = first.submitted(TEXT, text())

@@ -157,13 +157,3 @@ def test_a_run_that_waits_is_not_sent_at_a_price_that_has_risen(
     assert len(service.charges) == 1
     assert all("costs 106 credits by now" in final["error"] for final in finals[1:])
     assert served.get("/account").json()["credits_spent"] == 53
-
-
-def test_the_file_may_trust_the_prices(tell: Callable[[Story], Teller], gateway: Callable[..., Served]) -> None:
-    """`trust_prices = true`: who has a discount there passes it on."""
-    service = tell(Story(20, None, 15))
-    served = gateway(service, trust_prices=True)
-
-    assert spend_all(served, 3) == 3
-
-    assert served.get("/account").json()["credits_spent"] == 45
