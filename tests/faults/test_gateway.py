@@ -212,7 +212,7 @@ def command_lines() -> str:
 @pytest.mark.parametrize(
     ("elsewhere", "students", "runs", "kills", "faults"),
     [
-        pytest.param("spec only", 6, 4, 3, QUICK_FAULTS, id="ci"),
+        pytest.param("spec only", 5, 3, 3, QUICK_FAULTS, id="ci"),
         pytest.param("spec only", 30, 20, 3, ONCE, id="deep", marks=DEEP),
         pytest.param("idempotent", 30, 20, 3, ONCE, id="idempotent", marks=DEEP),
     ],
@@ -340,8 +340,8 @@ def statement(gateway: GatewayProcess, student: Student) -> dict[str, Any]:
     return dict(httpx.get(f"{gateway.base_url}/account", headers={"x-api-key": student.key}, trust_env=False).json())
 
 
-@pytest.mark.parametrize("limit", [1.5, pytest.param(0.5, marks=pytest.mark.deep)])
-def test_the_gateway_adds_little_time(elsewhere: Served, tmp_path: Path, limit: float) -> None:
+@pytest.mark.deep
+def test_the_gateway_adds_little_time(elsewhere: Served, tmp_path: Path) -> None:
     """From a student's submission to the end, less what the service elsewhere took itself: p95 at most half a second."""
     everybody = [Student(f"s{n}", PRICE * 10, 10, "one by one") for n in range(6)]
     models, accounts = write_models(tmp_path, elsewhere.base_url), write_accounts(tmp_path, everybody)
@@ -359,5 +359,4 @@ def test_the_gateway_adds_little_time(elsewhere: Served, tmp_path: Path, limit: 
         f"\nadded by the gateway: median {statistics.median(added):.3f} s, p95 {added[int(0.95 * len(added))]:.3f} s, most {added[-1]:.3f} s"
     )
     assert len(added) == 60
-    # A busy machine stops for half a second now and then; what a quiet one does is asked with `make deep`.
-    assert added[int(0.95 * len(added))] <= limit
+    assert added[int(0.95 * len(added))] <= 0.5
