@@ -76,8 +76,8 @@ def running_board(
     server.service.store.submit(lambda db: _write(db, names, runs, prompts, groups, files)).result()
     server.service.accounts.open([])
     with server, httpx.Client(base_url=server.base_url, timeout=30, trust_env=False) as http:
-        assert http.get("/class/login", params={"token": board.login.token}).status_code == 200
-        yield Board(server, http, board.login.token, tuple(names))
+        assert http.get("/class/login", params={"token": board.token}).status_code == 200
+        yield Board(server, http, board.token, tuple(names))
 
 
 def _files(server: Server, folder: Path, names: Sequence[str]) -> list[StoredFile]:

@@ -249,7 +249,7 @@ def _announce(options: argparse.Namespace, server: Server, keys: Mapping[str, st
             where = "on this machine" if is_on_this_machine(lane) and DASK not in lane else "on another machine"
             print(f"  {model} runs {where}: {server.service.settings.lanes.labels[lane]}")
         if server.service.board is not None:
-            print(f"  board  {board_link(address, server.service.board.login.token)}")
+            print(f"  board  {board_link(address, server.service.board.token)}")
         if options.spec_only:
             print("  It offers only what the specification has.")
     for name, key in keys.items():

@@ -18,8 +18,7 @@ from reelbook.errors import ReelbookError
 from reelbook.util.printable import format_count, printable
 
 from . import class_admin
-from .board.login import read_token
-from .class_admin import Chosen, NewKey, format_names, read_facts, sort_key
+from .class_admin import Chosen, NewKey, format_names, read_board_token, read_facts, sort_key
 from .class_report import describe_class, format_report, read_class, report_table
 from .key_sheet import board_link, connect_line, format_unreachable, reachable_address, render_key_sheet
 from .service_settings import default_data
@@ -60,7 +59,7 @@ def perform(action: str, options: argparse.Namespace) -> None:
                 text = _report(db, options)
             case _:
                 facts = read_facts(db)
-                link = board_link(reachable_address(facts.address, facts.names), read_token(db, new=options.new))
+                link = board_link(reachable_address(facts.address, facts.names), read_board_token(db, new=options.new))
                 text = f"  board  {link}" + (
                     "\n  Everyone who had the board open is logged out." if options.new else ""
                 )

@@ -10,6 +10,7 @@ import difflib
 import io
 import json
 import re
+import secrets
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, field
@@ -60,6 +61,16 @@ def read_facts(db: sqlite3.Connection) -> ServiceFacts:
     row = db.execute("SELECT value FROM service WHERE name = 'facts'").fetchone()
     address, names, *others = json.loads(row["value"]) if row else ("", ())
     return ServiceFacts(address, tuple(names), *others)
+
+
+def read_board_token(db: sqlite3.Connection, *, new: bool = False) -> str:
+    """The token that opens the board, which is made if there is none; a `new` one ends all sessions."""
+    row = db.execute("SELECT value FROM service WHERE name = 'board token'").fetchone()
+    if row is not None and not new:
+        return str(row["value"])
+    token = secrets.token_urlsafe(24)
+    db.execute("INSERT OR REPLACE INTO service VALUES ('board token', ?)", (token,))
+    return token
 
 
 def class_names(db: sqlite3.Connection) -> dict[str, str]:

@@ -23,16 +23,21 @@ MAX_DRAINED_BYTES = 256 * spec_decisions.MIB
 """How much of a body that is too large is still read: a client that is still sending would not see the response."""
 
 
-async def read_json_object(http: HTTPRequest) -> dict[str, Any]:
-    """The body as a JSON object."""
-    kind = http.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Refusal("bad_request", "The body must be JSON: send the header content-type: application/json with it.")
+async def read_body(http: HTTPRequest, media_type: str, max_bytes: int) -> bytes:
+    """The body, which has to be of this type."""
+    if http.headers.get("content-type", "").partition(";")[0].strip().lower() != media_type:
+        words = f"The body must be {media_type}: send it with the header content-type: {media_type}."
+        raise Refusal("bad_request", words)
     try:
         async with asyncio.timeout(spec_decisions.BODY_SECONDS):
-            body = b"".join([chunk async for chunk in read_limited(http, spec_decisions.MAX_BODY_BYTES)])
+            return b"".join([chunk async for chunk in read_limited(http, max_bytes)])
     except TimeoutError:
         raise Refusal("bad_request", f"The body did not arrive within {spec_decisions.BODY_SECONDS:g} s.") from None
+
+
+async def read_json_object(http: HTTPRequest) -> dict[str, Any]:
+    """The body as a JSON object."""
+    body = await read_body(http, "application/json", spec_decisions.MAX_BODY_BYTES)
     # Validating each value takes time that delays other requests, and any two values have a comma between them.
     if body.count(b",") > spec_decisions.MAX_COMMAS:
         words = (
@@ -42,7 +47,9 @@ async def read_json_object(http: HTTPRequest) -> dict[str, Any]:
     try:
         value = from_json(body, allow_inf_nan=False)
     except ValueError as error:
-        raise Refusal("bad_request", f"The body is not well-formed JSON: {_format_parse_error(error)}.") from None
+        # It names a line and a column, and never contains the body.
+        problem = str(error).strip().rstrip(".")[:200]
+        raise Refusal("bad_request", f"The body is not well-formed JSON: {problem}.") from None
     if not isinstance(value, dict):
         raise Refusal("bad_request", "The body must be a JSON object, in braces.")
     return value
@@ -109,8 +116,3 @@ async def save_upload(http: HTTPRequest, path: Path) -> str:
 def _copy(source: IO[bytes], path: Path) -> None:
     with path.open("wb") as out:
         shutil.copyfileobj(source, out)
-
-
-def _format_parse_error(error: ValueError) -> str:
-    """The parser's message, which names a line and a column and never contains the body."""
-    return str(error).strip().rstrip(".")[:200]

@@ -39,22 +39,15 @@ def test_an_upload_is_named_by_us_and_typed_by_its_bytes(shared: Served) -> None
 
 
 @pytest.mark.parametrize(
-    ("wanted", "status", "first", "last"),
+    ("wanted", "first", "last"),
     [
-        ("bytes=0-0", 206, 0, 1),
-        ("bytes=10-19", 206, 10, 20),
-        ("bytes=-5", 206, -5, None),
-        ("bytes=0-99999", 206, 0, None),
-        # What makes no sense is left out, as HTTP has it, and many small parts at once are not offered.
-        ("bytes=-", 200, 0, None),
-        ("bytes=5-2", 200, 0, None),
-        ("bytes=0-0," * 1000, 200, 0, None),
-        ("bytes=" + "9" * 5000 + "-", 200, 0, None),
+        ("bytes=0-0", 0, 1),
+        ("bytes=10-19", 10, 20),
+        ("bytes=-5", -5, None),
+        ("bytes=0-99999", 0, None),
     ],
 )
-def test_a_part_of_a_file_is_exactly_that_part(
-    shared: Served, wanted: str, status: int, first: int, last: int | None
-) -> None:
+def test_a_part_of_a_file_is_exactly_that_part(shared: Served, wanted: str, first: int, last: int | None) -> None:
     """With its place; beyond the end it is 416, and of another file than the caller's all of it."""
     content = png(64, 64)
     url = upload(shared, content).json()["url"]
@@ -64,10 +57,9 @@ def test_a_part_of_a_file_is_exactly_that_part(
     other = shared.http.get(url, headers={"range": wanted, "if-range": '"other"'})
     again = shared.http.get(url, headers={"if-none-match": f'"other", {response.headers["etag"]}'})
 
-    assert (response.status_code, response.content) == (status, content[first:last])
-    if status == 206:
-        start = content.index(response.content)
-        assert response.headers["content-range"] == f"bytes {start}-{start + len(response.content) - 1}/{len(content)}"
+    assert (response.status_code, response.content) == (206, content[first:last])
+    start = content.index(response.content)
+    assert response.headers["content-range"] == f"bytes {start}-{start + len(response.content) - 1}/{len(content)}"
     assert (beyond.status_code, beyond.headers["content-range"]) == (416, f"bytes */{len(content)}")
     assert (other.status_code, other.content) == (200, content)
     assert (again.status_code, again.content) == (304, b"")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
+import re
 import secrets
 import sqlite3
 from collections.abc import Awaitable, Callable
@@ -16,21 +17,20 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from reelbook.util.printable import format_count
 
-from .. import spec_decisions
 from ..accounts import BadAccounts
 from ..class_admin import Chosen, pause, replace_keys, top_up
 from ..class_report import report_table
 from ..core import Service
 from ..key_sheet import reachable_address, render_key_sheet
 from ..refusals import Refusal
-from ..request_bodies import read_limited
+from ..request_bodies import read_body
 from ..routes import ServiceRoute, base_url, file
 from .view import Board, respond, respond_page
 
 MAX_FORM_BYTES = 1_000_000
 MAX_LISTED = 200
 """How many names are listed before their keys are replaced."""
-FORM = "application/x-www-form-urlencoded"
+SESSION_SECONDS = 12 * 3600
 ENDED = "You are not logged in. Nothing was changed."
 WORDS = {
     "pause": "{} paused: no new runs; those in progress continue.",
@@ -39,48 +39,49 @@ WORDS = {
 }
 
 FormFields = dict[str, list[str]]
-
-
 Handler = Callable[[Service, HTTPRequest, Board], Awaitable[Response]]
 
 
 def board_routes() -> list[ServiceRoute]:
     """The routes of the board, which only `reelbook serve` has."""
+    open_to_all = [("GET", "/class", read_board), ("GET", "/class/login", log_in)]
+    behind_login = [
+        ("POST", "/class/logout", log_out),
+        ("POST", "/class/change", change),
+        ("GET", "/class/now", read_now),
+        ("GET", "/class/report.csv", export),
+        ("GET", "/class/results/{request_id}", read_result),
+        ("GET", "/class/media/{request_id}", read_media),
+    ]
     return [
-        ServiceRoute("GET", "/class", read_board, in_spec=False),
-        ServiceRoute("GET", "/class/login", log_in, in_spec=False),
-        ServiceRoute("POST", "/class/logout", _behind_login(log_out), in_spec=False),
-        ServiceRoute("POST", "/class/change", _behind_login(change), in_spec=False),
-        ServiceRoute("GET", "/class/now", _behind_login(read_now), in_spec=False),
-        ServiceRoute("GET", "/class/report.csv", _behind_login(export), in_spec=False),
-        ServiceRoute("GET", "/class/results/{request_id}", _behind_login(read_result), in_spec=False),
-        ServiceRoute("GET", "/class/media/{request_id}", _behind_login(read_media), in_spec=False),
+        ServiceRoute(
+            method, path, _with_board(handler, behind_login=handler not in (read_board, log_in)), in_spec=False
+        )
+        for method, path, handler in [*open_to_all, *behind_login]
     ]
 
 
-async def read_board(service: Service, http: HTTPRequest) -> Response:
+async def read_board(service: Service, http: HTTPRequest, board: Board) -> Response:
     """Answer with the board, or say where its link is."""
-    board = _board(service)
-    if not board.login.is_session(_cookie(service, http)):
+    if not _is_logged_in(service, http, board):
         return respond("login.html", problem="")
-    return respond("board.html", notice=_notice(http), is_problem=False, **await board.view.read())
+    return respond("board.html", notice=_notice(http), is_problem=False, **await board.read())
 
 
-async def log_in(service: Service, http: HTTPRequest) -> Response:
+async def log_in(service: Service, http: HTTPRequest, board: Board) -> Response:
     """Start a session for whoever has the link with the token."""
-    board = _board(service)
-    if not board.login.is_token(http.query_params.get("token", "")):
+    if not board.is_token(http.query_params.get("token", "")):
         return respond("login.html", status=401, above="../", problem="That is not the link of this board.")
     # A page that leads on, not a redirect: browsers send a strict cookie only where one of our own pages leads.
     response = respond("opened.html", above="../")
-    _set_cookie(service, http, response, board.login.make_session())
+    _set_cookie(service, http, response, board.cookie, SESSION_SECONDS)
     return response
 
 
 async def log_out(service: Service, http: HTTPRequest, board: Board) -> Response:
     """End the session of this browser."""
     response = RedirectResponse("../class", 303)
-    _set_cookie(service, http, response, "", max_age=0)
+    _set_cookie(service, http, response, "", 0)
     return response
 
 
@@ -96,7 +97,7 @@ async def change(service: Service, http: HTTPRequest, board: Board) -> Response:
     except BadAccounts as error:
         if _wants_json(http):
             raise Refusal("validation_error", str(error)) from None
-        facts = await board.view.read()
+        facts = await board.read()
         return respond("board.html", status=422, above="../", notice=str(error), is_problem=True, **facts)
     if kind == "replace":
         address = reachable_address(service.base_url or base_url(http), service.settings.hosts)
@@ -109,7 +110,7 @@ async def change(service: Service, http: HTTPRequest, board: Board) -> Response:
 
 async def read_now(service: Service, http: HTTPRequest, board: Board) -> Response:
     """Answer with what changes on the board, or that nothing did."""
-    html, etag = await board.view.read_table()
+    html, etag = await board.read_table()
     headers = {"etag": etag, "cache-control": "private, no-cache"}
     if http.headers.get("if-none-match") == etag:
         return Response(status_code=304, headers=headers)
@@ -118,9 +119,9 @@ async def read_now(service: Service, http: HTTPRequest, board: Board) -> Respons
 
 async def export(service: Service, http: HTTPRequest, board: Board) -> Response:
     """Answer with the table of the class as CSV."""
-    await board.view.read()
+    await board.read()
     text = io.StringIO()
-    csv.writer(text).writerows(report_table(board.view.rows))
+    csv.writer(text).writerows(report_table(board.rows))
     headers = {"content-disposition": 'attachment; filename="class.csv"', "cache-control": "no-store"}
     # With a byte order mark, by which spreadsheets know that it is UTF-8.
     return Response("\ufeff" + text.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)
@@ -128,13 +129,13 @@ async def export(service: Service, http: HTTPRequest, board: Board) -> Response:
 
 async def read_result(service: Service, http: HTTPRequest, board: Board) -> Response:
     """Answer with the page of a result that is on the board."""
-    row, result = await board.view.find_result(http.path_params["request_id"])
+    row, result = await board.find_result(http.path_params["request_id"])
     return respond("result.html", above="../../", row=row, result=result)
 
 
 async def read_media(service: Service, http: HTTPRequest, board: Board) -> Response:
     """Serve the file of a result that is on the board; its own address would work without a login."""
-    _, result = await board.view.find_result(http.path_params["request_id"])
+    _, result = await board.find_result(http.path_params["request_id"])
     http.path_params["token"] = result.token
     return await file(service, http)
 
@@ -161,7 +162,7 @@ async def _perform_once(
         board.sent.remove(once)
         raise
     finally:
-        board.view.expire()
+        board.expire()
 
 
 def _read_action(fields: FormFields) -> tuple[str, Chosen, int]:
@@ -176,9 +177,13 @@ def _read_action(fields: FormFields) -> tuple[str, Chosen, int]:
         raise BadAccounts("Nobody is selected: tick some students, or choose a group or all. Nothing was changed.")
     group = whom.removeprefix("group:") if whom.startswith("group:") else None
     text = _first(fields, "credits").strip() if kind == "topup" else "0"
-    if not (text.isascii() and text.isdecimal() and len(text) < 14):
+    if not _is_count(text):
         raise BadAccounts("Say how many credits to add, as a whole number. Nothing was changed.")
     return kind, Chosen(names, group, whom == "all"), int(text)
+
+
+def _is_count(text: str) -> bool:
+    return re.fullmatch("[0-9]{1,13}", text) is not None
 
 
 def _words(kind: str, count: int, credits: int) -> str:
@@ -188,18 +193,17 @@ def _words(kind: str, count: int, credits: int) -> str:
 
 def _notice(http: HTTPRequest) -> str:
     """What was done just now, from the address that an action leads to."""
-    given = http.query_params
-    numbers = [given.get(name, "") for name in ("count", "credits")]
-    are_numbers = all(text.isascii() and text.isdecimal() and len(text) < 14 for text in numbers)
-    return _words(given["did"], int(numbers[0]), int(numbers[1])) if given.get("did") in WORDS and are_numbers else ""
+    kind, *counts = (http.query_params.get(name, "") for name in ("did", "count", "credits"))
+    return _words(kind, *map(int, counts)) if kind in WORDS and all(map(_is_count, counts)) else ""
 
 
-def _behind_login(handler: Handler) -> Callable[[Service, HTTPRequest], Awaitable[Response]]:
-    """A handler that answers only whoever is logged in."""
+def _with_board(handler: Handler, *, behind_login: bool) -> Callable[[Service, HTTPRequest], Awaitable[Response]]:
+    """A handler of a service that has a board; behind the login it answers only whoever is logged in."""
 
     async def call(service: Service, http: HTTPRequest) -> Response:
-        board = _board(service)
-        if board.login.is_session(_cookie(service, http)):
+        board = service.board
+        assert board is not None  # Its routes exist only with it.
+        if not behind_login or _is_logged_in(service, http, board):
             return await handler(service, http, board)
         if http.method == "POST" and not _wants_json(http):
             return respond("login.html", status=401, above="../", problem=ENDED)
@@ -208,23 +212,17 @@ def _behind_login(handler: Handler) -> Callable[[Service, HTTPRequest], Awaitabl
     return call
 
 
-def _board(service: Service) -> Board:
-    assert service.board is not None  # Its routes exist only with it.
-    return service.board
-
-
 def _cookie_name(service: Service) -> str:
     # Cookies do not know ports: another service on this machine has a name of its own.
     return f"reelbook_board_{service.id[:8]}"
 
 
-def _cookie(service: Service, http: HTTPRequest) -> str:
-    return http.cookies.get(_cookie_name(service), "")
+def _is_logged_in(service: Service, http: HTTPRequest, board: Board) -> bool:
+    cookie = http.cookies.get(_cookie_name(service), "")
+    return secrets.compare_digest(cookie.encode("utf-8", "surrogateescape"), board.cookie.encode())
 
 
-def _set_cookie(
-    service: Service, http: HTTPRequest, response: Response, cookie: str, *, max_age: int | None = None
-) -> None:
+def _set_cookie(service: Service, http: HTTPRequest, response: Response, cookie: str, max_age: int) -> None:
     # Strict, and out of reach of scripts: with the check of the origin no page elsewhere can act for whoever is logged in.
     # No path: the browser takes the folder of this address, also behind a prefix, so that nobody else there gets it.
     is_secure = http.url.scheme == "https"
@@ -238,14 +236,11 @@ def _wants_json(http: HTTPRequest) -> bool:
 
 
 async def _read_form(http: HTTPRequest) -> FormFields:
-    if http.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
-        raise Refusal("bad_request", f"The body must be a form: {FORM}.")
+    body = await read_body(http, "application/x-www-form-urlencoded", MAX_FORM_BYTES)
     try:
-        async with asyncio.timeout(spec_decisions.BODY_SECONDS):
-            body = b"".join([chunk async for chunk in read_limited(http, MAX_FORM_BYTES)])
         return parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=10_000)
-    except (TimeoutError, ValueError):
-        raise Refusal("bad_request", "The form is not well-formed, or did not arrive in time.") from None
+    except ValueError:
+        raise Refusal("bad_request", "The form is not well-formed.") from None
 
 
 def _first(fields: FormFields, name: str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import secrets
 import sqlite3
 import time
-from collections import deque
+from collections import Counter, deque
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -19,10 +20,10 @@ from starlette.responses import HTMLResponse
 from reelbook.models.queue_status import IN_PROGRESS
 from reelbook.util.printable import format_count, format_line
 
+from ..class_admin import read_board_token
 from ..class_report import ClassRow, LastResult, describe_class, format_time, read_class
 from ..queue import Request
 from ..refusals import Refusal
-from .login import BoardLogin
 
 if TYPE_CHECKING:
     from ..core import Service
@@ -85,17 +86,7 @@ def respond_page(page: str, nonce: str, status: int = 200) -> HTMLResponse:
 
 
 class Board:
-    """The board of a running service: its login, its view, and the forms that were sent already."""
-
-    def __init__(self, service: Service) -> None:
-        self.login = BoardLogin(service.store, service.settings.clock)
-        self.view = BoardView(service)
-        self.sent: deque[str] = deque(maxlen=MAX_REMEMBERED)
-        """A double click must not top up twice."""
-
-
-class BoardView:
-    """The class as the templates take it."""
+    """The class as the templates take it, and who may see it: whoever has the link with its token."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -104,6 +95,23 @@ class BoardView:
         self.rows: list[ClassRow] = []
         self.reads = 0
         """How often the class was read."""
+        self.sent: deque[str] = deque(maxlen=MAX_REMEMBERED)
+        """The forms that were sent already: a double click must not top up twice."""
+        self.token = ""
+        service.store.on_foreign_change(self._load_token)
+        service.store.submit(self._load_token).result()
+
+    def _load_token(self, db: sqlite3.Connection) -> None:
+        self.token = read_board_token(db)
+
+    def is_token(self, text: str) -> bool:
+        """Whether this is the token of the board."""
+        return hmac.compare_digest(text.strip().encode("utf-8", "surrogateescape"), self.token.encode())
+
+    @property
+    def cookie(self) -> str:
+        """What the cookie of a session says; another token ends all sessions."""
+        return hmac.new(self.token.encode(), b"session", "sha256").hexdigest()
 
     def expire(self) -> None:
         """Have the class read again at once, because an action changed it."""
@@ -171,13 +179,13 @@ def _waits(request: Request) -> bool:
 
 def _count_errors(rows: list[ClassRow]) -> list[tuple[int, str, str]]:
     """How often each kind of error happened, its name, and to whom; the most frequent one first."""
-    by_kind: dict[str, list[tuple[int, str]]] = {}
+    by_kind: dict[str, Counter[str]] = {}
     for row in rows:
         for kind, number in row.errors.items():
-            by_kind.setdefault(kind, []).append((-number, row.name))
-    found = []
+            by_kind.setdefault(kind, Counter())[format_line(row.name)] += number
+    errors = []
     for kind, students in by_kind.items():
-        names = [format_line(name) for _, name in sorted(students)]
+        names = [name for name, _ in students.most_common()]
         rest = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
-        found.append((-sum(number for number, _ in students), kind, ", ".join(names[:MAX_NAMES]) + rest))
-    return sorted(found, key=lambda error: (-error[0], error[1]))
+        errors.append((students.total(), kind, ", ".join(names[:MAX_NAMES]) + rest))
+    return sorted(errors, key=lambda error: (-error[0], error[1]))

@@ -688,7 +688,7 @@ def test_the_board_and_the_report_say_how_the_paid_service_is(
     served = serve(accounts=STUDENTS, lanes=table, data=tmp_path / "gateway", has_board=True)
     board = served.server.service.board
     assert board is not None
-    served.http.get("/class/login", params={"token": board.login.token})
+    served.http.get("/class/login", params={"token": board.token})
     waiting = threading.Event()
 
     def report() -> str:
