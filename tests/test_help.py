@@ -16,7 +16,7 @@ from reelbook.models.base import Part
 from reelbook.models.described import describe
 from reelbook.models.pricing import Estimate
 from reelbook.storage.library import Library
-from reelbook.sweeps.execute.job import SweepJob
+from reelbook.sweeps.job import SweepJob
 from tests.models.described_inputs import DESCRIPTIONS
 
 KINDS: dict[str, type[Any]] = {

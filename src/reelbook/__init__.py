@@ -39,7 +39,7 @@ _NAMES = {
     "runs.run": ("Run",),
     "settings": ("options",),
     "api.sweeps": ("derived", "rows", "sampled", "sweep", "template", "zipped"),
-    "sweeps.plan.plan": ("Plan",),
+    "sweeps.plan": ("Plan",),
 }  # fmt: skip
 """Module → the public names it defines."""
 

@@ -105,6 +105,6 @@ from .models.text_to_video import TextToVideo as TextToVideo
 from .runs.run import Run as Run
 from .settings import options as options
 from .storage.library import Library as Library
-from .sweeps.plan.plan import Plan as Plan
+from .sweeps.plan import Plan as Plan
 
 __all__: list[str]

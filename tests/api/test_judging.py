@@ -13,7 +13,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.api import judging
-from reelbook.sweeps.plan.plan import Plan
+from reelbook.sweeps.plan import Plan
 from tests.support import KEY, Served, png
 
 

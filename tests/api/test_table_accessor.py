@@ -13,7 +13,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.api import table_accessor
-from reelbook.sweeps.results import table_files
+from reelbook.sweeps import table_files
 from tests.support import KEY, Served, png
 
 SHOW = rb.ImagesToVideo(images=[rb.Frame(url=png(32, 16), frames=6)])

@@ -35,11 +35,11 @@ from reelbook.api.sweeps import sweep
 from reelbook.storage.ledger import connection
 from reelbook.storage.ledger.transitions import State
 from reelbook.storage.run_identity import dumps
-from reelbook.sweeps.execute.ledger_lookup import RunName, name_runs
-from reelbook.sweeps.execute.order import spread_rows
-from reelbook.sweeps.execute.progress import Standing
-from reelbook.sweeps.plan.plan import Plan
-from reelbook.sweeps.results.result_frame import make_result_table
+from reelbook.sweeps.ledger_lookup import RunName, name_runs
+from reelbook.sweeps.plan import Plan
+from reelbook.sweeps.plan_rows import spread_rows
+from reelbook.sweeps.progress import Standing
+from reelbook.sweeps.tables import make_result_table
 from reelbook.util.background_loop import background
 from tests.bench.plans import AXES
 from tests.bench.results import record

@@ -52,8 +52,8 @@ from reelbook.storage.library import Recent, Summary
 from reelbook.storage.run_status import SWEEP_STATUSES
 from reelbook.storage.shelf import Bytes
 from reelbook.storage.uncertain import Uncertain
-from reelbook.sweeps.execute.progress import Group, Progress, Result
-from reelbook.sweeps.plan.plan_summary import AxisFacts, Impossible, PlanFacts
+from reelbook.sweeps.plan_summary import AxisFacts, Impossible, PlanFacts
+from reelbook.sweeps.progress import Group, Progress, Result
 from tests.clips import film
 from tests.display.stand_in import run_of
 from tests.support import png

@@ -8,7 +8,7 @@ from typing import Any
 import reelbook as rb
 from reelbook.api.sweeps import sweep
 from reelbook.models.base import Input
-from reelbook.sweeps.plan.plan import Plan
+from reelbook.sweeps.plan import Plan
 from tests.support import png
 
 PRICE = 53

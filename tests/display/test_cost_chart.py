@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from reelbook.display.cost_chart import NOTHING, render_costs
-from reelbook.sweeps.results.cost import Costs, make_costs
+from reelbook.sweeps.cost import Costs, make_costs
 
 HOSTILE = '"><script>alert(1)</script><b onclick=x>&amp;'
 
@@ -98,22 +98,6 @@ def test_hostile_values_and_names_stay_words(name: str) -> None:
     assert "onclick=x>" not in html
     assert re.search(r"\son\w+=", re.sub(r'"[^"]*"|>[^<]*<', "", html)) is None
     assert "&lt;script&gt;" in html
-
-
-@pytest.mark.parametrize("value", ["a\ud800b", ["a\ud800b"], {"a\ud800": 1}], ids=["text", "list", "dict"])
-def test_half_a_character_breaks_nothing(value: object) -> None:
-    """It can be grouped by, apart from the other half, and what is shown of it can be sent; a name may have one, too."""
-    values = pd.Series([value, "a\udfffb", "a", value], dtype=object)
-    table = pd.DataFrame({"kind": values, "status": "completed", "credits": [60, 10, 1, 40]})
-    table.columns = pd.Index(["n\ud800", "status", "credits"], dtype=object)
-    found = make_costs(table, ["n\ud800"], [1.0] * 4)
-
-    shown = render_costs(found)
-
-    assert sorted(found["credits"]) == [1, 10, 100]
-    assert shown.encode()
-    assert "Costs by n?" in shown
-    assert render_costs(Costs(found[["credits"]])).encode()
 
 
 def test_a_category_may_have_half_a_character() -> None:

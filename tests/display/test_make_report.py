@@ -32,7 +32,7 @@ from reelbook.display.report.report_entries import group_entries
 from reelbook.errors import ReelbookError
 from reelbook.media.frame_index import read_frame_index
 from reelbook.storage.run_identity import format_canonical
-from reelbook.sweeps.results.table_files import find_paths
+from reelbook.sweeps.table_files import find_paths
 from tests.clips import film
 from tests.display.stand_in import Read
 from tests.hostile import TEXTS

@@ -12,7 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from reelbook.display import register
 from reelbook.display.fact_table import render_state
 from reelbook.media.measuring.metrics import METRICS
-from reelbook.sweeps.results.metric_columns import metrics_table
+from reelbook.sweeps.tables import metrics_table
 
 
 def test_sentences_are_whole_and_aligned_left() -> None:

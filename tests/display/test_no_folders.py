@@ -20,8 +20,8 @@ from reelbook.display.report.grid_bundle import grid_bundle, make_clip_grid
 from reelbook.display.run_card import run_figure
 from reelbook.display.sweep_panel import render_panel
 from reelbook.display.tables.table_html import render_table
-from reelbook.sweeps.execute.progress import Progress
-from reelbook.sweeps.plan.plan import Plan
+from reelbook.sweeps.plan import Plan
+from reelbook.sweeps.progress import Progress
 from tests.sweeps.dots import dots
 
 Table = Any  # Not of tables: their many overloads take the type checker seconds.

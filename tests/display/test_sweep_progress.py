@@ -18,8 +18,8 @@ from reelbook.display.plan_card import format_headline, plan_card
 from reelbook.display.sweep_panel import HINT, format_panel, panel_bundle, render_panel
 from reelbook.models.described import describe
 from reelbook.storage.run_status import SWEEP_STATUSES
-from reelbook.sweeps.execute.job import SweepJob
-from reelbook.sweeps.execute.progress import Group, Progress, Result, format_interrupt
+from reelbook.sweeps.job import SweepJob
+from reelbook.sweeps.progress import Group, Progress, Result, format_interrupt
 from tests.models.described_inputs import with_fields
 from tests.support import png
 

@@ -12,10 +12,10 @@ from reelbook.errors import OverBudget
 from reelbook.storage.ledger import transitions
 from reelbook.storage.ledger.budget import Budget, check_budget, join_scope
 from reelbook.storage.ledger.transitions import State
-from reelbook.sweeps.execute.ledger_lookup import find_rows
-from reelbook.sweeps.execute.progress import Standing
-from reelbook.sweeps.plan.plan_rows import Row
-from reelbook.sweeps.results.result_frame import build_frame
+from reelbook.sweeps.ledger_lookup import find_rows
+from reelbook.sweeps.plan_rows import Row
+from reelbook.sweeps.progress import Standing
+from reelbook.sweeps.tables import build_frame
 from tests.storage.made import BOAT, SERVICE, Made, Move
 from tests.sweeps.dots import dots
 

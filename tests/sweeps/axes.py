@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.sweeps.plan.plan import Plan
-from reelbook.sweeps.plan.plan_file import parse_plan_file
-from reelbook.sweeps.plan.sweep_call import FindModel, plan_from_file
+from reelbook.sweeps.plan import Plan
+from reelbook.sweeps.plan_file import parse_plan_file
+from reelbook.sweeps.sweep_call import FindModel, plan_from_file
 
 BOAT = TextToVideo(prompt="a paper boat")
 

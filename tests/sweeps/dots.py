@@ -9,7 +9,7 @@ from typing import Any
 
 import reelbook as rb
 from reelbook.api.sweeps import sweep
-from reelbook.sweeps.plan.plan import Plan
+from reelbook.sweeps.plan import Plan
 from tests.support import Served, png
 from tests.transport.variants import Hosted, Received, Reply
 

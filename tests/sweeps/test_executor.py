@@ -21,8 +21,8 @@ from reelbook.client import Client
 from reelbook.display.sweep_panel import format_panel
 from reelbook.models.base import Input
 from reelbook.storage.ledger import claims
-from reelbook.sweeps.execute.job import StillRunning, SweepJob
-from reelbook.sweeps.execute.order import order_rows
+from reelbook.sweeps.job import StillRunning, SweepJob
+from reelbook.sweeps.plan_rows import order_rows
 from reelbook.transport.picture_sources import Loc, Source, read_sources
 from tests.support import Served, png
 from tests.sweeps.dots import BOAT, DOT, PRICE, RUN, Scripted, dots, paid, reserved
@@ -310,7 +310,7 @@ def test_a_service_that_is_gone_for_a_while_is_waited_for(
             raise rb.Unreachable(hosted.base_url, "a cable")
         return await submit(self, submission, **facts)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("reelbook.sweeps.execute.pacing.FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("reelbook.sweeps.executor.FIRST_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(Client, "submit_run", sometimes)
     table = sweep(BOAT, seed=range(4)).run(budget=4 * PRICE)
     hosted.stop_listening()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import reelbook as rb
-from reelbook.sweeps.plan.forecast import Past, estimate_seconds, get_work
+from reelbook.sweeps.ledger_lookup import Past, estimate_seconds, get_work
 from tests.sweeps.dots import Scripted
 from tests.transport.variants import Hosted
 

@@ -24,9 +24,9 @@ from reelbook.models.images_to_video import Frame, ImagesToVideo
 from reelbook.models.pricing import estimate
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
-from reelbook.sweeps.plan.parts import rows, sampled, template, zipped
-from reelbook.sweeps.plan.sweep_call import derived, sweep
-from reelbook.sweeps.sweep_errors import MAX_RUNS
+from reelbook.sweeps.parts import rows, sampled, template, zipped
+from reelbook.sweeps.sweep_call import derived, sweep
+from reelbook.sweeps.values import MAX_RUNS
 from tests.models.described_inputs import with_fields
 from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT, parse_plan
@@ -295,7 +295,7 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("a second input", lambda: sweep(BOAT, BOAT), "plan + other"),
     ("a number as part", lambda: sweep(BOAT, 7), "a single axis goes by its name"),
     ("an axis without a name", lambda: sweep(BOAT, {7: [1]}), "named by text"),
-    ("a range too long", lambda: sweep(BOAT, seed=range(10**9)), "1,000,000,000 runs"),
+    ("a range too long", lambda: sweep(BOAT, seed=range(10**9)), "more than 1,000,000 values"),
     ("nothing zipped", lambda: zipped(), "no axes"),
     ("kept and not there", lambda: rows([{"seed": 1}], keep="note"), "no such column"),
     ("a field kept", lambda: sweep(BOAT, rows([{"seed": 1}], keep="seed")), "which is a field"),
@@ -308,7 +308,7 @@ MISTAKES: list[tuple[str, Any, str]] = [
     ("an open gap", lambda: template("a {colour boat", colour="red"), "Write {{ and }}"),
     ("no words", lambda: template("a {colour} boat", colour=[]), "`colour` has no values"),
     ("a sample out of bounds", lambda: sweep(BOAT, sampled(5, num_frames=(0, 300))), "from 0 to 300, which leaves 9 to 1441"),
-    ("a range backwards", lambda: sampled(5, num_frames=(300, 9)), "the smaller end comes first"),
+    ("a range backwards", lambda: sampled(5, num_frames=(300, 9)), "the smaller one first"),
     ("a range between two steps", lambda: sweep(BOAT, sampled(5, temporal_adain_factor=(0.51, 0.54))), "multiples of 0.05"),
     ("a range of texts", lambda: sweep(BOAT, sampled(5, resolution=(480, 720))), "give a list of values to choose from"),
     ("a sample of a misspelt field", lambda: sweep(BOAT, sampled(5, num_frame=(9, 257))), "Did you mean `num_frames`?"),

@@ -14,11 +14,11 @@ from reelbook.errors import InvalidInput
 from reelbook.models.described import describe
 from reelbook.models.images_to_video import ImagesToVideo
 from reelbook.models.pricing import Estimate
-from reelbook.sweeps.plan.parts import template
-from reelbook.sweeps.plan.plan import Plan
-from reelbook.sweeps.plan.plan_rows import Row
-from reelbook.sweeps.plan.plan_summary import format_facts, summarise
-from reelbook.sweeps.plan.sweep_call import sweep
+from reelbook.sweeps.parts import template
+from reelbook.sweeps.plan import Plan
+from reelbook.sweeps.plan_rows import Row
+from reelbook.sweeps.plan_summary import format_facts, summarise
+from reelbook.sweeps.sweep_call import sweep
 from tests.models.described_inputs import with_fields
 from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT

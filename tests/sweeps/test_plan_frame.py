@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from reelbook.models.described import describe
 from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
-from reelbook.sweeps.plan.parts import template
-from reelbook.sweeps.plan.plan_frame import get_columns
-from reelbook.sweeps.plan.sweep_call import sweep
+from reelbook.sweeps.parts import template
+from reelbook.sweeps.sweep_call import sweep
+from reelbook.sweeps.tables import get_columns
 from tests.models.described_inputs import with_fields
 from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from reelbook.storage.run_identity import dumps
 from reelbook.storage.run_status import RunStatus
-from reelbook.sweeps.execute.ledger_lookup import RunName
-from reelbook.sweeps.execute.progress import Standing
-from reelbook.sweeps.plan.parts import rows, sampled, template, zipped
-from reelbook.sweeps.plan.plan import Plan
-from reelbook.sweeps.plan.plan_frame import PLAN_COLUMNS
-from reelbook.sweeps.plan.sweep_call import sweep
-from reelbook.sweeps.results.result_frame import build_frame
+from reelbook.sweeps.ledger_lookup import RunName
+from reelbook.sweeps.parts import rows, sampled, template, zipped
+from reelbook.sweeps.plan import Plan
+from reelbook.sweeps.progress import Standing
+from reelbook.sweeps.sweep_call import sweep
+from reelbook.sweeps.tables import PLAN_COLUMNS, build_frame
 from tests.support import examples
 from tests.sweeps.axes import AXES, BOAT
 

@@ -17,11 +17,11 @@ from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import LoRA, TextToVideo
 from reelbook.storage.run_identity import dumps, make_identity
 from reelbook.storage.run_status import RunStatus
-from reelbook.sweeps.execute.ledger_lookup import LedgerRow, RunName
-from reelbook.sweeps.execute.progress import Standing
-from reelbook.sweeps.plan.plan import Plan
-from reelbook.sweeps.plan.sweep_call import sweep
-from reelbook.sweeps.results.result_frame import build_frame
+from reelbook.sweeps.ledger_lookup import LedgerRow, RunName
+from reelbook.sweeps.plan import Plan
+from reelbook.sweeps.progress import Standing
+from reelbook.sweeps.sweep_call import sweep
+from reelbook.sweeps.tables import build_frame
 
 URL = "https://example.org/a.png"
 LAST = ["status", "credits", "credits_source", "marks", "credits_estimated", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take", "service", "input_json"]  # fmt: skip

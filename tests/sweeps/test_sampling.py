@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from reelbook.errors import ReelbookError
 from reelbook.models.described import describe
-from reelbook.sweeps.plan.parts import sampled
-from reelbook.sweeps.plan.sampling import Method
-from reelbook.sweeps.plan.sweep_call import sweep
+from reelbook.sweeps.parts import sampled
+from reelbook.sweeps.sampling import Method
+from reelbook.sweeps.sweep_call import sweep
 from tests.models.described_inputs import with_fields
 from tests.support import examples
 from tests.sweeps.axes import BOAT

@@ -10,7 +10,7 @@ import pytest
 
 import reelbook as rb
 from reelbook.client import Client
-from reelbook.sweeps.execute.pacing import MIN_AHEAD
+from reelbook.sweeps.executor import MIN_AHEAD
 from tests.faults.kernels import PATIENCE, Kernel
 from tests.support import KEY, Serve, deep, png
 from tests.sweeps.dots import BOAT, PRICE, RUN, paid, reserved
@@ -124,12 +124,12 @@ def test_a_service_that_never_says_what_it_works_on_is_sent_as_many_as_may_be(ho
     plan = rb.sweep(BOAT, seed=range(20))
     job = plan.start(budget=plan.credits, concurrency=8)
 
-    for _ in range(3):
+    for _ in range(6):
         line.end(1)
-    line.until_sent(3 + 8)
+    line.until_sent(6 + 8)
     job.cancel(running=True)
 
-    assert job.wait(PATIENCE)["status"].value_counts()["completed"] == 3
+    assert job.wait(PATIENCE)["status"].value_counts()["completed"] == 6
 
 
 @pytest.mark.deep

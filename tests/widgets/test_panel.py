@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import reelbook as rb
-from reelbook.sweeps.execute.job import SweepJob
+from reelbook.sweeps.job import SweepJob
 from reelbook.widgets import panel as panel_module
 from reelbook.widgets.panel import Panel, show_job
 from tests.sweeps.dots import BOAT, PRICE, Scripted

@@ -16,7 +16,7 @@ from ..media.metadata.run_record import parse_record_input
 from ..models.base import File
 from ..runs.run import Run
 from ..storage.select_runs import find_table
-from ..sweeps.results.table_files import get_row_facts
+from ..sweeps.table_files import get_row_facts
 from ..util.missing_values import is_missing
 from .tables import find_run_or_file
 

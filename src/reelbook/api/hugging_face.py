@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import ReelbookError
-from ..sweeps.results.table_files import IMAGES, VIDEO
+from ..sweeps.table_files import IMAGES, VIDEO
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -14,8 +14,8 @@ from ..storage.judgements import MAX_LETTERS, Kind
 from ..storage.ledger.transitions import Entry
 from ..storage.library import Library
 from ..storage.select_runs import find_table
-from ..sweeps.plan.plan import Plan
-from ..sweeps.results.table_files import find_paths
+from ..sweeps.plan import Plan
+from ..sweeps.table_files import find_paths
 from .library import find_library_of
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def start_race(plan: Plan, client: Client, *, by: object, **options: object) -> 
 
 def _find_table(given: Any) -> pd.DataFrame:
     if isinstance(given, Plan):
-        from ..sweeps.results.result_frame import make_stored_table
+        from ..sweeps.tables import make_stored_table
 
         return make_stored_table(given, session.client().context)
     table = find_table(given)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..current import session
 from ..models.base import Input
-from ..sweeps.plan.parts import rows, sampled, template, zipped
-from ..sweeps.plan.plan import Plan
-from ..sweeps.plan.sweep_call import FindModel, Sweep, derived
+from ..sweeps.parts import rows, sampled, template, zipped
+from ..sweeps.plan import Plan
+from ..sweeps.sweep_call import FindModel, Sweep, derived
 
 if TYPE_CHECKING:
     import pandas as pd

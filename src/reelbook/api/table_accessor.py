@@ -20,9 +20,8 @@ from ..models.base import File
 from ..storage.library_folder import library_folder
 from ..storage.select_runs import find_table
 from ..storage.table import build_column
-from ..sweeps.results.cost import Costs, compute_costs
-from ..sweeps.results.metric_columns import Metrics, add_metric_columns, metrics_table
-from ..sweeps.results.table_files import (
+from ..sweeps.cost import Costs, compute_costs
+from ..sweeps.table_files import (
     find_column,
     find_paths,
     format_summary,
@@ -30,6 +29,7 @@ from ..sweeps.results.table_files import (
     get_row_facts,
     get_ticked,
 )
+from ..sweeps.tables import Metrics, add_metric_columns, metrics_table
 from .library import find_library_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from ..media.local_file import LocalFile
 from ..models.base import File, Input, Output
 from ..runs.run import Run, media_of
 from ..storage.select_runs import find_table
-from ..sweeps.results.table_files import find_paths
+from ..sweeps.table_files import find_paths
 from .table_accessor import Reel
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def read(path: str | Path | Dataset, *, folder: str | Path = "clips") -> pd.Data
         from .hugging_face import from_dataset
 
         return from_dataset(path, Path(folder))
-    from ..sweeps.results.table_files import read_table
+    from ..sweeps.table_files import read_table
 
     return read_table(path)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import InvalidInput, Problem
 from ..storage.run_identity import INPUT_JSON
-from ..sweeps.results.table_files import find_column
+from ..sweeps.table_files import find_column
 from ..util.missing_values import is_missing
 from .posterior import IntArray
 

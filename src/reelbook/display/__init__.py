@@ -25,9 +25,9 @@ HTML = {
     ("reelbook.storage.uncertain", "Uncertainties"): ("cards", "uncertain_table"),
     ("reelbook.media.metadata.provenance", "Provenance"): ("cards", "provenance_table"),
     ("reelbook.settings", "Options"): ("cards", "options_table"),
-    ("reelbook.sweeps.results.cost", "Costs"): ("cost_chart", "render_costs"),
-    ("reelbook.sweeps.results.metric_columns", "Metrics"): ("cards", "render_metrics"),
-    ("reelbook.sweeps.plan.plan", "Plan"): ("plan_card", "plan_card"),
+    ("reelbook.sweeps.cost", "Costs"): ("cost_chart", "render_costs"),
+    ("reelbook.sweeps.tables", "Metrics"): ("cards", "render_metrics"),
+    ("reelbook.sweeps.plan", "Plan"): ("plan_card", "plan_card"),
     ("reelbook.decide.ratings", "Ratings"): ("ratings_card", "ratings_card"),
     ("reelbook.decide.race.race", "Race"): ("race_card", "race_card"),
     ("reelbook.display.plots.plot_html", "Plot"): ("plots.plot_html", "render_plot"),
@@ -52,7 +52,7 @@ NOTEBOOK_LINES = {
     ("reelbook.media.local_file", "LocalFile"): ("run_text", "format_file_briefly"),
     ("reelbook.media.metadata.provenance", "Provenance"): ("cards", "format_provenance"),
     ("reelbook.models.base", "Output"): ("cards", "format_output"),
-    ("reelbook.sweeps.plan.plan", "Plan"): ("plan_card", "format_plan"),
+    ("reelbook.sweeps.plan", "Plan"): ("plan_card", "format_plan"),
 }
 """Lines that are shorter in a notebook than in a terminal, which has no other form of the value."""
 
@@ -68,7 +68,7 @@ def register(shell: Any) -> None:
         )
         _load_later("error_card", "install")(shell)
     html.for_type_by_name(
-        "reelbook.sweeps.execute.job", "SweepJob", lambda job: _load_later("sweep_panel", "render_panel")(job.progress)
+        "reelbook.sweeps.job", "SweepJob", lambda job: _load_later("sweep_panel", "render_panel")(job.progress)
     )
     for table, of_kind in ((HTML, html), (JPEG, jpeg)):
         for (module, name), (owner, render) in table.items():

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ..storage.library import Library, Recent, Summary
     from ..storage.tidy import Pruned, PrunedRun
     from ..storage.uncertain import Uncertain
-    from ..sweeps.results.metric_columns import Metrics
+    from ..sweeps.tables import Metrics
 
 MAX_MODELS, MAX_FILES, MAX_REMOVED, MAX_VALUES = 200, 12, 24, 24
 """Rows of a card. No known model has as many inputs as the last, and an untrusted file may name thousands."""
@@ -114,7 +114,7 @@ def options_table(options: Options) -> str:
 
 def render_metrics(metrics: Metrics) -> str:
     """A row for each metric, its definition in small print; with other columns, the table as pandas renders it."""
-    from ..sweeps.results.metric_columns import METRIC_FACTS
+    from ..sweeps.tables import METRIC_FACTS
 
     if tuple(metrics.columns) != METRIC_FACTS:
         import pandas as pd

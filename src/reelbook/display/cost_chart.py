@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from markupsafe import Markup
 
-from ..sweeps.results.cost import COLUMNS, HEADINGS, format_number
+from ..sweeps.cost import COLUMNS, HEADINGS, format_number
 from ..util.printable import replace_surrogates
 from .fact_table import render_small_print
 from .formatting import shorten
@@ -16,7 +16,7 @@ from .theme import render_style
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..sweeps.results.cost import Costs
+    from ..sweeps.cost import Costs
 
 MAX_LINES = 24
 NOTHING = "There are no runs here to add up."

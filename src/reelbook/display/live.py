@@ -22,7 +22,7 @@ from .formatting import STATE_SIGNS, format_duration, join_with_dots
 from .update_clock import Bundle, LiveOutput, updater
 
 if TYPE_CHECKING:
-    from ..sweeps.execute.job import SweepJob
+    from ..sweeps.job import SweepJob
 
 log = logging.getLogger("reelbook")
 

@@ -9,15 +9,15 @@ from markupsafe import Markup
 
 from ..models.problems import format_literal
 from ..sweeps.money_text import format_paid_price
-from ..sweeps.plan.plan_summary import format_values
+from ..sweeps.plan_summary import format_values
 from ..util.printable import format_count
 from .formatting import format_credits, format_duration, join_with_dots, shorten
 from .theme import render_style
 
 if TYPE_CHECKING:
-    from ..sweeps.plan.plan import Plan
-    from ..sweeps.plan.plan_rows import Row
-    from ..sweeps.plan.plan_summary import PlanFacts
+    from ..sweeps.plan import Plan
+    from ..sweeps.plan_rows import Row
+    from ..sweeps.plan_summary import PlanFacts
 
 MAX_REASONS, FIRST_ROWS, MAX_VALUE_LENGTH = 4, 5, 40
 SOFT = "color:var(--rb-soft,inherit);font-size:12px"

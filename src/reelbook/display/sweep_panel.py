@@ -18,7 +18,7 @@ from .report.layout import format_named_value
 from .theme import render_style
 
 if TYPE_CHECKING:
-    from ..sweeps.execute.progress import Progress, Result
+    from ..sweeps.progress import Progress, Result
 
 Bundle = dict[str, Any]
 POSTERS, FEW, POSTER_WIDTH, POSTER_HEIGHT = 6, 8, 113, 64

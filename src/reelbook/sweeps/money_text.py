@@ -13,10 +13,10 @@ from ..util.printable import format_count
 
 if TYPE_CHECKING:
     from ..runs.submission import ClientContext
-    from .execute.progress import Progress
-    from .execute.run_options import RunOptions
-    from .plan.plan_rows import Row
-    from .plan.plan_summary import PlanFacts
+    from .options import RunOptions
+    from .plan_rows import Row
+    from .plan_summary import PlanFacts
+    from .progress import Progress
 
 ESTIMATE_SECONDS = 10.0
 """How long the service is asked for prices, before the plan's are taken."""

@@ -23,7 +23,7 @@ def register(shell: Any) -> None:
         formatter = shell.display_formatter.ipython_display_formatter
         if is_voila():
             formatter.for_type_by_name("reelbook.runs.run", "Run", _show_run)
-        formatter.for_type_by_name("reelbook.sweeps.execute.job", "SweepJob", _show_job)
+        formatter.for_type_by_name("reelbook.sweeps.job", "SweepJob", _show_job)
         formatter.for_type_by_name("reelbook.decide.race.race", "Race", _show_race)
         formatter.for_type_by_name("reelbook.api.table_accessor", "Reel", _show_table)
         for module in ("pandas", "pandas.core.frame"):  # By its version.

@@ -15,14 +15,14 @@ from ..display.report.grid_bundle import MAX_CELLS, grid_bundle, make_clip_grid
 from ..display.tables.table_html import format_table
 from ..display.tables.table_media import find_files
 from ..errors import ReelbookError
-from ..sweeps.results.table_files import get_ticked
+from ..sweeps.table_files import get_ticked
 from ..util.notebook import get_kernel_shell
 from .table_clips import TableFileSender, open_sender
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..sweeps.execute.job import SweepJob
+    from ..sweeps.job import SweepJob
 
 UPDATE_SECONDS = 0.5
 """Cells of a running sweep are replaced at most so often."""

@@ -59,7 +59,7 @@ def register(marimo: Any) -> None:
         _set_display(module, name, partial(_frame_known, marimo, owner, render))
     displays: dict[tuple[str, str], Render] = {
         ("reelbook.runs.run", "Run"): partial(_display_run, marimo),
-        ("reelbook.sweeps.execute.job", "SweepJob"): _make_panel,
+        ("reelbook.sweeps.job", "SweepJob"): _make_panel,
         ("reelbook.api.table_accessor", "Reel"): lambda reel: _frame_table(marimo, reel.table, _render_table),
         ("reelbook.display.plots.plot_html", "Plot"): lambda plot: _frame_plot(marimo, plot),
         ("reelbook.widgets.grid", "Grid"): lambda grid: _frame_grid(marimo, grid),
@@ -100,7 +100,7 @@ def _render_run(run: Any) -> Any:
 
 def _render_table(table: Any, key: str) -> Any:
     from ..display.tables.table_html import table_bundle
-    from ..sweeps.results.table_files import get_group
+    from ..sweeps.table_files import get_group
 
     return table_bundle(table, key=key, group=get_group(table))["text/html"]
 
@@ -129,7 +129,7 @@ def _frame_table(marimo: Any, table: Any, render: Callable[[Any, str], Any]) -> 
 
 def _frame_plot(marimo: Any, plot: Any) -> Any:
     from ..display.plots.plot_html import plot_bundle
-    from ..sweeps.results.table_files import get_group
+    from ..sweeps.table_files import get_group
 
     return _frame_table(
         marimo, plot.table, lambda table, key: plot_bundle(plot, key=key, group=get_group(table))["text/html"]

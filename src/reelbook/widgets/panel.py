@@ -22,7 +22,7 @@ from .notebook import find_variable_name, is_voila
 
 if TYPE_CHECKING:
     from ..runs.run import Run
-    from ..sweeps.execute.job import SweepJob
+    from ..sweeps.job import SweepJob
 
 COMMANDS = ("pause", "resume", "cancel", "cancel_queued")
 TEXT = "Buttons for what runs; they work while the notebook's kernel runs."

@@ -20,7 +20,7 @@ from ..display.tables.table_html import MAX_ROWS, table_bundle
 from ..display.tables.table_media import find_files, is_media
 from ..display.theme import read_static
 from ..errors import ReelbookError
-from ..sweeps.results.table_files import get_group, get_ticked, tick
+from ..sweeps.table_files import get_group, get_ticked, tick
 from ..util.notebook import get_kernel_shell
 from .notebook import is_jupyter_server, is_page_attached
 from .send_file import find_refusal, make_messages

@@ -20,7 +20,7 @@ from reelbook.client import Client
 from reelbook.display.input_code import format_sweep_code
 from reelbook.display.update_clock import updater
 from reelbook.models.base import Input
-from reelbook.sweeps.plan.plan import Plan
+from reelbook.sweeps.plan import Plan
 from reelbook.widgets.forms import plan_preview, planning
 from reelbook.widgets.forms.axes import (
     MAX_VALUES,

@@ -19,9 +19,8 @@ from ...storage.ledger.transitions import State
 from ...storage.run_status import RunStatus
 from ...storage.table import build_column
 from ...storage.tidy import get_paths
-from ...sweeps.execute.background_job import BackgroundJob
-from ...sweeps.execute.job import SweepJob
-from ...sweeps.execute.ledger_lookup import (
+from ...sweeps.job import BackgroundJob, SweepJob
+from ...sweeps.ledger_lookup import (
     CALL_SECONDS,
     LedgerRow,
     RunName,
@@ -30,12 +29,11 @@ from ...sweeps.execute.ledger_lookup import (
     make_budget_scope,
     name_runs,
 )
-from ...sweeps.execute.run_options import HOSTED_AT_ONCE, RunOptions
 from ...sweeps.money_text import find_prices, sum_or_none
-from ...sweeps.plan.plan import Plan
-from ...sweeps.plan.plan_rows import Row
-from ...sweeps.results.metric_columns import add_metric_columns
-from ...sweeps.results.result_frame import make_stored_table
+from ...sweeps.options import HOSTED_AT_ONCE, RunOptions
+from ...sweeps.plan import Plan
+from ...sweeps.plan_rows import Row
+from ...sweeps.tables import add_metric_columns, make_stored_table
 from ...util import registry
 from ...util.background_loop import background
 from ...util.printable import format_count

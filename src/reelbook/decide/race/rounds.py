@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...sweeps.execute.order import spread_rows
-from ...sweeps.plan.plan_rows import Row
+from ...sweeps.plan_rows import Row, spread_rows
 from ..posterior import choose
 from .settings import MIN_LEADER_RUNS
 
 if TYPE_CHECKING:
-    from ...sweeps.plan.plan import Plan
+    from ...sweeps.plan import Plan
     from ..posterior import Belief, FloatArray
     from .settings import RaceSettings
 

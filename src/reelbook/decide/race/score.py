@@ -14,7 +14,7 @@ import numpy as np
 
 from ...media.measuring.metrics import METRICS
 from ...models.problems import format_literal
-from ...sweeps.plan.plan_frame import RUN_COLUMNS
+from ...sweeps.tables import RUN_COLUMNS
 from ...util.missing_values import is_missing
 from ...util.printable import suggest
 from ..posterior import Belief, learn_pairs, learn_values
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ...runs.run import Run
-    from ...sweeps.plan.plan import Plan
+    from ...sweeps.plan import Plan
     from .rounds import Rounds
 
 FIGURES = ("credits", "credits_estimated", "queued_s", "running_s")

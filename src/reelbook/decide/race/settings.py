@@ -17,10 +17,10 @@ from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
 from ...models.catalog import find_endpoint
 from ...models.pricing import estimate
-from ...sweeps.execute.run_options import RunOptions, Whole, check_options, make_options, parse_whole
 from ...sweeps.money_text import sum_or_none
-from ...sweeps.plan.plan import Plan
-from ...sweeps.plan.plan_rows import Row
+from ...sweeps.options import RunOptions, Whole, check_options, make_options, parse_whole
+from ...sweeps.plan import Plan
+from ...sweeps.plan_rows import Row
 
 IntArray = npt.NDArray[np.int64]
 MAX_LEVELS, BINS = 12, 6
@@ -188,7 +188,7 @@ def group_settings(plan: Plan, over: Sequence[str], seed: int, *, is_paired: boo
     the rows of a setting are tried depends on `seed` alone; `is_paired` has all settings begin with the same prompt.
 
     >>> from reelbook.models.text_to_video import TextToVideo
-    >>> from reelbook.sweeps.plan.sweep_call import sweep
+    >>> from reelbook.sweeps.sweep_call import sweep
     >>> plan = sweep(TextToVideo(prompt="a paper boat"), seed=range(4), num_frames=[49, 97])
     >>> found = group_settings(plan, ("seed", "prompt"), 0)
     >>> found.axes, [dict(setting.values) for setting in found.settings], [len(one.rows) for one in found.settings]
@@ -296,7 +296,7 @@ def make_drafts(plan: Plan, draft: Mapping[str, Any] | bool) -> Plan:
     """The plan with cheaper values in each row, under the same numbers; `draft=True` turns off what costs extra.
 
     >>> from reelbook.models.text_to_video import TextToVideo
-    >>> from reelbook.sweeps.plan.sweep_call import sweep
+    >>> from reelbook.sweeps.sweep_call import sweep
     >>> boat = TextToVideo(prompt="a paper boat", enable_detail_pass=True)
     >>> plan = sweep(boat, num_frames=[49, 97])
     >>> plan.credits, make_drafts(plan, True).credits

@@ -14,7 +14,7 @@ from PIL import Image
 
 from ...errors import ReelbookError
 from ...settings import options
-from ...sweeps.results.table_files import get_ticked
+from ...sweeps.table_files import get_ticked
 from ...util.printable import printable
 from ...util.replace_file import replace_file
 from ..embedding import data_uri

@@ -12,7 +12,7 @@ from ...errors import ReelbookError
 from ...media.frame_index import FrameIndex, read_frame_index
 from ...media.local_file import LocalFile
 from ...settings import options
-from ...sweeps.results.table_files import find_paths, get_group
+from ...sweeps.table_files import find_paths, get_group
 from ..embedding import MAX_FULL_BYTES, data_uri
 from ..formatting import join_with_dots
 from ..tables import table_html

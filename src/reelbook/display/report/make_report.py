@@ -16,7 +16,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from ...errors import ReelbookError
-from ...sweeps.results.table_files import find_paths
+from ...sweeps.table_files import find_paths
 from ...util.replace_file import replace_file
 from ..formatting import format_size, join_with_dots
 from ..tables.table_columns import describe_makers

@@ -269,7 +269,7 @@ def _choose_cost_columns(groups: Sequence[ModelRuns]) -> Iterator[str]:
 
 
 def _render_plot(table: pd.DataFrame, name: str) -> Markup:
-    from ...sweeps.results.cost import compute_costs
+    from ...sweeps.cost import compute_costs
     from ..cost_chart import render_cost_table
 
     try:

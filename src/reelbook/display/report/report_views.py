@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from ...errors import ReelbookError
 from ...media.stills import fit_size
-from ...sweeps.results.table_files import find_column
+from ...sweeps.table_files import find_column
 from ...util.missing_values import is_missing
 from ..compare.compared_items import Item, label_items
 from ..compare.comparison import Comparison

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...models.catalog import CATALOG
-from ...sweeps.results.table_files import IMAGES, VIDEO
+from ...sweeps.table_files import IMAGES, VIDEO
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ import pandas as pd
 from ...errors import ReelbookError
 from ...media.local_file import is_video
 from ...storage.run_status import RunStatus
-from ...sweeps.results.table_files import find_paths
+from ...sweeps.table_files import find_paths
 from ...util.missing_values import is_missing
 from ...util.printable import format_count, suggest
 from ..formatting import format_credits, join_with_dots

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from ...media.metadata.file_marks import UNSIGNED
 from ...storage.ledger.known_services import describe_maker
-from ...sweeps.results.table_files import find_column
+from ...sweeps.table_files import find_column
 from ...util.missing_values import is_missing
 from ..formatting import STATE_SIGNS
 from ..report.shared_table import OUTPUT, PLAIN, is_address_column, strip_addresses

@@ -69,7 +69,7 @@ def format_captions(table: pd.DataFrame) -> list[str]:
 
 def find_files(table: pd.DataFrame) -> FileLists:
     """The paths of the files of each row; empty lists where the table has none."""
-    from ...sweeps.results.table_files import find_paths
+    from ...sweeps.table_files import find_paths
 
     try:
         return list(find_paths(table.loc[:, ~table.columns.duplicated()]))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ...display.formatting import shorten
 from ...errors import InvalidInput, Problem, ReelbookError
 from ...models.base import Input
-from ...sweeps.plan.plan_summary import format_values
+from ...sweeps.plan_summary import format_values
 from .draft import Draft
 from .json_values import JSON_TEXT, is_json_text, sendable, to_page_json
 from .schema import Node

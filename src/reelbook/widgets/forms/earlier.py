@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...display.formatting import join_with_dots, shorten
 from ...media.local_file import is_video
-from ...sweeps.results.table_files import IMAGES, VIDEO, find_column, find_paths
+from ...sweeps.table_files import IMAGES, VIDEO, find_column, find_paths
 from .base_widget import Handler
 from .json_values import sendable
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ...decide.race.race import Race
     from ...media.local_file import LocalFile
     from ...runs.run import Run
-    from ...sweeps.execute.job import SweepJob
+    from ...sweeps.job import SweepJob
 
 TEXT = "A form for a model's inputs; it works while the notebook's kernel runs."
 CLOSED = "This form is closed. Make another one with rb.form(…)."

@@ -16,20 +16,20 @@ from ...errors import InvalidInput, ReelbookError
 from ...models.base import Input
 from ...models.catalog import find_endpoint
 from ...models.pricing import Estimate
-from ...sweeps.execute.ledger_lookup import find_known
-from ...sweeps.execute.order import order_rows
-from ...sweeps.execute.run_options import RunOptions, make_options
+from ...sweeps.ledger_lookup import find_known
 from ...sweeps.money_text import count_affordable
-from ...sweeps.plan.sweep_call import sweep
+from ...sweeps.options import RunOptions, make_options
+from ...sweeps.plan_rows import order_rows
+from ...sweeps.sweep_call import sweep
 from ...util.printable import format_count
 from .race_offer import describe_race
 from .words import format_sentence
 
 if TYPE_CHECKING:
     from ...current import Session
-    from ...sweeps.plan.plan import Plan
-    from ...sweeps.plan.plan_rows import Known, Row
-    from ...sweeps.plan.plan_summary import PlanFacts
+    from ...sweeps.plan import Plan
+    from ...sweeps.plan_rows import Known, Row
+    from ...sweeps.plan_summary import PlanFacts
 
 PRICING_SECONDS = 5.0
 """After this, the catalog's prices are used, marked as estimates."""

@@ -11,8 +11,8 @@ from ...models.catalog import find_endpoint
 from ..notebook import is_jupyter_server
 
 if TYPE_CHECKING:
-    from ...sweeps.plan.plan import Plan
-    from ...sweeps.plan.plan_rows import Known, Row
+    from ...sweeps.plan import Plan
+    from ...sweeps.plan_rows import Known, Row
 
 MAX_SETTINGS = 500
 """The most settings of a race, as `plan.race` has it."""

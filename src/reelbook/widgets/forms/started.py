@@ -16,7 +16,7 @@ from ...errors import ReelbookError
 from ...media.local_file import LocalFile
 from ...models.base import File
 from ...storage.run_status import RunStatus
-from ...sweeps.results.table_files import find_paths
+from ...sweeps.table_files import find_paths
 from .run_json import file_json
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ...decide.race.race import Race
     from ...models.base import Input
-    from ...sweeps.execute.job import SweepJob
+    from ...sweeps.job import SweepJob
     from ..race_panel import RaceJudging
     from .plan_preview import PlanPreview
 

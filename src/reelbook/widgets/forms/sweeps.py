@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...current import Session
     from ...decide.race.race import Race
     from ...media.local_file import LocalFile
-    from ...sweeps.execute.job import SweepJob
+    from ...sweeps.job import SweepJob
     from .form import Form
     from .plan_preview import PlanPreview
 

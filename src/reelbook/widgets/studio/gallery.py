@@ -15,7 +15,7 @@ import traitlets
 from ...display.compare.compared_items import Item, format_inputs
 from ...display.compare.comparison import Comparison
 from ...errors import ReelbookError
-from ...sweeps.results.table_files import IMAGES, VIDEO, find_column, find_paths
+from ...sweeps.table_files import IMAGES, VIDEO, find_column, find_paths
 from ..forms.run_files import RunFileSender
 from .gallery_cards import CardJSON, LibraryRun, StudioRun
 from .studio_part import StudioPart

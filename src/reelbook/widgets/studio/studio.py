@@ -30,7 +30,7 @@ from .sweeps import StudioSweeps
 if TYPE_CHECKING:
     from ...current import Session
     from ...runs.run import Run
-    from ...sweeps.execute.job import SweepJob
+    from ...sweeps.job import SweepJob
 
 TEXT = "A studio for models: forms, runs and a gallery; it works while the notebook's kernel runs."
 CLOSED = "This studio is closed. Make another one with rb.studio()."

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...decide.race.race import Race
 from ...storage.run_status import ENDED, RunStatus
-from ...sweeps.execute.job import SweepJob
-from ...sweeps.results.table_files import find_paths
+from ...sweeps.job import SweepJob
+from ...sweeps.table_files import find_paths
 from .gallery_cards import LibraryRun
 
 if TYPE_CHECKING:

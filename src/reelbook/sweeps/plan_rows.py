@@ -1,20 +1,32 @@
-"""Rows of a plan: one planned run each, or the reason why it is impossible; and how rows are made, selected and sorted."""
+"""Rows of a plan: one planned run each, or the reason why it is impossible; how they are made, selected and ordered."""
 
 from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
-from ...errors import InvalidInput, Problem
-from ...models.base import Input
-from ...models.pricing import Estimate, estimate
-from ...models.problems import format_literal, unknown_field
-from ..sweep_errors import NoSuchRow, usage_error
+import numpy as np
+
+from ..errors import InvalidInput, Problem
+from ..models.base import Input
+from ..models.pricing import Estimate, estimate
+from ..models.problems import format_literal, unknown_field
 from .field_paths import FieldPath, MissingPath, get_fields, get_value, parse_field_path, set_value
-from .values import coerce_value
+from .values import NoSuchRow, coerce_value, usage_error
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+WINDOW_ROWS = 128
+"""The next row is chosen among this many candidates, so that the time is linear in the number of rows."""
+MAX_PAIRS = 2
+"""Pairs of axes with more combinations than this many per row hardly repeat, so that counting them is useless."""
+GOLDEN = 0.618033988749895
+"""Multiples of it, without their whole parts, lie far from those before them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,6 +230,71 @@ def sort_rows(rows: list[Row], name: str, *, descending: bool) -> list[Row]:
     return [*(row for _, row in ordered), *missing]
 
 
+def order_rows(plan: Plan, order: str) -> list[Row]:
+    """All rows of a plan: "as given", "cheapest" first, or for "coverage" spread over all axes."""
+    if order == "cheapest":
+        # Rows of unknown price are last.
+        return sorted(plan.rows, key=lambda row: (row.credits is None, row.credits or 0))
+    return spread_rows(plan) if order == "coverage" else list(plan.rows)
+
+
+def spread_rows(plan: Plan) -> list[Row]:
+    """Order the rows so that a sweep stopped at any point has used the values of every axis about equally often.
+
+    Greedy: the next run is the one whose values, and pairs of values, were used least so far.
+
+    >>> from reelbook.models.text_to_video import TextToVideo
+    >>> from reelbook.sweeps.sweep_call import sweep
+    >>> plan = sweep(TextToVideo(prompt="a paper boat"), seed=[1, 2], num_frames=[49, 97])
+    >>> [(row.seed, row.num_frames) for row in spread_rows(plan)]
+    [(1, 49), (2, 97), (2, 49), (1, 97)]
+    """
+    rows = [row for row in plan if row.input is not None]
+    columns: list[list[Hashable]] = [[row.take for row in rows]]
+    columns += [[value_key(row[name]) for row in rows] for name in plan.columns]
+    # Axes that vary together are one, and constant ones are left out.
+    numbered = {number_values(column) for column in columns}
+    axes = [np.array(codes) for codes in sorted(numbered) if max(codes, default=0)]
+    if not axes:
+        return list(plan)
+    both = [
+        codes * (others.max() + 1) + others
+        for codes, others in combinations(axes, 2)
+        if (codes.max() + 1) * (others.max() + 1) <= MAX_PAIRS * len(rows)
+    ]
+    # Each value and each pair has a place in one array of counts, so that a single operation reads all of a row.
+    starts = np.cumsum([0, *(codes.max() + 1 for codes in (*axes, *both))])
+    places, counts = np.array([*axes, *both]) + starts[:-1, None], np.zeros(starts[-1])
+    waiting = sorted(range(len(rows)), key=lambda number: number * GOLDEN % 1)
+    near, order = waiting[:WINDOW_ROWS], list[Row]()
+    for following in [*waiting[WINDOW_ROWS:], *[None] * len(near)]:
+        chosen = near.pop(int(np.argmin((counts[places[:, near]] ** 2).sum(axis=0))))
+        counts[places[:, chosen]] += 1
+        order.append(rows[chosen])
+        near += [] if following is None else [following]
+    return [*order, *(row for row in plan if row.input is None)]
+
+
+def number_values(values: Sequence[Hashable]) -> tuple[int, ...]:
+    """The values as numbers from 0."""
+    numbers: dict[Hashable, int] = {}
+    return tuple(numbers.setdefault(value, len(numbers)) for value in values)
+
+
+def value_key(value: Any) -> Hashable:
+    """A value that can be a key, and differs for 1 and True.
+
+    >>> len({value_key(value) for value in (1, True, 1, (1,), (True,), [1], [1])})
+    5
+    """
+    inside = repr(value) if isinstance(value, tuple) else ""
+    try:
+        hash(value)
+    except TypeError:
+        return type(value), repr(value)
+    return type(value), value, inside
+
+
 def is_field(base: Input, name: str) -> bool:
     """Whether a name is a field or a path in one, which is sent, rather than a label."""
     # Not by `parse_field_path`, because a model with extra fields accepts any name.
@@ -248,23 +325,6 @@ def _value_to_sort(row: Row, name: str) -> Any:
         raise usage_error(
             unknown_field((name,), None, [*row.columns, "credits", "take"]).message, "sort", name
         ) from None
-
-
-def drop_duplicates(values: Iterable[Any]) -> tuple[Any, ...]:
-    """The distinct values in order, including unhashable ones.
-
-    >>> drop_duplicates([(1,), (True,), (1,), [1], [1], 1, True])
-    ((1,), (True,), [1], 1, True)
-    """
-    distinct: dict[Any, Any] = {}
-    for value in values:
-        # `1 == True` in Python, also in nested values, which `repr` distinguishes.
-        inside = repr(value) if isinstance(value, tuple) else ""
-        try:
-            distinct.setdefault((type(value), value, inside), value)
-        except TypeError:
-            distinct.setdefault(repr(value), value)
-    return tuple(distinct.values())
 
 
 def check_price(price: Any) -> int | None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ...errors import InvalidInput
-from ...models.base import Input
-from ...models.json_schema import rule_at, rules_at
-from ...models.problems import unknown_field
+from ..errors import InvalidInput
+from ..models.base import Input
+from ..models.json_schema import rule_at, rules_at
+from ..models.problems import unknown_field
 
 Schema = Mapping[str, Any]
 Step = str | int

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from ...errors import ReelbookError
-from ...media.local_file import LocalFile
-from ...models.base import File
-from ...storage.run_status import RunStatus
-from ...storage.table import format_json
-from ...util.printable import suggest
+from ..errors import ReelbookError
+from ..media.local_file import LocalFile
+from ..models.base import File
+from ..storage.run_status import RunStatus
+from ..storage.table import format_json
+from ..util.printable import suggest
 from .table_files import VIDEO, get_file_size
 
 UNCHARGED = (RunStatus.IMPOSSIBLE, RunStatus.NOT_STARTED, RunStatus.WAITING, RunStatus.FAILED, RunStatus.CANCELLED)
@@ -55,17 +54,14 @@ class Costs(pd.DataFrame):
 
 
 def format_number(name: str, value: Any) -> str:
-    """Format a number of a column for reading, rounding half up.
+    """Format a number of a column for reading.
 
-    >>> format_number("seconds", 6.25), format_number("credits", 1272), format_number("credits_per_success", None)
+    >>> format_number("seconds", 6.28), format_number("credits", 1272), format_number("credits_per_success", None)
     ('6.3', '1,272', '–')
     """
     if pd.isna(value):
         return "–"
-    if name in ("seconds", "credits_per_success", "credits_per_second"):
-        exact = Decimal(repr(round(float(value), MAX_DECIMALS)))
-        return f"{exact.quantize(Decimal('0.1'), ROUND_HALF_UP):,}"
-    return f"{int(value):,}"
+    return f"{value:,.1f}" if name in ("seconds", "credits_per_success", "credits_per_second") else f"{int(value):,}"
 
 
 def _shorten(value: Any) -> Any:
@@ -78,7 +74,9 @@ def _shorten(value: Any) -> Any:
 def compute_costs(table: pd.DataFrame, by: str | Sequence[str] | None = None) -> Costs:
     """Compute the costs of a table of runs, grouped by one or more columns, or in total."""
     names = list(dict.fromkeys([by] if isinstance(by, str) else by or []))
-    _check_columns(table, ["status", "credits", *names])
+    for name in ("status", "credits", *names):
+        if name not in table.columns:
+            raise ReelbookError(f"This table has no column {name!r}.{suggest(name, table.columns)}")
     return make_costs(table, names, list(_find_seconds(table)))
 
 
@@ -94,9 +92,12 @@ def make_costs(table: pd.DataFrame, by: Sequence[str], seconds: Sequence[float |
     """
     plain = table.reset_index(drop=True)
     facts = _facts(plain, seconds)
-    keys: list[Any] = [_key(plain[name]) for name in by] or [pd.Series("all", index=plain.index, name="")]
+    keys: list[Any] = [_make_key(plain[name]) for name in by] or [pd.Series("all", index=plain.index, name="")]
     # Numbers and categories are sorted; texts remain in the order of the sweep.
-    is_ordered = all(_has_order(key) for key in keys)
+    is_text = [pd.api.types.is_object_dtype(key.dtype) or pd.api.types.is_string_dtype(key.dtype) for key in keys]
+    is_ordered = not any(
+        text and not isinstance(key.dtype, pd.CategoricalDtype) for text, key in zip(is_text, keys, strict=True)
+    )
     groups = facts.groupby(keys, observed=True, dropna=False, sort=is_ordered)
     found = groups.sum(min_count=1).astype(dict.fromkeys(("runs", "completed"), "Int64"))
     found["credits_per_success"] = _ratio(found["credits"], found["_successes"])
@@ -112,6 +113,10 @@ def _facts(plain: pd.DataFrame, seconds: Sequence[float | None]) -> pd.DataFrame
     completed, is_free = status.eq(RunStatus.COMPLETED), status.isin(UNCHARGED)
     spent = _amounts(plain, "credits", is_free)
     duration = pd.Series(list(seconds), index=plain.index, dtype="Float64").where(completed)
+    # Unknown if the table does not say whose figures it has.
+    charged = pd.Series(pd.NA, index=plain.index, dtype="Int64")
+    if "credits_source" in plain.columns:
+        charged = spent.where(plain["credits_source"].astype(object).eq("charged"), 0)
     is_known = spent.notna() & (duration.notna() | ~completed)
     return pd.DataFrame(
         {
@@ -119,7 +124,7 @@ def _facts(plain: pd.DataFrame, seconds: Sequence[float | None]) -> pd.DataFrame
             "completed": completed.astype("Int64"),
             "credits": spent,
             "estimated": _amounts(plain, "credits_estimated", is_free),
-            "charged": _get_charged(plain),
+            "charged": charged,
             "seconds": duration,
             "_successes": (completed & spent.notna()).astype("Int64"),
             "_credits": spent.where(is_known),
@@ -137,36 +142,11 @@ def _amounts(plain: pd.DataFrame, name: str, is_free: pd.Series[Any]) -> pd.Seri
     return amounts.mask(amounts.isna() & is_free, 0)
 
 
-def _get_charged(plain: pd.DataFrame) -> pd.Series[Any]:
-    """The credits that the service reported as charged; unknown if the table does not say whose figures it has."""
-    if "credits_source" not in plain.columns:
-        return pd.Series(pd.NA, index=plain.index, dtype="Int64")
-    return plain["credits"].astype("Int64").where(plain["credits_source"].astype(object).eq("charged"), 0)
-
-
-def _has_order(values: pd.Series[Any]) -> bool:
-    kind = values.dtype
-    return isinstance(kind, pd.CategoricalDtype) or not (
-        pd.api.types.is_object_dtype(kind) or pd.api.types.is_string_dtype(kind)
-    )
-
-
-def _key(values: pd.Series[Any]) -> pd.Series[Any]:
-    """A column to group by, with unhashable values converted."""
+def _make_key(values: pd.Series[Any]) -> pd.Series[Any]:
+    """A column to group by: lists and dicts as JSON, because nothing can be grouped by those."""
     if values.dtype != object:
         return values
-    return pd.Series([_groupable(value) for value in values], index=values.index, name=values.name, dtype=object)
-
-
-def _groupable(value: Any) -> Any:
-    """A hashable value for grouping: lists and dicts as JSON, and lone surrogates escaped.
-
-    >>> _groupable([1, "a"]), _groupable("a\\ud800b"), _groupable(7)
-    ('[1, "a"]', 'a\\\\ud800b', 7)
-    """
-    text = format_json(value) if isinstance(value, (list, dict)) else value
-    # pandas fails on lone surrogates, and a replacement character would merge distinct groups.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(text, str) else text
+    return values.map(lambda value: format_json(value) if isinstance(value, (list, dict)) else value)
 
 
 def _ratio(amounts: pd.Series[Any], of: pd.Series[Any]) -> pd.Series[Any]:
@@ -175,22 +155,15 @@ def _ratio(amounts: pd.Series[Any], of: pd.Series[Any]) -> pd.Series[Any]:
     return (amounts.astype("Float64") / divisor.where(divisor > 0)).round(3)
 
 
-def _check_columns(table: pd.DataFrame, names: Sequence[str]) -> None:
-    for name in names:
-        if name not in table.columns:
-            raise ReelbookError(f"This table has no column {name!r}.{suggest(name, table.columns)}")
-
-
 def _find_seconds(table: pd.DataFrame) -> Iterator[float | None]:
     """The duration of each completed video, from its frames and frame rate if in the table, else from the file."""
-    missing = [None] * len(table)
-    durations: Sequence[Any] = missing
+    durations: Sequence[Any] = [None] * len(table)
     if {"num_frames", "frame_rate"} <= set(table.columns):
         frames, rates = (pd.to_numeric(table[name], errors="coerce") for name in ("num_frames", "frame_rate"))
         durations = list(frames.astype("float64") / rates.astype("float64"))
-    files = table[VIDEO] if VIDEO in table.columns else missing
+    files = table[VIDEO] if VIDEO in table.columns else [None] * len(table)
     for status, seconds, path in zip(table["status"], durations, files, strict=True):
-        if not isinstance(status, str) or status != RunStatus.COMPLETED:
+        if status is None or pd.isna(status) or status != RunStatus.COMPLETED:
             yield None
         elif seconds is not None and math.isfinite(seconds):
             yield float(seconds)

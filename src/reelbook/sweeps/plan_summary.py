@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...models.base import Input
-from ...models.catalog import find_endpoint
-from ...models.problems import format_literal
-from ...util.printable import format_count, format_duration
-from ..money_text import format_paid_price
+from ..models.base import Input
+from ..models.catalog import find_endpoint
+from ..models.problems import format_literal
+from ..util.printable import format_count, format_duration
 from .field_paths import get_fields
+from .money_text import format_paid_price
 from .parts import Axis, SweepPart
 from .plan_rows import Known, KnownRows, Row
 
@@ -74,7 +74,7 @@ def summarise(plan: Plan, known: Known | None = None, *, seconds: float | None =
     """Summarise a plan; `known` and `seconds` come from the library and its history, if there is one.
 
     >>> from reelbook.models.text_to_video import TextToVideo
-    >>> from reelbook.sweeps.plan.sweep_call import sweep
+    >>> from reelbook.sweeps.sweep_call import sweep
     >>> facts = summarise(sweep(TextToVideo(prompt="a paper boat"), num_frames=[5, 9]))
     >>> facts.runs, facts.possible, facts.impossible[0].count
     (2, 1, 1)
@@ -107,7 +107,7 @@ def format_facts(facts: PlanFacts) -> str:
     """Format the summary as lines for a terminal.
 
     >>> from reelbook.models.text_to_video import TextToVideo
-    >>> from reelbook.sweeps.plan.sweep_call import sweep
+    >>> from reelbook.sweeps.sweep_call import sweep
     >>> print(format_facts(summarise(sweep(TextToVideo(prompt="a paper boat"), seed=range(20), num_frames=[49, 97]))))
     40 runs of svc/text-to-video-13b-distilled, 2,120 credits (assumed)
       seed        20  0, 1, 2 … 17, 18, 19

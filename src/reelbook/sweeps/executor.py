@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import heapq
 import logging
+import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...errors import (
+from ..errors import (
     InsufficientCredits,
     InvalidInput,
     LibraryError,
@@ -22,36 +23,94 @@ from ...errors import (
     UncertainRun,
     Unreachable,
 )
-from ...media.posters import get_posters
-from ...models.queue_status import COMPLETED as SERVICE_ENDED
-from ...models.queue_status import IN_PROGRESS
-from ...runs.cancel import CancelResult, cancel_runs
-from ...runs.submission import Submission
-from ...settings import options as session_options
-from ...storage.ledger import known_services, transitions
-from ...storage.ledger.budget import Budget, Spend, join_scope, lower_floors
-from ...storage.run_status import RunStatus, get_end_status
-from ...storage.tidy import get_paths
-from ...util.notebook import get_kernel_shell
-from ..money_text import add_advice, count_affordable, find_prices, sum_or_none
-from ..plan.forecast import forecast
-from .ledger_lookup import RunName, find_rows, make_budget_scope, name_rows
-from .order import order_rows
-from .pacing import Backoff, RateLimit, SendWindow
+from ..media.posters import get_posters
+from ..models.queue_status import COMPLETED as SERVICE_ENDED
+from ..models.queue_status import IN_PROGRESS
+from ..runs.cancel import CancelResult, cancel_runs
+from ..runs.submission import Submission
+from ..settings import options as session_options
+from ..storage.ledger import known_services, transitions
+from ..storage.ledger.budget import Budget, Spend, join_scope, lower_floors
+from ..storage.run_status import RunStatus, get_end_status
+from ..storage.tidy import get_paths
+from ..transport.retries import get_pause
+from ..util.notebook import get_kernel_shell
+from .ledger_lookup import RunName, find_rows, forecast, make_budget_scope, name_rows
+from .money_text import add_advice, count_affordable, find_prices, sum_or_none
+from .options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, RunOptions
+from .plan_rows import order_rows
 from .progress import Standing, format_error, get_error_type, make_standings
-from .run_options import EMBEDDED_AT_ONCE, HOSTED_AT_ONCE, RunOptions
 
 if TYPE_CHECKING:
-    from ...client import Client
-    from ...runs.run import Run
-    from ..plan.plan import Plan
+    from ..client import Client
+    from ..runs.run import Run
+    from .plan import Plan
 
 SAME_FOR_ALL = (Unauthorized, InsufficientCredits, NotFound, LibraryError)
 """Errors that would occur for every run: of the key, the credits, the model, the disk."""
 MAX_LOST = 8
 """The sweep stops after this many consecutive lost answers, each of which may have cost its price."""
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 30.0
+GIVE_UP_SECONDS = 900.0
+"""How long an active sweep waits for a service that cannot be reached."""
+MIN_AHEAD = 2
+"""Runs that may always wait at the service, so that it has work before the client notices an end."""
+SHORT_SECONDS, LONG_SECONDS = 0.5, 2.0
+"""After a shorter wait in the queue the service may have been idle; a longer one was longer than required."""
 
 log = logging.getLogger("reelbook")
+
+
+class RateLimit:
+    """A limit of runs per second, evenly spaced: there is no burst after a pause.
+
+    >>> pace = RateLimit(2.0)
+    >>> pace.delay(now=10.0), pace.record_send(now=10.0), pace.delay(now=10.2)
+    (0.0, None, 0.3)
+    """
+
+    def __init__(self, per_second: float | None) -> None:
+        self._gap = 0.0 if per_second is None else 1.0 / per_second
+        self._next = -math.inf
+
+    def delay(self, now: float) -> float:
+        """Seconds to wait."""
+        return max(round(self._next - now, 6), 0.0)
+
+    def record_send(self, now: float) -> None:
+        """Record that a run was sent."""
+        self._next = max(self._next, now) + self._gap
+
+
+class Backoff:
+    """A pause that grows with each failure of a service that is unreachable or limits requests, and a time limit.
+
+    >>> backoff = Backoff()
+    >>> backoff.record_failure(now=0.0), 0.5 <= backoff.delay(now=0.0) <= 1.0
+    (True, True)
+    >>> backoff.reset(), backoff.delay(now=0.0)
+    (None, 0.0)
+    """
+
+    def __init__(self) -> None:
+        self._since = self._until = -math.inf
+        self._failures = 0
+
+    def delay(self, now: float) -> float:
+        """Seconds to wait."""
+        return max(self._until - now, 0.0)
+
+    def record_failure(self, now: float) -> bool:
+        """Record a failure and return whether to retry. Failures during the pause count once."""
+        if now >= self._until:
+            self._since = now if self._failures == 0 else self._since
+            self._until = now + get_pause(self._failures, first=FIRST_PAUSE_SECONDS, most=MAX_PAUSE_SECONDS)
+            self._failures += 1
+        return now - self._since < GIVE_UP_SECONDS
+
+    def reset(self) -> None:
+        """Record that the service has answered."""
+        self._failures, self._until = 0, -math.inf
 
 
 class Stopped(ReelbookError):
@@ -93,7 +152,9 @@ class Executor:
         self._last_budget_taken: asyncio.Event | None = None
         """Set when the previously sent run has claimed its share of the limits."""
         self._wake = asyncio.Event()
-        self._rate_limit, self._backoff, self._window = RateLimit(options.rate), Backoff(), SendWindow(self._at_once)
+        self._rate_limit, self._backoff = RateLimit(options.rate), Backoff()
+        self._ahead = MIN_AHEAD
+        """Runs that may wait at the service: few, because they are paid for, and no longer wanted after an interrupt."""
         self._is_proven = self._is_full = self._cancels_running = False
         self._is_watched = get_kernel_shell() is not None
         self._lost_in_a_row = 0
@@ -237,7 +298,7 @@ class Executor:
             return not self._tasks
         with_service = [standing for standing in self._tasks.values() if standing not in self._fetching]
         working = sum(standing.status == RunStatus.RUNNING for standing in with_service)
-        return len(self._tasks) < self._at_once and len(with_service) - working < self._window.ahead(working=working)
+        return len(self._tasks) < self._at_once and len(with_service) - working < max(self._ahead, working // 2)
 
     def _start(self, place: int, standing: Standing) -> None:
         task = asyncio.get_running_loop().create_task(self._run(place, standing))
@@ -331,8 +392,6 @@ class Executor:
             self.differs = stated_price, min_price
 
     def _on_progress(self, standing: Standing, run: Run) -> None:
-        at_work = run.service_status == IN_PROGRESS
-        self._window.observe(at_work=at_work, position=run.queue_position, under_way=len(self._tasks))
         if standing.status == RunStatus.WAITING and run.status == IN_PROGRESS:
             standing.change(RunStatus.RUNNING)
             self._wake.set()  # Another run may now be sent.
@@ -344,7 +403,11 @@ class Executor:
         """Record that a run has ended at the service, so that only its files remain to be downloaded."""
         if standing not in self._fetching:
             self._fetching.add(standing)
-            self._window.record_end(run.queue_seconds)
+            # More are sent ahead while runs hardly wait in the queue, or where the service does not say how long they did.
+            if run.queue_seconds is None or run.queue_seconds < SHORT_SECONDS:
+                self._ahead = min(self._ahead + 1, self._at_once)
+            elif run.queue_seconds > LONG_SECONDS:
+                self._ahead = max(self._ahead - 1, MIN_AHEAD)
             self._wake.set()
 
     def _on_submit_error(

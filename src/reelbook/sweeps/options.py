@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import operator
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from ...errors import InvalidInput
-from ...models.problems import format_literal
-from ..sweep_errors import usage_error
-from .pacing import parse_rate
+from ..errors import InvalidInput
+from ..models.problems import format_literal
+from .values import usage_error
 
 MAX_AT_ONCE = 256
 MAX_STORED = 10**15
 """Bound for amounts, because the library stores 64-bit integers and sums of them."""
 HOSTED_AT_ONCE, EMBEDDED_AT_ONCE = 8, 64
+_RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(s|sec|second|m|min|minute|h|hour)\s*\Z")
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_whole(value: Any) -> int:
@@ -31,10 +34,26 @@ def parse_whole(value: Any) -> int:
     raise ValueError("no whole number")
 
 
+def parse_rate(rate: Any) -> float:
+    """A rate such as `"10/s"`, `"100/min"` or `30` in runs per second.
+
+    >>> parse_rate("10/s"), parse_rate("90/h"), parse_rate(2)
+    (10.0, 0.025, 2.0)
+    """
+    if isinstance(rate, str) and (match := _RATE.match(rate)):
+        per_second = float(match[1]) / _SECONDS[match[2][0]]
+    elif isinstance(rate, (int, float)) and not isinstance(rate, bool):
+        per_second = float(rate) if rate <= MAX_STORED else math.inf
+    else:
+        per_second = 0.0
+    if not 0 < per_second < math.inf:
+        raise ValueError("no rate")
+    return per_second
+
+
 Whole = Annotated[int, BeforeValidator(parse_whole)]
 _Amount = Annotated[
-    Annotated[int, Field(ge=0, le=MAX_STORED)] | None,
-    BeforeValidator(lambda value: None if value is None else parse_whole(value)),
+    Annotated[Whole, Field(ge=0, le=MAX_STORED)] | None,
     Field(description=f"give a whole number from 0 to {MAX_STORED:,}"),
 ]
 
@@ -48,12 +67,11 @@ class RunOptions(BaseModel):
     """Limit on the total cost of the runs, including what was paid earlier."""
     spend: _Amount = None
     """Limit on what this call pays."""
-    concurrency: Annotated[
-        Annotated[int, Field(ge=1, le=MAX_AT_ONCE)] | None,
-        BeforeValidator(lambda value: None if value is None else parse_whole(value)),
-    ] = Field(None, description=f"give a whole number from 1 to {MAX_AT_ONCE}")
+    concurrency: Annotated[Whole, Field(ge=1, le=MAX_AT_ONCE)] | None = Field(
+        None, description=f"give a whole number from 1 to {MAX_AT_ONCE}"
+    )
     """Maximum number of concurrent runs; None to choose it by the service."""
-    rate: Annotated[float | None, BeforeValidator(lambda rate: None if rate is None else parse_rate(rate))] = Field(
+    rate: Annotated[float, BeforeValidator(parse_rate)] | None = Field(
         None, description='write it as "10/s", "100/min" or "30/h"'
     )
     """Maximum number of runs sent per second."""

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...errors import InvalidInput, ReelbookError, RunFailed, ServiceError
-from ...runs.follower import error_kind_of
-from ...storage.run_status import ENDED, SWEEP_STATUSES, WITHOUT_RESULT, RunStatus, get_sweep_status
-from ...util.printable import format_count
-from ..plan.plan_rows import Row
+from ..errors import InvalidInput, ReelbookError, RunFailed, ServiceError
+from ..runs.follower import error_kind_of
+from ..storage.run_status import ENDED, SWEEP_STATUSES, WITHOUT_RESULT, RunStatus, get_sweep_status
+from ..util.printable import format_count
 from .ledger_lookup import LedgerRow, RunName, has_result
+from .plan_rows import Row
 
 if TYPE_CHECKING:
-    from ...runs.run import Run
+    from ..runs.run import Run
 
 
 _DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
@@ -27,7 +27,7 @@ _DATA_URI = re.compile(r"(data:[^\s,]{0,80},)[A-Za-z0-9+/=%_-]{24,}")
 UNDER_WAY = frozenset({RunStatus.WAITING, RunStatus.RUNNING})
 MAX_LATEST, MAX_RESULTS, MAX_RECENT_ENDS = 8, 24, 40
 MIN_ENDS = 8
-"""From this many ended runs on, only their rate determines the remaining time, no longer the forecast."""
+"""From this many ended runs on, their rate determines the remaining time instead of the forecast."""
 
 
 @dataclass(eq=False, slots=True)
@@ -239,6 +239,9 @@ def make_progress(
     ends = sorted(run.ended for run in standings if run.ended is not None)[-MAX_RECENT_ENDS:]
     pace = (len(ends) - 1) / (now - ends[0]) if len(ends) > 1 and now > ends[0] else None
     left = counts[RunStatus.NOT_STARTED] + counts[RunStatus.WAITING] + counts[RunStatus.RUNNING]
+    seconds_left = None if forecast is None or forecast <= now - began else forecast - (now - began)
+    if pace is not None and (seconds_left is None or len(ends) >= MIN_ENDS):
+        seconds_left = left / pace
     groups = [
         Group(kind, sum(len(run.numbers) for run in runs), min(run.row.number for run in runs), runs[0].error or "")
         for kind, runs in failed.items()
@@ -247,7 +250,7 @@ def make_progress(
         state=state, reason=reason, counts=counts, from_library=from_library, spent=spent, reserved=reserved, spent_now=spent_now,
         reserved_now=reserved_now, budget=budget, spend=spend, differs=differs, elapsed=now - began,
         per_minute=None if pace is None else pace * 60,
-        seconds_left=estimate_seconds_left(left, pace, len(ends), forecast and forecast - (now - began)) if state == "running" else None,
+        seconds_left=seconds_left if state == "running" else None,
         failures=tuple(sorted(groups, key=lambda group: (-group.count, group.first))),
         results=_list_results(standings, is_moving=state in ("preparing", "running", "stopping")),
         affordable=affordable, queued=len(queued), queued_credits=sum(run.reserved for run in queued), waits=waits,
@@ -261,22 +264,6 @@ def _list_results(standings: Sequence[Standing], *, is_moving: bool) -> tuple[Re
     else:
         listed = heapq.nsmallest(MAX_RESULTS, completed, key=lambda run: run.row.number)
     return tuple(Result(run.row.number, run.file, run.row.values) for run in listed if run.file is not None)
-
-
-def estimate_seconds_left(runs: int, pace: float | None, ends: int, forecast_left: float | None) -> float | None:
-    """Estimated seconds left: at first the forecast, increasingly weighted by the actual pace as runs end.
-
-    A forecast that has elapsed was too short, so that only the pace counts then.
-
-    >>> [estimate_seconds_left(20, 0.5 if ends else None, ends, 10.0) for ends in (0, 2, 4, 8)]
-    [10.0, 17.5, 25.0, 40.0]
-    """
-    if forecast_left is not None and forecast_left <= 0:
-        forecast_left = None
-    if not pace:
-        return forecast_left
-    by_pace, share = runs / pace, min(1.0, ends / MIN_ENDS)
-    return by_pace if forecast_left is None else share * by_pace + (1 - share) * forecast_left
 
 
 def format_interrupt(progress: Progress) -> str:

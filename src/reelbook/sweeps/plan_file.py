@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import numbers
 import re
 import tomllib
@@ -14,16 +13,15 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ...models.problems import format_literal, unknown_field
-from ..sweep_errors import usage_error
+from ..models.problems import format_literal, unknown_field
 from .parts import KINDS, AnyPart
-from .values import coerce_value
+from .values import coerce_value, usage_error
 
 FORMAT = "reelbook sweep 1"
 TITLE = '# A sweep of Reelbook. Read it with reelbook.sweep.read("…"), or run it with: reelbook sweep …'
 ONE_BY_ONE = "# Below are its runs one by one: functions or sums made it, which a file cannot hold."
-NONE_KEY = "nothing"
-"""The key of the table that represents None."""
+NOTHING = {"nothing": True}
+"""The table that represents None, which TOML lacks."""
 MAX_LINE_LENGTH = 100
 """Longer lists are wrapped."""
 
@@ -59,7 +57,7 @@ def format_plan_file(file: PlanFile) -> str:
     """Format a plan as TOML.
 
     >>> from reelbook.models.images_to_video import ImagesToVideo
-    >>> from reelbook.sweeps.plan.sweep_call import sweep
+    >>> from reelbook.sweeps.sweep_call import sweep
     >>> print(sweep(ImagesToVideo(images=["a.png"]), fps=[12, 24]).to_toml())
     # A sweep of Reelbook. Read it with reelbook.sweep.read("…"), or run it with: reelbook sweep …
     format = "reelbook sweep 1"
@@ -141,9 +139,9 @@ def format_toml(value: Any, place: str) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, (numbers.Real, Decimal)):
-        return _format_number(float(value))
+        return repr(float(value))
     if isinstance(value, Mapping):
-        inner = [f"{_format_key(_escaped(str(name)))} = {format_toml(item, place)}" for name, item in value.items()]
+        inner = [f"{_format_key(name)} = {format_toml(item, place)}" for name, item in value.items()]
         return f"{{ {', '.join(inner)} }}" if inner else "{}"
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return _format_list([format_toml(item, place) for item in value])
@@ -173,18 +171,7 @@ def parse_value(data: Any) -> Any:
         return [parse_value(item) for item in data]
     if not isinstance(data, dict):
         return data
-    if NONE_KEY in data:
-        return None
-    return {_unescaped(name): parse_value(item) for name, item in data.items()}
-
-
-def _escaped(name: str) -> str:
-    """The name, with another underscore if it could be read as the representation of None."""
-    return f"{name}_" if name.rstrip("_") == NONE_KEY else name
-
-
-def _unescaped(name: str) -> str:
-    return name.removesuffix("_") if name.rstrip("_") == NONE_KEY else name
+    return None if data == NOTHING else {name: parse_value(item) for name, item in data.items()}
 
 
 def _format_list(items: Sequence[str]) -> str:
@@ -199,12 +186,6 @@ def _format_list(items: Sequence[str]) -> str:
         else:
             lines.append(f"  {item},")
     return "\n".join(["[", *lines, "]"])
-
-
-def _format_number(value: float) -> str:
-    if math.isfinite(value):
-        return repr(value)
-    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
 
 
 def _format_text(value: str, place: str) -> str:

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from importlib import import_module
+from numbers import Real
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from ...errors import InvalidInput, Problem, ReelbookError
-from ...models.base import Input
-from ...models.problems import format_bounds, format_literal, format_number
-from ..sweep_errors import usage_error
+from ..errors import InvalidInput, Problem, ReelbookError
+from ..models.base import Input
+from ..models.problems import format_bounds, format_number
 from .field_paths import Schema, get_schema, parse_field_path
-from .values import coerce_axis_values
+from .values import coerce_axis_values, usage_error
 
 Method = Literal["latin", "sobol"]
 Draw = Callable[[float], Any]
@@ -51,30 +51,17 @@ def draw_values(
 
 def parse_domain(name: str, given: Any) -> Range | Choices:
     """What a field is drawn from: a range for a tuple of two numbers, else values to choose from."""
-    if isinstance(given, tuple) and any(isinstance(end, float) and not math.isfinite(end) for end in given):
+    is_pair = isinstance(given, tuple) and len(given) == 2
+    if not is_pair or not all(isinstance(end, Real) and not isinstance(end, bool) for end in given):
+        return Choices(choices=coerce_axis_values(name, given))
+    low, high = (float(end) if not float(end).is_integer() else int(end) for end in given)
+    if not -math.inf < low <= high < math.inf:
         raise usage_error(
-            f"`{name}` is to be drawn from {format_literal(given)}, which is unbounded; give two numbers.",
+            f"`{name}` is to be drawn from {format_number(low)} to {format_number(high)}; give two numbers, the smaller one first.",
             "sample_range",
             name,
         )
-    if isinstance(given, tuple) and len(given) == 2 and all(map(_is_number, given)):
-        low, high = (float(end) if not float(end).is_integer() else int(end) for end in given)
-        if low > high:
-            raise usage_error(
-                f"`{name}` is to be drawn from {format_number(low)} to {format_number(high)}; the smaller end comes first.",
-                "sample_range",
-                name,
-            )
-        return Range(low=low, high=high)
-    return Choices(choices=coerce_axis_values(name, given))
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        # Includes numpy numbers; a boolean is a choice.
-        return not isinstance(value, (bool, str, bytes)) and math.isfinite(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
+    return Range(low=low, high=high)
 
 
 def _make_draw(model: type[Input], name: str, domain: Range | Choices) -> Draw:
@@ -110,9 +97,8 @@ def _make_draw(model: type[Input], name: str, domain: Range | Choices) -> Draw:
 
 def _check_range(model: type[Input], name: str, domain: Range, rule: Schema) -> None:
     if "enum" in rule or rule.get("type") not in ("integer", "number", None):
-        raise _range_error(
-            model, name, f"`{name}` is not a number, so it has no range; give a list of values to choose from."
-        )
+        no_range = f"`{name}` is not a number, so it has no range; give a list of values to choose from."
+        raise _range_error(model, name, no_range)
     ends = (domain.low, domain.high)
     is_inside = all(
         rule.get("minimum", end) <= end <= rule.get("maximum", end)

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import operator
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from ...current import session
-from ...errors import Interrupted
-from ...models.base import Input
-from ...models.pricing import Estimate
-from ...models.problems import format_literal
-from ...util import registry
-from ...util.background_loop import background
-from ...util.notebook import get_kernel_shell
-from ..money_text import sum_or_none
-from ..sweep_errors import MAX_RUNS, too_many, usage_error
-from .forecast import forecast
+from ..current import session
+from ..errors import Interrupted
+from ..models.base import Input
+from ..models.pricing import Estimate
+from ..models.problems import format_literal
+from ..util import registry
+from ..util.background_loop import background
+from ..util.notebook import get_kernel_shell
+from .money_text import sum_or_none
 from .parts import SweepPart
 from .plan_file import FORMAT, PlanFile, RowEntry, format_plan_file
 from .plan_rows import (
@@ -29,25 +27,23 @@ from .plan_rows import (
     Row,
     call_on_row,
     check_price,
-    drop_duplicates,
     get_row,
     is_field,
     make_row_maker,
     select_rows,
     sort_rows,
+    value_key,
 )
 from .plan_summary import PlanFacts, find_warnings, format_facts, summarise
-from .values import coerce_value
+from .values import MAX_RUNS, coerce_value, too_many, usage_error
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...client import Client
-    from ...decide.race.race import Race
-    from ..execute.job import SweepJob
+    from ..client import Client
+    from ..decide.race.race import Race
+    from .job import SweepJob
 
-
-CALL_SECONDS = 120.0
 
 Step = Mapping[str, Mapping[str, Any]]
 """The name of a method that was called on a plan, with its arguments."""
@@ -190,7 +186,7 @@ class Plan:
         """The plan with prices from a function: those of the service, or your own.
 
         >>> from reelbook.models.text_to_video import TextToVideo
-        >>> from reelbook.sweeps.plan.sweep_call import sweep
+        >>> from reelbook.sweeps.sweep_call import sweep
         >>> sweep(TextToVideo(prompt="a paper boat"), seed=[1, 2]).priced(lambda request: 40).credits
         80
         """
@@ -217,11 +213,16 @@ class Plan:
         """The columns that vary, with their distinct values in the order of the runs.
 
         >>> from reelbook.models.text_to_video import TextToVideo
-        >>> from reelbook.sweeps.plan.sweep_call import sweep
+        >>> from reelbook.sweeps.sweep_call import sweep
         >>> sweep(TextToVideo(prompt="a paper boat"), seed=[1, 2], resolution=["480p"]).axes
         {'seed': (1, 2), 'resolution': ('480p',)}
         """
-        return {name: drop_duplicates(row[name] for row in self.rows) for name in self.columns}
+        axes: dict[str, dict[Hashable, Any]] = {name: {} for name in self.columns}
+        for name, values in axes.items():
+            for row in self.rows:
+                value = row[name]
+                values.setdefault(value_key(value), value)
+        return {name: tuple(values.values()) for name, values in axes.items()}
 
     @cached_property
     def distinct(self) -> tuple[Row, ...]:
@@ -251,7 +252,7 @@ class Plan:
     @property
     def frame(self) -> pd.DataFrame:
         """A table with one row per planned run: inputs, labels, take, credits, credits due, and problem."""
-        from .plan_frame import make_plan_frame
+        from .tables import make_plan_frame
 
         return make_plan_frame(self, self._known())
 
@@ -367,21 +368,23 @@ class Plan:
 
     def _make_job(self, client: Client | None, **choices: Any) -> SweepJob:
         """Create a job that is not started yet."""
-        from ..execute.job import make_job
-        from ..execute.run_options import make_options
+        from .job import make_job
+        from .options import make_options
 
         checked = make_options(**choices)
         return make_job(self, session.client() if client is None else client, checked)
 
     def _known(self) -> Known | None:
         """The lookup of results in the library at this moment; None without a library."""
-        from ..execute.ledger_lookup import find_known
+        from .ledger_lookup import find_known
 
         client = session.current
         return self.known if self.known is not None or client is None else find_known(self, client.context)
 
     def _forecast_seconds(self, known: Known | None) -> float | None:
         """Estimated seconds for the rows not in the library, from its earlier runs; None without a client."""
+        from .ledger_lookup import CALL_SECONDS, forecast
+
         if (client := session.current) is None:
             return None
         due = [row for row in self.distinct if known is None or not known(row)]

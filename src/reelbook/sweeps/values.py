@@ -1,8 +1,8 @@
-"""What users hand in: values of an axis as plain Python, and tables as records."""
+"""What users hand in: values of an axis as plain Python, tables as records, and the errors for what cannot be planned."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set, Sized
+from collections.abc import Iterator, Mapping, Set
 from functools import partial
 from itertools import islice
 from os import PathLike
@@ -10,15 +10,40 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from ...models.base import Part
-from ...models.images import is_picture, parse_picture
-from ...models.picture_encoding import NotAPicture, is_one_array
-from ...models.problems import format_literal
-from ...models.smart_resize import Size
-from ..sweep_errors import MAX_RUNS, too_many, usage_error
+from ..errors import InvalidInput, Problem
+from ..models.base import Part
+from ..models.images import is_picture, parse_picture
+from ..models.picture_encoding import NotAPicture, is_one_array
+from ..models.problems import format_literal
+from ..models.smart_resize import Size
 
 MAX_ROW_WIDTH = 4
 """Two-dimensional arrays up to this width are rows of numbers, such as sizes; wider ones are greyscale pictures."""
+MAX_RUNS = 1_000_000
+"""The maximum number of runs of a plan: more is most likely a mistake, and would exhaust the memory."""
+
+
+class NoSuchRow(InvalidInput, IndexError):
+    """A plan has no run with this number."""
+
+
+def usage_error(sentence: str, kind: str, *loc: str) -> InvalidInput:
+    """The error for a sweep that cannot be planned.
+
+    >>> str(usage_error("`seed` has no values.", "empty_axis", "seed"))
+    'sweep: `seed` has no values.'
+    """
+    return InvalidInput("sweep", [Problem(loc, sentence, kind)])
+
+
+def too_many(runs: int | None = None) -> InvalidInput:
+    """The error for a plan with more than `MAX_RUNS` runs."""
+    count = f"{runs:,} runs" if runs is not None else f"more than {MAX_RUNS:,} values"
+    return usage_error(
+        f"That makes {count}; a plan holds {MAX_RUNS:,} at most. "
+        "Use fewer values, zip axes that belong together, or draw from them with sampled(n, …).",
+        "too_many_runs",
+    )
 
 
 def coerce_axis_values(name: str, given: Any) -> tuple[Any, ...]:
@@ -37,11 +62,6 @@ def coerce_axis_values(name: str, given: Any) -> tuple[Any, ...]:
         )
     if _is_single_value(given):
         return (coerce_value(given),)
-    try:
-        if isinstance(given, Sized) and len(given) > MAX_RUNS:
-            raise too_many(len(given))
-    except OverflowError:
-        raise too_many() from None
     values = tuple(coerce_value(value) for value in islice(given, MAX_RUNS + 1))
     if len(values) > MAX_RUNS:
         raise too_many()

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...errors import ReelbookError
-from ...util.missing_values import is_missing
-from ...util.printable import format_count
+from ..errors import ReelbookError
+from ..util.missing_values import is_missing
+from ..util.printable import format_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,9 +39,15 @@ def find_paths(table: pd.DataFrame) -> Iterator[list[str]]:
     empty: list[Any] = [None] * len(table)
     video_column, image_column = (find_column(table, name) for name in (VIDEO, IMAGES))
     if video_column is None and image_column is None:
-        raise ReelbookError(
-            f"This table has neither {VIDEO} nor {IMAGES}, so it says nothing about files. {_format_rename_hint(table)}"
-        )
+        hint = "Keep one of them in it."
+        # A merge of two tables renames them.
+        near = [
+            str(name) for name in table.columns if str(name).startswith((VIDEO, IMAGES)) and "_url" not in str(name)
+        ]
+        if near:
+            example = f"table.rename(columns={{{near[0]!r}: {VIDEO if near[0].startswith(VIDEO) else IMAGES!r}}})"
+            hint = f"It has {' and '.join(near)}: name the one that is meant, as in {example}."
+        raise ReelbookError(f"This table has neither {VIDEO} nor {IMAGES}, so it says nothing about files. {hint}")
     videos, images = (empty if found is None else list(found) for found in (video_column, image_column))
     for video, pictures in zip(videos, images, strict=True):
         listed = [] if pictures is None or isinstance(pictures, (float, str)) or pictures is pd.NA else list(pictures)
@@ -101,18 +107,16 @@ def read_table(path: str | Path) -> pd.DataFrame:
     """Read a table of runs from a `.parquet` or `.csv` file."""
     import pandas as pd
 
-    from ...storage.table import build_column
+    from ..storage.table import build_column
 
     if not isinstance(path, (str, Path)):
         raise ReelbookError(f"A table of runs is read from the path of a .parquet or .csv, not from {path!r}.")
     file = Path(path).expanduser()
     try:
-        if file.suffix == ".parquet":
-            table = pd.read_parquet(file)
-        elif file.suffix == ".csv":
-            table = pd.read_csv(file, index_col="run").convert_dtypes()
-        else:
+        if file.suffix not in (".parquet", ".csv"):
             raise ReelbookError(f"A table of runs is read from .parquet or .csv, not from {file.name!r}.")
+        is_text = file.suffix == ".csv"
+        table = pd.read_csv(file, index_col="run").convert_dtypes() if is_text else pd.read_parquet(file)
     except (OSError, ValueError) as error:
         raise ReelbookError(
             f"{file} could not be read as a table of runs ({error}). Write one with table.to_parquet(…)."
@@ -137,8 +141,8 @@ def _parse_list(value: Any) -> list[Any] | None:
 
 def get_row_facts(row: pd.Series[Any]) -> dict[str, Any]:
     """The facts of a row's run, for the provenance in copies of its files."""
-    from ...storage.run_identity import INPUT_JSON
-    from ...storage.table import parse_texts
+    from ..storage.run_identity import INPUT_JSON
+    from ..storage.table import parse_texts
 
     found = {name: row[name] for name in FACTS if name in row.index}
     known = {
@@ -148,19 +152,6 @@ def get_row_facts(row: pd.Series[Any]) -> dict[str, Any]:
     }
     (inputs,) = parse_texts([row.get(INPUT_JSON)])
     return {**known, "input": inputs} if isinstance(inputs, dict) else known
-
-
-def _format_rename_hint(table: pd.DataFrame) -> str:
-    """Advice for a table without file columns, which a merge of two tables renames."""
-    near = [name for name in table.columns if str(name).startswith((f"{VIDEO}_", f"{IMAGES}_"))]
-    near = [name for name in near if "_url" not in str(name)]
-    if not near:
-        return "Keep one of them in it."
-    name = VIDEO if str(near[0]).startswith(VIDEO) else IMAGES
-    return (
-        f"It has {' and '.join(map(str, near))}: name the one that is meant, "
-        f"as in table.rename(columns={{{str(near[0])!r}: {name!r}}})."
-    )
 
 
 def get_file_size(path: str) -> int | None:

@@ -9,18 +9,17 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from ...errors import InvalidInput
-from ...models.base import Input
-from ...models.catalog import get_endpoint
-from ...models.problems import format_literal, unknown_field
-from ..sweep_errors import MAX_RUNS, too_many, usage_error
+from ..errors import InvalidInput
+from ..models.base import Input
+from ..models.catalog import get_endpoint
+from ..models.problems import format_literal, unknown_field
 from .field_paths import get_fields, parse_field_path
 from .parts import Rows, SweepPart, make_axes, merge_labels, merge_values, rows
 from .plan import Plan, Recipe
 from .plan_file import PlanFile, read_plan_file
 from .plan_rows import Row, make_row_maker
 from .plan_summary import find_axis_notes
-from .values import is_table
+from .values import MAX_RUNS, is_table, too_many, usage_error
 
 FindModel = Callable[[str], type[Input]]
 """Maps a model id to its input class."""

@@ -1,9 +1,7 @@
-"""The parts of a sweep: axes, axes that move together, tables, templates and samples. A plan file holds them as they are."""
+"""The parts of a sweep: axes, axes that move together, tables, templates and samples. A plan file holds all but samples."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
@@ -13,13 +11,12 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from ...models.base import Input
-from ...models.problems import format_literal
-from ...util.missing_values import is_missing
-from ..sweep_errors import MAX_RUNS, too_many, usage_error
+from ..models.base import Input
+from ..models.problems import format_literal
+from ..util.missing_values import is_missing
 from .field_paths import get_fields, get_schema, parse_field_path
 from .sampling import Choices, Method, Range, draw_values, parse_domain
-from .values import coerce_axis_values, coerce_value, read_records
+from .values import MAX_RUNS, coerce_axis_values, coerce_value, read_records, too_many, usage_error
 
 
 class Assignment(NamedTuple):
@@ -106,9 +103,6 @@ class Zipped(SweepPart):
         settings = [Assignment(merge_values(both), merge_labels(both)) for both in side_by_side]
         return Table(tuple(name for table in tables for name in table.columns), settings)
 
-    def for_file(self, model: type[Input]) -> Zipped:
-        return Zipped(members=tuple(member.for_file(model) for member in self.members))
-
 
 class Rows(SweepPart):
     """The rows of a table, one run each; an empty cell keeps the value of the base."""
@@ -183,14 +177,10 @@ class Template(SweepPart):
 class Sampled(SweepPart):
     """Runs whose values are drawn jointly, so that a few runs cover all ranges evenly."""
 
-    count: int = Field(alias="sampled")
+    count: int
     method: Method = "latin"
     seed: int = 0
     fields: dict[str, Range | Choices]
-    drawn_for: str | None = None
-    """The fingerprint of the sample of which these values were drawn: in a file that was edited, it is another one."""
-    drawn: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
-    """The values, if already drawn: a plan file stores them, so that it can be run again without scipy."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -200,29 +190,23 @@ class Sampled(SweepPart):
         return self.count
 
     def table(self, model: type[Input]) -> Table:
-        drawn = self.draw(model)
         names = [parse_field_path(model, name).name for name in self.fields]
-        rows = zip(*(drawn[name] for name in self.fields), strict=True)
+        rows = zip(*self.draw(model).values(), strict=True)
         return Table(tuple(names), [Assignment(dict(zip(names, row, strict=True)), {}) for row in rows])
 
     def draw(self, model: type[Input]) -> dict[str, tuple[Any, ...]]:
-        """The values of each field."""
-        if self.drawn_for == self._fingerprint:
-            return self.drawn
+        """The values of each field, the same for the same seed."""
         return draw_values(model, self.count, self.fields, seed=self.seed, method=self.method)
 
-    def for_file(self, model: type[Input]) -> Sampled:
-        return self.model_copy(update={"drawn_for": self._fingerprint, "drawn": self.draw(model)})
-
-    @property
-    def _fingerprint(self) -> str:
-        """A short hash of what determines the values."""
-        facts = self.model_dump(include={"count", "method", "seed", "fields"})
-        return hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()[:12]
+    def for_file(self, model: type[Input]) -> Rows:
+        """The values drawn, so that the file runs the same without scipy, and whatever its version."""
+        drawn = self.draw(model)
+        cells = tuple(dict(zip(drawn, row, strict=True)) for row in zip(*drawn.values(), strict=True))
+        return Rows(names=self.columns, cells=cells)
 
 
 KINDS: Mapping[str, type[SweepPart]] = {
-    "axis": Axis, "zipped": Zipped, "template": Template, "sampled": Sampled, "columns": Rows,
+    "axis": Axis, "zipped": Zipped, "template": Template, "columns": Rows,
 }  # fmt: skip
 """The kinds of parts by the key that only they have in a file."""
 
@@ -237,7 +221,6 @@ AnyPart = Annotated[
     Annotated[Axis, Tag("axis")]
     | Annotated[Zipped, Tag("zipped")]
     | Annotated[Template, Tag("template")]
-    | Annotated[Sampled, Tag("sampled")]
     | Annotated[Rows, Tag("columns")],
     Discriminator(
         _find_kind, custom_error_type="no_part", custom_error_message=f"a part has one of the keys {', '.join(KINDS)}"
@@ -254,11 +237,7 @@ def zipped(axes: Mapping[str, Any] | None = None, /, **more: Any) -> Zipped:
     >>> len(together), together.columns
     (2, ('seed', 'prompt'))
     """
-    if axes is not None and not isinstance(axes, Mapping):
-        raise usage_error(
-            f"zipped() takes axes by name, such as zipped(seed=[1, 2]), not {format_literal(axes)}.", "axis_name"
-        )
-    members = make_axes({**(axes or {}), **more})
+    members = make_axes({**_check_names("zipped(seed=[1, 2])", axes), **more})
     if not members:
         raise usage_error("zipped() has no axes; name at least one, such as zipped(seed=[1, 2]).", "empty_axis")
     if len({len(member) for member in members}) > 1:
@@ -289,8 +268,7 @@ def rows(table: Any, /, *, keep: Iterable[str] = ()) -> Rows:
             )
     if not records:
         raise usage_error("The table has no rows, so there is nothing to run.", "empty_axis")
-    unnamed = [name for name in names if not isinstance(name, str)]
-    if unnamed:
+    if unnamed := [name for name in names if not isinstance(name, str)]:
         raise usage_error(
             f"The column {unnamed[0]!r} has a name that is not text; name it after its field.", "column_name"
         )
@@ -347,15 +325,17 @@ def sampled(
         raise usage_error(
             f"The sampler's own seed is a whole number from 0, not {format_literal(seed)}.{hint}", "sample_seed"
         )
-    if fields is not None and not isinstance(fields, Mapping):
-        raise usage_error(
-            f"sampled(n, …) takes fields by name, such as num_frames=(9, 257), not {format_literal(fields)}.",
-            "axis_name",
-        )
-    domains = {name: parse_domain(name, given) for name, given in {**(fields or {}), **more}.items()}
+    named = {**_check_names("sampled(40, num_frames=(9, 257))", fields), **more}
+    domains = {name: parse_domain(name, given) for name, given in named.items()}
     if not domains:
         raise usage_error("sampled() has no fields; name at least one, such as num_frames=(9, 257).", "empty_axis")
     return Sampled(count=n, method=method, seed=seed, fields=domains)
+
+
+def _check_names(example: str, axes: Any) -> Mapping[str, Any]:
+    if axes is not None and not isinstance(axes, Mapping):
+        raise usage_error(f"Give fields by name, as in {example}, not {format_literal(axes)}.", "axis_name")
+    return axes or {}
 
 
 def make_axes(axes: Mapping[str, Any]) -> tuple[SweepPart, ...]:

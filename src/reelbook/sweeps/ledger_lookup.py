@@ -1,35 +1,39 @@
-"""Lookup of a plan's runs in the ledger: their identities, states and results."""
+"""What the ledger knows of a plan: the identities, states and results of its runs, and how long its model takes."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...errors import InvalidInput
-from ...models.base import Input
-from ...models.images import Image, pictures_of
-from ...storage.ledger.transitions import State
-from ...storage.ledger.writer import Ledger
-from ...storage.run_identity import format_canonical, make_identity
-from ...storage.tidy import get_paths
-from ...transport.picture_sources import read_sources
-from ...util.background_loop import background
-from ...util.data_address import is_data_address
-from ..plan.plan_rows import Known, KnownRows, Row
+from ..errors import InvalidInput
+from ..models.base import Input
+from ..models.images import Image, pictures_of
+from ..storage.ledger.transitions import State
+from ..storage.ledger.writer import Ledger
+from ..storage.run_identity import format_canonical, make_identity
+from ..storage.tidy import get_paths
+from ..transport.picture_sources import read_sources
+from ..util.background_loop import background
+from ..util.data_address import is_data_address
+from .plan_rows import Known, KnownRows, Row
 
 if TYPE_CHECKING:
-    from ...runs.submission import ClientContext
-    from ..plan.plan import Plan
+    from ..runs.submission import ClientContext
+    from .plan import Plan
 
 CALL_SECONDS = 120.0
 BATCH_SIZE = 2_000
 """Rows per query; limited because a query blocks writers."""
+MAX_PAST_RUNS = 200
+"""The number of recent runs that a forecast uses."""
 
 RunKey = tuple[str, int]
 """Identity and take, which together identify a run of a service."""
@@ -125,17 +129,19 @@ def find_rows(ledger: Ledger, service: str, keys: Iterable[RunKey], *, unknown: 
     """The ledger rows of those runs that are in the ledger, by key. `unknown` is the price of a run without one."""
     wanted = set(keys)
     identities = sorted({identity for identity, _ in wanted})
-    found: dict[RunKey, LedgerRow] = {}
+    rows: dict[RunKey, LedgerRow] = {}
     for start in range(0, len(identities), BATCH_SIZE):
-        batch = identities[start : start + BATCH_SIZE]
-        rows = ledger.read(partial(_by_identity, service=service, identities=batch, unknown=unknown))
-        found |= {row.key: row for row in rows if row.key in wanted}
-    return found
+        batch = json.dumps(identities[start : start + BATCH_SIZE])
+        values = {"service": service, "values": batch, "unknown": unknown}
+        where = "service = :service AND identity IN (SELECT value FROM json_each(:values))"
+        rows |= {row.key: row for row in ledger.read(partial(_select, where=where, values=values)) if row.key in wanted}
+    return rows
 
 
 def find_rows_by_id(ledger: Ledger, runs: Sequence[int]) -> dict[int, LedgerRow]:
     """The ledger rows of runs by their ids in the library."""
-    return {row[0]: LedgerRow(*row) for row in ledger.read(partial(_by_id, runs=runs))} if runs else {}
+    where, values = "id IN (SELECT value FROM json_each(:values))", {"values": json.dumps(runs), "unknown": 0}
+    return {row.id: row for row in ledger.read(partial(_select, where=where, values=values))} if runs else {}
 
 
 def find_known(plan: Plan, context: ClientContext, *, take: int = 0) -> Known:
@@ -177,15 +183,64 @@ def _make_names(
     return found
 
 
-def _by_id(db: sqlite3.Connection, *, runs: Sequence[int]) -> list[Any]:
-    query = f"SELECT {_COLUMNS} FROM entries WHERE id IN (SELECT value FROM json_each(:runs))"
-    return db.execute(query, {"runs": json.dumps(runs), "unknown": 0}).fetchall()
+def _select(db: sqlite3.Connection, *, where: str, values: Mapping[str, Any]) -> list[LedgerRow]:
+    return [LedgerRow(*row) for row in db.execute(f"SELECT {_COLUMNS} FROM entries WHERE {where}", values)]
 
 
-def _by_identity(db: sqlite3.Connection, *, service: str, identities: Sequence[str], unknown: int) -> list[LedgerRow]:
+class Past(NamedTuple):
+    """Times and amount of work of an ended run."""
+
+    sent: float
+    finished: float
+    work: float
+
+
+def forecast(rows: Iterable[Row], ledger: Ledger, service: str) -> float | None:
+    """Estimated seconds until all rows have ended; None without an ended run of their model in the ledger."""
+    requests = [row.input for row in rows if row.input is not None]
+    if not requests:
+        return None
     query = (
-        f"SELECT {_COLUMNS} FROM entries WHERE service = :service"
-        " AND identity IN (SELECT value FROM json_each(:identities))"
+        "SELECT sent, finished, input FROM runs WHERE service = ? AND model = ? AND state = ? AND finished > sent"
+        f" ORDER BY id DESC LIMIT {MAX_PAST_RUNS}"
     )
-    given = {"service": service, "identities": json.dumps(identities), "unknown": unknown}
-    return [LedgerRow(*row) for row in db.execute(query, given)]
+    values = (service, requests[0].endpoint_id, State.STORED)
+    ended = ledger.read(lambda db: db.execute(query, values).fetchall())
+    past = [Past(sent, finished, get_work(json.loads(text))) for sent, finished, text in ended]
+    return estimate_seconds([get_work(request.wire()) for request in requests], past)
+
+
+def get_work(wire: Mapping[str, Any]) -> float:
+    """The amount of work of a run, for comparison within a model: number of frames, times pixels if known.
+
+    >>> get_work({"num_frames": 50, "resolution": "720p"}) / get_work({"num_frames": 100, "resolution": "480p"})
+    1.125
+    """
+    frames = wire.get("num_frames")
+    lines = re.fullmatch(r"(\d{2,4})p", str(wire.get("resolution")))
+    frames_or_one = float(frames) if isinstance(frames, (int, float)) and frames > 0 else 1.0
+    return frames_or_one * (int(lines[1]) ** 2 if lines else 1.0)
+
+
+def estimate_seconds(works: Sequence[float], past: Sequence[Past]) -> float | None:
+    """Estimate the seconds for these amounts of work from the throughput of the largest group of concurrent runs.
+
+    If runs were never concurrent, it is the duration of running them one after the other, an upper bound.
+
+    >>> estimate_seconds([1] * 10, [Past(0, 4, 1), Past(1, 8, 1), Past(2, 12, 1)])
+    40.0
+    """
+    if not past or not works:
+        return None
+    groups: list[list[Past]] = []
+    end = float("-inf")
+    for run in sorted(past):
+        if run.sent >= end:
+            groups.append([])
+        groups[-1].append(run)
+        end = max(end, run.finished)
+    group = max(reversed(groups), key=len)  # Of equal ones the latest.
+    alone = median((run.finished - run.sent) / run.work for run in past)
+    span = max(run.finished for run in group) - group[0].sent
+    together = span / sum(run.work for run in group) if len(group) > 1 else alone
+    return max(sum(works) * together, max(works) * min(together, alone))

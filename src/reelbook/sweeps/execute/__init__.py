@@ -1,1 +1,0 @@
-"""Execution of a plan: order, budget, rate and progress."""

@@ -1,1 +1,0 @@
-"""The results of a sweep: the table of its runs, their files, metrics and costs."""

@@ -1,0 +1,324 @@
+"""Tables of runs: of a plan, of its results, what varies and the main results first; and measured metrics as columns."""
+
+from __future__ import annotations
+
+import json
+import typing
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+import pandas as pd
+
+from ..media.measuring.metrics import Metric
+from ..models.base import File, Input
+from ..models.catalog import find_endpoint
+from ..storage.ledger.transitions import State, get_credits_source
+from ..storage.run_identity import INPUT_JSON
+from ..storage.run_status import SWEEP_STATUSES, RunStatus
+from ..storage.table import assemble_table, build_column, find_marks, read_outputs
+from ..storage.tidy import get_paths
+from ..util.background_loop import background
+from .field_paths import Schema, get_fields, get_schema, parse_field_path
+from .ledger_lookup import CALL_SECONDS, LedgerRow, RunKey, RunName, find_rows, find_rows_by_id, name_rows
+from .plan_rows import Known
+from .progress import Standing, cut_data_uris, make_standing, make_standings
+from .values import coerce_value
+
+if TYPE_CHECKING:
+    from ..runs.submission import ClientContext
+    from .plan import Plan
+
+PLAN_COLUMNS = ("take", "credits", "credits_due", "problem")
+"""Columns of a plan's table besides the inputs, in order."""
+RUN_COLUMNS = (
+    "status", "credits", "credits_source", "marks", "credits_estimated", "queued_s", "running_s", "error_type", "error", "request_id", "model", "take",
+    "service",
+)  # fmt: skip
+"""Columns of a table of results besides inputs and outputs; these names are reserved in a plan's table, too."""
+METRIC_FACTS = ("meaning", "definition", "unit", "range", "better")
+"""The columns of the table of metrics."""
+MEASURED = "measured"
+RESERVED_NAMES = frozenset(PLAN_COLUMNS) | frozenset(RUN_COLUMNS)
+FIRST = ("status", "credits", "output_video", "output_images", "output_seed", "seed", "prompt")
+"""Columns that follow those that vary, because pandas displays only the first and last ten columns of a table."""
+SOURCES = ("charged", "estimated")
+_TEXT = {"type": "string"}
+
+
+def make_plan_frame(plan: Plan, known: Known | None = None) -> pd.DataFrame:
+    """One row per run: inputs under their names, labels, take, credits, credits due, and problem.
+
+    >>> from reelbook.models.images_to_video import ImagesToVideo
+    >>> from reelbook.sweeps.sweep_call import sweep
+    >>> frame = make_plan_frame(sweep(ImagesToVideo(images=["a.png"]), fps=[12, 24]))
+    >>> list(frame.columns)
+    ['images', 'fps', 'take', 'credits', 'credits_due', 'problem']
+    """
+    prices = [row.credits for row in plan]
+    own = {
+        "take": make_column([row.take for row in plan], {"type": "integer"}),
+        "credits": make_column(prices, {"type": "integer"}),
+        "credits_due": make_column(_due(plan, known, prices), {"type": "integer"}),
+        "problem": make_column([row.problem for row in plan], {"type": "string"}),
+    }
+    return pd.DataFrame({**make_input_columns(plan), **own}, index=pd.RangeIndex(len(plan), name="run"))
+
+
+def make_input_columns(plan: Plan) -> dict[str, Any]:
+    """The columns of the inputs and labels."""
+    model = type(plan.base)
+    possible = [row.input for row in plan if row.input is not None]
+    requests = possible if len(possible) == len(plan) else None
+    columns_by_title = {}
+    for name, title in get_columns(model, plan.columns).items():
+        rule = None if name in plan.labels else get_schema(model, parse_field_path(model, name))
+        columns_by_title[title] = make_column(_values(plan, requests, name), rule)
+    return columns_by_title
+
+
+def get_columns(model: type[Input], columns: Sequence[str] = ()) -> dict[str, str]:
+    """The column title of each field of a model and each further column of a plan: its name, prefixed if reserved.
+
+    >>> from reelbook.models.images_to_video import ImagesToVideo
+    >>> get_columns(ImagesToVideo, ["images[0].frames", "take"])
+    {'images': 'images', 'fps': 'fps', 'images[0].frames': 'images[0].frames', 'take': 'label_take'}
+    """
+    fields = get_fields(model)
+    names = tuple(dict.fromkeys((*fields, *columns)))
+    columns_by_title: dict[str, str] = {}
+    for name in names:
+        column, prefix = name, "input_" if name in fields else "label_"
+        while column in RESERVED_NAMES or (column != name and column in names):
+            column = prefix + column
+        columns_by_title[name] = column
+    return columns_by_title
+
+
+def make_column(values: Sequence[Any], rule: Schema | None) -> Any:
+    """One column with the dtype of the model's schema for it, or without a schema, of the type that all values have.
+
+    Values of another type, which only impossible runs have, are missing; their problem names them.
+
+    >>> make_column([49, None], {"type": "integer"}).dtype, make_column(["480p"], {"enum": ["480p", "720p"]}).categories.tolist()
+    (Int64Dtype(), ['480p', '720p'])
+    """
+    # By the set of types only, which is much faster than checking each value.
+    types = set(map(type, values)) - {type(None)}
+    rule = _common_rule(types) if rule is None else rule
+    kind = rule.get("type")
+    if "enum" in rule and types <= {str, int, float}:
+        choices = dict.fromkeys(value for value in (*rule["enum"], *values) if value is not None)
+        return pd.Categorical(values, categories=list(choices))
+    if kind == "string" and all(issubclass(each, str) for each in types):
+        # A source picture is a subclass of text, its path or URL.
+        return build_column(values, kind).array
+    if kind == "number":
+        return pd.array([float(value) if type(value) in (int, float) else np.nan for value in values], dtype="float64")
+    if kind in ("integer", "boolean"):
+        fit = int if kind == "integer" else bool
+        known = values if types <= {fit} else [value if type(value) is fit else None for value in values]
+        column = build_column(known, kind)
+        # Integers beyond 64 bits stay integers, as objects.
+        return column.array if column.dtype != "string" else pd.Series(known, dtype=object).array
+    # Each object once, because a value that does not vary is the same object in every row.
+    groupable = {key: _groupable(value) for key, value in {id(value): value for value in values}.items()}
+    return pd.Series([groupable[id(value)] for value in values], dtype=object).array
+
+
+def _values(plan: Plan, requests: Sequence[Input] | None, name: str) -> list[Any]:
+    """The values of all rows under a name; `requests` is given if every row has an input."""
+    field = type(plan.base).model_fields.get(name)
+    if requests is not None and field is not None and field.alias is None:
+        # Equivalent to the line below for attributes, and several times as fast.
+        return list(map(attrgetter(name), requests))
+    return [row[name] for row in plan]
+
+
+def _due(plan: Plan, known: Known | None, prices: Sequence[int | None]) -> list[int | None]:
+    """The credits due for each row: 0 if its result is in the library, or if it duplicates an earlier row."""
+    due = {row.number for row in plan.distinct if known is None or not known(row)}
+    return [price if row.number in due or row.input is None else 0 for row, price in zip(plan, prices, strict=True)]
+
+
+def _common_rule(types: Set[type]) -> Schema:
+    """The schema type that all these types match; empty if they are mixed."""
+    kinds: dict[str, Set[type]] = {"boolean": {bool}, "integer": {int}, "number": {int, float}, "string": {str}}
+    return next(({"type": kind} for kind, fits in kinds.items() if types and types <= fits), {})
+
+
+def _groupable(value: Any) -> Any:
+    """A plain value that can be written to files: objects as dicts, and lists as tuples, which `groupby` can hash."""
+    value = coerce_value(value)
+    return tuple(map(_groupable, value)) if isinstance(value, list) else value
+
+
+def make_result_table(
+    plan: Plan, runs: Iterable[Standing], context: ClientContext, service: str, *, take: int = 0
+) -> pd.DataFrame:
+    """A table with one row per row of the plan, indexed by number, from how its runs stand."""
+    by_number = {number: standing for standing in runs for number in standing.numbers}
+    standings = [by_number.get(row.number) or make_standing(row) for row in plan]
+    ledger_rows = _ledger_rows(standings, context, service)
+    frame = build_frame(plan, standings, ledger_rows, get_paths(context.shelf), take=take, service=service)
+    frame.attrs["reelbook"] = {
+        "model": plan.base.endpoint_id, "service": service, "axes": list(plan.columns), "labels": sorted(plan.labels),
+        "library": str(context.ledger.folder),
+    }  # fmt: skip
+    return frame
+
+
+def make_stored_table(plan: Plan, context: ClientContext) -> pd.DataFrame:
+    """The table of a plan with the results that the library has; nothing is sent."""
+    service, names = background.wait(name_rows(plan, context), CALL_SECONDS)
+    stored = find_rows(context.ledger, service, [name.key for name in names.values() if isinstance(name, RunName)])
+    return make_result_table(plan, make_standings(plan, names, stored, get_paths(context.shelf)), context, service)
+
+
+def build_frame(
+    plan: Plan,
+    standings: Sequence[Standing],
+    rows: Sequence[LedgerRow | None],
+    paths: Mapping[str, str],
+    *,
+    take: int = 0,
+    service: str | None = None,
+) -> pd.DataFrame:
+    """Build the table from the state and ledger row of each row; `paths` maps hashes to files."""
+    outputs = _output_columns(plan.base.endpoint_id, rows, paths)
+    inputs = {
+        f"input_{name}" if name in outputs else name: _storable(values)
+        for name, values in make_input_columns(plan).items()
+    }
+    costs = list(map(_credits, rows))
+    run = {
+        "status": pd.Categorical([str(standing.status) for standing in standings], categories=list(SWEEP_STATUSES)),
+        "credits": build_column([cost for cost, _ in costs], "integer").array,
+        "credits_source": pd.Categorical([source for _, source in costs], categories=list(SOURCES)),
+        "marks": build_column([row and find_marks(row.media) for row in rows], "string").array,
+        "credits_estimated": build_column(
+            [row.price if _was_requested(row) else None for row in rows], "integer"
+        ).array,
+        "queued_s": build_column([row and row.queued_s for row in rows], "number").array,
+        "running_s": build_column([row and row.running_s for row in rows], "number").array,
+        "error_type": build_column([standing.error_type for standing in standings], "string").array,
+        "error": build_column(list(map(_error, standings, rows)), "string").array,
+        "request_id": build_column([row and row.request_id for row in rows], "string").array,
+        "model": pd.Categorical([plan.base.endpoint_id] * len(plan), categories=[plan.base.endpoint_id]),
+        "take": build_column([row.take + take for row in plan], "integer").array,
+        "service": build_column([service] * len(plan), "string").array,
+        INPUT_JSON: build_column([standing.name and standing.name.input for standing in standings], "string").array,
+    }
+    index = pd.RangeIndex(len(plan), name="run")
+    columns = {**inputs, **outputs, **run}
+    varies = [get_columns(type(plan.base), plan.columns)[name] for name in plan.columns]
+    first = [*(f"input_{name}" if name in outputs else name for name in varies), *FIRST]
+    return assemble_table(columns, first, index)
+
+
+def _ledger_rows(standings: Sequence[Standing], context: ClientContext, service: str) -> list[LedgerRow | None]:
+    """The ledger row of each run, looked up by id if its name changed with a picture file during the sweep."""
+    rows: dict[RunKey, LedgerRow] = find_rows(
+        context.ledger, service, [standing.name.key for standing in standings if standing.name is not None]
+    )
+    renamed = [row.id for row in standings if row.id is not None and row.name is not None and row.name.key not in rows]
+    by_id = find_rows_by_id(context.ledger, renamed)
+    return [
+        None if standing.name is None else rows.get(standing.name.key) or by_id.get(standing.id or 0)
+        for standing in standings
+    ]
+
+
+def _was_requested(row: LedgerRow | None) -> TypeGuard[LedgerRow]:
+    """Whether a run was sent to the service, even if its outcome is uncertain."""
+    return row is not None and (row.state != State.PLANNED or bool(row.counted))
+
+
+def _credits(row: LedgerRow | None) -> tuple[int | None, str | None]:
+    """The known cost of a run and its source; None for a run that was never sent."""
+    cost = row.credits if _was_requested(row) else None
+    return cost, None if row is None or cost is None else get_credits_source(row.charged)
+
+
+def _error(standing: Standing, row: LedgerRow | None) -> str | None:
+    """The error of a run: the service's message if it failed there, with data URIs truncated."""
+    is_reported = row is not None and standing.status == RunStatus.FAILED and row.state == State.FAILED and row.error
+    error = row.error if row is not None and is_reported else standing.error
+    return error and cut_data_uris(error)
+
+
+def _output_columns(endpoint_id: str, rows: Sequence[LedgerRow | None], paths: Mapping[str, str]) -> dict[str, Any]:
+    """The output columns; those that the model always returns are included even while empty."""
+    found = read_outputs([row and row.output for row in rows], [row and row.media for row in rows], paths)
+    expected = _expected_columns(endpoint_id)
+    names = [
+        *expected,
+        *(name for name, values in found.items() if name not in expected and any(value is not None for value in values)),
+    ]  # fmt: skip
+    # A service's output need not match its schema.
+    kinds = {name: rule.get("type", "") for name, rule in expected.items()}
+    return {name: build_column(found.get(name) or [None] * len(rows), kinds.get(name, "")).array for name in names}
+
+
+def _storable(values: Any) -> Any:
+    """A column of the plan in a type that files can store: integers beyond 64 bits become text."""
+    is_beyond_64_bits = str(values.dtype) == "object" and set(map(type, values)) - {type(None)} == {int}
+    return build_column(list(values)).array if is_beyond_64_bits else values
+
+
+@cache
+def _expected_columns(endpoint_id: str) -> Mapping[str, Schema]:
+    """The output columns of a model of the catalog, with their schemas."""
+    row = find_endpoint(endpoint_id)
+    if row is None:
+        return {}
+    columns: dict[str, Schema] = {}
+    rules = row.output.model_json_schema(mode="serialization").get("properties", {})
+    for name, field in row.output.model_fields.items():
+        inner = typing.get_args(field.annotation) or (field.annotation,)
+        if _is_file(field.annotation):
+            columns |= {"output_video": _TEXT, f"output_{name}_url": _TEXT}
+        elif any(map(_is_file, inner)):
+            columns |= {"output_images": {}, f"output_{name}_url": {}}
+        else:
+            columns[f"output_{name}"] = rules.get(name, {})
+    return columns
+
+
+def _is_file(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, File)
+
+
+class Metrics(pd.DataFrame):
+    """A DataFrame with one row per metric, displayed without truncation. Operations on it return a plain DataFrame."""
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
+
+
+def metrics_table(metrics: Mapping[str, Metric]) -> Metrics:
+    """A table with the meaning, definition, unit, range and better direction of each metric."""
+    rows = [[getattr(metric, name) for name in METRIC_FACTS] for metric in metrics.values()]
+    return Metrics(rows, columns=list(METRIC_FACTS), index=pd.Index(metrics, name="metric"))
+
+
+def add_metric_columns(table: pd.DataFrame, figures: Mapping[str, Any]) -> pd.DataFrame:
+    """The table with a column for each of these metrics; an input, or a text where numbers are measured, keeps its name.
+
+    >>> table = pd.DataFrame({"width": ["narrow", "wide"]})
+    >>> list(add_metric_columns(add_metric_columns(table, {"width": [64, 128]}), {"width": [64, 128]}).columns)
+    ['width', 'measured_width']
+    """
+    inputs: set[str] = set()
+    if INPUT_JSON in table.columns and figures.keys() & set(table.columns):
+        inputs = {name for text in table[INPUT_JSON].dropna().unique() for name in json.loads(text)}
+
+    def is_metric(name: str) -> bool:
+        kinds = [pd.api.types.is_numeric_dtype(values) for values in (table[name], pd.Series(figures[name]))]
+        return name not in inputs and kinds[0] == kinds[1]
+
+    names = {name: name if name not in table.columns or is_metric(name) else f"{MEASURED}_{name}" for name in figures}
+    return table.assign(**{names[name]: values for name, values in figures.items()})
