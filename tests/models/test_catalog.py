@@ -7,9 +7,7 @@ from decimal import Decimal
 import pytest
 
 from reelbook.errors import UnknownModel
-from reelbook.models.base import Input
-from reelbook.models.catalog import CATALOG, Endpoint, find_endpoint, get_endpoint
-from reelbook.models.text_to_video import TextToVideo
+from reelbook.models.catalog import CATALOG, Endpoint, get_endpoint
 from tests.spec import tables
 from tests.spec.tables import Model
 
@@ -36,17 +34,6 @@ def test_what_a_row_says_of_fields_is_of_fields_that_there_are(row: Endpoint) ->
     assert all(reason and not reason.endswith(".") for reason in without_effect.values())
 
 
-def test_no_two_rows_are_alike() -> None:
-    """A model has one row, and a class belongs to one model."""
-    for facts in ([row.id for row in CATALOG], [row.input for row in CATALOG], [row.output for row in CATALOG]):
-        assert len(set(facts)) == len(CATALOG) == 4
-
-
-def test_every_purpose_is_a_sentence() -> None:
-    """It stands in the catalog that the service lists."""
-    assert all(row.purpose.endswith(".") and len(row.purpose) > 30 for row in CATALOG)
-
-
 def test_an_unknown_model_is_an_error_that_names_the_known_ones() -> None:
     """A slip of the pen gets the right name back."""
     with pytest.raises(UnknownModel, match="Did you mean 'svc/smart-resize'") as caught:
@@ -54,18 +41,3 @@ def test_an_unknown_model_is_an_error_that_names_the_known_ones() -> None:
 
     assert isinstance(caught.value, LookupError)
     assert all(row.id in str(caught.value) for row in CATALOG)
-
-
-def test_an_input_finds_its_row_and_a_stranger_finds_none() -> None:
-    """Models that are only known from a description have no row, and that is no error."""
-
-    class Stranger(Input):
-        """What to ask of a stranger."""
-
-        endpoint_id = "svc/stranger"
-
-    row = find_endpoint(TextToVideo.endpoint_id)
-
-    assert row is not None
-    assert row.input is TextToVideo
-    assert find_endpoint(Stranger.endpoint_id) is None

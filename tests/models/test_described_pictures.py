@@ -12,7 +12,7 @@ import pytest
 from PIL import Image as Pillow
 
 from reelbook.errors import InvalidInput
-from reelbook.models.base import WIRE, File
+from reelbook.models.base import File
 from reelbook.models.described import Described, describe
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images import Image, pictures_of
@@ -87,13 +87,6 @@ def test_a_picture_that_is_given_as_one_is_taken_for_any_text() -> None:
     assert isinstance(request.reference, Image)
 
 
-def test_on_the_wire_every_text_stays_as_it_is() -> None:
-    """A description that is served here judges text alone."""
-    request = taking("image_url", MARKED).model_validate({"image_url": "a.png"}, context=WIRE)
-
-    assert type(request.image_url) is str
-
-
 @pytest.mark.parametrize("text", ["", "none", "gs://bucket/a.png", "https://example.org/a.png", "data:,", "file_0a"])
 def test_a_text_that_may_mean_something_to_the_service_stays_as_it_is(text: str) -> None:
     """Nothing at all, the default, a scheme that it may know, and every address."""
@@ -158,13 +151,6 @@ def test_a_bad_picture_is_told_once_and_by_its_place() -> None:
     assert caught.value.problems[0].message.startswith("`shots[0].image_url` is an array of shape (3, 4, 5). An array")
 
 
-def test_numbers_in_an_array_are_still_numbers() -> None:
-    """Where a description has a list of them, beside a place for a picture."""
-    kind = describe(with_fields({"image_url": MARKED, "sizes": {"type": "array", "items": {"type": "integer"}}}))
-
-    assert kind(image_url=DOT, sizes=np.array([3, 4])).sizes == (3, 4)
-
-
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
@@ -184,11 +170,3 @@ def test_our_own_models_take_the_same_pictures_once_described(kind: Any, values:
     again = pickle.loads(pickle.dumps(theirs))
     assert again == theirs == theirs.revised()
     assert [getattr(picture, "content", None) for _, picture in pictures_of(again)] == [getattr(picture, "content", None) for _, picture in pictures_of(ours)]  # fmt: skip
-
-
-def test_a_repr_is_code_for_an_equal_input() -> None:
-    """With the pictures in it, wherever they are."""
-    kind = describe(NESTED)
-    request = kind(shots=[{"image_url": DOT}], image_urls=["a.png"])
-
-    assert eval(repr(request), {"model": lambda name: kind, "Image": Image}) == request

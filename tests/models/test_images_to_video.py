@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from reelbook.errors import InvalidInput
 from reelbook.models.base import WIRE
 from reelbook.models.images_to_video import MAX_FRAMES, Frame, ImagesToVideo
-from tests.models.inputs import FRAMES
 from tests.spec import tables
 
 
@@ -48,14 +44,6 @@ def test_a_wrong_frame_rate_is_the_only_problem(fps: Any) -> None:
     assert [problem.field for problem in caught.value.problems] == ["fps"]
 
 
-@given(st.lists(FRAMES | st.just("a.png"), min_size=1, max_size=5))
-def test_the_video_has_the_frames_of_all_pictures(images: list[Frame | str]) -> None:
-    """One second for each address, and for each frame its own count."""
-    expected = sum(24 if isinstance(image, str) else image.frames for image in images)
-
-    assert ImagesToVideo(images=images).total_frames == expected
-
-
 def test_one_video_has_so_many_frames_and_no_more() -> None:
     """The sum counts, not only each picture's own number."""
     most = tables.GAPS["most_frames_in_all"]
@@ -65,30 +53,3 @@ def test_one_video_has_so_many_frames_and_no_more() -> None:
     for images in ([Frame(url="a", frames=most - 23), "b"], ["a"] * (most // 24 + 1)):
         with pytest.raises(InvalidInput, match=r"`images` add up to 100,0\d\d frames; one video holds 100,000 at most"):
             ImagesToVideo(images=images)
-
-
-def test_too_many_frames_are_refused_on_the_wire() -> None:
-    """With the same reason and at the same place."""
-    images = [{"url": "a", "frames": MAX_FRAMES}, "b"]
-
-    with pytest.raises(ValidationError) as refused:
-        ImagesToVideo.model_validate({"images": images}, context=WIRE)
-
-    assert [found["type"] for found in refused.value.errors()] == ["too_many_frames"]
-
-
-def test_any_sequence_of_addresses_will_do() -> None:
-    """A generator over files is as good as a list."""
-    names = ["a.png", "b.png"]
-
-    shows = [ImagesToVideo(images=images) for images in (names, (name for name in names), numpy.array(names), map(str, names))]  # fmt: skip
-
-    assert len(set(shows)) == 1
-    assert [frame.url for frame in shows[0].images] == names
-
-
-def test_a_revised_show_keeps_its_counts() -> None:
-    """The seconds of bare addresses are settled once; another frame rate only plays them faster."""
-    show = ImagesToVideo(images=["a.png"]).revised(fps=12)
-
-    assert (show.images[0].frames, show.fps) == (24, 12)

@@ -117,14 +117,6 @@ def test_units_are_counted_exactly(request_: Input, unit: Any, expected: Fractio
     assert quantity(request_, unit) == expected
 
 
-def test_what_cannot_be_counted_is_said() -> None:
-    """The size of a clip from a picture is not known before the run."""
-    for request, unit in ((CLOSER, "megapixel"), (SHOW, "megapixel"), (BOAT, "image")):
-        assert unit not in UNITS[type(request)]
-        with pytest.raises(BadRates, match=f"cannot be counted in {unit}s"):
-            quantity(request, unit)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("request_", "unit", "rate", "credits"),
     [
@@ -159,18 +151,6 @@ def test_a_charge_is_rounded_up_once_and_never_below_the_minimum(
     assert total(found) == credits
 
 
-def test_the_detail_pass_multiplies_before_rounding() -> None:
-    """Twice 53.1 is 106.2, so 107; rounding first would have made it 108."""
-    request = BOAT.revised(num_frames=240, enable_detail_pass=True)
-
-    found = estimate(request, rates(request, "second", "5.31"))
-
-    assert found.credits == 107
-    assert repr(found) == (
-        "Estimate(107 credits, assumed): 10 seconds at 5.31 each (your rates) 53.1000, detail pass × 2.0"
-    )
-
-
 @given(INPUTS, RATES, st.data())
 @settings(max_examples=examples(60, 200), deadline=None)
 def test_a_charge_is_the_rule_and_its_breakdown_adds_up(request: Input, rate: Decimal, data: st.DataObject) -> None:
@@ -188,13 +168,6 @@ def test_a_charge_is_the_rule_and_its_breakdown_adds_up(request: Input, rate: De
     )
     assert total(found) == found.credits
     assert found.source == "assumed"
-
-
-def test_rates_of_one_model_leave_the_others_alone() -> None:
-    """Who knows one price need not know all."""
-    known = rates(POSTER, "image", "5")
-
-    assert [estimate(request, known).credits for request in (BOAT, CLOSER, POSTER, SHOW)] == [53, 53, 30, 53]
 
 
 def table(folder: Path, text: str) -> Path:
@@ -251,16 +224,6 @@ def test_a_bad_table_gets_a_clear_sentence(text: str, said: str, tmp_path: Path)
     assert said in str(caught.value)
     assert str(path) in str(caught.value)
     assert len(str(caught.value)) < 1000
-
-
-def test_a_table_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
-    """Not there, a folder, or no text."""
-    binary = tmp_path / "rates.toml"
-    binary.write_bytes(b"\xff\xfe")
-
-    for path in (tmp_path / "none.toml", tmp_path, binary):
-        with pytest.raises(BadRates, match="could not be read"):
-            Rates.read(path)
 
 
 def test_an_estimate_is_shown_without_running_what_it_says() -> None:

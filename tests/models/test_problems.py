@@ -20,7 +20,7 @@ from reelbook.models.base import WIRE, Input
 from reelbook.models.catalog import CATALOG, get_endpoint
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images_to_video import ImagesToVideo
-from reelbook.models.problems import MAX_PROBLEMS, compact_value, format_field_path, format_literal, problems_of
+from reelbook.models.problems import MAX_PROBLEMS, problems_of
 from reelbook.models.smart_resize import Size, SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from tests.models.inputs import nearly
@@ -31,9 +31,6 @@ MESSAGES: list[tuple[type[Input], dict[str, Any], str]] = [
     (TextToVideo, {"num_frames": 5}, "`num_frames` = 5 is outside 9 to 1441. The nearest allowed value is 9."),
     (TextToVideo, {"num_frames": 1442}, "`num_frames` = 1442 is outside 9 to 1441. The nearest allowed value is 1441."),
     (TextToVideo, {"num_frames": "49"}, "`num_frames` needs a whole number, not '49' (str). Did you mean 49?"),
-    (TextToVideo, {"num_frames": "1,025"}, "`num_frames` needs a whole number, not '1,025' (str). Did you mean 1025?"),
-    (TextToVideo, {"num_frames": "1 025"}, "`num_frames` needs a whole number, not '1 025' (str). Did you mean 1025?"),
-    (TextToVideo, {"tone_map_compression_ratio": "0,5"}, "`tone_map_compression_ratio` needs a number, not '0,5' (str). Did you mean 0.5?"),
     (TextToVideo, {"tone_map_compression_ratio": "0.500 or so"}, "`tone_map_compression_ratio` needs a number, not '0.500 or so' (str)."),
     (TextToVideo, {"num_frames": "5"}, "`num_frames` needs a whole number, not '5' (str). Did you mean 9?"),
     (TextToVideo, {"num_frames": 49.5}, "`num_frames` needs a whole number, not 49.5 (float). Did you mean 50?"),
@@ -111,19 +108,6 @@ def test_a_bad_value_gets_a_sentence_that_helps(kind: type[Input], values: dict[
     assert problem.message == message
 
 
-def test_what_is_missing_is_said() -> None:
-    """Each required field that is not there has its own sentence."""
-    kind: Any = ImageToVideo
-
-    with pytest.raises(InvalidInput) as caught:
-        kind()
-
-    assert [problem.message for problem in caught.value.problems] == [
-        "`prompt` is required.",
-        "`image_url` is required.",
-    ]
-
-
 def rest(kind: type[Input], values: dict[str, Any]) -> set[str]:
     """The kinds of problems that values have."""
     try:
@@ -164,24 +148,6 @@ def test_the_service_gives_the_same_sentences() -> None:
         TextToVideo.model_validate(values, context=WIRE)
 
     assert tuple(problems_of(TextToVideo, refused.value)) == problems(TextToVideo, values)
-
-
-@pytest.mark.parametrize("value", [None, 5, "boat", [], [["prompt", "a"]]])
-def test_what_is_no_object_is_told_so(value: Any) -> None:
-    """A service that gets a list instead of an input says what it needs."""
-    with pytest.raises(ValidationError) as refused:
-        TextToVideo.model_validate(value, context=WIRE)
-
-    (problem,) = problems_of(TextToVideo, refused.value)
-
-    assert problem.message.startswith("The input needs an object with its fields, not ")
-
-
-def test_a_place_is_written_as_one_types_it() -> None:
-    """`loras[0].scale`, which works in Python as in JavaScript."""
-    assert format_field_path(("loras", 0, "scale")) == "loras[0].scale"
-    assert format_field_path(("images", 12)) == "images[12]"
-    assert format_field_path(()) == ""
 
 
 # --- Hostile values ---
@@ -310,22 +276,3 @@ def test_a_million_problems_are_not_all_told() -> None:
     assert error.problems[-1].message == "19,900 more problems are not listed. Fix these first."
     assert len(str(error)) < 2_100
     assert str(error).endswith(" more; fix these first.")
-
-
-def test_a_problem_keeps_plain_values_and_the_looks_of_others() -> None:
-    """A form needs the number back that was typed; nobody needs ten megabytes back."""
-    assert [compact_value(value) for value in (None, True, 5, 0.5, "a")] == [None, True, 5, 0.5, "a"]
-    assert compact_value([1, 2]) == "[1, 2]"
-    assert len(compact_value("x" * 10_000)) < 100
-    assert problems(TextToVideo, {"num_frames": 5})[0].value == 5
-
-
-@given(st.recursive(st.none() | st.integers() | st.text() | st.floats(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))  # fmt: skip
-@settings(max_examples=examples(15, 100), deadline=None)
-def test_a_value_is_shown_shortly(value: Any) -> None:
-    """At most sixty characters, and as code where that fits."""
-    text = format_literal(value)
-
-    assert len(text) <= 65
-    if isinstance(value, (int, float)) or (isinstance(value, str) and len(value) < 20 and value.isprintable()):
-        assert text == repr(value)

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from reelbook.errors import InvalidInput
 from reelbook.models.base import WIRE
-from reelbook.models.text_to_video import FRAME_SIZES, LoRA, TextToVideo
+from reelbook.models.text_to_video import FRAME_SIZES, TextToVideo
 from tests.spec import tables
 
 SIZES = {(row["resolution"], row["aspect_ratio"]): (row["width"], row["height"]) for row in tables.GAPS["frame_sizes"]}
@@ -46,10 +46,3 @@ def test_the_second_pass_needs_a_step_to_run(skipped: int, steps: int) -> None:
         (problem,) = caught.value.problems
         assert problem.field == "second_pass_skip_initial_steps"
         assert TextToVideo(**{**values, problem.field: problem.nearest})
-
-
-def test_a_lora_has_the_defaults_of_its_table() -> None:
-    """Full strength, and no name of weights."""
-    assert (LoRA(path="a").scale, LoRA(path="a").weight_name) == (1.0, None)
-    assert LoRA(path="a") == LoRA(path="a", scale=1)
-    assert repr(LoRA(path="a", scale=0.5)) == "LoRA(path='a', scale=0.5)"

@@ -23,7 +23,7 @@ from reelbook.models.base import File
 from reelbook.storage import shelf as shelf_module
 from reelbook.storage.shelf import Shelf
 from reelbook.transport import downloader
-from reelbook.transport.downloader import MAX_CONNECTIONS, OVERLAP_BYTES, DownloadedFile, Downloader
+from reelbook.transport.downloader import OVERLAP_BYTES, DownloadedFile, Downloader
 from tests.faults.bodies import film, picture
 from tests.faults.file_host import PAGE, Document, FileHost
 
@@ -68,13 +68,6 @@ async def fetched(shelf: Shelf, file: File, request_id: str = "r-1") -> Download
         return await downloads.download(file, request_id)
     finally:
         await downloads.close()
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    """Return when something has happened that nobody tells us of."""
-    async with asyncio.timeout(30):
-        while not holds():
-            await asyncio.sleep(0.005)
 
 
 def leftovers(shelf: Shelf) -> list[str]:
@@ -158,53 +151,6 @@ def test_many_tasks_that_bring_the_same_file_end_with_one(shelf: Shelf) -> None:
     assert [path.name for path in shelf.folder.iterdir()] == [f"{sha(FILM)}.mp4"]
 
 
-def test_few_connections_are_open_at_once(shelf: Shelf) -> None:
-    """However many files are wanted."""
-    open_now, most = 0, 0
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal open_now, most
-        open_now += 1
-        most = max(most, open_now)
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(PNG) + PNG)
-        await writer.drain()
-        open_now -= 1
-        writer.close()
-
-    async def story() -> None:
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        downloads = Downloader(shelf)
-        await asyncio.gather(*(downloads.download(File(url=f"{url}/{number}"), "r") for number in range(40)))
-        await downloads.close()
-        server.close()
-        await server.wait_closed()
-
-    asyncio.run(story())
-
-    assert most <= MAX_CONNECTIONS
-
-
-def test_cancelled_downloads_do_not_use_up_the_connections(shelf: Shelf) -> None:
-    """After many that were broken off in the middle, the next one comes through."""
-
-    async def story(host: FileHost) -> DownloadedFile:
-        downloads = Downloader(shelf)
-        for number in range(30):
-            url = host.add(f"/{number}", Document(FILM, faults=("stalled",), for_ever=True))
-            task = asyncio.create_task(downloads.download(File(url=url), "r"))
-            await until(lambda: len(host.requests) > number)  # noqa: B023  # It is awaited within the turn.
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-        told = await downloads.download(File(url=host.add("/x", Document(FILM))), "r")
-        await downloads.close()
-        return told
-
-    assert on_host(story).sha256 == sha(FILM)
-
-
 @pytest.mark.parametrize(
     ("fault", "says"),
     [("expired", "403: the address has expired"), ("missing", "404: not there"), ("gone", "410: gone")],
@@ -233,36 +179,6 @@ def test_only_web_addresses_are_fetched(shelf: Shelf, url: str) -> None:
     """Nothing of this machine is read because a service says so."""
     with pytest.raises(DownloadFailed, match=r"http and https only|not a web address"):
         asyncio.run(fetched(shelf, File(url=url)))
-
-
-def test_a_redirect_to_a_local_file_is_not_followed(shelf: Shelf) -> None:
-    """Each step is judged like the first one."""
-    with pytest.raises(DownloadFailed, match="http and https only, not from 'file:///etc/passwd'"):
-        brought(shelf, Document(FILM, faults=("to_a_file",), for_ever=True))
-
-
-def test_redirects_are_followed_five_times_and_no_more(shelf: Shelf) -> None:
-    """Relative ones too."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        number = int((await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].strip(b"/"))
-        head = b"HTTP/1.1 302 Found\r\nconnection: close\r\nlocation: %d\r\ncontent-length: 0\r\n\r\n" % (number - 1)
-        good = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b" % (len(PNG), PNG)
-        writer.write(head if number else good)
-        await writer.drain()
-        writer.close()
-
-    async def story() -> DownloadedFile:
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        told = await fetched(shelf, File(url=f"{url}/5"))
-        with pytest.raises(DownloadFailed, match="more than 5 times"):
-            await fetched(shelf, File(url=f"{url}/6"))
-        server.close()
-        await server.wait_closed()
-        return told
-
-    assert asyncio.run(story()).sha256 == sha(PNG)
 
 
 def test_the_host_is_left_alone_as_long_as_it_asks(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -428,13 +344,6 @@ def test_bytes_of_no_known_kind_are_refused_where_a_known_one_was_promised(
         brought(shelf, broken, path, **told)
 
 
-def test_a_picture_that_is_labelled_as_a_film_is_a_picture(shelf: Shelf) -> None:
-    """What opens is believed over a label."""
-    whole = Document(PNG)
-
-    assert brought(shelf, whole, content_type="video/mp4").content_type == "image/png"
-
-
 @pytest.mark.parametrize(
     ("told", "content"),
     [
@@ -530,14 +439,3 @@ def test_a_file_that_surely_does_not_fit_is_not_begun(shelf: Shelf, monkeypatch:
         brought(shelf, Document(content, "application/octet-stream"))
 
     assert list(shelf.folder.iterdir()) == []
-
-
-def test_a_folder_that_cannot_be_used_is_explained(tmp_path: Path) -> None:
-    """Before anything is fetched."""
-    (tmp_path / "file").touch()
-    document = Document(FILM)
-
-    with pytest.raises(DownloadFailed, match="cannot be written"):
-        brought(Shelf(tmp_path / "file" / "shelf"), document)
-
-    assert document.asked == 0

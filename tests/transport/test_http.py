@@ -12,13 +12,11 @@ import io
 import json
 import logging
 import pickle
-import ssl
 import threading
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote_plus
 
 import pytest
@@ -26,8 +24,7 @@ from httpcore._backends.anyio import AnyIOStream
 from IPython.core.ultratb import VerboseTB
 
 from reelbook import errors
-from reelbook.storage.shelf import Shelf
-from reelbook.transport import downloader, exchange
+from reelbook.transport import exchange
 from reelbook.transport.api_key import Key, check_key
 from reelbook.transport.http import MAX_FREE_CALLS, Http
 from reelbook.transport.service_address import Address
@@ -35,6 +32,7 @@ from tests.support import deep
 from tests.transport.patience import Clock
 from tests.transport.variants import Fault, Hosted, Received, Reply, page
 
+T = TypeVar("T")
 KEY = "canary+1234/567890="
 DEAD = "http://127.0.0.1:9"
 FAULTS: list[Fault] = ["close", "reset", "half", "garbage", "deaf"]
@@ -59,6 +57,16 @@ async def opened(key: str | None = KEY, **policy: Any) -> AsyncIterator[Http]:
         yield http
     finally:
         await http.close()
+
+
+def outcome(work: Callable[[Http], Awaitable[T]], key: str | None = KEY, **policy: Any) -> T:
+    """What some calls of a client come to."""
+
+    async def story() -> T:
+        async with opened(key, **policy) as http:
+            return await work(http)
+
+    return asyncio.run(story())
 
 
 async def free(http: Http, base_url: str, path: str = "/x") -> Any:
@@ -89,11 +97,7 @@ def test_a_free_call_is_repeated_until_the_service_has_found_its_feet(hosted: Ho
     passing = [page(502), Reply(503), Reply(fault="close"), Reply(fault="half", body={"a": 1})]
     hosted.on("GET", "/x", *passing, {"a": 1})
 
-    async def story() -> Any:
-        async with opened(clock=clock) as http:
-            return await free(http, hosted.base_url)
-
-    assert asyncio.run(story()) == {"a": 1}
+    assert outcome(lambda http: free(http, hosted.base_url), clock=clock) == {"a": 1}
     assert len(hosted.seen()) == 5
     assert all(0 <= pause <= 0.25 * 2**place for place, pause in enumerate(clock.slept))
     assert len(set(clock.slept)) == 4
@@ -104,11 +108,7 @@ def test_a_refusal_is_told_at_once(hosted: Hosted, status: int) -> None:
     """The same question would be refused again."""
     hosted.on("GET", "/x", Reply(status, {"detail": "no"}))
 
-    async def story() -> BaseException:
-        async with opened() as http:
-            return await failure(free(http, hosted.base_url))
-
-    assert isinstance(asyncio.run(story()), errors.ServiceError)
+    assert isinstance(outcome(lambda http: failure(free(http, hosted.base_url))), errors.ServiceError)
     assert len(hosted.seen()) == 1
 
 
@@ -119,11 +119,7 @@ def test_the_pause_that_a_service_asks_for_is_a_floor(hosted: Hosted, clock: Clo
     """At least so long, at most a minute, and a little longer at random; what is no number asks for nothing."""
     hosted.on("GET", "/x", Reply(429, {"detail": "slow"}, {"retry-after": asked}), {"a": 1})
 
-    async def story() -> Any:
-        async with opened(clock=clock, free_seconds=600) as http:
-            return await free(http, hosted.base_url)
-
-    assert asyncio.run(story()) == {"a": 1}
+    assert outcome(lambda http: free(http, hosted.base_url), clock=clock, free_seconds=600) == {"a": 1}
     assert floor <= clock.slept[0] <= floor + 0.25
 
 
@@ -132,11 +128,7 @@ def test_the_pause_can_be_asked_for_as_a_date_by_the_clock_of_the_service(hosted
     then, now = (email.utils.formatdate(at, usegmt=True) for at in (1_000_020, 1_000_000))
     hosted.on("GET", "/x", Reply(503, {}, {"retry-after": then, "date": now}), {"a": 1})
 
-    async def story() -> Any:
-        async with opened(clock=clock) as http:
-            return await free(http, hosted.base_url)
-
-    assert asyncio.run(story()) == {"a": 1}
+    assert outcome(lambda http: free(http, hosted.base_url), clock=clock) == {"a": 1}
     assert 20 <= clock.slept[0] <= 20.25
 
 
@@ -144,11 +136,7 @@ def test_a_pause_beyond_the_deadline_is_not_begun(hosted: Hosted, clock: Clock) 
     """A minute is asked for and forty seconds are left: the refusal is told now, with the pause as a fact."""
     hosted.on("GET", "/x", Reply(429, {"detail": "slow"}, {"retry-after": "3600"}))
 
-    async def story() -> BaseException:
-        async with opened(clock=clock, free_seconds=40) as http:
-            return await failure(free(http, hosted.base_url))
-
-    error = asyncio.run(story())
+    error = outcome(lambda http: failure(free(http, hosted.base_url)), clock=clock, free_seconds=40)
 
     assert isinstance(error, errors.TooManyRequests)
     assert error.facts["retry_after"] == 3600
@@ -164,11 +152,7 @@ def test_all_attempts_of_a_free_call_share_one_deadline(hosted: Hosted, clock: C
 
     hosted.on("GET", "/x", slowly)
 
-    async def story() -> BaseException:
-        async with opened(clock=clock) as http:
-            return await failure(free(http, hosted.base_url))
-
-    assert isinstance(asyncio.run(story()), errors.ServiceBroken)
+    assert isinstance(outcome(lambda http: failure(free(http, hosted.base_url)), clock=clock), errors.ServiceBroken)
     assert len(hosted.seen()) == 3
 
 
@@ -261,11 +245,8 @@ def test_an_answer_that_would_fill_the_memory_is_not_read(hosted: Hosted, monkey
     hosted.on("GET", "/large", Reply(200, b"1" * 1_001))
     hosted.on("GET", "/fits", Reply(200, b"1" * 1_000))
 
-    async def story() -> tuple[BaseException, Any]:
-        async with opened(max_attempts=1) as http:
-            return await failure(free(http, hosted.base_url, "/large")), await free(http, hosted.base_url, "/fits")
-
-    error, told = asyncio.run(story())
+    error = outcome(lambda http: failure(free(http, hosted.base_url, "/large")), max_attempts=1)
+    told = outcome(lambda http: free(http, hosted.base_url, "/fits"))
 
     assert "larger than" in str(error)
     assert told == int("1" * 1_000)
@@ -299,11 +280,7 @@ def test_a_paid_call_whose_answer_is_lost_is_sent_once_and_called_uncertain(host
     """No second POST, whatever comes back; the error names the worst-case price."""
     hosted.on("POST", "/models/run", answer)
 
-    async def story() -> BaseException:
-        async with opened() as http:
-            return await failure(paid(http, hosted.base_url))
-
-    error = asyncio.run(story())
+    error = outcome(lambda http: failure(paid(http, hosted.base_url)))
 
     assert isinstance(error, errors.UncertainRun)
     assert "53 credits" in str(error)
@@ -335,11 +312,7 @@ def test_a_paid_call_with_an_idempotency_key_asks_again_with_the_same_key(hosted
     lost = [Reply(fault="close"), page(502), Reply(503, {}, {"retry-after": "9"})]
     hosted.on("POST", "/models/run", *lost, {"requestId": "r"})
 
-    async def story() -> Any:
-        async with opened(clock=clock) as http:
-            return await paid(http, hosted.base_url, idempotency_key="k-1")
-
-    assert asyncio.run(story()) == {"requestId": "r"}
+    assert outcome(lambda http: paid(http, hosted.base_url, idempotency_key="k-1"), clock=clock) == {"requestId": "r"}
     assert [one.headers["idempotency-key"] for one in hosted.seen()] == ["k-1"] * 4
     assert clock.slept[2] >= 9
 
@@ -348,11 +321,9 @@ def test_a_repeated_paid_call_is_given_up_as_uncertain(hosted: Hosted) -> None:
     """Five attempts, then it is said that nobody knows."""
     hosted.on("POST", "/models/run", Reply(fault="close"))
 
-    async def story() -> BaseException:
-        async with opened() as http:
-            return await failure(paid(http, hosted.base_url, idempotency_key="k-1"))
-
-    assert isinstance(asyncio.run(story()), errors.UncertainRun)
+    assert isinstance(
+        outcome(lambda http: failure(paid(http, hosted.base_url, idempotency_key="k-1"))), errors.UncertainRun
+    )
     assert len(hosted.seen()) == 5
 
 
@@ -364,11 +335,7 @@ def test_a_gate_that_closes_after_a_lost_answer_settles_nothing(hosted: Hosted, 
     """The first attempt may have spent the last credits itself: a 402 then says nothing about it, a 422 does."""
     hosted.on("POST", "/models/run", Reply(fault="close"), Reply(status, {"detail": "no"}))
 
-    async def story() -> BaseException:
-        async with opened() as http:
-            return await failure(paid(http, hosted.base_url, idempotency_key="k-1"))
-
-    assert type(asyncio.run(story())) is kind
+    assert type(outcome(lambda http: failure(paid(http, hosted.base_url, idempotency_key="k-1")))) is kind
 
 
 def test_a_lost_answer_stays_uncertain_when_the_service_is_gone_at_the_second_attempt(hosted: Hosted) -> None:
@@ -380,11 +347,7 @@ def test_a_lost_answer_stays_uncertain_when_the_service_is_gone_at_the_second_at
 
     hosted.on("POST", "/models/run", last_words)
 
-    async def story() -> BaseException:
-        async with opened() as http:
-            return await failure(paid(http, hosted.base_url, idempotency_key="k-1"))
-
-    error = asyncio.run(story())
+    error = outcome(lambda http: failure(paid(http, hosted.base_url, idempotency_key="k-1")))
 
     assert isinstance(error, errors.UncertainRun)
     assert "refused" in str(error)
@@ -477,11 +440,7 @@ def test_what_sending_raises_at_a_repetition_does_not_hide_that_the_first_attemp
         if len(told) > 1:
             raise errors.ReelbookError("The run was stopped.")
 
-    async def story() -> BaseException:
-        async with opened() as http:
-            return await failure(paid(http, hosted.base_url, before_send=sending, idempotency_key="k"))
-
-    error = asyncio.run(story())
+    error = outcome(lambda http: failure(paid(http, hosted.base_url, before_send=sending, idempotency_key="k")))
 
     assert isinstance(error, errors.UncertainRun)
     assert "it was not repeated: The run was stopped." in str(error)
@@ -492,11 +451,10 @@ def test_an_answer_that_breaks_its_reader_is_an_uncertain_run(hosted: Hosted) ->
     """A mistake of ours after the request was sent must not look as if it was not sent."""
     hosted.on("POST", "/models/run", {"a": 1})
 
-    async def story() -> BaseException:
-        async with opened() as http:
-            return await failure(paid(http, hosted.base_url, parse=lambda told: told["nothing"]))
-
-    assert isinstance(asyncio.run(story()), errors.UncertainRun)
+    assert isinstance(
+        outcome(lambda http: failure(paid(http, hosted.base_url, parse=lambda told: told["nothing"]))),
+        errors.UncertainRun,
+    )
 
 
 def test_the_deadline_begins_when_the_bytes_leave(hosted: Hosted) -> None:
@@ -508,11 +466,9 @@ def test_the_deadline_begins_when_the_bytes_leave(hosted: Hosted) -> None:
         asyncio.get_running_loop().call_later(0.4, written.set)
         await written.wait()
 
-    async def story() -> Any:
-        async with opened(paid_seconds=0.3) as http:
-            return await paid(http, hosted.base_url, before_send=sending)
-
-    assert asyncio.run(story()) == {"requestId": "r"}
+    assert outcome(lambda http: paid(http, hosted.base_url, before_send=sending), paid_seconds=0.3) == {
+        "requestId": "r"
+    }
 
 
 def test_a_paid_call_ends_at_its_own_deadline(hosted: Hosted) -> None:
@@ -606,23 +562,6 @@ def test_a_caller_that_goes_away_before_the_first_byte_takes_its_call_with_it(ho
     assert (told, hosted.bytes_received) == ([], 0)
 
 
-def test_a_call_in_flight_when_its_client_is_closed_hangs_up_at_its_end(hosted: Hosted) -> None:
-    """It gets its answer, and its connection is not kept for nobody."""
-    gate = threading.Event()
-    hosted.on("GET", "/x", Reply(200, {"a": 1}, gate=gate))
-
-    async def story() -> Any:
-        async with opened() as http:
-            call = asyncio.create_task(free(http, hosted.base_url))
-            await asyncio.to_thread(hosted.wait_until, lambda it: it.answering_now == 1)
-        gate.set()
-        told = await call
-        await asyncio.to_thread(hosted.wait_until, lambda it: it.open_now == 0)
-        return told
-
-    assert asyncio.run(story()) == {"a": 1}
-
-
 def test_a_closed_client_says_so(hosted: Hosted) -> None:
     """No call of a closed client reaches anybody."""
 
@@ -674,11 +613,7 @@ def test_every_way_of_saying_no_becomes_the_matching_error(hosted: Hosted, reply
     """String and list details, nested errors and pages of HTML are all read; the request id stands in the sentence."""
     hosted.on("GET", "/x", Reply(reply.status, reply.body, {**reply.headers, "x-request-id": "r-77"}))
 
-    async def story() -> BaseException:
-        async with opened(max_attempts=1) as http:
-            return await failure(free(http, hosted.base_url))
-
-    error = asyncio.run(story())
+    error = outcome(lambda http: failure(free(http, hosted.base_url)), max_attempts=1)
 
     assert type(error) is kind
     assert isinstance(error, errors.ServiceError)
@@ -696,11 +631,7 @@ def test_a_refusal_keeps_its_facts(hosted: Hosted) -> None:
     body = {"detail": problems, "error_type": "validation_error", "needed": 5, "request_id": "r-5"}
     hosted.on("GET", "/x", Reply(422, body))
 
-    async def story() -> BaseException:
-        async with opened() as http:
-            return await failure(free(http, hosted.base_url))
-
-    error = asyncio.run(story())
+    error = outcome(lambda http: failure(free(http, hosted.base_url)))
 
     assert isinstance(error, errors.Refused)
     assert (error.error_type, error.request_id) == ("validation_error", "r-5")
@@ -807,11 +738,7 @@ def test_a_call_that_is_cancelled_while_its_headers_leave_does_not_show_the_key(
     if not cleaned:
         monkeypatch.setattr(exchange, "_without_httpx_frames", as_it_is)
 
-    async def story() -> BaseException:
-        async with opened() as http:
-            return await failure(cancelled(http, hosted.base_url))
-
-    error = asyncio.run(story())
+    error = outcome(lambda http: failure(cancelled(http, hosted.base_url)))
     shown = "".join(verbose(one) for one in everything_behind(error))
 
     assert (KEY in shown) is not cleaned
@@ -839,11 +766,6 @@ def test_a_service_that_repeats_the_key_does_not_show_it(hosted: Hosted, spellin
     assert "ü " in shown
     assert KEY not in shown
     assert spelling not in shown.replace("\\\\", "\\") or spelling.startswith("\\u")
-
-
-def test_a_key_of_a_few_letters_is_no_secret() -> None:
-    """Taking it out would leave no word whole."""
-    assert Key("a").scrubbed("a boat") == "a boat"
 
 
 def test_a_short_key_does_not_damage_results() -> None:
@@ -890,13 +812,3 @@ def test_letters_that_no_file_takes_are_replaced(hosted: Hosted) -> None:
 
     assert told == {"a": "x?y", "b": None, "c": [None, "ü"]}
     json.dumps(told, allow_nan=False, ensure_ascii=False).encode()
-
-
-def test_certificates_are_read_once_for_all_clients(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Reading them takes longer than a call; calls and downloads share them."""
-    shared = exchange.trusted_certificates()
-    monkeypatch.setattr(ssl, "create_default_context", lambda *_, **__: pytest.fail("they are read once more"))
-
-    downloader.Downloader(Shelf(tmp_path))._open_client()
-
-    assert exchange.trusted_certificates() is shared

@@ -20,20 +20,15 @@ from PIL import Image as Pillow
 
 from reelbook.errors import InvalidInput, ServiceError
 from reelbook.models.base import Input
-from reelbook.models.described import describe
 from reelbook.models.image_to_video import ImageToVideo
 from reelbook.models.images import Image
 from reelbook.models.images_to_video import Frame, ImagesToVideo
-from reelbook.models.picture_encoding import MAX_BYTES
-from reelbook.models.smart_resize import SmartResize
 from reelbook.models.text_to_video import TextToVideo
 from reelbook.transport import picture_sources as room
 from reelbook.transport.http import Http
 from reelbook.transport.picture_sources import Source, Uploads, build_request_input, read_sources
 from reelbook.transport.response_parsing import ServiceInfo
 from reelbook.transport.service_calls import ServiceCalls
-from reelbook_service import spec_decisions
-from tests.models.described_inputs import with_fields
 from tests.support import KEY, Served
 
 DOT = np.zeros((2, 3), np.uint8)
@@ -224,17 +219,6 @@ def test_what_cannot_be_read_is_told_with_a_way_out(case: str, folder: Path) -> 
     assert len(told) < 600
 
 
-def test_a_file_that_may_not_be_read_is_told_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Faked, because these tests may run as somebody who may read everything."""
-
-    def denied(path: Path) -> bytes:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "read_bytes", denied)
-
-    assert "may not be read by you. Change its permissions, or copy it." in refusal(closer("boats/Paper Boat.png"))
-
-
 def test_every_bad_picture_is_told_by_its_place(folder: Path) -> None:
     """All of them at once, the same one too."""
     with pytest.raises(InvalidInput) as caught:
@@ -317,15 +301,6 @@ def test_any_other_refusal_of_an_upload_is_told() -> None:
         sent(Service("uploads", refuse=ServiceError("too large", status=413)), closer(DOT))
 
 
-def test_the_nature_of_a_service_is_not_asked_for_nothing() -> None:
-    """An input without pictures of ours is sent as it is."""
-    service = Service("uploads")
-    service.service_info = lambda: pytest.fail("it was asked")  # type: ignore[method-assign]
-
-    for request in (TextToVideo(prompt="a"), closer("https://example.org/a.png"), closer(as_data(png()))):
-        assert sent(service, request) == request.wire()
-
-
 def test_a_picture_too_large_for_a_request_is_told_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """And goes up where that is possible, even one that was written as an address."""
     monkeypatch.setattr(room, "MAX_EMBEDDED_BYTES", 5_000)
@@ -349,38 +324,6 @@ def test_pictures_too_many_for_a_request_are_told_their_size(monkeypatch: pytest
         with pytest.raises(InvalidInput, match=r"^ImagesToVideo: With its pictures inside, the request has 0.0 MB; the limit is 0.0 MB\. Give fewer"):  # fmt: skip
             sent(Service(), ImagesToVideo(images=images))
     sent(Service("uploads"), ImagesToVideo(images=[each] * 4))
-
-
-def test_the_limits_are_those_of_the_service() -> None:
-    """A request that leaves this machine is not refused for its size, and none is kept back that would not be."""
-    assert (MAX_BYTES, room.MAX_EMBEDDED_BYTES, room.MAX_REQUEST_BYTES) == (
-        spec_decisions.MAX_SOURCE_BYTES,
-        spec_decisions.MAX_DATA_URI_BYTES,
-        spec_decisions.MAX_BODY_BYTES,
-    )
-
-
-def test_pictures_of_described_inputs_are_sent_as_well(folder: Path) -> None:
-    """At any depth."""
-    image = {"type": "string", "x-media": "image"}
-    kind = describe(with_fields({"shots": {"type": "array", "items": {"properties": {"look": image}}}}))
-    service = Service("uploads")
-
-    body = sent(service, kind(shots=[{"look": "boats/Paper Boat.png"}, {"look": "https://example.org/a.png"}]))
-
-    assert body == {"shots": [{"look": "file_0001"}, {"look": "https://example.org/a.png"}]}
-    with pytest.raises(InvalidInput, match=r"`shots\[0\]\.look` is 'x\.png', and there is no such file"):
-        read(kind(shots=[{"look": "x.png"}]))
-
-
-def test_reading_does_not_hold_up_the_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A slow disk keeps nobody else waiting."""
-    reads = watched_reads(monkeypatch)
-
-    read(SmartResize(image_url="boats/Paper Boat.png", target_sizes=["16x16"]))
-
-    assert reads
-    assert threading.get_ident() not in reads
 
 
 def answered(served: Served, uploads: Uploads, request: Input) -> dict[str, Any]:
@@ -417,24 +360,3 @@ def test_a_real_service_reads_what_is_sent(
 
     assert output["video"]["content_type"] == "video/mp4", output
     assert len(uploads._known) == (0 if spec_only else 4)
-
-
-def test_a_real_service_names_the_upload_that_it_lost(shared: Served) -> None:
-    """So that it is forgotten here, and goes up again with the next attempt."""
-    request, uploads = SmartResize(image_url=png(1, 16), target_sizes=["16x16"]), Uploads()
-    key = (asyncio.run(_id_of(shared)), sha(png(1, 16)))
-    uploads._known[key] = ("file_0000000000000000000000000000dead", time.monotonic())
-
-    lost = answered(shared, uploads, request)
-
-    assert lost["error_type"] == "file_download_error"
-    assert uploads.forget_mentioned(lost["detail"])
-    assert len(answered(shared, uploads, request)["images"]) == 1
-
-
-async def _id_of(served: Served) -> str:
-    http = Http(KEY)
-    try:
-        return str((await ServiceCalls(http, served.base_url).service_info()).id)
-    finally:
-        await http.close()

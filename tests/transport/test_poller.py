@@ -1,18 +1,14 @@
 """Following runs: few calls, ends noticed soon, and nothing a service does loses one.
 
-Most of it happens on a moved clock, against a pretended service, because nobody waits ten minutes for a test; the last
-test follows 64 runs of a real server with the real client.
+It happens on a moved clock, against a pretended service, because nobody waits ten minutes for a test.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import random
-import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -68,18 +64,6 @@ def test_runs_of_two_seconds_need_about_four_calls_each_and_are_noticed_at_once(
     assert went.median_late <= 0.2
 
 
-@pytest.mark.parametrize("runs", [64, *deep((128,))])
-def test_runs_whose_durations_differ_by_a_third_are_noticed_as_soon(runs: int) -> None:
-    """The median of several sessions stays below 0.4 s, with about one look more for each run."""
-    went = []
-    for seed in range(6):
-        random.seed(seed)
-        went.append(moved(followed(Pretended(), [random.uniform(1.4, 2.6) for _ in range(runs)])))
-
-    assert median(one.median_late for one in went) <= 0.4
-    assert sum(one.calls_each for one in went) / len(went) <= 6.5
-
-
 def test_what_the_library_knows_spares_the_finding_out() -> None:
     """Where earlier runs took two seconds, one look is enough for nearly every run."""
     random.seed(0)
@@ -114,29 +98,6 @@ def test_one_run_of_any_duration_is_noticed_within_a_tenth_of_it(seconds: float,
     assert went.late[0] <= max(0.1, 0.1 * seconds) + 0.02
     assert went.calls_each <= most
     assert max(after - before for before, after in pairwise([0.0, *looks])) <= 15.1
-
-
-@pytest.mark.parametrize(("seconds", "most"), [(0.05, 5), (2.0, 10), (30.0, 18), (600.0, 60)])
-def test_one_run_of_a_known_model_needs_a_handful_of_calls(seconds: float, most: int) -> None:
-    """What earlier sessions took replaces the search; ten minutes are still looked at every 15 s."""
-    service = Pretended()
-
-    went = moved(followed(service, [seconds], past=[0.9 * seconds, seconds, 1.1 * seconds]))
-
-    assert went.late[0] <= max(0.1, 0.1 * seconds) + 0.02
-    assert went.calls_each <= most
-
-
-def test_runs_one_after_another_become_cheaper() -> None:
-    """The tenth run needs a third of the looks that the first one needed."""
-    random.seed(1)
-    service = Pretended()
-
-    moved(followed(service, [2.0] * 10, at_once=1))
-
-    looks = [len(job.looks) for job in service.jobs.values()]
-    assert looks[0] >= 12
-    assert max(looks[5:]) <= 4
 
 
 @pytest.mark.parametrize(("first", "then"), [(10.0, 2.0), (2.0, 10.0)])
@@ -210,21 +171,6 @@ def test_an_unknown_status_counts_as_going_and_is_said_once(caplog: pytest.LogCa
     assert [record.getMessage() for record in caplog.records if "WARMING_UP" in record.getMessage()] == [
         "The service told the unknown status 'WARMING_UP'; such a run counts as still going."
     ]
-
-
-def test_a_run_can_go_back_into_the_queue() -> None:
-    """A worker died: IN_PROGRESS is followed by IN_QUEUE, and later by the end."""
-    service = Pretended()
-    service.said = lambda request_id: "IN_QUEUE" if 1 < clock() < 3 else None
-    told: list[str] = []
-
-    async def story() -> None:
-        service.take("a", 4.0)
-        await Poller(service).follow(MODEL, "a", lambda status: told.append(status.status))
-
-    moved(story())
-
-    assert list(dict.fromkeys(told)) == ["IN_PROGRESS", "IN_QUEUE", "COMPLETED"]
 
 
 @pytest.mark.parametrize("error", [GONE, broken(), broken(TooManyRequests)])
@@ -364,19 +310,6 @@ def test_runs_that_ended_long_ago_teach_nothing() -> None:
     assert service.calls <= 20 + 3 * 64
 
 
-def test_a_run_from_long_ago_is_asked_at_once() -> None:
-    """Whatever its kin take, it has most probably ended."""
-    service = Pretended()
-
-    async def story() -> float:
-        service.take("a", 0.0)
-        poller = Poller(service, past=lambda endpoint_id: [300.0] * 5, wall_clock=lambda: 5000.0)
-        await poller.follow(MODEL, "a", nothing, submitted_at=4000.0)
-        return clock()
-
-    assert moved(story()) < 0.1
-
-
 # Coming and going.
 
 
@@ -440,67 +373,3 @@ def test_closing_ends_all_following() -> None:
             await poller.follow(MODEL, "a", nothing)
 
     moved(story())
-
-
-def test_a_listener_that_fails_is_said_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    """The run is followed to its end, and the fault is in the log, once."""
-    service = Pretended()
-
-    def fails(status: QueueStatus) -> None:
-        raise RuntimeError("no paper left")
-
-    async def story() -> QueueStatus:
-        service.take("a", 2.0)
-        return await Poller(service).follow(MODEL, "a", fails)
-
-    with caplog.at_level(logging.WARNING, "reelbook"):
-        final = moved(story())
-
-    assert final.finished
-    assert len(caplog.records) == 1
-
-
-# For real.
-
-
-@asynccontextmanager
-async def queue_service(seconds: float) -> AsyncIterator[tuple[str, dict[str, float], list[str]]]:
-    """A loopback server that shows the specification only; each run takes so long. Gives address, ends and requests."""
-    ends: dict[str, float] = {}
-    requests: list[str] = []
-    open_ones: set[asyncio.StreamWriter] = set()
-
-    def answer(method: str, path: str) -> tuple[int, dict[str, Any]]:
-        requests.append(f"{method} {path}")
-        if path == "/models/run":
-            name = f"r{len(ends)}"
-            ends[name] = time.monotonic() + seconds
-            return 200, {"requestId": name}
-        name = path.partition("/requests/")[2].partition("/")[0]
-        if name not in ends:
-            return 404, {"detail": "no such thing"}
-        finished = time.monotonic() >= ends[name]
-        if "/status" in path:
-            return 200, {"status": "COMPLETED" if finished else "IN_PROGRESS", "request_id": name}
-        return (200, {"seed": 1}) if finished else (400, {"detail": "not ready", "error_type": "not_ready"})
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        open_ones.add(writer)
-        with suppress(asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode()
-                length = [line for line in head.lower().split("\r\n") if line.startswith("content-length:")]
-                await reader.readexactly(int(length[0].split(":")[1]) if length else 0)
-                status, body = answer(*head.split(" ", 2)[:2])
-                content = json.dumps(body).encode()
-                writer.write(f"HTTP/1.1 {status} X\r\ncontent-length: {len(content)}\r\n\r\n".encode() + content)
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", ends, requests
-    finally:
-        server.close()
-        for writer in open_ones:
-            writer.close()
-        await asyncio.sleep(0)

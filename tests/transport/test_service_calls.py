@@ -6,7 +6,6 @@ import asyncio
 import pickle
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -185,15 +184,6 @@ def test_every_shape_of_a_status_is_read(
 
     assert (seen.status, seen.request_id, seen.queue_position, seen.last_lines()[0]) == (status, "r-1", position, lines)
     assert hosted.seen()[0].query == "logs=1"
-
-
-def test_a_status_keeps_what_the_specification_does_not_show(hosted: Hosted) -> None:
-    """A failure comes as further fields."""
-    hosted.on("GET", f"{ONE}/status", {"status": "COMPLETED", "error": "broke", "error_type": "engine_error"})
-
-    seen = told(lambda calls: calls.status(MODEL, "r-1"), hosted.base_url)
-
-    assert (seen.error, seen.error_type) == ("broke", "engine_error")
 
 
 @pytest.mark.parametrize("answer", [{}, {"status": 7}, [], Reply(200, b""), page(200)], ids=str)
@@ -388,16 +378,6 @@ def test_how_a_run_ended_is_told_at_once(hosted: Hosted, answer: Reply, kind: ty
     assert len(hosted.seen()) == 1
 
 
-def test_a_result_that_is_a_page_is_not_taken_for_an_output(hosted: Hosted) -> None:
-    """A portal answers 200 to everything."""
-    hosted.on("GET", ONE, page(200, "Log in"))
-
-    error = told(lambda calls: calls.result(MODEL, "r-1"), hosted.base_url)
-
-    assert isinstance(error, errors.ServiceBroken)
-    assert "an HTML page titled “Log in”" in str(error)
-
-
 # Cancelling
 
 
@@ -431,18 +411,6 @@ def test_a_cancellation_without_the_right_key_is_an_error(hosted: Hosted) -> Non
     hosted.on("PUT", f"{ONE}/cancel", Reply(401, {"detail": "who?"}))
 
     assert isinstance(told(lambda calls: calls.cancel(MODEL, "r-1"), hosted.base_url), errors.Unauthorized)
-
-
-def test_a_result_may_take_as_long_as_media_take(hosted: Hosted) -> None:
-    """It can carry them inline: the deadline of other calls is long over when it arrives."""
-    gate = threading.Event()
-    hosted.on("GET", ONE, Reply(200, {"seed": 7}, gate=gate))
-
-    async def work(calls: ServiceCalls) -> Any:
-        asyncio.get_running_loop().call_later(0.3, gate.set)
-        return await calls.result(MODEL, "r-1")
-
-    assert told(work, hosted.base_url, free_seconds=0.1, attempt_seconds=0.1) == {"seed": 7}
 
 
 # Prices, models, accounts, uploads
@@ -643,55 +611,6 @@ def test_a_service_that_has_moved_is_found_once_for_all_callers(hosted: Hosted, 
     assert clock.slept == []
 
 
-def test_a_call_that_fails_after_the_service_was_found_goes_there_at_once(hosted: Hosted) -> None:
-    """It hung at the old address while another call found the new one; nobody looks a second time."""
-    gate = threading.Event()
-    for path in ("/account", "/models"):
-        hosted.on("GET", path, Reply(200, {"models": [path]}))
-    renew = Moving(hosted)
-    with Hosted() as old:
-        old.on("GET", "/models", Reply(fault="close", gate=gate))
-        old.on("GET", "/account", Reply(fault="close"))
-
-        async def work(calls: ServiceCalls) -> Any:
-            slow = asyncio.create_task(calls.models())
-            await asyncio.to_thread(old.wait_until, lambda it: it.answering_now == 1)
-            await calls.account()
-            gate.set()
-            return await slow
-
-        assert told(work, old.base_url, renew=renew) == [{"id": "/models"}]
-        assert renew.asked == 1
-
-
-def test_a_caller_that_goes_away_does_not_stop_the_search_for_the_others(
-    hosted: Hosted, moved: tuple[str, Moving]
-) -> None:
-    """Two wait for the same search; the one that began it is cancelled, the other one gets its answer."""
-    address, renew = moved
-    looking, found = threading.Event(), threading.Event()
-    hosted.on("GET", "/account", {"name": "lab"})
-
-    def slowly() -> str:
-        looking.set()
-        found.wait(10)
-        return renew()
-
-    async def work(calls: ServiceCalls) -> Any:
-        first = asyncio.create_task(calls.account())
-        await asyncio.to_thread(looking.wait, 10)
-        second = asyncio.create_task(calls.account())
-        await asyncio.sleep(0.05)  # It is refused within this, and joins the search; if not, it finds the new address.
-        first.cancel()
-        found.set()
-        return await asyncio.gather(first, second, return_exceptions=True)
-
-    gone, account = told(work, address, renew=slowly)
-
-    assert isinstance(gone, asyncio.CancelledError)
-    assert (account, renew.asked) == ({"name": "lab"}, 1)
-
-
 @pytest.mark.parametrize("key", [None, "k"])
 def test_a_paid_call_that_was_never_sent_goes_to_the_new_address(
     hosted: Hosted, moved: tuple[str, Moving], key: str | None
@@ -762,19 +681,6 @@ def test_a_service_that_cannot_be_found_again_says_so(moved: tuple[str, Moving])
 # Real services
 
 
-def test_calls_are_counted(shared: Served) -> None:
-    """Each request to the service is one."""
-
-    async def work(calls: ServiceCalls) -> list[int]:
-        counts = [calls.calls_made]
-        for call in (calls.account, calls.service_info, calls.service_info, calls.models):
-            await call()
-            counts.append(calls.calls_made)
-        return counts
-
-    assert told(work, shared.base_url) == [0, 1, 2, 2, 3]
-
-
 def test_every_call_works_with_the_embedded_service(shared: Served, dot: str) -> None:
     """A whole run with everything that it offers: upload, log, repetition without a second charge."""
     picture = png(16, 16)
@@ -828,21 +734,3 @@ def test_every_call_that_the_specification_shows_works_without_the_rest(shared_s
 
     assert told(work, shared_spec_only.base_url) is None
     assert [line["kind"] for line in shared_spec_only.charges()[before:]] == ["reserve", "settle"]
-
-
-def test_an_unknown_key_is_told_by_every_call(shared: Served) -> None:
-    """The matching error, with the service's words."""
-
-    async def story() -> BaseException:
-        http = Http("another-key-than-that")
-        calls = ServiceCalls(http, shared.base_url)
-        with raising() as caught:
-            await calls.run(MODEL, {})
-        await http.close()
-        return caught.value
-
-    assert isinstance(asyncio.run(story()), errors.Unauthorized)
-
-
-def raising() -> AbstractContextManager[pytest.ExceptionInfo[errors.ServiceError]]:
-    return pytest.raises(errors.ServiceError)

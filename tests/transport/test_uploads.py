@@ -109,24 +109,6 @@ def test_only_a_few_go_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asyncio.run(most()) == (3, 20)
 
 
-def test_whoever_is_cancelled_leaves_the_upload_to_the_others() -> None:
-    """The picture arrives once all the same."""
-
-    async def runs() -> tuple[str | None, list[str]]:
-        uploads, service = Uploads(), Service()
-        first = asyncio.ensure_future(uploads.get_or_upload(service, picture()))
-        await until_going(service, 1)
-        second = asyncio.ensure_future(uploads.get_or_upload(service, picture()))
-        await asyncio.sleep(0)
-        first.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await first
-        service.go.set()
-        return await second, service.uploaded
-
-    assert asyncio.run(runs()) == ("file_0001", [f"{'0' * 16}.png"])
-
-
 def test_a_failed_upload_is_told_to_all_who_wait_and_tried_again_by_the_next() -> None:
     """One attempt serves them all, whichever way it ends."""
 
@@ -179,8 +161,3 @@ def test_an_upload_is_not_relied_on_for_ever(monkeypatch: pytest.MonkeyPatch) ->
         return names
 
     assert asyncio.run(runs()) == ["file_0001", "file_0001", "file_0002", "file_0002"]
-
-
-def test_nothing_goes_up_where_uploads_are_not_offered() -> None:
-    """A service that answers the specification alone has no place for them."""
-    assert asyncio.run(Uploads().get_or_upload(Service(ServiceInfo()), picture())) is None

@@ -11,7 +11,6 @@ import pytest
 
 import reelbook as rb
 from reelbook.errors import InvalidInput
-from reelbook.media import last_frame as room
 from reelbook.models.base import Input
 from reelbook.transport import picture_sources
 from reelbook.transport.picture_sources import read_sources
@@ -65,21 +64,6 @@ def test_a_clip_in_a_table_and_the_run_that_made_it_are_one_source(shared: Serve
         assert (again.id, again.from_library) == (first.id, True)
         assert (due, list(swept["status"])) == (53, ["completed"] * 2)
         assert len([line for line in served.charges() if line["kind"] == "reserve"]) == 4
-
-
-def test_a_sweep_reads_the_frame_of_one_clip_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many runs begin with it; after the file has changed it is read again."""
-    clip = film(tmp_path / "clip.mp4", frames=5)
-    read(rb.ImagesToVideo(images=[str(clip.path)]))
-    before = room._decoded.cache_info().misses
-    for rate in range(1, 20):
-        read(rb.ImagesToVideo(images=[str(clip.path)], fps=float(rate)))
-    once = room._decoded.cache_info().misses
-    film(tmp_path / "clip.mp4", frames=7)
-    (source,) = read(rb.ImagesToVideo(images=[str(clip.path)]))
-
-    assert (once, room._decoded.cache_info().misses) == (before, before + 1)
-    assert source.content == clip.__reel_picture__()[0]
 
 
 def damaged(path: Path) -> Path:

@@ -43,18 +43,12 @@ def _by_name(kind: type[Part], by_position: tuple[Any, ...], values: Mapping[str
     if name is None:
         wrong = "takes its values by name, such as seed=7"
     elif len(by_position) > 1:
-        wrong = (
-            f"takes only `{name}` without a name; write the others with theirs, such as {_second_field(kind, name)}=…"
-        )
+        wrong = f"takes only `{name}` without a name; write the others with theirs, such as seed=7"
     elif name in values:
         wrong = f"was given `{name}` twice, first without its name"
     else:
         return {name: by_position[0]}
     raise InvalidInput(kind.__name__, [Problem((), f"A {kind.__name__} {wrong}.", "by_position")])
-
-
-def _second_field(kind: type[Part], first: str) -> str:
-    return next((field.alias or name for name, field in kind.model_fields.items() if name != first), "seed")
 
 
 class Part(BaseModel):

@@ -47,8 +47,8 @@ from pydantic_core import (
 from ..errors import BadDescription
 from .base import Input, Part
 from .frozen_json import FrozenDict, equality_key, freeze, thaw
-from .images import Image, PictureField, is_picture, parse_picture, takes_picture
-from .json_schema import Defs, Rule, is_annotation, merge_rules
+from .images import Image, PictureField, is_picture, is_picture_rule, parse_picture
+from .json_schema import Defs, Rule, find_applicable_rules, is_annotation, merge_rules
 from .openapi import MAX_RULES, find_field_order, read_input_schema, sort_fields
 from .picture_encoding import is_one_array
 from .problems import WANTED
@@ -243,8 +243,6 @@ class _Fields:
 
     rules: dict[str, Rule] = field(default_factory=dict)
     required: list[str] = field(default_factory=list)
-    named: list[str] = field(default_factory=list)
-    """Fields that are asked for under a condition."""
     selecting: set[str] = field(default_factory=set)
     """Fields of some alternatives only: giving one, even with its default, selects an alternative."""
     order: Sequence[str] = ()
@@ -255,7 +253,6 @@ class _Fields:
         for name, rule in part.rules.items():
             self.rules[name] = _both(self.rules[name], rule) if name in self.rules else rule
         self.required += part.required
-        self.named += part.named
         self.selecting |= part.selecting
         self.order = self.order or part.order
         self.others = self.others or part.others
@@ -384,7 +381,7 @@ class _Builder:
         """The fields of an object, in the wished order and without those that only the service writes."""
         fields = _Fields()
         fields.add(self.gather(rule))
-        for name in (*fields.required, *fields.named):
+        for name in fields.required:
             fields.rules.setdefault(name, {} if isinstance(fields.others, bool) else fields.others)
         written = {name for name, part in fields.rules.items() if self.flat(part).get("readOnly") is True}
         rules = {name: part for name, part in fields.rules.items() if name not in written}
@@ -405,8 +402,6 @@ class _Builder:
             for word, value in rule.items():
                 for part in self.gather_keyword(word, value, rule):
                     fields.add(part)
-            if "patternProperties" in rule:
-                fields.others = True
         return self.gathered[id(rule)][1]
 
     def gather_keyword(self, word: str, value: Any, rule: Mapping[str, Any]) -> Iterable[_Fields]:
@@ -421,18 +416,15 @@ class _Builder:
                 yield from map(self.gather, value)
             case "anyOf" | "oneOf":
                 yield self.gather_alternatives(value)
-            case "then" | "else":
-                yield self.gather_alternatives([value, True])
-            case "dependentSchemas":
-                yield from (self.gather_alternatives([part, True]) for part in value.values())
-            case "dependentRequired":
-                yield _Fields(named=[name for names in value.values() for name in names])
+            case "then" | "else" | "dependentSchemas" | "patternProperties":
+                # Fields that are listed only there are taken as they are.
+                yield _Fields(others=True)
 
     def gather_alternatives(self, forms: Sequence[Rule]) -> _Fields:
         """The fields of an object that matches one of several alternatives."""
         forms = [form for form in forms if "object" in self.flat(form).get("type", "object")]
         parts = [self.gather(form) for form in forms]
-        names = dict.fromkeys(name for part in parts for name in (*part.rules, *part.required, *part.named))
+        names = dict.fromkeys(name for part in parts for name in (*part.rules, *part.required))
         rules: dict[str, Rule] = {}
         for name in dict.fromkeys(name for part in parts for name in part.rules):
             listed = [part.rules[name] for part in parts if name in part.rules]
@@ -445,7 +437,7 @@ class _Builder:
         required = [name for name in names if parts and all(name in part.required for part in parts)]
         others = next((part.others for part in parts if part.others is not False and part.rules), False)
         selecting = {name for name in names if not all(name in part.rules for part in parts)}
-        return _Fields(rules, required, [name for name in names if name not in rules], selecting, others=others)
+        return _Fields(rules, required, selecting, others=others)
 
     # Types.
 
@@ -500,8 +492,8 @@ class _Builder:
                 first = [self.type_of(part) for part in rule.get("prefixItems", ())]
                 others = rule.get("items", True)
                 inner = _union([*first, *([] if others is False else [self.type_of(others)])])
-                checks: list[Any] = [AfterValidator(_all_differ)] if rule.get("uniqueItems") is True else []
-                checks += [BeforeValidator(_not_alone)] if takes_picture(inner) else []
+                is_of_pictures = any(map(is_picture_rule, find_applicable_rules([others], self.defs)))
+                checks = [BeforeValidator(_not_alone)] if is_of_pictures else []
                 return Annotated[(_tuple[inner, ...], _field(**_sizes(rule, "Items")), Ordered, *checks)]
             case "object":
                 fields = self.fields(rule)
@@ -674,18 +666,6 @@ def _not_alone(value: Any) -> Any:
             "picture", "{reason}", {"reason": "needs a list and has one picture: put it in brackets."}
         )
     return value
-
-
-def _all_differ(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    places: dict[Any, int] = {}
-    for place, value in enumerate(values):
-        key = equality_key(value)
-        if places.setdefault(key, place) != place:
-            facts = {"first": places[key], "again": place}
-            raise PydanticCustomError(
-                "not_unique", "entry {again} repeats entry {first}; all entries must differ", facts
-            )
-    return values
 
 
 class _OneOf:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import PurePath
-from types import UnionType
-from typing import Annotated, Any, Literal, NoReturn, Self, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NoReturn, Self
 
-from pydantic import BaseModel, Field, GetCoreSchemaHandler, ValidationInfo, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import BaseModel, Field, GetCoreSchemaHandler, ValidationInfo, ValidatorFunctionWrapHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ..errors import InvalidInput, Problem, ReelbookError
+from .json_schema import rules_at
 from .picture_encoding import NotAPicture, encode_picture, has_picture_method, is_encodable
 from .value_types import Text, is_wire_json
 
@@ -208,77 +208,39 @@ def pictures_of(request: BaseModel) -> list[tuple[Place, str]]:
     >>> pictures_of(ImagesToVideo(images=["a.png"]))
     [(('images', 0, 'url'), 'a.png')]
     """
-    return list(_find_pictures(request, (), ()))
+    return list(_find_pictures(type(request), request, ()))
 
 
-def _find_pictures(value: Any, types: Sequence[Any], place: Place) -> Iterator[tuple[Place, str]]:
-    """The pictures in a value of one of these types."""
-    if isinstance(value, str):
-        if isinstance(value, Image) or (value and any(map(takes_picture, types))):
+def _find_pictures(model: type[BaseModel], value: Any, place: Place) -> Iterator[tuple[Place, str]]:
+    if isinstance(value, Image):
+        yield place, value
+    elif isinstance(value, str):
+        # Only the first entries of a list can have rules of their own.
+        if value and _takes_picture(model, tuple(min(step, 9) if isinstance(step, int) else step for step in place)):
             yield place, value
     elif isinstance(value, BaseModel):
-        for attribute, name, kind in _fields_with_pictures(type(value)):
-            yield from _find_pictures(getattr(value, attribute), (kind,), (*place, name))
-        for name, item in (value.model_extra or {}).items():
-            yield from _find_pictures(item, (), (*place, name))
+        for attribute, field in type(value).model_fields.items():
+            yield from _find_pictures(model, getattr(value, attribute), (*place, field.alias or attribute))
+        yield from _find_pictures(model, value.model_extra, place)
     elif isinstance(value, (tuple, dict)):
-        # The last argument is the type of an entry, but for the dots of a tuple.
-        inner = [
-            next(part for part in reversed(get_args(kind)) if part is not ...)
-            for whole in types
-            for kind, _ in _alternatives(whole)
-            if get_args(kind)
-        ]
         for step, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _find_pictures(item, inner, (*place, step))
+            yield from _find_pictures(model, item, (*place, step))
 
 
-def takes_picture(kind: Any) -> bool:
-    """Whether a type accepts a picture, perhaps among other values.
-
-    >>> takes_picture(Picture | None), takes_picture(Text), takes_picture(tuple[Picture, ...])
-    (True, False, False)
-    """
-    return any(isinstance(mark, PictureField) for _, marks in _alternatives(kind) for mark in marks)
+@lru_cache(maxsize=4096)
+def _takes_picture(model: type[BaseModel], place: Place) -> bool:
+    """Whether a text in this place is the address of a picture."""
+    return any(is_picture_rule(rule) for rule in rules_at(_schema(model), place))
 
 
-@lru_cache(maxsize=1024)
-def _fields_with_pictures(model: type[BaseModel]) -> list[tuple[str, str, Any]]:
-    """Attribute, name and type of each field that may have a picture in it."""
-    fields = [
-        (attribute, field.alias or attribute, Annotated[(field.annotation, *field.metadata, None)])
-        for attribute, field in model.model_fields.items()
-    ]
-    return [field for field in fields if _may_have_picture(field[2])]
+@lru_cache(maxsize=256)
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema()
 
 
-def _may_have_picture(whole: Any) -> bool:
-    for kind, marks in _alternatives(whole):
-        if kind is str:
-            # A text of a described input may be given as an `Image`; its validator lets that pass.
-            if any(isinstance(mark, (PictureField, WrapValidator)) for mark in marks):
-                return True
-        elif isinstance(kind, type) and issubclass(kind, (int, float)):
-            continue
-        elif get_origin(kind) is not Literal and kind is not type(None):
-            return True
-    return False
-
-
-def _alternatives(whole: Any, marks: tuple[Any, ...] = ()) -> Iterator[tuple[Any, tuple[Any, ...]]]:
-    """The alternatives of a type, each with the metadata that it is annotated with."""
-    origin = get_origin(whole)
-    if origin is Annotated:
-        kind, *more = get_args(whole)
-        yield from _alternatives(kind, (*marks, *more))
-    elif origin in (Union, UnionType):
-        for kind in get_args(whole):
-            yield from _alternatives(kind)
-    elif parts := next((mark.types for mark in marks if hasattr(mark, "types")), ()):
-        for kind in parts:
-            yield from _alternatives(kind)
-    else:
-        yield whole, marks
+def is_picture_rule(rule: Mapping[str, Any]) -> bool:
+    """Whether a rule is that of a picture."""
+    return rule.get("x-media") == "image"
 
 
 def replace_pictures(wire: dict[str, Any], pictures: Mapping[Place, Any]) -> dict[str, Any]:

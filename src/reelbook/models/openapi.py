@@ -20,9 +20,8 @@ MAX_RULES = 10_000
 """Maximum number of rules in a schema; those of services have fewer than a hundred."""
 ENVELOPES = ({"endpointId", "input"}, {"endpoint_id", "input"})
 """The fields of a run call, whose schema describes no particular model's input."""
-HINTS = ("x-endpoint-id", "x-endpointid", "x-model-id")
-HINTS_INSIDE = ("endpointId", "endpoint_id", "modelId", "model_id")
-"""Extensions in which services write a model's id: as text, or as a field of an object."""
+HINT = "x-endpoint-id"
+"""The extension in which a service writes a model's id."""
 
 _ONE_RULE = {
     "items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames",
@@ -77,9 +76,9 @@ class _Document:
             wanted = ("application/json", "json", "*/*", "application/*")
             media: Any = next((content[name] for kind in wanted for name in content if kind in name.lower()), {})
             if isinstance(media, Mapping) and "schema" in media:
-                parents = (post, entry, media["schema"], self.root.get("info"), self.root)
-                hints = (hint for part in parents if isinstance(part, Mapping) for hint in _hints(part))
-                yield path, media["schema"], next(hints, "")
+                parts = (post, entry, self.root.get("info"), self.root)
+                hints = [part[HINT] for part in parts if isinstance(part, Mapping) and isinstance(part.get(HINT), str)]
+                yield path, media["schema"], next(iter(hints), "")
 
     def choose_call(self, endpoint_id: str | None) -> tuple[str, Any, str]:
         """The call of this model: by path, by id, or else the first that belongs to a single model."""
@@ -119,15 +118,6 @@ class _Document:
             if not (isinstance(targets[0], Mapping) and set(targets[0]) == {"$ref"}):
                 return targets[0], tokens[-1] if tokens else "Input"
             ref = targets[0]["$ref"]
-
-
-def _hints(part: Mapping[str, Any]) -> Iterator[str]:
-    """The model ids in extensions."""
-    for name, value in part.items():
-        if str(name).lower() in HINTS and isinstance(value, str) and value:
-            yield value
-        elif str(name).startswith("x-") and isinstance(value, Mapping):
-            yield from (value[key] for key in HINTS_INSIDE if isinstance(value.get(key), str) and value[key])
 
 
 class _SchemaReader:

@@ -350,8 +350,6 @@ def nearest_number(value: float, rule: Schema) -> float | None:
     return min(allowed, key=lambda item: abs(item - nearest), default=None)
 
 
-_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:([, '\u00a0\u2009\u202f])[0-9]{3})(?:\1[0-9]{3})*")
-_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 
@@ -361,27 +359,16 @@ def find_meant_value(value: Any, kind: str) -> Any:
         if kind == "string_type" and isinstance(value, (int, float)) and not isinstance(value, bool):
             return str(value)
         if kind == "int_type" and isinstance(value, str) and len(value) < 20:
-            return int(_plain(value))
+            return int(value)
         if kind == "int_type" and isinstance(value, float) and abs(value) < 1e15:
             return round(value)
-        if kind == "float_type" and isinstance(value, str) and len(value) < 20 and math.isfinite(float(_plain(value))):
-            return float(_plain(value))
+        if kind == "float_type" and isinstance(value, str) and len(value) < 20 and math.isfinite(float(value)):
+            return float(value)
         if kind == "bool_type" and isinstance(value, (str, int, float)) and value in (0, 1, *_TRUE, *_FALSE):
             return value in (1, *_TRUE)
     except (ValueError, OverflowError, TypeError):
         pass
     return None
-
-
-def _plain(typed: str) -> str:
-    """A number in Python's notation, from text with thousands separators or a decimal comma.
-
-    >>> _plain("1,000"), _plain("12 500"), _plain("0,5"), _plain("1,2,3")
-    ('1000', '12500', '0.5', '1,2,3')
-    """
-    if _GROUPED.fullmatch(typed):
-        return re.sub(r"[^0-9+-]", "", typed)
-    return typed.replace(",", ".") if _COMMA.fullmatch(typed) else typed
 
 
 def _legal(value: Any, rule: Schema) -> Any:
