@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .dask_cluster import RESOURCE, count_workers
 from .lanes import DASK
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 def check_rows(rows: Sequence[LtxWeights | WanWeights], *, deep: bool = False) -> Iterator[Finding]:
     """Yield a (passed, sentence) pair for each finding; a clip is made only where everything before was good."""
     healthy = True
-    for finding in (*check_versions(), *_check_folders(rows, deep=deep), *_check_licenses(rows)):
+    for finding in (*check_versions(), *_check_folders(rows, deep=deep)):
         healthy = healthy and finding[0]
         yield finding
     for device in dict.fromkeys(device for row in rows for device in row.devices):
         on_device = [row for row in rows if device in row.devices]
-        yield from _check_device(device, on_device, is_healthy=healthy)
+        yield _check_device(device, on_device)
+        if healthy and device.startswith("cuda"):
+            yield from (_make_clip(row, device) for row in on_device)
 
 
 def check_versions() -> Iterator[Finding]:
@@ -37,10 +39,10 @@ def check_versions() -> Iterator[Finding]:
     except ImportError:
         yield False, "packaging is missing: pip install 'reelbook[weights]'"
         return
-    needed = [
-        Requirement(line) for line in requires("reelbook") or [] if 'extra == "weights"' in line.replace("'", '"')
-    ]
-    for need in needed:
+    for line in requires("reelbook") or []:
+        if 'extra == "weights"' not in line.replace("'", '"'):
+            continue
+        need = Requirement(line)
         try:
             installed = version(need.name)
         except PackageNotFoundError:
@@ -52,28 +54,34 @@ def check_versions() -> Iterator[Finding]:
 
 
 def _check_folders(rows: Sequence[LtxWeights | WanWeights], *, deep: bool) -> Iterator[Finding]:
+    """Whether each folder is complete, has the hashes that fetch recorded, and a licence that is accepted."""
     for row in rows:
         try:
             check_weights(row)
             yield True, f"{row.endpoint_id}: {row.folder} is complete ({weights_identity(row)})"
         except BadWeights as error:
             yield False, str(error)
-    if deep:
-        yield from (_check_hashes(folder) for folder in _folders(rows))
-
-
-def _check_hashes(folder: Path) -> Finding:
-    """Whether every file still has the hash that fetch recorded."""
-    files = _read_record(folder).get("files", {})
-    if not files:
-        return True, f"{folder}: no hashes were recorded, as it did not come by `reelbook weights fetch`"
-    bad = [name for name, digest in files.items() if not _has_hash(folder / name, digest)]
-    if bad:
-        return (
-            False,
-            f"{folder}: {len(bad)} of {len(files)} files are damaged, the first {bad[0]}. Run `reelbook weights fetch` again.",
-        )
-    return True, f"{folder}: all {len(files)} files have the hash that was recorded"
+    for folder in dict.fromkeys(folder for row in rows for folder in folders_of(row) if folder.is_dir()):
+        try:
+            record = read_record(folder)
+        except BadWeights:
+            record = {}
+        word, when, files = record.get("license"), str(record.get("date", ""))[:10], record.get("files", {})
+        accepted = all(str(word) in row.accepted_licenses for row in rows if folder in folders_of(row))
+        if not word:
+            yield True, f"{folder}: it did not come by `reelbook weights fetch`, so read its licence yourself"
+        elif accepted:
+            yield True, f"{folder}: licence {word}, accepted in the file, fetched {when}"
+        else:
+            yield (
+                False,
+                f'{folder}: licence {word} is not accepted. If you accept it, write accept_license = "{word}" under each model with these weights.',
+            )
+        if deep and files:
+            bad = [name for name, digest in files.items() if not _has_hash(folder / name, digest)]
+            damaged = f"{len(bad)} of {len(files)} files are damaged, the first {bad[0]}" if bad else ""
+            sound = f"all {len(files)} files have the hash that was recorded"
+            yield not bad, f"{folder}: {damaged}. Run `reelbook weights fetch` again." if bad else f"{folder}: {sound}"
 
 
 def _has_hash(path: Path, digest: str) -> bool:
@@ -87,60 +95,32 @@ def _has_hash(path: Path, digest: str) -> bool:
         return hashlib.file_digest(file, "sha256").hexdigest() == digest
 
 
-def _check_licenses(rows: Sequence[LtxWeights | WanWeights]) -> Iterator[Finding]:
-    for folder in _folders(rows):
-        record = _read_record(folder)
-        word, when = record.get("license"), str(record.get("date", ""))[:10]
-        if not word:
-            yield (
-                True,
-                f"{folder}: its licence is not recorded, as it did not come by `reelbook weights fetch`; read it yourself",
-            )
-        elif all(str(word) in row.accepted_licenses for row in rows if folder in folders_of(row)):
-            yield True, f"{folder}: licence {word}, accepted in the file, fetched {when}"
-        else:
-            yield (
-                False,
-                f'{folder}: licence {word} is not accepted. If you accept it, write accept_license = "{word}" under each model with these weights.',
-            )
-
-
-def _check_device(device: str, rows: Sequence[LtxWeights | WanWeights], *, is_healthy: bool) -> Iterator[Finding]:
+def _check_device(device: str, rows: Sequence[LtxWeights | WanWeights]) -> Finding:
     if device.startswith(DASK):
-        yield _check_cluster(device)
-        return
+        try:
+            count = asyncio.run(count_workers(device))
+        except ImportError:
+            return False, "distributed is missing: pip install 'reelbook[cluster]'"
+        except ConnectionError as error:
+            return False, f"{device}: {error}"
+        return (
+            count > 0,
+            f"{device}: workers with the resource {RESOURCE}: {count}; their cards are not checked from here",
+        )
+    if device == "cpu":
+        return True, "cpu: a real clip would take hours here, so none was made; set device to a GPU such as cuda:0"
     try:
-        from .weights.pipelines.engine import read_device
+        from .weights.pipelines.engine import describe_device
+
+        has_bfloat16, text = describe_device(device)
     except ImportError:
-        yield False, f"{device}: not checked, as torch is missing"
-        return
-    try:
-        facts = read_device(device)
+        return False, f"{device}: not checked, as torch is missing"
     except Exception as error:  # Whatever torch raises for a device that is not there.
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        yield False, f"{device}: torch cannot use it ({reason})"
-        return
-    if device == "cpu":
-        yield True, "cpu: a real clip would take hours here, so none was made; set device to a GPU such as cuda:0"
-        return
-    wants_bf16 = any(row.dtype == "bfloat16" for row in rows)
-    speech = "bfloat16" if facts.has_bfloat16 else "no bfloat16: it is emulated, and slow"
-    yield (
-        facts.has_bfloat16 or not wants_bf16,
-        f"{device}: {facts.name}, {facts.free_gib:.1f} of {facts.total_gib:.1f} GiB free, CUDA {facts.cuda}, {speech}",
-    )
-    if is_healthy:
-        yield from (_make_clip(row, device) for row in rows)
-
-
-def _check_cluster(device: str) -> Finding:
-    try:
-        count = asyncio.run(count_workers(device))
-    except ImportError:
-        return False, "distributed is missing: pip install 'reelbook[cluster]'"
-    except ConnectionError as error:
-        return False, f"{device}: {error}"
-    return count > 0, f"{device}: workers with the resource {RESOURCE}: {count}; their cards are not checked from here"
+        return False, f"{device}: torch cannot use it ({reason})"
+    if has_bfloat16 or all(row.dtype != "bfloat16" for row in rows):
+        return True, f"{device}: {text}"
+    return False, f'{device}: {text}; it emulates bfloat16, which is slow: write dtype = "float16"'
 
 
 def _make_clip(row: LtxWeights | WanWeights, device: str) -> Finding:
@@ -149,21 +129,6 @@ def _make_clip(row: LtxWeights | WanWeights, device: str) -> Finding:
         from .weights.pipelines.engine import make_trial_clip
 
         with tempfile.TemporaryDirectory(prefix="reelbook-doctor-", ignore_cleanup_errors=True) as folder:
-            trial: Any = make_trial_clip(row, device, Path(folder))
+            return True, f"{row.endpoint_id} on {device}: {make_trial_clip(row, device, Path(folder))}"
     except (BadWeights, MemoryError, ImportError, RuntimeError) as error:
         return False, f"{row.endpoint_id} on {device}: no clip was made: {error}"
-    return True, (
-        f"{row.endpoint_id} on {device}: nine frames at 480p in {trial.seconds:.1f} s after {trial.load_seconds:.1f} s of loading, "
-        f"{trial.step_seconds:.2f} s for each step, at most {trial.peak_gib:.1f} GiB"
-    )
-
-
-def _folders(rows: Sequence[LtxWeights | WanWeights]) -> list[Path]:
-    return [folder for folder in dict.fromkeys(folder for row in rows for folder in folders_of(row)) if folder.is_dir()]
-
-
-def _read_record(folder: Path) -> dict[str, Any]:
-    try:
-        return read_record(folder)
-    except BadWeights:
-        return {}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reelbook.errors import ReelbookError
 from reelbook.util.printable import format_count, printable
@@ -55,8 +54,8 @@ def read_rows(path: Path) -> Sequence[LtxWeights | WanWeights]:
 
 
 def _fetch(options: argparse.Namespace) -> int:
-    from .weights.config import BadWeights
-    from .weights.fetch import check_space, list_files, list_targets, open_hub
+    from .weights.config import BadWeights, LtxWeights
+    from .weights.fetch import check_space, fetch, list_files, list_targets, open_hub
 
     rows = read_rows(options.file)
     try:
@@ -68,50 +67,40 @@ def _fetch(options: argparse.Namespace) -> int:
         hub = open_hub()
         listings = [list_files(hub, target) for target in targets]
         check_space(listings)
-        return _fetch_all(hub, listings, rows, options)
+        for listing in listings:
+            _print_listing(listing)
+        for row in rows:
+            upsampler = row.upsampler if isinstance(row, LtxWeights) and not row.upsampler_repository else None
+            if upsampler is not None and not upsampler.is_dir():
+                print(printable(f"{upsampler} is not there and names no upsampler_repository, so it is not fetched"))
+        if words := sorted({listing.license for listing in listings if not listing.is_accepted}):
+            raise WeightsCommandError(
+                f"Nothing was fetched. Read the licence; if you accept it, write accept_license = "
+                f'"{", ".join(words)}" under the model in {options.file}, and run this again.'
+            )
+        missing = _format_size(sum(listing.missing for listing in listings))
+        if not options.yes and not _confirm(f"Fetch {missing}? [y/N] "):
+            print("Nothing was fetched.")
+            return 1
+        for listing in listings:
+            fetch(hub, listing)
+            files = format_count(len(listing.names), "file")
+            print(printable(f"{listing.target.folder}: {files}, each with its hash as in the commit"))
     except BadWeights as error:
         raise WeightsCommandError(str(error)) from None
-
-
-def _fetch_all(
-    hub: Any, listings: Sequence[Listing], rows: Sequence[LtxWeights | WanWeights], options: argparse.Namespace
-) -> int:
-    from .weights.config import LtxWeights
-    from .weights.fetch import fetch
-
-    for listing in listings:
-        _print_listing(listing)
-    for row in rows:
-        upsampler = row.upsampler if isinstance(row, LtxWeights) and not row.upsampler_repository else None
-        if upsampler is not None and not upsampler.is_dir():
-            print(printable(f"{upsampler} is not there and names no upsampler_repository, so it is not fetched"))
-    if words := sorted({listing.license for listing in listings if not listing.is_accepted}):
-        print(
-            f"reelbook: Nothing was fetched. Read the licence; if you accept it, write accept_license = "
-            f'"{", ".join(words)}" under the model in {options.file}, and run this again.',
-            file=sys.stderr,
-        )
-        return 1
-    if not options.yes and not _confirm(f"Fetch {_format_size(sum(listing.missing for listing in listings))}? [y/N] "):
-        print("Nothing was fetched.")
-        return 1
-    for listing in listings:
-        fetch(hub, listing)
-        files = format_count(len(listing.names), "file")
-        print(printable(f"{listing.target.folder}: {files}, each with its hash as in the commit"))
     return 0
 
 
 def _print_listing(listing: Listing) -> None:
-    target = listing.target
-    print(printable(f"{target.repository} at {target.revision[:12]} → {target.folder}"))
-    print(
-        f"  {format_count(len(listing.names), 'file')}, {_format_size(listing.size)}; to come: {_format_size(listing.missing)}"
-    )
+    target, count = listing.target, format_count(len(listing.names), "file")
     source = f": {listing.license_file}" if listing.license_file else ""
-    print(printable(f"  licence {listing.license}, as stated there; please read it whole{source}"))
-    for line in listing.license_lines:
-        print(f"    | {line}")
+    for line in (
+        f"{target.repository} at {target.revision[:12]} → {target.folder}",
+        f"  {count}, {_format_size(listing.size)}; to come: {_format_size(listing.missing)}",
+        f"  licence {listing.license}, as stated there; please read it whole{source}",
+        *(f"    | {line}" for line in listing.license_lines),
+    ):
+        print(printable(line))
 
 
 def _format_size(size: int) -> str:

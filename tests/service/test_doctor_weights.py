@@ -99,7 +99,7 @@ def test_the_licence_must_be_accepted_in_the_file(recorded: LtxWeights) -> None:
     assert sentence(refused, 'write accept_license = "tiny-open-weights"')[0] is False
     assert sentence(half, "under each model with these weights")[0] is False
     assert sentence(accepted, "accepted in the file, fetched 2026-11-24")[0]
-    assert sentence(unknown, "read it yourself")[0]
+    assert sentence(unknown, "read its licence yourself")[0]
 
 
 def test_one_command_checks_all_that_the_file_names(

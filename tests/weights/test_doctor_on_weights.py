@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from reelbook_service.doctor_weights import check_rows
@@ -43,9 +44,7 @@ def test_a_device_that_is_not_there_is_a_finding(weights: Path) -> None:
 
 def test_the_trial_clip_is_measured(weights: Path, tmp_path: Path) -> None:
     """Loading, seconds and steps, with the engine that serves; its memory only where there is a card."""
-    trial = make_trial_clip(row(weights), "cpu", tmp_path)
+    words = make_trial_clip(row(weights), "cpu", tmp_path)
 
-    assert 0 < trial.step_seconds < trial.seconds
-    assert trial.load_seconds > 0
-    assert trial.peak_gib == 0
+    assert re.fullmatch(r"nine frames at 480p in [\d.]+ s after [\d.]+ s of loading, [\d.]+ s for each step", words)
     assert [path.suffix for path in tmp_path.iterdir()] == [".mp4"]

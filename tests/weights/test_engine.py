@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,13 @@ from safetensors.torch import load_file, save_file
 from transformers import T5EncoderModel
 
 from reelbook_service.engines.protocol import Cancelled, Report
-from reelbook_service.prompt_check import ContentRefused
-from reelbook_service.weights.config import BadWeights, SafetyCheck
-from reelbook_service.weights.pipelines import engine as engine_module
+from reelbook_service.weights.config import BadWeights
 from reelbook_service.weights.pipelines import ltx, parts
-from reelbook_service.weights.pipelines.engine import DeviceFacts, WeightsEngine
+from reelbook_service.weights.pipelines.engine import WeightsEngine
 from reelbook_service.worker import LOST_DEVICE
 from tests.heard import Heard
 from tests.weights.ltx_runs import IMAGE, TEXT, Finished, cancel_at, ltx_row, model_of, run, small, task
-from tests.weights.tiny import CHECK, LTX
+from tests.weights.tiny import LTX
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +92,7 @@ def test_out_of_memory_ends_only_the_run(
 
 
 def test_out_of_memory_while_loading_says_what_would_fit(weights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the weights take, and what is free on a card, which no CPU has: a fake."""
+    """The settings that make the weights smaller."""
 
     def full(row: Any, report: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
@@ -104,23 +101,6 @@ def test_out_of_memory_while_loading_says_what_would_fit(weights: Path, monkeypa
     monkeypatch.setattr(ltx, "LtxModel", full)
     with pytest.raises(BadWeights, match=r"were loaded\. `storage`, .* the guide to your own GPU has a table of cards"):
         WeightsEngine({TEXT: row}, "cpu").load(TEXT, Report())
-    monkeypatch.setattr(engine_module, "read_device", lambda device: DeviceFacts("Small", 3.5, 6.5))
-    with pytest.raises(BadWeights, match=r"without them 3\.5 GiB are free"):
-        WeightsEngine({TEXT: row}, "cpu").load(TEXT, Report())
-
-
-def test_refused_pictures_end_the_run_and_are_removed(weights: Path, tmp_path: Path) -> None:
-    """Unless the account may turn the check off and the input does; without that permission it stays on."""
-    engine = WeightsEngine({TEXT: ltx_row(weights, safety=SafetyCheck(folder=weights / CHECK, threshold=0.0))}, "cpu")
-    unchecked = small(num_frames=9, enable_safety_checker=False)
-
-    with pytest.raises(ContentRefused, match="pictures"):
-        engine(task(unchecked, tmp_path), Report())
-    left = list(tmp_path.iterdir())
-    engine(replace(task(unchecked, tmp_path), may_be_unchecked=True), Report())
-
-    assert left == []
-    assert [path.name for path in tmp_path.iterdir()] == ["clip.mp4"]
 
 
 def test_models_on_one_folder_share_what_is_loaded(usual: Finished, engine: WeightsEngine, weights: Path) -> None:

@@ -11,12 +11,12 @@ import torch
 from PIL import Image
 
 from reelbook.models.image_to_video import ImageToVideo
+from reelbook_service.weights import clip_plan
 from reelbook_service.weights.clip_plan import ClipPlan, sub_seed
 from reelbook_service.weights.pipelines.engine import WeightsEngine
 from reelbook_service.weights.pipelines.ltx_passes import Guide, fitted, placed
 from tests.heard import Heard
 from tests.weights.ltx_runs import IMAGE, PICTURE, TEXT, Finished, ltx_row, model_of, run, small
-from tests.weights.tiny import LORAS
 
 AUTHORS = [1.0, 0.9937, 0.9875, 0.9812, 0.975, 0.9094, 0.725, 0.4219]
 """The sigmas that the weights were distilled on."""
@@ -178,27 +178,11 @@ def test_long_clips_run_in_windows(weights: Path) -> None:
     assert not np.array_equal(raw(run(engine, long.model_copy(update={"temporal_adain_factor": 0.0}))), raw(first))
 
 
-def test_the_detailer_acts_and_goes_with_its_run(usual: Finished, weights: Path) -> None:
-    """In short clips and in windows, beside a LoRA of the run; the next run is that of the plain model."""
-    engine = WeightsEngine(
-        {TEXT: ltx_row(weights, window_frames=33, detailer=weights / LORAS / "paper.safetensors")}, "cpu"
-    )
-    loras = ({"path": "pair", "weight_name": "one"},)
-
-    detailed = run(engine, small(enable_detail_pass=True))
-    long = run(engine, small(enable_detail_pass=True, loras=loras, num_frames=57))
-
-    assert len(long.frames()) == 57
-    assert not np.array_equal(raw(detailed), raw(usual))
-    assert detailed.fractions == sorted(detailed.fractions)
-    assert 0.98 < detailed.fractions[-1] <= 1
-    assert run(engine, small()).data == usual.data
-
-
-def test_pieces_are_decoded_once_and_blended(engine: WeightsEngine, usual: Finished, weights: Path) -> None:
+def test_pieces_are_decoded_once_and_blended(
+    engine: WeightsEngine, usual: Finished, weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Forwards and backwards, and close to decoding the clip at once."""
     decoder, plan = model_of(engine).decoder, ClipPlan.of((96, 56), 121, ltx_row(weights))
-    at_once = ClipPlan.of((96, 56), 121, ltx_row(weights, decode_latents=99))
     shape = (1, 16, plan.latents, plan.large[1] // 32, plan.large[0] // 32)
     latents = torch.randn(shape, generator=torch.Generator().manual_seed(1))
     counts: list[str] = []
@@ -208,9 +192,10 @@ def test_pieces_are_decoded_once_and_blended(engine: WeightsEngine, usual: Finis
         return list(pieces)
 
     forwards, backwards = torch.cat(decoded("f", plan, False)), torch.cat(decoded("b", plan, True)).flip(0)
-    whole = torch.cat(decoded("w", at_once, False))
+    monkeypatch.setattr(clip_plan, "DECODED", 99)
+    whole = torch.cat(decoded("w", plan, False))
 
-    assert counts.count("f") == counts.count("b") == len(plan.pieces()) == 3
+    assert counts.count("f") == counts.count("b") == 3
     assert torch.equal(forwards, backwards)
     assert forwards.shape == whole.shape == (121, 3, 56, 96)
     assert float((forwards - whole).abs().mean()) < 0.05

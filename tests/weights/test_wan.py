@@ -21,7 +21,6 @@ from reelbook_service.engines.protocol import Cancelled, EngineTask, OutputFile,
 from reelbook_service.weights.config import WanWeights
 from reelbook_service.weights.pipelines.wan import WanModel
 from tests.heard import Heard, Log, Progress
-from tests.weights.ltx_runs import CLOSE_DB, psnr
 from tests.weights.tiny import WAN
 
 SIZE = (40, 24)
@@ -35,16 +34,10 @@ def picture(width: int = SIZE[0], height: int = SIZE[1]) -> bytes:
 
 
 class Watching(Heard):
-    """May cancel at a stage or at the n-th check."""
+    """May cancel at a stage."""
 
     def __init__(self, stop_at: str = "") -> None:
         super().__init__(lambda item: stop_at and isinstance(item, Progress) and item.stage.startswith(stop_at))
-        self.checks_left = -1
-
-    def check(self) -> None:
-        self.checks_left -= 1
-        self.is_cancelled = self.is_cancelled or self.checks_left == 0
-        super().check()
 
 
 class WatchedModel(WanModel):
@@ -196,52 +189,12 @@ def test_ten_seconds_are_two_parts_that_share_a_frame(runs: Runs, clip: bytes, m
     )
 
 
-@pytest.mark.parametrize("stage", ["part 1 of 1, step 1", "decoding part 1 of 1, 3"])
+@pytest.mark.parametrize("stage", ["part 1 of 1, step 1", "decoding part 1 of 1,"])
 def test_a_cancelled_run_ends_and_the_next_is_unharmed(runs: Runs, clip: bytes, stage: str) -> None:
     """Between steps, and while decoding."""
     with pytest.raises(Cancelled):
         runs.run(report=Watching(stage))
 
-    assert runs.run() == clip
-
-
-def test_a_step_ends_inside_itself(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the next of its blocks: a step of a large clip takes seconds."""
-    report, calls = Watching(), list[int]()
-    hooks = [block.register_forward_hook(lambda *_: calls.append(1)) for block in runs.model.transformer.blocks]
-    before = runs.model._encoded
-
-    def then_cancel(*args: Any) -> Any:
-        report.checks_left = 4  # Two reports of prompts may follow; then the first blocks.
-        return before(*args)
-
-    monkeypatch.setattr(runs.model, "_encoded", then_cancel)
-    try:
-        with pytest.raises(Cancelled):
-            runs.run(report=report)
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-    assert 0 < len(calls) < 2 * len(runs.model.transformer.blocks)
-
-
-def test_a_parked_encoder_gives_the_same_bytes(runs: Runs, clip: bytes, tmp_path: Path) -> None:
-    """In a model that was loaded again, as another process would."""
-    parked = Runs(runs.model.row.changed(text_encoder="park"), tmp_path)
-
-    assert parked.run() == clip
-
-
-def test_another_number_of_threads_gives_nearly_the_same_pictures(runs: Runs, clip: bytes) -> None:
-    """Sums in another order differ in their last bits; with the first number of threads, the bytes are the same again."""
-    torch.set_num_threads(2)
-    try:
-        other = runs.run()
-    finally:
-        torch.set_num_threads(1)
-
-    assert psnr(np.stack(frames_of(other)), np.stack(frames_of(clip))) >= CLOSE_DB
     assert runs.run() == clip
 
 

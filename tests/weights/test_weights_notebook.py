@@ -118,26 +118,6 @@ def test_a_sweep_survives_its_worker(swept: pd.DataFrame, folder: Path, client: 
     assert client.account()["credits_reserved"] == 0
 
 
-def test_the_same_sweep_again_costs_nothing(swept: pd.DataFrame, folder: Path) -> None:
-    """All six are in the library, and their settings are the same input."""
-    before = len(read_charges(service_folder(folder)))
-
-    again = PLAN.run()
-
-    assert list(again["request_id"]) == list(swept["request_id"])
-    assert len(read_charges(service_folder(folder))) == before
-
-
-def test_a_report_of_the_sweep_is_one_page(swept: pd.DataFrame, tmp_path: Path) -> None:
-    """With its clips and the settings that vary."""
-    reel: Any = swept.reel
-    reel.report(tmp_path / "boats.html", views=[reel.plot("seed", "credits")])
-
-    page = (tmp_path / "boats.html").read_text(encoding="utf-8")
-    assert page.count("data:video/mp4") >= 6
-    assert "loras[0].scale" in page
-
-
 def test_a_file_names_the_weights_that_made_it(swept: pd.DataFrame) -> None:
     """Family, folder and hash of the weights, in the file itself; and the input, to be run again."""
     path = Path(swept["output_video"].iloc[1])
@@ -165,18 +145,6 @@ def test_a_form_runs_with_a_lora(client: Client, folder: Path) -> None:
     assert run.input.loras == (rb.LoRA(path="pair", scale=0.5, weight_name="two"),)
     assert charges(folder, run.request_id) == [("reserve", PRICE), ("settle", PRICE)]
     form.close()
-
-
-def test_a_studio_runs_beside_the_form(client: Client, folder: Path) -> None:
-    """Filled with an input, pressed, and its clip is in the gallery."""
-    studio = rb.studio(rb.TextToVideo)
-
-    run = pressed(studio.choose(BASE.revised(seed=11)))
-
-    assert studio.runs == (run,)
-    assert run.video.path.stat().st_size > 0
-    assert charges(folder, run.request_id) == [("reserve", PRICE), ("settle", PRICE)]
-    studio.close()
 
 
 def test_a_clip_of_another_engine_is_not_taken_for_one_of_these_weights(

@@ -16,7 +16,7 @@ from tests.weights.tiny import LORAS, LTX
 class TinyTransformer:
     """The transformer with its adapters, in one type of numbers and storage."""
 
-    def __init__(self, weights: Path, *, storage: str = "", dtype: str = "float32", max_lora_mib: int = 1) -> None:
+    def __init__(self, weights: Path, *, storage: str = "", dtype: str = "float32") -> None:
         self._dtype = getattr(torch, dtype)
         self.model = LTXVideoTransformer3DModel.from_pretrained(
             weights / LTX / "transformer", torch_dtype=self._dtype, use_safetensors=True, local_files_only=True
@@ -31,7 +31,7 @@ class TinyTransformer:
             transformer=self.model,
         )
         row = LtxWeights(endpoint_id="svc/text-to-video-13b-distilled", folder=weights / LTX, storage=storage, dtype=dtype,
-            loras=LoRAFolders(folders=(weights / LORAS,), most_mib=max_lora_mib),
+            loras=LoRAFolders(folders=(weights / LORAS,)),
         )  # fmt: skip
         self.adapters = Adapters(row, self.pipe)
 

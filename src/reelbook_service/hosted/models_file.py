@@ -26,8 +26,6 @@ from ..weights.config import (
     DeviceUse,
     LoRAFolders,
     LtxWeights,
-    PromptModel,
-    SafetyCheck,
     WanWeights,
 )
 from .key_reference import FORMS, read_key
@@ -131,8 +129,6 @@ class _Content(ConfigTable):
     services: Tables = {}
     models: Tables = {}
     loras: LoRAFolders = LoRAFolders()
-    safety: SafetyCheck = SafetyCheck()
-    expand: PromptModel = PromptModel()
     devices: DeviceUse = DeviceUse()
 
 
@@ -243,8 +239,7 @@ def _read_weights(
     kind = FAMILIES.get(str(table.get("family")))
     if kind is None:
         raise BadModelsFile(f"{path}{where}: `family` is required: {' or '.join(map(repr, FAMILIES))}.")
-    names = [name for name in ("loras", "safety", "expand") if name in kind.model_fields]
-    shared: dict[str, Any] = {name: getattr(content, name) for name in names}
+    shared: dict[str, Any] = {"loras": content.loras} if kind is LtxWeights else {}
     return _validate(kind, {**shared, **table, "endpoint_id": model}, path, where)
 
 

@@ -16,9 +16,11 @@ SIDE = 32
 """Pixels of the model's picture for each latent value, in width and height."""
 FRAMES = 8
 """Frames for each latent frame but the first, which is one frame."""
-MIN_OVERLAP = 3
-"""Latent frames; with fewer, the library's pipeline of long clips returns too many frames."""
-SHARED_LATENTS = 2
+OVERLAP = 3
+"""Latent frames that two windows have in common; with fewer, the library's pipeline of long clips returns too many frames."""
+DECODED = 8
+"""Latent frames that are decoded together: all of a clip at once would take the memory of a second card."""
+SHARED = 2
 """Latent frames that two decoded pieces have in common."""
 CUT_ONLY = 1.1
 """A picture that is larger than the clip by less than this is cut; a larger one is scaled down first."""
@@ -76,10 +78,6 @@ class ClipPlan:
     """Width and height of the first pass; the second has twice of both."""
     window: int
     """Latent frames that are denoised together."""
-    overlap: int
-    """Latent frames that two windows have in common."""
-    piece_latents: int
-    """Latent frames that are decoded together."""
 
     @classmethod
     def of(cls, size: PixelSize, frames: int, row: LtxWeights) -> Self:
@@ -89,9 +87,7 @@ class ClipPlan:
             small = tuple(ceil_to(side / 2, SIDE) for side in size)
         else:
             small = tuple(max(SIDE, int(ceil_to(side, SIDE) * row.downscale) // SIDE * SIDE) for side in size)
-        overlap = max(MIN_OVERLAP, row.overlap_frames // FRAMES)
-        window = max(overlap + 1, (row.window_frames - 1) // FRAMES + 1)
-        return cls(size, frames, (small[0], small[1]), window, overlap, max(SHARED_LATENTS + 1, row.decode_latents))
+        return cls(size, frames, (small[0], small[1]), (row.window_frames - 1) // FRAMES + 1)
 
     @property
     def large(self) -> PixelSize:
@@ -110,7 +106,7 @@ class ClipPlan:
 
     def windows(self) -> list[Span]:
         """Spans of latent frames that are denoised one after the other."""
-        return _spans(self.latents, self.window, self.overlap)
+        return _spans(self.latents, self.window, OVERLAP)
 
     def pass_tokens(self, size: PixelSize) -> int:
         """The tokens of one step of a pass, all windows together."""
@@ -119,7 +115,7 @@ class ClipPlan:
 
     def pieces(self) -> list[Piece]:
         """The pieces that are decoded one after the other; each frame of the clip is taken from one of them."""
-        spans = _spans(self.latents, self.piece_latents, SHARED_LATENTS)
+        spans = _spans(self.latents, DECODED, SHARED)
         pieces = []
         for number, (start, end) in enumerate(spans):
             first, until = start * FRAMES, min(self.frames, (end - 1) * FRAMES + 1)

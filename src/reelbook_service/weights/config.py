@@ -79,21 +79,6 @@ class LoRAFolders(ConfigTable):
     """`[loras]`: where a request's LoRAs may be."""
 
     folders: tuple[LocalPath, ...] = ()
-    most_mib: StrictInt = Field(2048, ge=1)
-
-
-class SafetyCheck(ConfigTable):
-    """`[safety]`: an image classifier that checks the finished clip."""
-
-    folder: LocalPath | None = None
-    label: str = "nsfw"
-    threshold: float = Field(0.8, ge=0, le=1)
-
-
-class PromptModel(ConfigTable):
-    """`[expand]`: a causal language model that lengthens prompts; without it, the rule of the sketch engine does."""
-
-    folder: LocalPath | None = None
 
 
 class DeviceUse(ConfigTable):
@@ -127,7 +112,6 @@ class _Weights(ConfigTable):
     """The guidance at `cfg_scale` 0 and 1."""
     steps: StrictInt = Field(8, ge=1, le=200)
     """Steps of models whose input has no field for them."""
-    safety: SafetyCheck = SafetyCheck()
 
     @property
     def accepted_licenses(self) -> frozenset[str]:
@@ -149,20 +133,9 @@ class LtxWeights(_Weights):
     upsampler_revision: str = ""
     downscale: float = Field(2 / 3, ge=0.25, le=1)
     """Size of the first pass, relative to the clip."""
-    window_frames: StrictInt = Field(257, ge=25, le=1441)
-    overlap_frames: StrictInt = Field(24, ge=17, le=240)
-    decode_latents: StrictInt = Field(8, ge=4, le=200)
-    """Latent frames that are decoded together."""
-    detailer: LocalPath | None = None
-    """An in-context LoRA for the detail pass."""
+    window_frames: StrictInt = Field(257, ge=33, le=1441)
+    """Frames that are denoised together; longer clips are made in several windows."""
     loras: LoRAFolders = LoRAFolders()
-    expand: PromptModel = PromptModel()
-
-    @model_validator(mode="after")
-    def _check_windows(self) -> Self:
-        if self.overlap_frames >= self.window_frames:
-            raise ValueError("overlap_frames must be less than window_frames")
-        return self
 
 
 class WanWeights(_Weights):

@@ -7,13 +7,14 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from reelbook.util.printable import printable
+from reelbook.util.replace_file import replace_file
 
 from .config import BadWeights, LtxWeights, WanWeights
 from .folder import RECORD_NAME, read_record
@@ -75,14 +76,15 @@ class Listing:
 
 def list_targets(rows: Sequence[LtxWeights | WanWeights], loras: Sequence[str] = ()) -> list[Target]:
     """What the rows of a `models.toml` need from a hub, each once; raises `BadWeights` for anything but a commit."""
+    wanted = []
+    for row in rows:
+        wanted.append((row.endpoint_id, row.repository, row.revision, row.folder, row.accepted_licenses))
+        if isinstance(row, LtxWeights) and row.upsampler is not None:
+            source = row.upsampler_repository, row.upsampler_revision, row.upsampler
+            wanted.append((row.endpoint_id, *source, row.accepted_licenses))
     targets: dict[Path, Target] = {}
-    wanted = [
-        _target(row.endpoint_id, repository, revision, folder, row.accepted_licenses)
-        for row in rows
-        for repository, revision, folder in _sources(row)
-        if repository
-    ]
-    for target in (*wanted, *(_lora_target(lora, rows) for lora in loras)):
+    found = [_target(*parts) for parts in wanted if parts[1]]
+    for target in (*found, *(_lora_target(lora, rows) for lora in loras)):
         same = targets.setdefault(target.folder, target)
         if replace(same, accepted=target.accepted) != target:
             raise BadWeights(
@@ -90,12 +92,6 @@ def list_targets(rows: Sequence[LtxWeights | WanWeights], loras: Sequence[str] =
             )
         targets[target.folder] = replace(target, accepted=same.accepted | target.accepted)
     return list(targets.values())
-
-
-def _sources(row: LtxWeights | WanWeights) -> Iterator[tuple[str, str, Path]]:
-    yield row.repository, row.revision, row.folder
-    if isinstance(row, LtxWeights) and row.upsampler is not None:
-        yield row.upsampler_repository, row.upsampler_revision, row.upsampler
 
 
 def _target(
@@ -142,27 +138,17 @@ def list_files(hub: Any, target: Target) -> Listing:
                 f"{target.repository} has no safetensors that an engine here reads. Choose another repository or commit."
             )
         license_file = next((name for name in names if "license" in name.lower()), "")
+        texts = {"README.md": "", license_file: ""}
         # Into a folder of its own: before the licence is accepted, nothing comes into the owner's.
         with tempfile.TemporaryDirectory(prefix="reelbook-license-", ignore_cleanup_errors=True) as folder:
-            card, license_text = (
-                Path(
-                    hub.hf_hub_download(target.repository, name, revision=target.revision, local_dir=folder)
-                ).read_text(encoding="utf-8", errors="replace")
-                if name in names
-                else ""
-                for name in ("README.md", license_file)
-            )
-    lines = [printable(line.strip())[:120] for line in license_text[:20_000].splitlines() if line.strip()]
-    sizes = {file.filename: (file.file_size or 0, file.will_download) for file in files}
-    return Listing(
-        target,
-        names,
-        sum(size for size, _ in sizes.values()),
-        sum(size for size, is_missing in sizes.values() if is_missing),
-        _license_word(card),
-        license_file,
-        tuple(lines[:LICENSE_LINES]),
-    )
+            for name in texts.keys() & set(names):
+                path = hub.hf_hub_download(target.repository, name, revision=target.revision, local_dir=folder)
+                texts[name] = Path(path).read_text(encoding="utf-8", errors="replace")
+    lines = [printable(line.strip())[:120] for line in texts[license_file][:20_000].splitlines() if line.strip()]
+    size = sum(file.file_size or 0 for file in files)
+    missing = sum(file.file_size or 0 for file in files if file.will_download)
+    word = _license_word(texts["README.md"])
+    return Listing(target, names, size, missing, word, license_file, tuple(lines[:LICENSE_LINES]))
 
 
 def _license_word(card: str) -> str:
@@ -181,13 +167,13 @@ def _license_word(card: str) -> str:
 
 def check_space(listings: Iterable[Listing]) -> None:
     """Raise `BadWeights` if a disk has not enough room for all that is missing on it."""
-    needed: dict[int, tuple[int, Path]] = {}
+    needed: dict[Path, int] = {}
     for listing in listings:
         folder = listing.target.folder.absolute()
         existing = next(path for path in (folder, *folder.parents) if path.exists())
-        disk = existing.stat().st_dev
-        needed[disk] = (needed.get(disk, (0, existing))[0] + listing.missing, existing)
-    for size, existing in needed.values():
+        same = next((path for path in needed if path.stat().st_dev == existing.stat().st_dev), existing)
+        needed[same] = needed.get(same, 0) + listing.missing
+    for existing, size in needed.items():
         free = shutil.disk_usage(existing).free
         if size and size + SPARE_BYTES > free:
             raise BadWeights(
@@ -202,58 +188,44 @@ def fetch(hub: Any, listing: Listing) -> None:
     if not listing.is_accepted:
         raise BadWeights(f"The licence {listing.license} of {target.repository} is not accepted in models.toml.")
     folder.mkdir(parents=True, exist_ok=True)
-    _forget_other_commit(target)
+    # The record of the same commit holds what the files must be, also while some are missing; another one is out of date.
+    with suppress(BadWeights):
+        if read_record(folder).get("revision") != target.revision:
+            (folder / RECORD_NAME).unlink(missing_ok=True)
     # A killed fetch leaves these behind, gigabytes each, and the library never reads them again.
     for path in (folder / ".cache" / "huggingface").rglob("*.incomplete"):
         path.unlink(missing_ok=True)
-    for _ in range(2):  # What was damaged on the disk comes again; what arrives damaged twice is the hub's.
-        if not (bad := _fetch_once(hub, listing)):
-            break
-    else:
-        raise BadWeights(
-            f"{len(bad)} of {len(listing.names)} files arrived damaged and were removed: {', '.join(bad[:5])}. "
-            "The others are there and sound. Run the command again."
-        )
     with _hub_errors(target):
+        for _ in range(2):  # What was damaged on the disk comes again; what arrives damaged twice is the hub's.
+            if not (bad := _fetch_once(hub, listing)):
+                break
+        else:
+            raise BadWeights(
+                f"{len(bad)} of {len(listing.names)} files arrived damaged and were removed: {', '.join(bad[:5])}. "
+                "The others are there and sound. Run the command again."
+            )
         entries = hub.list_repo_tree(target.repository, recursive=True, revision=target.revision)
-        hashes = {
-            entry.path: entry.lfs.sha256 if entry.lfs else entry.blob_id
-            for entry in entries
-            if entry.path in listing.names
-        }
+        wanted = [entry for entry in entries if entry.path in listing.names]
     record = {
         "repository": target.repository, "revision": target.revision, "license": listing.license,
         "accepted": listing.license, "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "files": dict(sorted(hashes.items())),
+        "files": {entry.path: entry.lfs.sha256 if entry.lfs else entry.blob_id for entry in wanted},
     }  # fmt: skip
-    partial = folder / f"{RECORD_NAME}.partial"
-    partial.write_text(json.dumps(record, indent=1), encoding="utf-8")
-    partial.replace(folder / RECORD_NAME)
+    replace_file(folder / RECORD_NAME, json.dumps(record, indent=1).encode())
 
 
 def _fetch_once(hub: Any, listing: Listing) -> list[str]:
     """Fetch what is missing, and remove and name the files whose hash is not that of the commit."""
     target, folder = listing.target, listing.target.folder
     commit = {"revision": target.revision, "local_dir": folder}
-    with _hub_errors(target):
-        hub.snapshot_download(target.repository, **commit, **target.patterns)
-        # The library takes any content of the right length.
-        checked = hub.verify_repo_checksums(target.repository, **commit)
+    hub.snapshot_download(target.repository, **commit, **target.patterns)
+    # The library takes any content of the right length.
+    checked = hub.verify_repo_checksums(target.repository, **commit)
     bad = {mismatch["path"] for mismatch in checked.mismatches} | set(checked.missing_paths)
     for name in bad & set(listing.names):
         (folder / name).unlink(missing_ok=True)
         (folder / ".cache" / "huggingface" / "download" / f"{name}.metadata").unlink(missing_ok=True)
     return sorted(bad & set(listing.names))
-
-
-def _forget_other_commit(target: Target) -> None:
-    """Remove the record of another commit; one of the same holds what the files must be, also while some are missing."""
-    try:
-        is_same = read_record(target.folder).get("revision") == target.revision
-    except BadWeights:
-        is_same = False
-    if not is_same:
-        (target.folder / RECORD_NAME).unlink(missing_ok=True)
 
 
 @contextmanager

@@ -15,14 +15,8 @@ from ..lanes import DASK
 from .config import BadWeights, LoRAError, LoRAFolders, LtxWeights, WanWeights
 
 PACKAGES = (
-    "torch",
-    "diffusers",
-    "transformers",
-    "accelerate",
-    "peft",
-    "safetensors",
-    "sentencepiece",
-    "google.protobuf",
+    *("torch", "diffusers", "transformers", "accelerate"),
+    *("peft", "safetensors", "sentencepiece"),
 )
 """The packages of the extra `weights`, which are looked for and not imported."""
 
@@ -67,7 +61,7 @@ def check_usable(rows: Collection[LtxWeights | WanWeights]) -> None:
     clusters = [row for row in rows if row.devices[0].startswith(DASK)]
     # The machines of a cluster have torch and its friends; this one needs to reach them only.
     needed = (*(PACKAGES if len(clusters) < len(rows) else ()), *(("distributed",) if clusters else ()))
-    if missing := [name for name in needed if not _is_installed(name)]:
+    if missing := [name for name in needed if importlib.util.find_spec(name) is None]:
         extra = "cluster" if missing[0] == "distributed" else "weights"
         raise BadWeights(
             f'Models with engine = "diffusers" need {missing[0]}, which is not installed. Install the extra: '
@@ -94,33 +88,11 @@ def check_weights(row: LtxWeights | WanWeights) -> None:
     """Raise `BadWeights` unless every folder of the row is complete; no tensor is read."""
     _check_pipeline(row)
     if isinstance(row, LtxWeights):
-        _check_ltx(row)
-    if row.safety.folder is not None:
-        named = _check_model(row.safety.folder).get("id2label")
-        labels = [str(label).lower() for label in named.values()] if isinstance(named, dict) else []
-        # With a label that it does not know, it would let every clip pass.
-        if row.safety.label.lower() not in labels:
-            has = f"Its labels are: {', '.join(labels)}." if labels else "It is not a classifier."
-            raise BadWeights(f"{row.safety.folder.name}/ has no label {row.safety.label!r}. {has}")
-
-
-def _check_ltx(row: LtxWeights) -> None:
-    if row.upsampler is None:
-        raise BadWeights(f"{row.endpoint_id}: the family ltx needs `upsampler`, the folder of its latent upsampler.")
-    _check_model(upsampler_folder(row.upsampler), "LTXLatentUpsamplerModel")
-    if row.expand.folder is not None:
-        _check_model(row.expand.folder)
-    if row.detailer is not None:
-        if not row.detailer.is_file():
-            raise BadWeights(f"There is no file {row.detailer}, which `detailer` names.")
-        read_header(row.detailer)
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:  # The package around it is not there.
-        return False
+        if row.upsampler is None:
+            raise BadWeights(
+                f"{row.endpoint_id}: the family ltx needs `upsampler`, the folder of its latent upsampler."
+            )
+        _check_model(upsampler_folder(row.upsampler), "LTXLatentUpsamplerModel")
 
 
 def upsampler_folder(path: Path) -> Path:
@@ -174,20 +146,16 @@ def read_header(path: Path) -> dict[str, Any]:
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        if 2 <= length <= MAX_HEADER_BYTES and 8 + length > size:
-            raise BadWeights(f"{path.name} is {size:,} bytes and ends inside its header. {_FETCH_AGAIN}")
         text = file.read(length) if 2 <= length <= MAX_HEADER_BYTES else b""
     try:
-        table = json.loads(text)
+        table: dict[str, Any] = json.loads(text)
         table.pop("__metadata__", None)
         expected = 8 + length + max((int(entry["data_offsets"][1]) for entry in table.values()), default=0)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        raise BadWeights(
-            f"{path.name} is not a safetensors file. Remove it, and get it again from its authors."
-        ) from None
+        raise BadWeights(f"{path.name} is not a whole safetensors file. {_FETCH_AGAIN}") from None
     if expected != size:
         raise BadWeights(f"{path.name} is {size:,} bytes and should be {expected:,}. {_FETCH_AGAIN}")
-    return dict(table)
+    return table
 
 
 def _file_samples(path: Path) -> Iterator[bytes]:
@@ -211,47 +179,30 @@ def find_lora(settings: LoRAFolders, path: str, weight_name: str | None) -> Path
             target = file.resolve() if file.is_file() else folder
             if target.suffix == file.suffix and target.is_relative_to(folder.resolve()):
                 files[file.relative_to(folder).as_posix().removesuffix(file.suffix)] = target
-    shown = format_line(path)[:80]
-    chosen = files.get(path.removesuffix(".safetensors"))
-    if chosen is None:
-        of_folder = {name: file for name, file in files.items() if name.rpartition("/")[0] == path}
-        chosen = _choose_lora(of_folder, shown, weight_name)
-    if chosen is None:
-        names = sorted({name.partition("/")[0] for name in files})
+    name, shown = path.removesuffix(".safetensors"), format_line(path)[:80]
+    of_folder = {file.rpartition("/")[2]: file for file in sorted(files) if file.rpartition("/")[0] == path}
+    if name not in files and of_folder:
+        wanted = next(iter(of_folder)) if weight_name is None and len(of_folder) == 1 else str(weight_name)
+        if wanted.removesuffix(".safetensors") not in of_folder:
+            some = ", ".join([*of_folder][:MAX_NAMED])
+            raise LoRAError(f"Say which LoRA of {shown!r} is meant by `weight_name`: {some}.")
+        name = of_folder[wanted.removesuffix(".safetensors")]
+    if name not in files:
+        names = sorted({file.partition("/")[0] for file in files})
         more = " …" if len(names) > MAX_NAMED else ""
         some = f"Those here are: {', '.join(names[:MAX_NAMED])}{more}." if names else "There are none."
         raise LoRAError(
             f"There is no LoRA {shown!r} here. Only .safetensors files in this service's LoRA folders are read, and never "
             f"an address or another path. {some}"
         )
-    if (size := chosen.stat().st_size) > settings.most_mib * 2**20:
-        raise LoRAError(
-            f"{shown} has {size / 2**20:,.0f} MiB; this service takes LoRAs of {settings.most_mib:,} MiB at most."
-        )
-    return chosen
-
-
-def _choose_lora(files: Mapping[str, Path], shown: str, weight_name: str | None) -> Path | None:
-    """The file of a folder of LoRAs; None where it has none."""
-    names = {name.rpartition("/")[2]: file for name, file in files.items()}
-    some = ", ".join(sorted(names)[:MAX_NAMED])
-    if names and weight_name:
-        if weight_name.removesuffix(".safetensors") not in names:
-            raise LoRAError(f"{shown!r} has no LoRA {format_line(weight_name)[:80]!r}. It has: {some}.")
-        return names[weight_name.removesuffix(".safetensors")]
-    if len(names) > 1:
-        raise LoRAError(f"{shown!r} has several LoRAs. Say which by `weight_name`: {some}.")
-    return next(iter(names.values()), None)
+    return files[name]
 
 
 def read_record(folder: Path) -> dict[str, Any]:
     """What fetch recorded in a folder; empty where the folder came another way."""
     path = folder / RECORD_NAME
-    if not path.is_file():
-        return {}
-    record = _read_json(path, "")
-    files = record.get("files", {})
-    if not isinstance(files, dict):
+    record = _read_json(path, "") if path.is_file() else {}
+    if not isinstance(record.get("files", {}), dict):
         raise BadWeights(f"{folder.name}/{RECORD_NAME} is damaged. Remove it, or fetch the weights again.")
     return record
 
@@ -286,19 +237,13 @@ def _check_pipeline(row: LtxWeights | WanWeights) -> None:
             raise BadWeights(f"{_label(folder / name)} has neither spiece.model nor tokenizer.json. {_FETCH}.")
 
 
-def _check_model(folder: Path, wanted: str = "") -> dict[str, Any]:
-    """The configuration of a model of this class, whose files are complete."""
+def _check_model(folder: Path, wanted: str) -> None:
+    """Check that a part is a model of this class, that its files are whole, and that no pickle lies among them."""
     config = _read_json(folder / "config.json", f"{_label(folder)} has no config.json. {_FETCH}.")
     # The libraries take any class's configuration for their own, and go on with default values.
     named = config.get("_class_name") or next(iter(config.get("architectures") or ()), wanted)
-    if wanted and named != wanted:
+    if named != wanted:
         raise BadWeights(f"config.json in {_label(folder)} is that of {named}; this model needs {wanted}.")
-    _check_files(folder)
-    return config
-
-
-def _check_files(folder: Path) -> None:
-    """Check that the weight files of one part are whole, and that no pickle lies among them."""
     for path in weight_files(folder):
         read_header(path)
     if pickles := _pickles(folder):
@@ -314,12 +259,11 @@ def _pickles(folder: Path) -> list[Path]:
 
 def _weight_map(index: Path) -> dict[str, str]:
     table = _read_json(index, "").get("weight_map")
-    names = list(table.values()) if isinstance(table, dict) else [None]
-    if not names or not all(
-        isinstance(name, str) and name.endswith(".safetensors") and Path(name).name == name for name in names
+    if isinstance(table, dict) and all(
+        isinstance(name, str) and name.endswith(".safetensors") and Path(name).name == name for name in table.values()
     ):
-        raise BadWeights(f"{index.name} in {_label(index.parent)} is damaged. Remove it, and fetch it again.")
-    return dict(table)  # type: ignore[arg-type]  # Checked above.
+        return table
+    raise BadWeights(f"{index.name} in {_label(index.parent)} is damaged. Remove it, and fetch it again.")
 
 
 def _class_in(index: Mapping[str, Any], part: str) -> str:

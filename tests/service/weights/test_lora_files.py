@@ -84,19 +84,9 @@ def test_sentences_name_what_there_is(folder: Path) -> None:
     """So that the next request can be right."""
     with pytest.raises(LoRAError, match=r"There is no LoRA 'boat' here\. .* Those here are: near, .*paper\."):
         find("boat", folders=(folder,))
-    with pytest.raises(LoRAError, match=r"Say which by `weight_name`: one, two\."):
+    with pytest.raises(LoRAError, match=r"Say which LoRA of 'pair' is meant by `weight_name`: one, two\."):
         find("pair", folders=(folder,))
-    with pytest.raises(LoRAError, match=r"has no LoRA 'three'\. It has: one, two\."):
+    with pytest.raises(LoRAError, match=r"by `weight_name`: one, two\."):
         find("pair", "three", folders=(folder,))
     with pytest.raises(LoRAError, match="There are none"):
         find("paper")
-
-
-def test_a_file_that_is_too_large_is_refused(folder: Path) -> None:
-    """A link to another file of the folder counts with that file."""
-    with (folder / "paper.safetensors").open("ab") as file:
-        file.truncate(2**20 + 1)
-
-    assert find("paper", most_mib=2, folders=(folder,)).name == "paper.safetensors"
-    with pytest.raises(LoRAError, match="takes LoRAs of 1 MiB at most"):
-        find("near", most_mib=1, folders=(folder,))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import av
@@ -22,7 +21,7 @@ from ...engines.write_provenance import WrittenProvenance
 from ..clip_plan import PixelSize, StageShare
 from ..config import LtxWeights, WanWeights
 from ..folder import weights_identity
-from .parts import EncodedPrompt, PromptEncoder, spread
+from .parts import EncodedPrompt, PromptEncoder
 
 CHECKS_PER_STEP = 6
 """Places within a step at which a cancelled run ends: a step of a large clip takes seconds."""
@@ -139,15 +138,3 @@ def yuv_planes(pixels: Any) -> Any:
 def _weighted(pixels: Any, weights: tuple[float, float, float]) -> Any:
     red, green, blue = pixels.unbind(1)
     return (red * weights[0]).add_(green, alpha=weights[1]).add_(blue, alpha=weights[2])
-
-
-def sampled_frames(path: Path, check: Callable[[], None]) -> list[np.ndarray[Any, Any]]:
-    """Frames of a finished clip, evenly spread over it, as red, green and blue."""
-    with av.open(str(path)) as file:
-        numbers = spread(file.streams.video[0].frames)
-        frames = []
-        for number, frame in enumerate(file.decode(video=0)):
-            check()
-            if number in numbers:
-                frames.append(frame.to_ndarray(format="rgb24"))
-        return frames

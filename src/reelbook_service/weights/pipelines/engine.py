@@ -12,7 +12,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,12 +24,9 @@ from reelbook.models.text_to_video import TextToVideo
 from ...engines.canvas import frame_size
 from ...engines.open_pictures import upright_size
 from ...engines.protocol import EngineTask, Report
-from ...prompt_check import ContentRefused
 from ...worker import LOST_DEVICE
-from ..config import BadWeights, LtxWeights, SafetyCheck, WanWeights
+from ..config import TEXT_TO_VIDEO, BadWeights, LtxWeights, WanWeights
 from ..folder import weights_identity
-from .clip import sampled_frames
-from .parts import PictureCheck
 
 T = TypeVar("T")
 
@@ -51,7 +47,6 @@ class WeightsEngine:
         self._kind = torch.device(device).type
         """Without its number: the process sees only this one, whatever its number is for others."""
         self._models: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
-        self._checks: dict[SafetyCheck, PictureCheck] = {}
         # Always the same thread, so that everything of the device is used from one.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="weights")
         torch.backends.cudnn.deterministic = True
@@ -88,29 +83,11 @@ class WeightsEngine:
         try:
             is_text = isinstance(job.input, TextToVideo)
             output: dict[str, Any] = (model.text_to_video if is_text else model.image_to_video)(job, report)
-            self._check_pictures(row, job, report)
         finally:
             model.end_run()
+        if getattr(job.input, "enable_safety_checker", True) or not job.may_be_unchecked:
+            report.log("The safety check read the prompt only, not the pictures.")
         return output
-
-    def _check_pictures(self, row: LtxWeights | WanWeights, job: EngineTask[Any], report: Report) -> None:
-        if job.may_be_unchecked and not getattr(job.input, "enable_safety_checker", True):
-            return
-        if row.safety.folder is None:
-            report.log("The safety check read the prompt only: no classifier of pictures is configured.")
-            return
-        check = self._picture_check(row, row.safety.folder)
-        for path in job.folder.glob("*.mp4"):
-            try:
-                check.check(sampled_frames(path, report.check))
-            except ContentRefused:
-                path.unlink()
-                raise
-
-    def _picture_check(self, row: LtxWeights | WanWeights, folder: Path) -> Any:
-        if row.safety not in self._checks:
-            self._checks[row.safety] = PictureCheck(row.safety, folder, self._device)
-        return self._checks[row.safety]
 
     def _model(self, endpoint_id: str, report: Report) -> Any:
         row = self._rows[endpoint_id]
@@ -124,8 +101,6 @@ class WeightsEngine:
             kind = getattr(importlib.import_module(module, __package__), name)
             self._models[key] = kind(row, report)
             report.log(f"Loaded {row.folder.name} in {time.perf_counter() - began:.1f} s.")
-        if row.safety.folder is not None:
-            self._picture_check(row, row.safety.folder)  # A damaged one must not come to light after the first clip.
         self._models.move_to_end(key)
         return self._models[key]
 
@@ -148,33 +123,17 @@ class WeightsEngine:
         # Outside the except block: the traceback of the error holds the tensors that filled the memory.
         _free_memory()
         if job is None:
-            facts = read_device(self._device)
-            free = f"; without them {facts.free_gib:.1f} GiB are free" if facts.total_gib else ""
             raise BadWeights(
-                f"The device ran out of memory while these weights were loaded{free}. "
-                "`storage`, `text_encoder` and `downscale` in models.toml make them smaller: the guide to your own GPU has a table of cards."
+                "The device ran out of memory while these weights were loaded. `storage`, `text_encoder` and `downscale` in models.toml make them smaller: the guide to your own GPU has a table of cards."
             )
         raise MemoryError(f"The device ran out of memory at {_size_text(job)}. Make the clip smaller or shorter.")
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceFacts:
-    """A device as torch describes it; a CPU has no memory of its own."""
-
-    name: str
-    free_gib: float = 0.0
-    total_gib: float = 0.0
-    has_bfloat16: bool = True
-    cuda: str = ""
-
-
-def read_device(device: str) -> DeviceFacts:
-    """The facts of a device; raises what torch raises where it is not there."""
-    if device == "cpu":
-        return DeviceFacts("cpu")
-    free, total = torch.cuda.mem_get_info(device)
-    properties = torch.cuda.get_device_properties(device)
-    return DeviceFacts(properties.name, free / 2**30, total / 2**30, properties.major >= 8, str(torch.version.cuda))
+def describe_device(device: str) -> tuple[bool, str]:
+    """Whether a device computes with bfloat16, and what it is; raises what torch raises where it is not there."""
+    free, total = (size / 2**30 for size in torch.cuda.mem_get_info(device))
+    card = torch.cuda.get_device_properties(device)
+    return card.major >= 8, f"{card.name}, {free:.1f} of {total:.1f} GiB free, CUDA {torch.version.cuda}"
 
 
 def _key(row: LtxWeights | WanWeights) -> tuple[Any, ...]:
@@ -204,41 +163,28 @@ def _free_memory() -> None:
         torch.cuda.empty_cache()
 
 
-@dataclass(frozen=True, slots=True)
-class TrialClip:
-    """What a short clip took."""
-
-    load_seconds: float
-    seconds: float
-    step_seconds: float
-    peak_gib: float
-
-
-def make_trial_clip(row: LtxWeights | WanWeights, device: str, folder: Path) -> TrialClip:
-    """Load the weights, make nine frames at 480p (or the shortest clip of a picture), and measure both."""
+def make_trial_clip(row: LtxWeights | WanWeights, device: str, folder: Path) -> str:
+    """Load the weights and make nine frames at 480p, or the shortest clip of a picture; what both took, in words."""
     engine = WeightsEngine({row.endpoint_id: row}, device)
     began = time.perf_counter()
     engine.load(row.endpoint_id, Report())
     loaded = time.perf_counter()
-    if device != "cpu":
-        torch.cuda.reset_peak_memory_stats(device)
     stages: set[str] = set()
     engine(_trial_task(row, folder), Report(lambda message: stages.add(message.get("stage", ""))))
-    steps = [stage for stage in stages if re.search(r"\b\d+ of \d+\b", stage)]
     seconds = time.perf_counter() - loaded
-    peak = torch.cuda.max_memory_allocated(device) / 2**30 if device != "cpu" else 0.0
-    return TrialClip(loaded - began, seconds, seconds / max(1, len(steps)), peak)
+    steps = sum(bool(re.search(r"\b\d+ of \d+\b", stage)) for stage in stages)
+    peak = f", at most {torch.cuda.max_memory_allocated(device) / 2**30:.1f} GiB" if device != "cpu" else ""
+    return (
+        f"nine frames at 480p in {seconds:.1f} s after {loaded - began:.1f} s of loading, "
+        f"{seconds / max(1, steps):.2f} s for each step{peak}"
+    )
 
 
-def _trial_task(row: LtxWeights | WanWeights, folder: Path) -> EngineTask[TextToVideo] | EngineTask[ImageToVideo]:
-    if row.endpoint_id.endswith("image-to-video"):
-        stored = io.BytesIO()
-        Image.new("RGB", (640, 360), "grey").save(stored, "PNG")
-        return EngineTask(
-            ImageToVideo(prompt="slowly closer", image_url=_TRIAL_PICTURE),
-            7,
-            folder,
-            {_TRIAL_PICTURE: stored.getvalue()},
-        )
-    clip = TextToVideo(prompt="a paper boat", num_frames=9, resolution="480p", aspect_ratio="1:1", expand_prompt=False)
-    return EngineTask(clip, 7, folder)
+def _trial_task(row: LtxWeights | WanWeights, folder: Path) -> EngineTask[Any]:
+    if row.endpoint_id == TEXT_TO_VIDEO:
+        usual = {"num_frames": 9, "resolution": "480p", "aspect_ratio": "1:1", "expand_prompt": False}
+        return EngineTask(TextToVideo.model_validate({"prompt": "a paper boat", **usual}), 7, folder)
+    stored = io.BytesIO()
+    Image.new("RGB", (640, 360), "grey").save(stored, "PNG")
+    request = ImageToVideo(prompt="slowly closer", image_url=_TRIAL_PICTURE)
+    return EngineTask(request, 7, folder, {_TRIAL_PICTURE: stored.getvalue()})

@@ -28,16 +28,16 @@ class Adapters:
         """The names of the adapters that are loaded."""
         return frozenset(self._loaded)
 
-    def use(self, loras: Iterable[LoRA], detailer: Path | None = None) -> None:
+    def use(self, loras: Iterable[LoRA]) -> None:
         """Let exactly these LoRAs act. If one cannot be used, it raises `LoRAError` and none is left."""
         scales: dict[str, float] = {}
         paths: dict[str, Path] = {}
         try:
-            files = [(find_lora(self._row.loras, lora.path, lora.weight_name), lora.scale) for lora in loras]
-            for path, scale in files if detailer is None else [*files, (detailer, 1.0)]:
+            for lora in loras:
+                path = find_lora(self._row.loras, lora.path, lora.weight_name)
                 name = _adapter_name(path)
                 paths[name] = path
-                scales[name] = scales.get(name, 0.0) + scale  # A file that is named twice adds up.
+                scales[name] = scales.get(name, 0.0) + lora.scale  # A file that is named twice adds up.
             if self._loaded != set(scales):
                 self.clear()
                 for name in sorted(scales):

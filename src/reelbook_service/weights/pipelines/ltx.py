@@ -13,12 +13,12 @@ from reelbook.models.text_to_video import TextToVideo
 from ...engines.protocol import EngineTask, Report
 from ...engines.sketch.words import expanded
 from ..clip_plan import ClipPlan, StageShare, stage_shares, sub_seed
-from ..config import BadWeights, LoRAError, LtxWeights
+from ..config import BadWeights, LtxWeights
 from ..folder import upsampler_folder
 from .clip import IMAGE_RATE, Model, Steps
 from .loras import Adapters
 from .ltx_passes import Decoder, Guide, LtxPasses, placed
-from .parts import PromptEncoder, PromptExpander, load_model, load_transformer, torch_dtype
+from .parts import PromptEncoder, load_model, load_transformer, torch_dtype
 
 DETAIL_STEPS = 2
 """Steps of the second pass that the detail pass repeats; with all of them it would forget the latents."""
@@ -49,7 +49,6 @@ class LtxModel(Model[LtxWeights]):
         self.pipe = self.passes.pipe
         self.decoder = Decoder(self.vae, self.passes.upsample.tone_map_latents, self.pipe._denormalize_latents)
         self.adapters = Adapters(row, self.pipe)
-        self._expander: PromptExpander | None = None
         self._check_within_steps(self.transformer.transformer_blocks)
 
     def close(self) -> None:
@@ -59,18 +58,15 @@ class LtxModel(Model[LtxWeights]):
     def text_to_video(self, job: EngineTask[TextToVideo], report: Report) -> dict[str, Any]:
         """Make a clip from a prompt."""
         request, self._report = job.input, report
-        prompt = self._expanded(request.prompt, report) if request.expand_prompt else request.prompt
+        prompt = expanded(request.prompt) if request.expand_prompt else request.prompt
         plan = ClipPlan.of(request.frame_size, request.num_frames, self.row)
         guidance = sum(self.row.guidance) / 2
         self._log_effects(plan, guidance, report)
         self.adapters.use(request.loras)
         guide = self._guide(prompt, request.negative_prompt, request.frame_rate, guidance, report)
         steps, skip = request.second_pass_num_inference_steps, request.second_pass_skip_initial_steps
-        detail_steps = self._detail_steps(steps) if request.enable_detail_pass else 0
-        windows = len(plan.windows())
-        first, second, decoding = _shares(
-            plan, request.first_pass_num_inference_steps, steps - skip + detail_steps, windows
-        )
+        detail_steps = min(DETAIL_STEPS, steps - 1) if request.enable_detail_pass else 0
+        first, second, decoding = _shares(plan, request.first_pass_num_inference_steps, steps - skip + detail_steps)
         latents = self.passes.first(
             plan, guide, job.seed, request.first_pass_num_inference_steps, request.temporal_adain_factor,
             Steps(report, first),
@@ -79,16 +75,8 @@ class LtxModel(Model[LtxWeights]):
         after = Steps(report, second)
         latents = self.passes.refine(latents, plan, guide, sub_seed(job.seed, "second"), steps, skip, after)
         if detail_steps:
-            detail_seed = sub_seed(job.seed, "detail")
-            if self.row.detailer is None:
-                skip = steps - detail_steps
-                latents = self.passes.refine(latents, plan, guide, detail_seed, steps, skip, after)
-            else:
-                try:
-                    self.adapters.use(request.loras, self.row.detailer)
-                except LoRAError as error:
-                    raise BadWeights(f"The LoRA of the detail pass cannot be used: {error}") from None
-                latents = self.passes.add_details(latents, plan, guide, detail_seed, steps, after)
+            seed, skip = sub_seed(job.seed, "detail"), steps - detail_steps
+            latents = self.passes.refine(latents, plan, guide, seed, steps, skip, after)
         frames = self.decoder.frames(
             latents, plan, sub_seed(job.seed, "decode"), compression=request.tone_map_compression_ratio,
             is_reversed=request.reverse_video, after_piece=Steps(report, decoding),
@@ -106,7 +94,7 @@ class LtxModel(Model[LtxWeights]):
         guide = self._guide(request.prompt, request.negative_prompt, IMAGE_RATE, guidance, report)
         steps = max(2, self.row.steps)
         skip = min(steps - 1, max(1, round(steps * 5 / 8)))
-        first, second, decoding = _shares(plan, steps, steps - skip, 1)
+        first, second, decoding = _shares(plan, steps, steps - skip)
         latents = self.passes.denoise(
             None, plan.small, plan.latents, guide, sub_seed(job.seed, "first"), steps, 0, Steps(report, first),
             start=placed(picture, plan, plan.small),
@@ -120,18 +108,6 @@ class LtxModel(Model[LtxWeights]):
             latents, plan, sub_seed(job.seed, "decode"), after_piece=Steps(report, decoding)
         )  # fmt: skip
         return {"video": self._write(job, plan.size, plan.frames, IMAGE_RATE, frames, report)}
-
-    def _detail_steps(self, steps: int) -> int:
-        return min(DETAIL_STEPS, steps - 1) if self.row.detailer is None else steps
-
-    def _expanded(self, prompt: str, report: Report) -> str:
-        if self.row.expand.folder is None:
-            report.log("The prompt was expanded by a rule, because no language model is configured.")
-            return expanded(prompt)
-        report.progress("expanding the prompt", 0.0)
-        if self._expander is None:
-            self._expander = PromptExpander(self.row.expand.folder)
-        return self._expander.expand(prompt)
 
     def _guide(self, prompt: str, negative: str, rate: int, guidance: float, report: Report) -> Guide:
         encoded = self._encoded(prompt, report)
@@ -147,7 +123,8 @@ class LtxModel(Model[LtxWeights]):
             report.log(f"Without effect: {'; '.join(without)}.")
 
 
-def _shares(plan: ClipPlan, first_steps: int, second_steps: int, windows: int) -> list[StageShare]:
+def _shares(plan: ClipPlan, first_steps: int, second_steps: int) -> list[StageShare]:
+    windows = len(plan.windows())
     first, second = plan.pass_tokens(plan.small) * first_steps, plan.pass_tokens(plan.large) * second_steps
     return stage_shares(
         [

@@ -18,7 +18,7 @@ from diffusers.pipelines.ltx.pipeline_ltx_condition import LTXVideoCondition, li
 from diffusers.utils.torch_utils import randn_tensor
 from PIL import Image
 
-from ..clip_plan import FRAMES, SIDE, ClipPlan, Piece, PixelSize, sub_seed
+from ..clip_plan import FRAMES, OVERLAP, SIDE, ClipPlan, Piece, PixelSize, sub_seed
 from .clip import with_edges
 from .parts import EncodedPrompt
 
@@ -79,7 +79,22 @@ class LtxPasses:
         """The latents of the small clip, made from noise."""
         if len(plan.windows()) == 1:
             return self.denoise(None, plan.small, plan.latents, guide, sub_seed(seed, "first"), steps, 0, after)
-        return self._in_windows(plan, plan.small, guide, sub_seed(seed, "first"), steps, adain, after)
+        self._long.guide = guide
+        width, height = plan.small
+        latents = self._long(
+            prompt=["-"],  # A list, because a plain text would be split at each "|"; the real one is encoded already.
+            width=width, height=height, num_frames=plan.model_frames, frame_rate=guide.frame_rate,
+            guidance_scale=guide.guidance,
+            # With the closing zero, or the pipeline leaves out the last step.
+            sigmas=[*linear_quadratic_schedule(steps).tolist(), 0.0],
+            # Without its own seed, which would be drawn on the device.
+            seed=None, generator=torch.Generator("cpu").manual_seed(sub_seed(seed, "first")),
+            temporal_tile_size=plan.window * FRAMES, temporal_overlap=OVERLAP * FRAMES, adain_factor=adain,
+            output_type="latent", callback_on_step_end=after,
+        ).frames  # fmt: skip
+        if latents.shape[2] != plan.latents:
+            raise AssertionError(f"{latents.shape[2]} latent frames were made, and {plan.latents} were planned.")
+        return latents
 
     def refine(
         self, latents: Any, plan: ClipPlan, guide: Guide, seed: int, steps: int, skip: int, after: AfterStep
@@ -95,10 +110,6 @@ class LtxPasses:
             new = self.denoise(part, plan.large, end - start, guide, window_seed, steps, skip, after, fixed=fixed)
             done = new if done is None else torch.cat([done, new[:, :, done.shape[2] - start :]], dim=2)
         return done
-
-    def add_details(self, latents: Any, plan: ClipPlan, guide: Guide, seed: int, steps: int, after: AfterStep) -> Any:
-        """A pass with the detailer's LoRA, which follows the latents that it is given."""
-        return self._in_windows(plan, plan.large, guide, seed, steps, 0.0, after, guidance_latents=latents)
 
     def enlarge(self, latents: Any, plan: ClipPlan) -> Any:
         """The latents with twice the width and height."""
@@ -159,34 +170,6 @@ class LtxPasses:
             return values
 
         return pin
-
-    def _in_windows(
-        self,
-        plan: ClipPlan,
-        size: PixelSize,
-        guide: Guide,
-        seed: int,
-        steps: int,
-        adain: float,
-        after: AfterStep,
-        **more: Any,
-    ) -> Any:
-        self._long.guide = guide
-        width, height = size
-        latents = self._long(
-            prompt=["-"],  # A list, because a plain text would be split at each "|"; the real one is encoded already.
-            width=width, height=height, num_frames=plan.model_frames, frame_rate=guide.frame_rate,
-            guidance_scale=guide.guidance,
-            # With the closing zero, or the pipeline leaves out the last step.
-            sigmas=[*linear_quadratic_schedule(steps).tolist(), 0.0],
-            # Without its own seed, which would be drawn on the device.
-            seed=None, generator=torch.Generator("cpu").manual_seed(seed),
-            temporal_tile_size=plan.window * FRAMES, temporal_overlap=plan.overlap * FRAMES, adain_factor=adain,
-            output_type="latent", callback_on_step_end=after, **more,
-        ).frames  # fmt: skip
-        if latents.shape[2] != plan.latents:
-            raise AssertionError(f"{latents.shape[2]} latent frames were made, and {plan.latents} were planned.")
-        return latents
 
 
 class Decoder:

@@ -14,7 +14,7 @@ from transformers import UMT5EncoderModel
 from reelbook.models.image_to_video import ImageToVideo
 
 from ...engines.protocol import EngineTask, Report
-from ..clip_plan import StageShare, ceil_to, stage_shares, sub_seed
+from ..clip_plan import ceil_to, stage_shares, sub_seed
 from ..config import WanWeights
 from .clip import IMAGE_RATE, Model, Steps, with_edges
 from .parts import PromptEncoder, load_model, load_transformer
@@ -38,7 +38,6 @@ class WanModel(Model[WanWeights]):
 
     def __init__(self, row: WanWeights, report: Report) -> None:
         super().__init__(row)
-        self._decoding: Steps | None = None
         report.progress("loading the text encoder", 0.0)
         self.prompts = PromptEncoder(row, UMT5EncoderModel, MAX_TOKENS)
         report.progress("loading the transformer", 0.0)
@@ -56,12 +55,10 @@ class WanModel(Model[WanWeights]):
         self._check_within_steps(self.transformer.blocks)
         # It decodes one latent frame at a time.
         self.vae.decoder.register_forward_pre_hook(self._check)
-        self.vae.decoder.register_forward_hook(self._after_latent)
 
     def end_run(self) -> None:
         """Forget the run that is reported to."""
         super().end_run()
-        self._decoding = None
         self.vae.clear_cache()
 
     def image_to_video(self, job: EngineTask[ImageToVideo], report: Report) -> dict[str, Any]:
@@ -83,13 +80,22 @@ class WanModel(Model[WanWeights]):
         """The frames of each part, cut to the clip's size; a part starts with the last frame of the one before."""
         own = PART_FRAMES - 1
         parts = -(-count // own)
-        shares = _shares(parts, self.row.steps, own // self.pipe.vae_scale_factor_temporal + 1)
+        stages = [
+            stage
+            for part in range(1, parts + 1)
+            for stage in (
+                (f"part {part} of {parts}, step", self.row.steps, 1.0),
+                (f"decoding part {part} of {parts},", 1, DECODING),
+            )
+        ]
+        shares = stage_shares(stages)
         width, height = picture.size
         start = with_edges(picture, (ceil_to(width, SIDE), ceil_to(height, SIDE)))
         for part in range(parts):
-            steps, decoding = Steps(report, shares[2 * part]), Steps(report, shares[2 * part + 1])
+            steps, decoded = Steps(report, shares[2 * part]), Steps(report, shares[2 * part + 1])
             latents = self._denoise(start, prompt, negative, guidance, sub_seed(seed, f"part {part}"), steps)
-            pixels = self._decode(latents, decoding)
+            pixels = self._decode(latents)
+            decoded()
             start = _as_picture(pixels[-1])
             for few in pixels[: min(own, count - part * own), :, :height, :width].split(WRITTEN_TOGETHER):
                 yield few.clone()  # A view would hold all frames of this part while the next one is made.
@@ -104,38 +110,19 @@ class WanModel(Model[WanWeights]):
             generator=torch.Generator("cpu").manual_seed(seed), callback_on_step_end=after,
         ).frames  # fmt: skip
 
-    def _decode(self, latents: Any, after: Steps) -> Any:
+    def _decode(self, latents: Any) -> Any:
         """The pixels of a part: (frames, 3, height, width), -1 to 1."""
         shape, config = (1, -1, 1, 1, 1), self.vae.config
         mean = torch.tensor(config.latents_mean, device=latents.device, dtype=torch.float32).view(shape)
         deviation = torch.tensor(config.latents_std, device=latents.device, dtype=torch.float32).view(shape)
-        self._decoding = after
-        try:
-            with torch.no_grad():
-                decoded = self.vae.decode(latents.float() * deviation + mean, return_dict=False)[0]
-        finally:
-            self._decoding = None
+        with torch.no_grad():
+            decoded = self.vae.decode(latents.float() * deviation + mean, return_dict=False)[0]
         return decoded[0].transpose(0, 1)
 
     def _words(self, prompt: str, report: Report) -> Any:
         encoded = self._encoded(prompt, report)
         # The transformer has no mask: what the encoder makes of the padding must not reach it.
         return encoded.embeds * encoded.mask.unsqueeze(-1).to(encoded.embeds.dtype)
-
-    def _after_latent(self, module: Any, inputs: Any, output: Any) -> None:
-        if self._decoding is not None:
-            self._decoding()
-
-
-def _shares(parts: int, steps: int, latents: int) -> list[StageShare]:
-    """For each part, the shares of its steps and of its decoding."""
-    stages: list[tuple[str, int, float]] = []
-    for part in range(1, parts + 1):
-        stages += [
-            (f"part {part} of {parts}, step", steps, 1.0),
-            (f"decoding part {part} of {parts},", latents, DECODING),
-        ]
-    return stage_shares(stages)
 
 
 def _as_picture(pixels: Any) -> Image.Image:
