@@ -19,6 +19,8 @@ LONG_SIDE = 112
 
 SHORTEST = 8
 MAX_PARTS, MAX_SUBJECTS = 24, 6
+STANDS_OUT = 0.2
+"""The importance from which cells belong to a subject."""
 
 _CENTRE = (0.5, 0.46)  # Heads and spires are above the middle.
 _D65 = np.array([0.9505, 1.0, 1.089], np.float32)
@@ -185,8 +187,7 @@ def _directions(*maps: Map) -> Iterator[tuple[Map, ...]]:
 
 def _subjects(importance: Map) -> tuple[Box, ...]:
     """The boxes around the connected cells that stand out."""
-    threshold = max(0.25, _otsu(importance))
-    labels = _labels(_with_faint_cells(importance, threshold))
+    labels = _labels(importance > STANDS_OUT)
     masses = np.bincount(labels.ravel(), weights=importance.ravel())
     masses[0] = 0
     heaviest = [int(label) for label in np.argsort(-masses, kind="stable")[:MAX_PARTS] if masses[label] > 0]
@@ -194,25 +195,6 @@ def _subjects(importance: Map) -> tuple[Box, ...]:
     main_boxes = [box for box in boxes if box.weight > 0.1 * boxes[0].weight][:MAX_SUBJECTS]
     total = sum(box.weight for box in main_boxes)
     return tuple(replace(box, weight=box.weight / total) for box in main_boxes)
-
-
-def _otsu(values: Map) -> float:
-    """The threshold that best separates the values into low and high."""
-    counts, edges = np.histogram(values, 64, (0, 1))
-    share = counts / counts.sum()
-    middles = (edges[:-1] + edges[1:]) / 2
-    below, moment = share.cumsum(), (share * middles).cumsum()
-    between = (moment[-1] * below - moment) ** 2 / (below * (1 - below) + 1e-9)
-    return float(middles[between.argmax()])
-
-
-def _with_faint_cells(importance: Map, threshold: float) -> Mask:
-    """The cells above the threshold, and the fainter cells that touch them: the white sails of a dark boat."""
-    core = importance > threshold
-    faint = _labels(importance > 0.4 * threshold)
-    grown = np.isin(faint, np.unique(faint[core]))
-    # Where the fainter cells are everywhere, they are the background.
-    return grown if grown.mean() < max(0.3, 3 * core.mean()) and grown.mean() < 0.6 else core
 
 
 def _labels(mask: Mask) -> npt.NDArray[np.int64]:

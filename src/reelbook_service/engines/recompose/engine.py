@@ -116,7 +116,7 @@ class Recompose:
     """The local engine of smart-resize."""
 
     name = "recompose"
-    version = "2"
+    version = "3"
 
     def __call__(self, job: EngineTask[SmartResize], report: Report) -> dict[str, Any]:
         report.log(

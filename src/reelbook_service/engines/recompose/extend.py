@@ -8,25 +8,14 @@ from PIL import Image, ImageFilter
 
 from ..saliency import Map
 
-Floats = npt.NDArray[np.float32]
-
 CALM = 0.2
 """The importance from which cells are not repeated."""
 
 FINE = 1 / 40
 """The size of the details that end at the picture's edge, as a share of that edge; larger ones fade slowly."""
 
-DEEP = 6
-"""The depth of the part of the picture whose grain is measured, in those details."""
-
-MAX_GRAIN = 7.0
-"""The strongest grain that is added, in levels of brightness."""
-
-SMALL = 200
-"""Cells along the edge in the softest copy of its colours."""
-
-CHUNK = 256
-"""Columns that are computed at a time, to save memory; the grain repeats after them."""
+SMALL = 48
+"""Pixels along the edge in the softest copy of its colours."""
 
 _TURNS = {
     # How to turn the picture so that its left, upper or lower edge comes to lie on the right, and how to turn back.
@@ -59,9 +48,7 @@ def extended(
         there, back = _TURNS.get((axis, end), (None, None))
         upright = inner if there is None else inner.transpose(there)
         reach = 0.0 if plain else 0.65 * calm[end] * upright.width
-        band = _band(
-            upright.convert("RGB"), length, reach, None if plain else np.random.default_rng([seed % 2**64, end])
-        )
+        band = _band(upright.convert("RGB"), length, reach, np.random.default_rng([seed % 2**64, end]), plain=plain)
         if inner.mode == "RGBA":
             edge = upright.getchannel("A").crop((upright.width - 1, 0, upright.width, upright.height))
             band.putalpha(edge.resize(band.size))
@@ -87,69 +74,39 @@ def calm_ends(importance: Map, box: tuple[float, float, float, float], axis: int
     return float(busy[0]) / len(profile), float(len(profile) - 1 - busy[-1]) / len(profile)
 
 
-def _band(picture: Image.Image, length: int, reach: float, generator: np.random.Generator | None) -> Image.Image:
-    """A band to the right of the picture, which repeats no more than `reach` pixels of it; plain without a generator."""
+def _band(picture: Image.Image, length: int, reach: float, draw: np.random.Generator, *, plain: bool) -> Image.Image:
+    """A band to the right of the picture, which repeats no more than `reach` pixels of it."""
     height, fine = picture.height, max(1.5, picture.height * FINE)
     away = np.arange(length) + 0.5
     # Mirrored, and stretched more and more, so that it never comes to what must not be repeated.
     source = (reach * (1 - np.exp(-away / reach)) if reach >= 1 else 0 * away).astype(int)
-    depth = min(picture.width, max(int(reach) + 1, round(DEEP * fine)))
-    strip = picture.crop((picture.width - depth, 0, picture.width, height))
-    blurred = strip.filter(ImageFilter.GaussianBlur(fine))
-    # From here on the first column touches the picture.
-    near = np.asarray(blurred)[:, ::-1][:, np.minimum(source, depth - 1)]
-    usual = np.asarray(blurred, np.float32)[:, depth - max(1, int(reach)) :].mean(1)
-    scale = max(0.25 * height, 0.7 * reach) * (1 if generator else 0.25)
-    ground = _softened(Image.fromarray(near), usual, away / scale)
-    grain = _grain(strip, fine / 3, generator) if generator else np.zeros((height, CHUNK), np.float32)
-    detail = (np.asarray(strip, np.float32) - np.asarray(blurred, np.float32))[:, ::-1]
-    fading = np.exp(-2 * away / max(fine, 0.7 * reach)).astype(np.float32)
-    for first in range(0, length, CHUNK):
-        part = slice(first, min(first + CHUNK, length))
-        box = (first, 0, part.stop, height)
-        pixels = np.asarray(ground.crop(box), np.float32)
-        pixels = pixels + (grain[:, : part.stop - first] * (1 - fading[part]))[..., None]
-        if fading[first] > 0.003:
-            pixels += detail[:, np.minimum(source[part], depth - 1)] * fading[part, None]
-        ground.paste(Image.fromarray(np.clip(pixels + 0.5, 0, 255).astype(np.uint8)), box)
-    return ground
-
-
-def _softened(ground: Image.Image, line: Floats, away: npt.NDArray[np.floating]) -> Image.Image:
-    """The ground, replaced more and more by the colours of a line across it, which are blurred along it."""
-    width, height = ground.size
-    cells = min(SMALL, height)
-    line = np.asarray(Image.fromarray(np.rint(line).astype(np.uint8)[:, None]).resize((1, cells), Image.Resampling.BOX))
-    colours = line[:, 0].astype(np.float32)
-    for part, start, end in ((30, 0.0, 0.8), (9, 0.4, 2.0)):
-        for _ in range(3):
-            colours = _smooth(colours, max(1, cells // part))
-        soft = Image.fromarray(np.rint(colours).astype(np.uint8)[:, None]).resize((1, height), Image.Resampling.BICUBIC)
-        ramp = np.clip((away - start) / (end - start), 0, 1)
-        cover = Image.fromarray(np.rint(255 * ramp * ramp * (3 - 2 * ramp)).astype(np.uint8)[None])
-        ground = Image.composite(soft.resize((width, height)), ground, cover.resize((width, height)))
-    return ground
-
-
-def _grain(strip: Image.Image, size: float, generator: np.random.Generator) -> Floats:
-    """Noise with the contrast that details of this size have in each line of the strip."""
-    grey = strip.crop((max(0, strip.width - round(18 * size)), 0, *strip.size)).convert("L")
-    fine, coarse = (np.asarray(grey.filter(ImageFilter.GaussianBlur(reach)), np.float32) for reach in (size / 3, size))
-    # The median: a few shapes within the strip do not count as grain.
-    contrast = _smooth(1.48 * np.median(np.abs(fine - coarse), axis=1), max(1, round(size)))
-    # What stands out along the edge is a shape; and in a small picture, grain of single pixels would look like dirt.
-    contrast = np.minimum(contrast, min(2 * float(np.median(contrast)), MAX_GRAIN * min(1.0, size / 4)))
-    cells = max(2, round(CHUNK / size)), max(2, round(strip.height / size))
-    noise = Image.fromarray(generator.integers(0, 256, cells[::-1], np.uint8)).resize(
-        (CHUNK, strip.height), Image.Resampling.BICUBIC
+    depth = min(picture.width, max(int(reach) + 1, round(6 * fine)))
+    strip = picture.crop((picture.width - depth, 0, *picture.size)).transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+    sharp, blurred = (
+        Image.fromarray(np.asarray(layer)[:, np.minimum(source, depth - 1)])
+        for layer in (strip, strip.filter(ImageFilter.GaussianBlur(fine)))
     )
-    waves = np.asarray(noise, np.float32) - 127.5
-    return np.asarray(waves * (contrast[:, None] / max(float(waves.std()), 1e-6)), np.float32)
+    # The colours along the edge, softer and softer.
+    usual = strip.crop((0, 0, max(1, int(reach)), height)).resize((1, min(SMALL, height)), Image.Resampling.BOX)
+    scale = max(0.25 * height, 0.7 * reach) * (0.25 if plain else 1)
+    for radius, start, end in ((1, 0.0, 0.8), (4, 0.4, 2.0)):
+        soft = usual.resize((9, usual.height)).filter(ImageFilter.GaussianBlur(radius)).crop((4, 0, 5, usual.height))
+        soft = soft.resize((1, height), Image.Resampling.BICUBIC).resize((length, height))
+        blurred = Image.composite(soft, blurred, _ramp(away / scale, start, end, height))
+    if plain:
+        return blurred
+    # Details end soon; grain as strong as theirs keeps the rest from looking like fog.
+    grey = np.asarray(strip.convert("L"), np.float32)
+    spread = float(np.median(np.abs(grey - np.asarray(strip.filter(ImageFilter.GaussianBlur(fine)).convert("L")))))
+    noise = draw.normal(0, min(5.0, spread * min(1.0, height / 600)), (max(2, height // 2), max(2, length // 2)))
+    grain = Image.fromarray(np.float32(noise)).resize((length, height), Image.Resampling.BICUBIC)
+    pixels = np.asarray(blurred, np.float32) + np.asarray(grain)[..., None] * np.minimum(1, away / fine)[:, None]
+    band = Image.fromarray(np.clip(pixels + 0.5, 0, 255).astype(np.uint8))
+    return Image.composite(band, sharp, _ramp(away / max(fine, 0.7 * reach), 0, 1.4, height))
 
 
-def _smooth(values: npt.NDArray[np.floating], reach: int) -> Floats:
-    """Running means along the first axis."""
-    reach = min(reach, len(values))
-    ends = ((reach + 1, reach), *((0, 0),) * (values.ndim - 1))
-    sums = np.pad(values, ends, mode="edge").cumsum(0, dtype=np.float64)
-    return np.asarray((sums[2 * reach + 1 :] - sums[: -2 * reach - 1]) / (2 * reach + 1), np.float32)
+def _ramp(away: npt.NDArray[np.floating], start: float, end: float, height: int) -> Image.Image:
+    """A mask that rises from the picture's edge outwards."""
+    share = np.clip((away - start) / (end - start), 0, 1)
+    mask = Image.fromarray(np.rint(255 * share * share * (3 - 2 * share)).astype(np.uint8)[None])
+    return mask.resize((len(away), height))
