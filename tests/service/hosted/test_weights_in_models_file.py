@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import httpx
@@ -114,7 +115,7 @@ def test_a_cluster_is_one_device_and_its_address_is_for_the_owner_alone(
     assert file.weights[TEXT].devices == ("dask:tcp://there:8786",)
     assert table.label_of(TEXT) == "weights:dask"
     assert not table.has_elsewhere
-    monkeypatch.setattr(weights_folder.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ReelbookError, match=r"pip install 'reelbook\[cluster\]'"):
         make_lane_table(file)
 
