@@ -210,9 +210,9 @@ def _open_accounts(
     keys, sentence = {}, ""
     if students:
         now = service.settings.clock()
-        added = service.store.submit(lambda db: add(db, now, students, reset=options.reset)).result()
+        added, sentence = service.store.submit(lambda db: add(db, now, students, reset=options.reset)).result()
         typed = {student.name for student in students if student.key}
-        keys, sentence = {key.name: key.key for key in added.keys if key.name not in typed}, added.sentence
+        keys = {key.name: key.key for key in added if key.name not in typed}
     if options.key:
         service.accounts.open([NewAccount("default", options.key, budget or 0)])
     elif not (students or service.accounts.names or service.settings.lanes.has_elsewhere):

@@ -68,10 +68,10 @@ def perform(action: str, options: argparse.Namespace) -> None:
 
 def _add(db: sqlite3.Connection, options: argparse.Namespace, sheet: IO[str] | None) -> str:
     students = class_admin.read_students(options.students, group=options.group, budget=options.budget)
-    added = class_admin.add(
+    keys, sentence = class_admin.add(
         db, time.time(), students, weekly=options.weekly, limits=_limits(options), reset=options.reset
     )
-    return "\n".join(filter(None, [_show(db, options, sheet, added.keys), added.sentence]))
+    return "\n".join(filter(None, [_show(db, options, sheet, keys), sentence]))
 
 
 def _limits(options: argparse.Namespace) -> dict[str, str]:

@@ -147,32 +147,6 @@ class Student:
     permissions: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
-    """What came of a list of students."""
-
-    keys: list[NewKey]
-    changed: list[str]
-    """Accounts that existed and were changed."""
-    kept: list[str]
-    """Accounts that existed and stay as they were."""
-    removed: list[str]
-    """Accounts that were removed and stay so."""
-
-    @property
-    def sentence(self) -> str:
-        """What was done to accounts that existed; empty if there were none."""
-        if self.changed:
-            return f"Changed: {format_names(self.changed)}. Their runs and spending stay."
-        parts = []
-        if self.kept:
-            words = "exists already and keeps its key, budget and limits; --reset applies the list."
-            parts.append(f"{format_names(self.kept)}: {words}")
-        if self.removed:
-            parts.append(f"{format_names(self.removed)}: removed before; --reset adds them again.")
-        return " ".join(parts)
-
-
 def add(
     db: sqlite3.Connection,
     now: float,
@@ -181,18 +155,25 @@ def add(
     weekly: str | None = None,
     limits: Mapping[str, str] | None = None,
     reset: bool = False,
-) -> Added:
-    """Add accounts. One that exists stays as it is, unless `reset`: then it gets what is given, and the rest stays."""
-    added = Added([], [], [], [])
+) -> tuple[list[NewKey], str]:
+    """Add accounts; returns their keys, and a sentence about those that existed. They stay as they are, unless `reset`: then
+    they get what is given, and the rest stays.
+    """
+    keys, changed, kept, removed = list[NewKey](), list[str](), list[str](), list[str]()
     names = [student.name for student in students]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise BadAccounts(f"The name {twice!r} is in the list twice; nothing was changed.")
     for student in students:
         _check_student(student)
-        existing = db.execute("SELECT * FROM accounts WHERE name = ?", (student.name,)).fetchone()
-        if existing and existing["removed"] and not reset:
-            added.removed.append(student.name)
-        elif existing is None or existing["removed"]:
+        existing = db.execute("SELECT removed FROM accounts WHERE name = ?", (student.name,)).fetchone()
+        if existing and not reset:
+            (removed if existing["removed"] else kept).append(student.name)
+        elif existing and not existing["removed"]:
+            if student.key:
+                _set_key(db, student.name, student.key)
+            _change(db, now, student, weekly, limits or {})
+            changed.append(student.name)
+        else:
             if student.budget is None:
                 words = "say how many credits it may spend, such as --budget 530. Nothing was changed."
                 raise BadAccounts(f"The account {student.name!r} is new: {words}")
@@ -204,15 +185,13 @@ def add(
                 (student.name, hash_key(key), " ".join(DEFAULT_PERMISSIONS)),
             )
             _change(db, now, student, weekly, limits or {})
-            added.keys.append(NewKey(student.name, student.group or "", key, _terms(db, student.name, now)))
-        elif reset:
-            if student.key:
-                _set_key(db, student.name, student.key)
-            _change(db, now, student, weekly, limits or {})
-            added.changed.append(student.name)
-        else:
-            added.kept.append(student.name)
-    return added
+            keys.append(NewKey(student.name, student.group or "", key, _terms(db, student.name, now)))
+    sentences = (
+        (changed, "changed. Their runs and spending stay."),
+        (kept, "exists already and keeps its key, budget and limits; --reset applies the list."),
+        (removed, "removed before; --reset adds them again."),
+    )
+    return keys, " ".join(f"{format_names(names)}: {words}" for names, words in sentences if names)
 
 
 def top_up(db: sqlite3.Connection, now: float, chosen: Chosen, credits: int) -> list[str]:

@@ -13,11 +13,7 @@ from typing import Any
 
 from reelbook._version import __version__
 
-from .spec_decisions import MIB
 from .worker import Engines, run_order
-
-MAX_RESULT_MIB = 512
-"""The most that the files of a run may have together; they pass through the memory of the scheduler."""
 
 _cancelled: set[str] = set()
 _running: set[str] = set()
@@ -75,7 +71,4 @@ def drop_weights() -> None:
 
 def _with_files(message: dict[str, Any], folder: Path) -> dict[str, Any]:
     paths = [path for path in folder.iterdir() if path.is_file()] if folder.is_dir() and "done" in message else []
-    if sum(path.stat().st_size for path in paths) > MAX_RESULT_MIB * MIB:
-        detail = f"The files of this run have more than {MAX_RESULT_MIB} MiB, the most that a cluster sends back. Nothing was charged."
-        return {"message": {"failed": {"error_type": "engine_error", "detail": detail}}, "files": {}}
     return {"message": message, "files": {path.name: path.read_bytes() for path in paths}}

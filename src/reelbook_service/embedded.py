@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import os
 import shutil
 import tempfile
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from reelbook.errors import FolderInUse, ReelbookError, Unreachable
 from reelbook.models.pricing import Rates
@@ -27,6 +25,8 @@ if TYPE_CHECKING:
     from .server import Server
 
 ACCOUNT = "notebook"
+ADDRESS = "address.json"
+"""The file with the address and the key of the service, which its owner alone can read."""
 JOIN_SECONDS = 15.0
 RETRY_SECONDS = 0.02
 
@@ -186,12 +186,7 @@ class Embedded:
         with self._guard:
             if self._server is not None and self._pid == os.getpid():
                 self._server.stop()
-                self._address_file.unlink(missing_ok=True)
             self._server = self._address = None
-
-    @property
-    def _address_file(self) -> Path:
-        return self._folder / "address.json"
 
     def _join_or_start(self) -> ServiceAccess:
         if self._address is None or not self.runs_here:
@@ -199,44 +194,28 @@ class Embedded:
             from .server import Server, bind_socket
 
             self._server, self._pid = Server(self.settings, bind_socket("127.0.0.1", 0)), os.getpid()
-            key = self._read_or_create_key()
+            # The same at every start: those who have joined keep it.
+            saved = self._read_address()
+            key = saved.key if saved else new_key()
             self._server.service.accounts.open([NewAccount(ACCOUNT, key)])
             self._server.start()
             self._address = ServiceAccess(self._server.base_url, key, self._server.service.id)
-            self._write_address(self._address)
+            replace_file(self._folder / ADDRESS, json.dumps(asdict(self._address)).encode(), mode=PRIVATE)
         return self._address
-
-    def _read_or_create_key(self) -> str:
-        """The key of this folder, the same at every start, stored in a file that only its owner can read."""
-        path = self._folder / "key"
-        with contextlib.suppress(OSError):
-            if saved := path.read_text(encoding="utf-8").strip():
-                return saved
-        key = new_key()
-        replace_file(path, key.encode(), mode=PRIVATE)
-        return key
-
-    def _write_address(self, address: ServiceAccess) -> None:
-        facts = {"base_url": address.base_url, "key": address.key, "id": address.id}
-        replace_file(self._address_file, json.dumps(facts).encode(), mode=PRIVATE)
 
     def _read_address(self) -> ServiceAccess | None:
         try:
-            saved = json.loads(self._address_file.read_text(encoding="utf-8"))
-            return ServiceAccess(saved["base_url"], saved["key"], saved["id"])
-        except (OSError, ValueError, KeyError, TypeError):
+            return ServiceAccess(**json.loads((self._folder / ADDRESS).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
             return None
 
 
 def _read_info(address: ServiceAccess) -> dict[str, Any] | None:
     """What the service at the address says of itself; None unless it has this id: another may use its port by now."""
-    parts = urlsplit(address.base_url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=2)
+    import httpx
+
     try:
-        connection.request("GET", "/")
-        info = json.loads(connection.getresponse().read())
-        return info if isinstance(info, dict) and info.get("id") == address.id else None
-    except (OSError, http.client.HTTPException, ValueError):
+        info = httpx.get(address.base_url, timeout=2, trust_env=False).json()
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError):
         return None
-    finally:
-        connection.close()
+    return info if isinstance(info, dict) and info.get("id") == address.id else None

@@ -62,10 +62,7 @@ class StoredFile:
         return {**result, "file_id": self.file_id} if self.file_id else result
 
     def insert(self, db: sqlite3.Connection) -> None:
-        db.execute(
-            "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            astuple(self),
-        )
+        db.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?)", astuple(self))
 
 
 class Files:
@@ -79,13 +76,13 @@ class Files:
         rows = store.submit(lambda db: db.execute("SELECT * FROM files").fetchall()).result()
         self._known = {row["token"]: StoredFile(*tuple(row)) for row in rows}
         self._uploads = {stored.file_id: stored for stored in self._known.values() if stored.file_id}
-        self._remove_uncommitted()
+        for path in folder.iterdir():
+            if path.name not in self._known:
+                path.unlink()  # Its commit was lost in a crash.
 
     def add_own_addresses(self, *addresses: str) -> None:
         """Register addresses of this service, so that it recognises its own files in inputs."""
-        new = [address for address in addresses if address not in self.own_addresses]
-        if new:
-            self.own_addresses = (*self.own_addresses, *new)
+        self.own_addresses = tuple(dict.fromkeys((*self.own_addresses, *addresses)))
 
     def is_own(self, address: str) -> bool:
         """Whether an address names a file of this service, which may have expired."""
@@ -147,11 +144,9 @@ class Files:
         self.publish(stored)
         return stored
 
-    async def remove_expired(self) -> int:
-        """Remove expired files, and return how many."""
+    async def remove_expired(self) -> None:
+        """Remove expired files."""
         old = [stored for stored in self._known.values() if self._expired(stored)]
-        if not old:
-            return 0
         tokens = [(stored.token,) for stored in old]
         await self._store.run(lambda db: db.executemany("DELETE FROM files WHERE token = ?", tokens) and None)
         for stored in old:
@@ -159,16 +154,9 @@ class Files:
             if stored.file_id:
                 del self._uploads[stored.file_id]
             self.path(stored).unlink(missing_ok=True)
-        return len(old)
 
     def _expired(self, stored: StoredFile) -> bool:
         return self._clock() - stored.created > self._retention
-
-    def _remove_uncommitted(self) -> None:
-        """Remove files whose commit was lost in a crash."""
-        for path in self._folder.iterdir():
-            if path.name not in self._known:
-                path.unlink()
 
 
 class ResultWriter:
@@ -185,6 +173,11 @@ class ResultWriter:
         """
         stored_files: dict[str, StoredFile] = {}
         output, error = None, outcome.get("failed")
+
+        def insert(db: sqlite3.Connection) -> None:
+            for stored in stored_files.values():
+                stored.insert(db)
+
         while True:
             try:
                 if error is None and output is None:
@@ -195,7 +188,7 @@ class ResultWriter:
                     output=output,
                     error=error,
                     charged=outcome.get("charged"),
-                    in_commit=lambda db: _insert_all(db, stored_files.values()),
+                    in_commit=insert,
                     after_commit=lambda: self._serve_or_drop(request, stored_files.values()),
                 )
                 break
@@ -231,12 +224,10 @@ class ResultWriter:
         if "$made" not in value:
             return {name: await self._store_files(request, item, folder, stored_files) for name, item in value.items()}
         name = Path(value["$made"]).name
-        if (
-            name not in stored_files
-        ):  # An output may name a file twice, and a second try finds the first one's files moved.
-            label = f"{request.endpoint_id.rsplit('/', 1)[-1]}-{request.id[:8]}" + (
-                f"-{len(stored_files) + 1}" if stored_files else ""
-            )
+        # An output may name a file twice, and a second try finds the first one's files moved.
+        if name not in stored_files:
+            number = f"-{len(stored_files) + 1}" if stored_files else ""
+            label = f"{request.endpoint_id.rsplit('/', 1)[-1]}-{request.id[:8]}{number}"
             stored_files[name] = await self._files.store_file(
                 folder / name, request.account, label, value["content_type"]
             )
@@ -268,8 +259,3 @@ def _digest(path: Path) -> tuple[str, int]:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return digest, path.stat().st_size
-
-
-def _insert_all(db: sqlite3.Connection, stored_files: Iterable[StoredFile]) -> None:
-    for stored in stored_files:
-        stored.insert(db)

@@ -34,7 +34,7 @@ class Classroom:
     def act(self, action: str, **options: Any) -> Any:
         """One action, as the command does it."""
         outcome = administer(self.served.server.service.settings.data, action, self.now, **options)
-        keys = outcome.keys if action == "add" else outcome if action == "replace" else ()
+        keys = outcome[0] if action == "add" else outcome if action == "replace" else ()
         self.keys |= {key.name: key.key for key in keys}
         # Whatever is written next makes the service notice; alone it looks twice a second.
         self.served.server.service.store.submit(lambda db: None).result()
@@ -245,7 +245,7 @@ def test_adding_an_account_again_with_reset_changes_only_what_is_given(classroom
     limits = classroom.row("Ada").limits
     classroom.act("add", students=[{"name": "Ada", "budget": 5 * PRICE, "group": "B"}], reset=True)
 
-    assert (outcome.keys, outcome.changed) == ([], ["Ada"])
+    assert outcome == ([], "Ada: changed. Their runs and spending stay.")
     assert limits == {"at_once": 2}
     row = classroom.row("Ada")
     assert (row.budget, row.left, row.group, row.limits) == (5 * PRICE, 4 * PRICE, "B", {"at_once": 2})
@@ -264,11 +264,11 @@ def test_a_list_that_comes_again_only_adds(classroom: Classroom) -> None:
     kept = classroom.row("Ada")
     reset = classroom.act("add", students=students, reset=True)
 
-    assert ([key.name for key in again.keys], again.kept) == (["Cy"], ["Ada", "Bo"])
-    assert "--reset applies the list" in again.sentence
+    assert [key.name for key in again[0]] == ["Cy"]
+    assert again[1] == "Ada, Bo: exists already and keeps its key, budget and limits; --reset applies the list."
     assert (kept.budget, kept.left, kept.limits, classroom.keys["Ada"]) == (600, 600 - 11 * PRICE, {}, key)
     assert classroom.row("Cy").limits == {"at_once": 1}
-    assert (reset.keys, reset.changed) == ([], ["Ada", "Bo"])
+    assert reset == ([], "Ada, Bo: changed. Their runs and spending stay.")
     assert (classroom.row("Ada").left, classroom.row("Bo").left) == (0, 500)
     assert classroom.served.get("/account", key).json()["credits_available"] == 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
@@ -92,7 +93,7 @@ def service_folder(folder: Path) -> Path:
 
 def log_of(client: Client, folder: Path, request_id: str) -> str:
     """The log of a run that the service has, also of one that came out of the library."""
-    key = (service_folder(folder) / "key").read_text().strip()
+    key = json.loads((service_folder(folder) / "address.json").read_text())["key"]
     path = f"{client.base_url}/{BASE.endpoint_id}/requests/{request_id}/status"
     return httpx.get(path, params={"logs": 1}, headers={"x-api-key": key}).text
 
