@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from playwright.sync_api import Page, sync_playwright
 
-from reelbook.display.report.grid_bundle import grid_bundle, make_clip_grid
+from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
 from tests.bench.results import record
 from tests.browser.conftest import FLAGS, chromium_path
 from tests.browser.fake_kernel import answer_requests, listen

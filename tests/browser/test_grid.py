@@ -15,7 +15,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 import reelbook as rb
-from reelbook.display.report.grid_bundle import grid_bundle, make_clip_grid
+from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
 from tests.browser.bare_page import new_page
 from tests.browser.fake_kernel import answer_requests, listen
 from tests.browser.lab import Lab, OpenNotebook

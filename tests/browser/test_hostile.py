@@ -15,8 +15,8 @@ import nbformat
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Request, Route
 
+from reelbook.display.original_links import render_player_style as player_sheet
 from reelbook.display.plots.plot_html import STYLES as PLOT_STYLES
-from reelbook.display.poster_player import render_player_style as player_sheet
 from reelbook.display.tables.table_html import STYLES
 from reelbook.display.theme import render_script, render_style
 from tests.browser.lab import Lab, OpenNotebook

@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, CDPSession, Page, expect
 
 from reelbook.display.embedding import data_uri
 from reelbook.display.figure import render_gallery
-from reelbook.display.poster_player import render_open_attributes, render_posters
+from reelbook.display.original_links import render_open_attributes, render_posters
 from reelbook.display.tables.table_html import (
     SCRIPT,
     STYLES,

@@ -14,7 +14,7 @@ from reelbook.display.compare.comparison_html import render_comparison
 from reelbook.display.explorer_card import render_explorer
 from reelbook.display.original_links import set_link_provider
 from reelbook.display.plots.plot_html import Plot, plot_bundle
-from reelbook.display.report.grid_bundle import grid_bundle, make_clip_grid
+from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
 from reelbook.display.tables.table_html import table_bundle
 from reelbook.media.local_file import LocalFile
 from reelbook.models.base import File

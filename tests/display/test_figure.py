@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from reelbook.display import embedding, strip_html
+from reelbook.display import embedding, strips
 from reelbook.display.figure import file_figure
 from reelbook.display.run_card import run_figure, run_strip_jpeg
-from reelbook.display.strip_html import FRAMES, GAP, HEIGHT, strip_jpeg
+from reelbook.display.strips import FRAMES, GAP, HEIGHT, strip_jpeg
 from reelbook.media import stills
 from reelbook.media.local_file import LocalFile
 from reelbook.models.base import File
@@ -376,7 +376,7 @@ def test_a_strip_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "media").mkdir()
     clip = film(tmp_path / "media" / f"{'c0ffee01' * 8}.mp4", frames=6)
     first = strip_jpeg(clip)
-    strip_html._strip.cache_clear()
+    strips._make_strip.cache_clear()
     monkeypatch.setattr(stills, "read_spread", lambda *_: pytest.fail("the clip was decoded again"))
 
     assert strip_jpeg(at(clip.path)) == first

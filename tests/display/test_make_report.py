@@ -25,14 +25,13 @@ from reelbook.decide.judged_clips import find_clips
 from reelbook.decide.ratings import Ratings
 from reelbook.display import live
 from reelbook.display.formatting import format_size
-from reelbook.display.report import report_media
+from reelbook.display.report import media as report_media
 from reelbook.display.report.layout import choose_layout, find_axes
 from reelbook.display.report.make_report import write_report
-from reelbook.display.report.report_entries import group_entries
+from reelbook.display.table_runs import group_runs
 from reelbook.errors import ReelbookError
 from reelbook.media.frame_index import read_frame_index
 from reelbook.storage.run_identity import format_canonical
-from reelbook.sweeps.table_files import find_paths
 from tests.clips import film
 from tests.display.stand_in import Read
 from tests.hostile import TEXTS
@@ -278,7 +277,7 @@ class TestRecipes:
         asked = json.dumps({"prompt": "closer", "image_url": {"sha256": "c0ffee00" * 8}})
         table = table_of(clips[:1], model=[rb.ImageToVideo.endpoint_id], input_json=[asked])
 
-        code = group_entries(table, list(find_paths(table)))[0].entries[0].code
+        code = group_runs(table)[0].entries[0].code
 
         assert code is not None
         assert f"rb.Image.from_library('{'c0ffee00' * 8}')" in code
@@ -457,7 +456,7 @@ class TestLayout:
         """The inputs know of it, though the table does not any more."""
         table = table_of(clips[:2]).drop(columns="seed")
 
-        held = group_entries(table, list(find_paths(table)))[0].common
+        held = group_runs(table)[0].common
 
         assert held == {"prompt": "a paper boat", "num_frames": "25"}
 
@@ -469,7 +468,7 @@ class TestLayout:
 
         page = page_of(mixed, tmp_path)
 
-        assert [len(group.entries) for group in group_entries(mixed, list(find_paths(mixed)))] == [2, 2]
+        assert [len(group.entries) for group in group_runs(mixed)] == [2, 2]
         assert "2 models: " in page
         assert page.count("<h3>") == 4
 
@@ -518,7 +517,7 @@ def test_work_that_takes_longer_says_how_far_it_is(
         return b"film"
 
     terminal = Terminal()
-    monkeypatch.setattr(report_media, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(live, "QUIET_SECONDS", 0.0)
     monkeypatch.setattr(report_media, "get_preview", slow)
     monkeypatch.setattr(sys, "stderr", terminal)
     write_report(table_of(clips), tmp_path / "x.html")
@@ -542,7 +541,7 @@ def test_in_a_notebook_a_line_is_left_and_no_gap(
         return Handle()
 
     release = threading.Event()
-    monkeypatch.setattr(report_media, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(live, "QUIET_SECONDS", 0.0)
     monkeypatch.setattr(report_media, "get_preview", lambda *_, **__: release.wait(0.05) and None)
     monkeypatch.setattr(live, "get_kernel_shell", lambda: object())
     monkeypatch.setattr(live, "new_output", displayed)
@@ -593,7 +592,7 @@ class TestJudgements:
         assert "Which &lt;script&gt;alert(1)&lt;/script&gt;?" in part
         assert "24 judgements of 3 clips by 1 person" in part
         assert "Settled: Row 2 is the best" in part
-        runs = re.findall(r'<th scope="row">(.)</th><td><bdi>num_frames (\d+)', part)
+        runs = re.findall(r"row (.) · num_frames (\d+)[^<]*</bdi>", part)
         assert (runs[0], sorted(runs)) == (("2", "25"), [("0", "9"), ("1", "17"), ("2", "25")])
         assert "12 of 12 won" in part
         assert "Ana Example" not in page

@@ -16,7 +16,7 @@ from reelbook.display.cost_chart import render_costs
 from reelbook.display.explorer_card import render_explorer
 from reelbook.display.figure import file_figure, render_gallery
 from reelbook.display.plots.plot_html import render_plot
-from reelbook.display.report.grid_bundle import grid_bundle, make_clip_grid
+from reelbook.display.report.clip_grid import grid_bundle, make_clip_grid
 from reelbook.display.run_card import run_figure
 from reelbook.display.sweep_panel import render_panel
 from reelbook.display.tables.table_html import render_table

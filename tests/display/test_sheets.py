@@ -22,9 +22,8 @@ import reelbook as rb
 from reelbook.display.sheets import animated_sheet as moving_module
 from reelbook.display.sheets import draw_sheet, draw_strip, write_animation
 from reelbook.display.sheets.animated_sheet import encode_animation
-from reelbook.display.sheets.sheet_colours import get_colours
-from reelbook.display.sheets.sheet_drawing import Brush, wrap_label
-from reelbook.display.sheets.sheet_image import encode_jpeg
+from reelbook.display.sheets.sheet_drawing import Brush, get_colours, wrap_label
+from reelbook.display.strips import fit_jpegs
 from reelbook.media.lettering import Lettering
 from tests.clips import DARKEST, STEP, at, film
 from tests.display.stand_in import run_of
@@ -377,7 +376,7 @@ class TestStrip:
     ) -> None:
         """The same caption as everywhere."""
         run = run_of(film(tmp_path / "clip.mp4", frames=2))
-        monkeypatch.setattr("reelbook.display.sheets.clip_strip.Run", type(run))
+        monkeypatch.setattr("reelbook.display.sheets.contact_sheet.Run", type(run))
 
         draw_strip(run)
 
@@ -390,7 +389,7 @@ class TestStrip:
         """How many there are, from the smallest to the largest; also those that there is no room for."""
         sizes = [(64, 36), (32, 32), *[(48, 48)] * 7, (80, 60)]
         run = run_of(*(at(Path(picture_at(tmp_path / f"{n}.png", size))) for n, size in enumerate(sizes)))
-        monkeypatch.setattr("reelbook.display.sheets.clip_strip.Run", type(run))
+        monkeypatch.setattr("reelbook.display.sheets.contact_sheet.Run", type(run))
 
         draw_strip(run)
 
@@ -399,7 +398,7 @@ class TestStrip:
     def test_a_run_that_is_not_done_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It says how it stands."""
         run = run_of(status="IN_QUEUE")
-        monkeypatch.setattr("reelbook.display.sheets.clip_strip.Run", type(run))
+        monkeypatch.setattr("reelbook.display.sheets.contact_sheet.Run", type(run))
 
         with pytest.raises(rb.ReelbookError, match="IN_QUEUE"):
             draw_strip(run)
@@ -493,18 +492,19 @@ def test_a_quiet_sheet_is_shown_as_it_is(tmp_path: Path) -> None:
     """What needs few bytes loses neither pixels nor colours."""
     drawn = draw_sheet(table_of(film(tmp_path / "clip.mp4").path))
 
-    shown = Image.open(io.BytesIO(encode_jpeg(drawn.convert("RGB"))))
+    shown = Image.open(io.BytesIO(fit_jpegs([drawn.convert("RGB")], 200_000)[0]))
 
     assert shown.size == drawn.size
     assert np.abs(np.asarray(shown, np.int16) - np.asarray(drawn.convert("RGB"), np.int16)).mean() < 1
 
 
 def test_pure_noise_is_shown_too() -> None:
-    """No picture needs more bytes for its size."""
+    """However few bytes there are for it: half as large then."""
     noise = Image.fromarray(np.random.default_rng(7).integers(0, 256, (600, 400, 3), np.uint8))
 
-    assert Image.open(io.BytesIO(encode_jpeg(noise))).size == noise.size
-    assert Image.open(io.BytesIO(encode_jpeg(noise, 1))).size == noise.size
+    sizes = [Image.open(io.BytesIO(fit_jpegs([noise], most)[0])).size for most in (10**9, 1)]
+
+    assert sizes == [(400, 600), (200, 300)]
 
 
 class TestLabelsOfSeveralModels:

@@ -10,7 +10,7 @@ from pathlib import Path
 from PIL import Image
 
 from reelbook.display.figure import file_figure, render_gallery
-from reelbook.display.strip_html import strip_jpeg
+from reelbook.display.strips import strip_jpeg
 from reelbook.errors import ReelbookError
 from reelbook.media.posters import get_poster, get_posters
 from reelbook.media.previews import get_preview

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..display.compare.compared_items import Item, format_inputs, format_plain
 from ..display.compare.comparison import Comparison
 from ..display.report.layout import find_input_columns, format_table_value
-from ..display.sheets.sheet_entries import read_entries
+from ..display.table_runs import read_runs
 from ..errors import ReelbookError
 from ..media.local_file import LocalFile
 from ..media.metadata.run_record import parse_record_input
@@ -83,17 +83,17 @@ def _read_run(run: Run) -> list[Item]:
 def _read_rows(rows: pd.DataFrame) -> list[Item]:
     names = find_input_columns(rows.loc[:, ~rows.columns.duplicated()])
     found = []
-    for place, entry in enumerate(read_entries(rows)):
-        row = rows.iloc[place]
+    for entry in read_runs(rows):
+        row = rows.iloc[entry.place]
         facts = get_row_facts(row)
         inputs = _format_values(facts.get("input"), facts.get("model")) or {
             name: format_table_value(row[name]) for name in names if not is_missing(row[name])
         }
         if "seed" in facts:
             inputs["seed"] = str(facts["seed"])
-        name = f"run {entry.number}"
+        name = entry.name
         if entry.files:
-            files = [LocalFile(Path(path), File(url=""), facts) for path in entry.files]
+            files = [LocalFile(file.path, File(url=""), facts) for file in entry.files]
             found += _list_files(name, files, inputs)
         else:
             why = f" ({entry.reason})" if entry.reason else ""

@@ -9,7 +9,7 @@ from typing import Any
 from ..util import registry
 
 registry.register("reelbook.display.live", "waiting_line", "watch_job")
-registry.register("reelbook.display.race_report", "write_race_report")
+registry.register("reelbook.display.race_card", "write_race_report")
 registry.register("reelbook.display.run_progress", "watch")
 
 HTML = {
@@ -35,7 +35,7 @@ HTML = {
 }
 """Module and name of a type, to module and name of the function that renders it; imported at the first display."""
 JPEG = {
-    ("reelbook.media.local_file", "LocalFile"): ("strip_html", "strip_jpeg"),
+    ("reelbook.media.local_file", "LocalFile"): ("strips", "strip_jpeg"),
     ("reelbook.models.base", "Output"): ("cards", "output_strip_jpeg"),
     ("reelbook.display.compare.comparison", "Comparison"): ("compare.comparison_html", "render_comparison_jpeg"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -19,22 +19,22 @@ from ..util.printable import format_count
 from . import run_text
 from .embedding import data_uri
 from .fact_table import (
-    SMALL_STYLE,
     render_card,
     render_code,
     render_details,
     render_dotted,
     render_fact_table,
     render_heading,
+    render_rows,
     render_small_print,
     render_state,
+    two_lines,
 )
-from .figure import render_figure, render_with_assets
+from .figure import render_figure, render_files, render_with_assets
 from .formatting import format_credits, format_folder, format_size, format_time, join_with_dots, shorten
 from .input_code import MAX_CODE_LENGTH, format_input_code
-from .poster_player import render_open_attributes, render_posters
-from .run_card import render_files
-from .strip_html import strip_jpeg
+from .original_links import render_open_attributes, render_posters
+from .strips import strip_jpeg
 
 if TYPE_CHECKING:
     from ..client import Client
@@ -55,37 +55,7 @@ POSTER_WIDTH, POSTER_HEIGHT, WIDTH = 96, 54, 640
 HYPHEN = "\N{NON-BREAKING HYPHEN}"
 """In a narrow column a line may break before the time of a date, and not within it."""
 
-# Overrides the table style of the host: no lines, and numbers on the right.
-CELL = "text-align:left;vertical-align:middle;padding:4px 16px 4px 0;border:0;background:none;white-space:normal;overflow-wrap:anywhere"
-NUMBER = "text-align:right;vertical-align:middle;padding:4px 0;border:0;background:none;white-space:nowrap"
-ROWS = Markup(
-    '<div style="overflow-x:auto"><table class="rb-facts rb-rows" style="border-collapse:collapse;width:100%;margin:4px 0"{}>'
-    "{}<tbody>{}</tbody></table></div>"
-)
-HEAD = Markup("<thead><tr>{}</tr></thead>")
-LINES = Markup('<bdi title="{}">{}</bdi><div style="{}">{}</div>')
 CODE = Markup("<code>{}</code>")
-
-
-def render_rows(
-    rows: Iterable[Sequence[Any]], *, head: Sequence[str] = (), label: str = "", numbers: Sequence[int] = ()
-) -> Markup:
-    """A table with a line between its rows; `numbers` are the columns that are aligned right."""
-
-    def render_row(cells: Sequence[Any], cell: Markup) -> Markup:
-        return Markup("").join(
-            cell.format(NUMBER if place in numbers else CELL, content) for place, content in enumerate(cells)
-        )
-
-    heads = render_row(head, Markup('<th scope="col" style="{};font-weight:normal">{}</th>'))
-    body = [Markup("<tr>{}</tr>").format(render_row(cells, Markup('<td style="{}">{}</td>'))) for cells in rows]
-    named = Markup(' aria-label="{}"').format(label) if label else ""
-    return ROWS.format(named, HEAD.format(heads) if head else "", Markup("").join(body))
-
-
-def two_lines(first: str | Markup, second: str | Markup, title: str = "") -> Markup:
-    """A cell with small print below its words."""
-    return LINES.format(title, first, SMALL_STYLE, second)
 
 
 def and_more(count: int, where: str = "") -> list[Markup]:

@@ -9,9 +9,8 @@ from markupsafe import Markup
 
 from ..sweeps.cost import COLUMNS, HEADINGS, format_number
 from ..util.printable import replace_surrogates
-from .fact_table import render_small_print
 from .formatting import shorten
-from .theme import render_style
+from .theme import render, render_style
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,16 +22,6 @@ NOTHING = "There are no runs here to add up."
 TOTALLED = ("runs", "completed", "credits", "estimated", "charged", "seconds")
 
 FRAME = Markup('<div class="rb mathjax_ignore tex2jax_ignore" style="font-variant-numeric:tabular-nums">{}{}</div>')
-TABLE = Markup(
-    '<div class="rb-costs" style="overflow-x:auto" role="region" tabindex="0" aria-label="Costs by {}"><table>'
-    "<thead><tr>{}<td></td>{}</tr></thead><tbody>{}</tbody>{}</table></div>{}"
-)
-HEAD = Markup('<th scope="col">{}</th>')
-VALUE = Markup('<th scope="row" class="rb-costs-value"><bdi>{}</bdi></th>')
-CELL = Markup("<td>{}</td>")
-BAR = Markup('<td class="rb-costs-bar" aria-hidden="true"><div>{}</div></td>')
-PART = Markup('<i class="rb-costs-{}" style="{}:{:.1f}%"></i>')
-TOTAL = Markup('<tfoot><tr><th scope="row" colspan="{}">{}</th><td></td>{}</tr></tfoot>')
 
 
 def render_costs(costs: Costs) -> str:
@@ -53,57 +42,54 @@ def render_cost_table(costs: Costs, columns: Sequence[str] = COLUMNS) -> Markup:
     if len(rows) > MAX_LINES:
         rows = rows.sort_values("credits", ascending=False, kind="stable").head(MAX_LINES)
     columns = [name for name in columns if costs[name].notna().any()]
-    names = [replace_surrogates(str(name or "")) for name in costs.index.names]
     top = max(1, *rows[["credits", "estimated"]].fillna(0).max())
-    lines = [_render_row(key, row, columns, top) for key, (_, row) in zip(rows.index, rows.iterrows(), strict=True)]
-    heads = [HEAD.format(name) for name in names], [HEAD.format(HEADINGS[name]) for name in columns]
-    total = _render_total(costs, columns) if len(costs) > 1 else Markup("")
-    return TABLE.format(
-        " and ".join(filter(None, names)), *map(Markup("").join, (*heads, lines)), total, _render_legend(rows)
+    listed = [row for _, row in rows.iterrows()]
+    return render(
+        "costs.html",
+        names=[replace_surrogates(str(name or "")) for name in costs.index.names],
+        headings=[HEADINGS[name] for name in columns],
+        rows=[_Row(key, row, columns, top) for key, row in zip(rows.index, listed, strict=True)],
+        total=_format_total(len(costs)),
+        sums=[_format_sum(costs, name) for name in columns],
+        legend=" ".join(
+            [
+                *(["The light part of a bar is not confirmed by the service."] if any(map(_is_unsure, listed)) else []),
+                *(["The mark is the estimate."] if any(map(_is_off, listed)) else []),
+            ]
+        ),
     )
 
 
-def _render_row(key: Any, row: pd.Series[Any], columns: Sequence[str], top: int) -> Markup:
-    values = [VALUE.format(shorten(_format_value(value), 160)) for value in (key if isinstance(key, tuple) else (key,))]
-    cells = [
-        CELL.format(("≈ " if name == "credits" and _is_unsure(row) else "") + format_number(name, row[name]))
-        for name in columns
-    ]
-    return Markup("<tr>{}{}{}</tr>").format(Markup("").join(values), _render_bar(row, top), Markup("").join(cells))
+class _Row:
+    """One row: its values, the parts of its bar in percent, and its figures."""
+
+    def __init__(self, key: Any, row: pd.Series[Any], columns: Sequence[str], top: int) -> None:
+        self.values = [shorten(_format_value(value), 160) for value in (key if isinstance(key, tuple) else (key,))]
+        about = "≈ " if _is_unsure(row) else ""
+        self.cells = [(about if name == "credits" else "") + format_number(name, row[name]) for name in columns]
+        self.bar = list[tuple[str, str, float]]()
+        if pd.notna(row["credits"]):
+            sure = row["charged"] if about else row["credits"]
+            self.bar = [
+                ("sure", "width", 100 * sure / top),
+                ("unsure", "width", 100 * (row["credits"] - sure) / top),
+            ]
+        if _is_off(row):
+            self.bar.append(("mark", "left", 100 * row["estimated"] / top))
 
 
-def _render_bar(row: pd.Series[Any], top: int) -> Markup:
-    parts = []
-    if pd.notna(row["credits"]):
-        sure = row["charged"] if _is_unsure(row) else row["credits"]
-        parts = [PART.format("sure", "width", 100 * sure / top)]
-        parts.append(PART.format("unsure", "width", 100 * (row["credits"] - sure) / top))
-    if _is_off(row):
-        parts.append(PART.format("mark", "left", 100 * row["estimated"] / top))
-    return BAR.format(Markup("").join(parts))
+def _format_total(count: int) -> str:
+    """The name of the row of sums; empty for one row alone."""
+    if count < 2:
+        return ""
+    return f"all {count:,}" + (f", {count - MAX_LINES:,} cheaper ones not shown" if count > MAX_LINES else "")
 
 
-def _render_legend(rows: pd.DataFrame) -> Markup:
-    parts = []
-    if any(_is_unsure(row) for _, row in rows.iterrows()):
-        parts.append("The light part of a bar is not confirmed by the service.")
-    if any(_is_off(row) for _, row in rows.iterrows()):
-        parts.append("The mark is the estimate.")
-    return render_small_print(" ".join(parts)) if parts else Markup("")
-
-
-def _render_total(costs: Costs, columns: Sequence[str]) -> Markup:
-    """The sums, with `≥` where some values are unknown."""
-    sums = [
-        f"{'≥ ' if costs[name].isna().any() else ''}{format_number(name, costs[name].sum())}"
-        if name in TOTALLED
-        else ""
-        for name in columns
-    ]
-    title = f"all {len(costs):,}" + (
-        f", {len(costs) - MAX_LINES:,} cheaper ones not shown" if len(costs) > MAX_LINES else ""
-    )
-    return TOTAL.format(costs.index.nlevels, title, Markup("").join(map(CELL.format, sums)))
+def _format_sum(costs: Costs, name: str) -> str:
+    """A sum, with `≥` where some values are unknown."""
+    if name not in TOTALLED:
+        return ""
+    return f"{'≥ ' if costs[name].isna().any() else ''}{format_number(name, costs[name].sum())}"
 
 
 def _is_unsure(row: pd.Series[Any]) -> bool:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from markupsafe import Markup
 from PIL import Image, ImageDraw
 
 from ..errors import ReelbookError
@@ -18,9 +15,8 @@ from . import run_text
 from .embedding import data_uri
 from .fact_table import render_card, render_small_print
 from .figure import render_caption
-from .strip_html import strip_jpeg
-from .synced_clips import TRANSPORT
-from .theme import render_script, render_style
+from .strips import encode_jpeg, fit_jpegs, join_frames, strip_jpeg
+from .theme import render, render_script, render_style
 
 if TYPE_CHECKING:
     from ..media.explorer import Explorer
@@ -35,24 +31,8 @@ PICTURE_SIDE = 640
 MAX_STILLS_BYTES, MAX_SHEET_BYTES = 20_000, 13_000
 """Bytes of all stills in a saved notebook, and of the picture of them: with the script, its output stays below 120 kB."""
 COLUMNS, GAP, LETTERS = 6, 4, 12
-QUALITIES = (80, 65, 50, 35, 20)
+STRIP_QUALITY = 80
 RUN_AGAIN = "Run the cell to step through it, and to save single frames and ranges."
-
-_ROOT = Markup(
-    '<div class="rb rb-explorer mathjax_ignore tex2jax_ignore" data-rb-explorer="{kind}" data-lm-suppress-shortcuts="true" role="group" '
-    'tabindex="0" aria-label="{name}" data-key="{key}" data-frames="{frames}" data-at="{at}" data-range="{range}" data-rate="{rate}" data-width="{width}" '
-    'data-height="{height}" data-save="{save}" style="max-width:{max_width}px;margin:4px 0 8px">{body}</div>'
-)
-_STILLS = Markup('<div data-rb-stills="" style="display:flex;flex-wrap:wrap;gap:4px 4px">{}</div>')
-# Inline styles, because saved notebooks may drop style sheets.
-_STILL = Markup(
-    '<div style="font-size:11px;line-height:1.4;text-align:center"><img src="{}" alt="frame {}" data-number="{}" width="{}" height="{}" '
-    'style="display:block;margin:0;border-radius:3px">{}</div>'
-)
-_PICTURE = Markup(
-    '<div data-rb-stills=""><img src="{}" alt="{}" width="{}" height="{}" style="display:block;max-width:100%;height:auto;border-radius:6px"></div>'
-)
-_NOTE = Markup('<div data-rb-note="">{}</div>')
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +43,15 @@ class Strip:
     size: tuple[int, int]
     """Width and height of one frame."""
     content: bytes
+
+
+class Still(NamedTuple):
+    """A picture of the saved notebook, and the number of its frame."""
+
+    address: str
+    width: int
+    height: int
+    number: int
 
 
 def explorer_bundle(explorer: Explorer, *, key: str = "") -> dict[str, Any]:
@@ -80,8 +69,7 @@ def render_explorer(explorer: Explorer, *, key: str = "") -> str:
     """The static output with the script that turns it into a viewer where a kernel answers to the key."""
     file, known = explorer.file, run_text.describe_file(explorer.file)
     probe = file.probe
-    width, height, rate = probe.width, probe.height, probe.rate or Fraction(1)
-    content = _render_stills(file) + TRANSPORT if file.is_video else _render_picture(file, explorer.file_name)
+    rate = probe.rate or Fraction(1)
     facts = [
         known.seed,
         *run_text.format_media_facts(file),
@@ -89,20 +77,22 @@ def render_explorer(explorer: Explorer, *, key: str = "") -> str:
         known.made_by,
         stills.format_colour_note(file.path),
     ]
-    note = _NOTE.format(render_small_print(RUN_AGAIN if file.is_video else "Run the cell to look into it closely."))
-    root = _ROOT.format(
+    root = render(
+        "explorer.html",
         kind="clip" if file.is_video else "picture",
-        name=f"Explorer of {explorer.file_name}",
+        name=explorer.file_name,
         key=key,
         frames=explorer.frames,
         at=explorer.frame,
         range=" ".join(map(str, explorer.range or ())),
         rate=f"{rate.numerator}/{rate.denominator}",
-        width=width,
-        height=height,
+        width=probe.width,
+        height=probe.height,
         save=file.make_name(),
         max_width=MAX_WIDTH,
-        body=content + render_caption(known.prompt, facts, tag="div") + note,
+        stills=_make_stills(file) if file.is_video else _make_picture(file),
+        caption=render_caption(known.prompt, facts, tag="div"),
+        note=RUN_AGAIN if file.is_video else "Run the cell to look into it closely.",
     )
     return str(render_style(*STYLES) + root + render_script(SCRIPT))
 
@@ -110,11 +100,7 @@ def render_explorer(explorer: Explorer, *, key: str = "") -> str:
 def make_strip(file: LocalFile, count: int = MANY, box: tuple[int, int] = STRIP_BOX) -> Strip:
     """So many frames over the entire clip, or all if it has fewer, beside each other in one JPEG."""
     numbers, frames = _read_stills(file, count, box)
-    width, height = frames[0].size
-    sheet = Image.new("RGB", (width * len(frames), height))
-    for place, frame in enumerate(frames):
-        sheet.paste(frame, (place * width, 0))
-    return Strip(numbers, (width, height), _encode(sheet, QUALITIES[0]))
+    return Strip(numbers, frames[0].size, encode_jpeg(join_frames(frames), STRIP_QUALITY))
 
 
 def _read_stills(file: LocalFile, count: int, box: tuple[int, int]) -> tuple[list[int], list[Image.Image]]:
@@ -122,18 +108,16 @@ def _read_stills(file: LocalFile, count: int, box: tuple[int, int]) -> tuple[lis
     return found.numbers, found.frames
 
 
-def _render_stills(file: LocalFile) -> Markup:
+def _make_stills(file: LocalFile) -> list[Still]:
     numbers, frames = _read_stills(file, FEW, SAVED_BOX)
-    contents = _encode_all(frames)
-    return _STILLS.format(
-        Markup("").join(
-            _STILL.format(data_uri("image/jpeg", content), number + 1, number, *frame.size, number + 1)
-            for number, frame, content in zip(numbers, frames, contents, strict=True)
-        )
-    )
+    contents = fit_jpegs(frames, MAX_STILLS_BYTES)
+    return [
+        Still(data_uri("image/jpeg", content), *frame.size, number)
+        for number, frame, content in zip(numbers, frames, contents, strict=True)
+    ]
 
 
-def _render_picture(file: LocalFile, name: str) -> Markup:
+def _make_picture(file: LocalFile) -> list[Still]:
     from ..media.posters import make_poster
 
     for longest in (PICTURE_SIDE, PICTURE_SIDE // 2):
@@ -141,7 +125,7 @@ def _render_picture(file: LocalFile, name: str) -> Markup:
         if len(content) <= MAX_STILLS_BYTES:
             break
     size = stills.fit_size((file.probe.width, file.probe.height), (PICTURE_SIDE, PICTURE_SIDE))
-    return _PICTURE.format(data_uri("image/jpeg", content), name, *size)
+    return [Still(data_uri("image/jpeg", content), *size, 0)]
 
 
 def _draw_numbered(file: LocalFile) -> bytes:
@@ -156,19 +140,4 @@ def _draw_numbered(file: LocalFile) -> bytes:
         left, top = place % COLUMNS * across, place // COLUMNS * down
         sheet.paste(frame, (left, top))
         lettering.draw(ImageDraw.Draw(sheet), left, top + height, str(number + 1), "black")
-    return _encode_all([sheet], MAX_SHEET_BYTES)[0]
-
-
-def _encode_all(frames: Sequence[Image.Image], max_bytes: int = MAX_STILLS_BYTES) -> list[bytes]:
-    """The frames as JPEGs of the best quality with which all of them fit."""
-    for quality in QUALITIES:
-        found = [_encode(frame, quality) for frame in frames]
-        if sum(map(len, found)) <= max_bytes:
-            break
-    return found
-
-
-def _encode(picture: Image.Image, quality: int) -> bytes:
-    out = io.BytesIO()
-    picture.save(out, "JPEG", quality=quality, optimize=True)
-    return out.getvalue()
+    return fit_jpegs([sheet], MAX_SHEET_BYTES)[0]

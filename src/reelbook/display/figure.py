@@ -1,12 +1,10 @@
-"""A file as a figure: player or picture, a strip of its frames, a caption, and actions.
-
-It displays and plays without its script and style sheet, which an untrusted notebook drops.
-"""
+"""A file as a figure, drawn by templates/figure.html: player or picture, a strip of its frames, a caption, and actions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -16,13 +14,11 @@ from ..media.bounded_open import TooLarge
 from ..settings import options
 from . import embedding, run_text
 from .embedding import EmbeddedPart, data_uri
-from .fact_table import SMALL_STYLE, render_code, render_details, render_dotted, render_fact_table
 from .formatting import format_path, join_with_dots, shorten
-from .original_links import get_link_key
-from .poster_player import render_open_attributes
+from .original_links import get_link_key, render_open_attributes
 from .run_text import MAX_PROMPT_LENGTH, RunText
-from .strip_html import strip_jpeg
-from .theme import render_script, render_style
+from .strips import strip_jpeg
+from .theme import get_macros, render_script, render_style
 
 if TYPE_CHECKING:
     from ..media.local_file import LocalFile
@@ -33,16 +29,21 @@ MIN_CAPTION_WIDTH = 120
 MAX_POSTER_SIDE, MAX_SMALL_SIDE = 640, 320
 GAP = 16
 
-CAPTION_STYLE = f"{SMALL_STYLE};margin:6px 0 0;overflow-wrap:anywhere;font-variant-numeric:tabular-nums"
-BDI = Markup("<bdi>{}</bdi>")
-NOTE = Markup('<span data-rb-note="">{}</span>')
-NOTHING = Markup("")
-ROW = Markup('<div style="display:flex;flex-wrap:wrap;max-width:{}px;gap:0 {}px">{}</div>')
-# Two dollar signs in untrusted text must not become a formula.
-FIGURE = Markup(
-    '<figure class="rb rb-figure mathjax_ignore tex2jax_ignore" data-rb-figure="" data-lm-suppress-shortcuts="true"{} '
-    'style="margin:4px 0 8px;max-width:{}px">{}</figure>'
-)
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What of a file is on the page."""
+
+    kind: str = ""
+    """`video`, `picture`, a `still` of a clip that does not play, or the poster of a file that is `lost`; else empty."""
+    address: str = ""
+    poster: str = ""
+    strip: str = ""
+    width: int = 0
+    height: int = 0
+    text: str = ""
+    opens: Markup = Markup("")  # noqa: RUF009  # Never changed.
+    """The attributes of a still that plays on a click."""
 
 
 def file_figure(file: LocalFile, *, many: bool = False) -> str:
@@ -59,7 +60,14 @@ def render_gallery(files: Sequence[LocalFile]) -> str:
     # Two beside each other at least.
     width = min(MAX_SMALL_SIDE, max(MIN_PLAYER_WIDTH, (options.max_width - GAP) // 2))
     figures = [render_figure(file, run_text.describe_file(file), width=width, many=True) for file in files]
-    return render_with_assets(ROW.format(options.max_width, GAP, Markup("").join(figures)))
+    return render_with_assets(_draw("row", options.max_width, figures))
+
+
+def render_files(media: Sequence[LocalFile], known: RunText, *, width: int) -> Markup:
+    """The files of one run in rows, with the caption and actions that they share."""
+    figures = [render_figure(file, known, width=width, many=True, is_alone=False) for file in media]
+    caption = render_caption(known.prompt, [known.seed, known.credits, known.made_by])
+    return _draw("row", width, figures) + _draw("figure", {}, width, "", known, caption)
 
 
 def render_with_assets(*figures: Markup) -> str:
@@ -76,143 +84,81 @@ def render_figure(file: LocalFile, known: RunText, *, width: int, many: bool = F
     width = min(width, MAX_SMALL_SIDE) if many and is_alone else width
     if is_alone:
         facts = [known.seed, *facts, known.credits, known.made_by]
-    prompt = known.prompt if is_alone else ""
-    advice = Markup("")
+    shown, embedded, advice = Shown(), EmbeddedPart(), ""
     try:
         box = _fit_box(file, width, MAX_HEIGHT if is_alone else MAX_ROW_HEIGHT)
         width = width if is_alone else max(box[0], MIN_CAPTION_WIDTH)
         facts = [*facts, stills.format_colour_note(file.path)]
-        body, embedded = _body(file, join_with_dots(shorten(known.prompt, MAX_PROMPT_LENGTH), *facts), box, many)
+        shown, embedded = _show(file, join_with_dots(shorten(known.prompt, MAX_PROMPT_LENGTH), *facts), box, many)
     except TooLarge as error:
-        body, embedded = Markup(""), EmbeddedPart(note=f"{error.words}; the file is {format_path(file.path)}")
+        embedded = EmbeddedPart(note=f"{error.words}; the file is {format_path(file.path)}")
     except (ReelbookError, OSError) as error:
-        body, embedded = (
-            _render_stored_poster(file, width),
-            EmbeddedPart(note=_format_trouble(error, known.attach_code)),
-        )
-        advice = render_code(known.attach_code) if known.attach_code else advice
-    foot = (
-        render_caption(prompt, facts, embedded.note)
-        + advice
-        + (render_actions(known, file) if is_alone else render_actions(RunText(), None))
-    )
-    return FIGURE.format(_data(file, embedded), width, body + foot)
-
-
-def render_shared_caption(known: RunText, *, width: int) -> Markup:
-    """The caption and actions that the files of one run share."""
-    foot = render_caption(known.prompt, [known.seed, known.credits, known.made_by]) + render_actions(known, None)
-    return FIGURE.format(Markup(""), width, foot)
+        shown, advice = _find_stored_poster(file, width), known.attach_code
+        embedded = EmbeddedPart(note=_format_trouble(error, known.attach_code))
+    caption = render_caption(known.prompt if is_alone else "", facts, embedded.note)
+    whose, path = (known, format_path(file.path)) if is_alone else (RunText(), "")
+    return _draw("figure", _list_data(file, embedded), width, _draw("media", shown), whose, caption, advice, path)
 
 
 def render_caption(prompt: str, facts: Sequence[str], note: str = "", *, tag: str = "figcaption") -> Markup:
-    """The text under a figure, in an element of this kind. The script removes the note where it no longer holds."""
-    # A prompt may be written from right to left; <bdi> keeps that from turning the facts around.
-    pieces = [
-        BDI.format(shorten(prompt, MAX_PROMPT_LENGTH)) if prompt else "",
-        *facts,
-        NOTE.format(note) if note else "",
-    ]
-    line = render_dotted(pieces)
-    whole = join_with_dots(shorten(prompt, 20_000), *facts, note)
-    return Markup('<{0} style="{1}" title="{2}">{3}</{0}>').format(tag, CAPTION_STYLE, whole, line)
+    """The text under a figure, in an element of this kind."""
+    return _draw("caption", prompt, list(facts), note, tag)
 
 
-def render_actions(known: RunText, file: LocalFile | None) -> Markup:
-    """Code and details of a file, folded; the script adds the actions that need it."""
-    parts = []
-    if known.code:
-        parts.append(render_details("Code", render_code(known.code)))
-    tables = [render_fact_table(facts, caption=name, size=12) for name, facts in _tables(known, file) if facts]
-    if tables:
-        parts.append(render_details("Details", Markup("").join(tables)))
-    return Markup(
-        '<div class="rb-actions" style="display:flex;flex-wrap:wrap;gap:0 16px;font-size:12px;margin-top:2px">{}</div>'
-    ).format(Markup("").join(parts))
+def render_progress(status: Markup, fraction: float, last: str) -> Markup:
+    """A run under way: its status, a bar, and its last log line."""
+    return _draw("progress", status, fraction, last)
 
 
-def _tables(known: RunText, file: LocalFile | None) -> list[tuple[str, list[tuple[str, str]]]]:
-    place = [] if file is None else [("file", format_path(file.path))]
-    return [("Inputs", list(known.inputs)), ("Outputs", [*known.outputs, *place])]
+def _draw(macro: str, *values: Any) -> Markup:
+    return Markup(getattr(get_macros("figure.html"), macro)(*values))
 
 
-def _data(file: LocalFile, embedded: EmbeddedPart) -> Markup:
-    """The data attributes for the script, made only of numbers and fixed names."""
-    data = Markup("")
-    if file.is_video and embedded.content:
-        rate = file.probe.rate
-        data += Markup(' data-rb-rate="{}" data-rb-frames="{}"').format(float(rate or 24), file.probe.frames)
-    if embedded.content:
-        data += Markup(' data-rb-save="{}"').format(_save_name(file, embedded))
-        data += Markup(' data-rb-whole=""') if embedded.is_whole else _original(file, embedded)
-    return data
-
-
-def _original(file: LocalFile, embedded: EmbeddedPart) -> Markup:
-    """The data attributes by which the script replaces a copy by the original file, and the size of the copy."""
-    size = embedding.format_pixels(embedded.size) if embedded.size else ""
-    key = get_link_key(file.path)
-    data = Markup(' data-rb-preview="{}"').format(size)
-    if key:
-        data += Markup(' data-rb-original="{}" data-rb-name="{}"').format(key, file.make_name())
-    return data
-
-
-def _save_name(file: LocalFile, embedded: EmbeddedPart) -> str:
+def _list_data(file: LocalFile, embedded: EmbeddedPart) -> dict[str, Any]:
+    """The data attributes for the script: how to step and save, and what replaces a copy by the original file."""
+    if not embedded.content:
+        return {}
+    data: dict[str, Any] = {}
+    if file.is_video:
+        data = {"data-rb-rate": float(file.probe.rate or 24), "data-rb-frames": file.probe.frames}
     name = file.make_name()
     if embedded.is_whole:
-        return name
-    return name.rpartition(".")[0] + "_preview" + (".mp4" if file.is_video else ".jpg")
+        return {**data, "data-rb-save": name, "data-rb-whole": ""}
+    copy = name.rpartition(".")[0] + "_preview" + (".mp4" if file.is_video else ".jpg")
+    size = embedding.format_pixels(embedded.size) if embedded.size else ""
+    data |= {"data-rb-save": copy, "data-rb-preview": size}
+    key = get_link_key(file.path)
+    return {**data, "data-rb-original": key, "data-rb-name": name} if key else data
 
 
-def _body(file: LocalFile, text: str, size: tuple[int, int], many: bool) -> tuple[Markup, EmbeddedPart]:
+def _show(file: LocalFile, text: str, size: tuple[int, int], many: bool) -> tuple[Shown, EmbeddedPart]:
     """The player or picture of a file, and what of the file is embedded."""
     width, height = size
-    # The shape is reserved before anything has loaded, so that nothing jumps.
-    box = f"display:block;width:{width}px;max-width:100%;height:auto;aspect-ratio:{width}/{height};border-radius:6px"
     if not file.is_video:
-        embedded = embedding.embed_picture(file, width, many=many)
-        picture = Markup('<img src="{}" data-rb-media="" width="{}" height="{}" alt="{}" style="{}">')
-        content = data_uri(embedded.mime_type, embedded.content)
-        return picture.format(content, width, height, text, box) if embedded.content else Markup(""), embedded
-    embedded = embedding.embed_clip(file, many=many)
-    poster = _poster(file, MAX_SMALL_SIDE if many and width <= MAX_SMALL_SIDE else MAX_POSTER_SIDE)
-    if many and not embedded.content:
-        return _still(poster, width, height, text, box, render_open_attributes(file.path)), embedded
-    frames = Markup(
-        '<img src="{}" alt="six frames over time: {}" style="display:block;width:{}px;max-width:100%;margin-top:4px;border-radius:6px">'
-    ).format(data_uri("image/jpeg", strip_jpeg(file)), text, width)
-    if not embedded.content:
-        return _still(poster, width, height, text, box) + frames, embedded
-    player = Markup(
-        '<video src="{}" poster="{}" controls muted loop playsinline preload="metadata" width="{}" height="{}" '
-        'title="{}" aria-label="{}" style="{}"></video>'
-    ).format(data_uri(embedded.mime_type, embedded.content), poster, width, height, text, text, box)
-    return player + (Markup("") if many else frames), embedded
+        part = embedding.embed_picture(file, width, many=many)
+        address = data_uri(part.mime_type, part.content)
+        return Shown("picture" if part.content else "", address, width=width, height=height, text=text), part
+    part = embedding.embed_clip(file, many=many)
+    longest = MAX_SMALL_SIDE if many and width <= MAX_SMALL_SIDE else MAX_POSTER_SIDE
+    poster = data_uri("image/jpeg", file.poster(longest=longest))
+    if many and not part.content:
+        return Shown("still", poster, "", "", width, height, text, render_open_attributes(file.path)), part
+    strip = data_uri("image/jpeg", strip_jpeg(file))
+    if not part.content:
+        return Shown("still", poster, "", strip, width, height, text), part
+    address = data_uri(part.mime_type, part.content)
+    return Shown("video", address, poster, "" if many else strip, width, height, text), part
 
 
-def _still(address: str, width: int, height: int, text: str, box: str, data: Markup = NOTHING) -> Markup:
-    return Markup('<img src="{}" width="{}" height="{}" alt="{}" style="{}"{}>').format(
-        address, width, height, text, box, data
-    )
-
-
-def _poster(file: LocalFile, longest: int) -> str:
-    return data_uri("image/jpeg", file.poster(longest=longest))
-
-
-def _render_stored_poster(file: LocalFile, max_width: int) -> Markup:
-    """The stored poster of a file that is lost or broken; empty if there is none."""
+def _find_stored_poster(file: LocalFile, max_width: int) -> Shown:
+    """The stored poster of a file that is lost or broken; nothing if there is none."""
     from ..media.posters import FOLDER
 
     for place in derived_cache.find_cached(str(file.path), FOLDER):
         content = derived_cache.read_cached(place, lambda found: found.startswith(b"\xff\xd8\xff"))
         if content:
-            style = f"display:block;max-width:min(100%,{max_width}px);height:auto;border-radius:6px"
-            return Markup('<img src="{}" alt="what it looked like" style="{}">').format(
-                data_uri("image/jpeg", content), style
-            )
-    return Markup("")
+            return Shown("lost", data_uri("image/jpeg", content), width=max_width)
+    return Shown()
 
 
 def _format_trouble(error: Exception, attach_code: str) -> str:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup, escape
 
@@ -29,14 +29,13 @@ log = logging.getLogger("reelbook")
 LINE_SECONDS = 0.25
 """How often the line of a terminal is rewritten."""
 QUIET_SECONDS = 1.0
-"""The delay before the progress of measuring is displayed."""
+"""The delay before a count is displayed."""
 BAR = Markup(
     '<div style="max-width:640px;font-variant-numeric:tabular-nums"><div>{}</div>'
     '<progress max="1" value="{:.3f}" aria-label="progress" style="display:block;width:100%;margin:6px 0 0"></progress></div>'
 )
 LINE = Markup("<div><bdi>{}</bdi></div>")
-SetText = Callable[[str], object]
-"""Replaces the last line of progress."""
+AnyCount = TypeVar("AnyCount", bound="Count")
 
 
 def new_output(bundle: Bundle) -> Any:
@@ -111,41 +110,30 @@ def write_line(text: str, end: str = "") -> None:
 @contextmanager
 def waiting_line() -> Iterator[Callable[[str], None]]:
     """Yield a function that displays a text in a notebook cell or on one line of a terminal; elsewhere the first one is logged."""
-    line = _WaitingLine()
-    try:
-        yield line.show
-    finally:
-        line.show("")
+    last, handle, is_logged = "", None, False
 
-
-class _WaitingLine:
-    """One line with the reason why a cell is waiting, removed when it continues."""
-
-    def __init__(self) -> None:
-        self._text = ""
-        self._is_logged = False
-        self._handle: Any = None
-
-    def show(self, text: str) -> None:
-        """Display a text in place of the previous one."""
-        if text == self._text:
+    def show(text: str) -> None:
+        nonlocal last, handle, is_logged
+        if text == last:
             return
-        self._text = text
+        last = text
         words = f"{STATE_SIGNS['waiting']} {text}" if text else ""
         if get_kernel_shell() is not None:
-            self._update_cell(words)
+            bundle: Bundle = {"text/plain": words, "text/html": f"<div>{escape(words)}</div>" if words else ""}
+            if handle is None:
+                handle = new_output(bundle)
+            else:
+                handle.update(bundle, raw=True)
         elif is_terminal():
             write_line(words)
-        elif text and not self._is_logged:
-            self._is_logged = True
+        elif text and not is_logged:
+            is_logged = True
             log.warning("%s%s.", text[:1].upper(), text[1:])
 
-    def _update_cell(self, words: str) -> None:
-        bundle: Bundle = {"text/plain": words, "text/html": f"<div>{escape(words)}</div>" if words else ""}
-        if self._handle is None:
-            self._handle = new_output(bundle)
-        else:
-            self._handle.update(bundle, raw=True)
+    try:
+        yield show
+    finally:
+        show("")
 
 
 # A sweep.
@@ -177,50 +165,38 @@ def watch_job(job: SweepJob) -> Iterator[None]:
         yield
 
 
-# A report or an animation.
+# Measuring, a report, or an animation.
 
 
-def ignore_text(_: str) -> None:
-    """Ignore a text; used where nothing is displayed."""
+class Count:
+    """How many of a number of things are done."""
+
+    def __init__(self, of: int, words: str) -> None:
+        self.done, self.of = 0, of
+        self._words = words
+        self._show: Callable[[Bundle], object] | None = None
+
+    @property
+    def line(self) -> str:
+        """The progress on one line."""
+        return f"{self.done:,} of {self.of:,} {self._words}"
+
+    @property
+    def final_line(self) -> str:
+        """The line that stays; where it is empty, a cell keeps the last one, because an output cannot be removed."""
+        return ""
+
+    def replace_line(self, text: str) -> None:
+        """Put a text in place of the last line in the cell, if that was displayed."""
+        if self._show is not None:
+            self._show(_make_line(text))
 
 
-@contextmanager
-def show_progress(done: Callable[[], int], of: int, words: str) -> Iterator[SetText]:
-    """Display the progress while the block runs; yields a function that replaces the last line, also after the block.
-
-    The last line stays in the cell: an output cannot be removed, and an empty one would leave a gap.
-    """
-
-    def format_line() -> str:
-        return f"{done():,} of {of:,} {words}"
-
-    if get_kernel_shell() is not None:
-        bar = lambda: _make_bar(format_line(), done() / of)  # noqa: E731
-        with updating_output(bar, lambda _: _make_line(format_line())) as change:
-            yield lambda text: change(_make_line(text))
-    elif is_terminal():
-        with updating_line(format_line, lambda: ""):
-            yield ignore_text
-    else:
-        yield ignore_text
-
-
-def _make_bar(text: str, share: float) -> Bundle:
-    return {"text/plain": text, "text/html": str(BAR.format(text, share))}
-
-
-def _make_line(text: str) -> Bundle:
-    return {"text/plain": text, "text/html": str(LINE.format(text))}
-
-
-# Measuring.
-
-
-class FileCount:
+class FileCount(Count):
     """Counts the files that are measured; called with `done` and `of` by the measurement."""
 
     def __init__(self, files: int, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self.done, self.of = 0, files
+        super().__init__(files, "measured")
         self._known: int | None = None
         self._clock, self._began = clock, clock()
 
@@ -231,7 +207,7 @@ class FileCount:
 
     @property
     def line(self) -> str:
-        """The progress on one line."""
+        """The progress on one line, with the time that is left."""
         spent = self._clock() - self._began
         if self.done >= self.of:
             return f"{format_count(self.of, 'file')} measured in {format_duration(spent)}"
@@ -248,27 +224,24 @@ class FileCount:
             return self.line
         return f"measuring stopped: {self.done:,} of {format_count(self.of, 'file')} done, which the library keeps"
 
-    def bundle(self) -> Bundle:
-        """The progress as a line and as a bar, by MIME type."""
-        return _make_bar(self.line, self.done / self.of if self.of else 1.0)
 
-    def final_bundle(self) -> Bundle:
-        """The final line, by MIME type."""
-        return _make_line(self.final_line)
+def watch_measuring(files: int) -> AbstractContextManager[FileCount]:
+    """A counter of measured files, displayed while the block runs."""
+    return watch_count(FileCount(files))
 
 
 @contextmanager
-def watch_measuring(files: int) -> Iterator[FileCount]:
-    """A counter of measured files, displayed while the block runs, if that takes longer than `QUIET_SECONDS`."""
-    count, over = FileCount(files), threading.Event()
+def watch_count(count: AnyCount) -> Iterator[AnyCount]:
+    """Display a count while the block runs, if that takes longer than `QUIET_SECONDS`."""
     display = _choose_display(count)
     if display is None:
         yield count
         return
+    over = threading.Event()
 
     def show() -> None:
         if not over.wait(QUIET_SECONDS):
-            with display:
+            with display as count._show:
                 over.wait()
 
     # Without the context of this cell, a kernel would display the output in another one.
@@ -281,8 +254,19 @@ def watch_measuring(files: int) -> Iterator[FileCount]:
         displayer.join()
 
 
-def _choose_display(count: FileCount) -> AbstractContextManager[object] | None:
+def _choose_display(count: Count) -> AbstractContextManager[Callable[[Bundle], object] | None] | None:
     """The output of a cell or the line of a terminal; None where there is neither."""
     if get_kernel_shell() is not None:
-        return updating_output(count.bundle, lambda _: count.final_bundle())
+        return updating_output(
+            lambda: _make_bar(count.line, count.done / count.of if count.of else 1.0),
+            lambda _: _make_line(count.final_line or count.line),
+        )
     return updating_line(lambda: count.line, lambda: count.final_line) if is_terminal() else None
+
+
+def _make_bar(text: str, share: float) -> Bundle:
+    return {"text/plain": text, "text/html": str(BAR.format(text, share))}
+
+
+def _make_line(text: str) -> Bundle:
+    return {"text/plain": text, "text/html": str(LINE.format(text))}

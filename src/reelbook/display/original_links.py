@@ -1,9 +1,13 @@
-"""Links from figures to their original files: a registered provider gives the key by which the page fetches each."""
+"""Links from a page to files: a registered provider gives the key by which the page fetches each, to play it or to replace a copy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+
+from markupsafe import Markup
+
+from .theme import read_static, render_script
 
 MAX_ORIGINAL_BYTES = 50_000_000
 """Maximum size of a file that is sent to the page when its figure becomes visible."""
@@ -29,3 +33,27 @@ def get_link_key(path: Path, max_bytes: int | None = None) -> str:
     if path.stat().st_size > (max_bytes or MAX_ORIGINAL_BYTES):
         return ""
     return next((key for provider in _providers if (key := provider(path))), "")
+
+
+# Posters that play their file on a click, in place or below a row of small ones.
+
+
+def render_open_attributes(path: Path) -> Markup:
+    """The attributes of an `<img>` that plays this file on a click, while there is a kernel to send it."""
+    try:
+        key = get_link_key(path)
+    except OSError:
+        key = ""
+    return Markup(' data-rb-opens="{}" data-rb-path="{}"').format(key, path.name)
+
+
+def render_posters(content: Markup) -> Markup:
+    """Markup that contains small posters, with the style and script that open them below it."""
+    return (
+        render_player_style() + Markup('<div data-rb-posters="">{}</div>').format(content) + render_script("posters.js")
+    )
+
+
+def render_player_style() -> Markup:
+    """The style element of players, for pages that have the ten colours already."""
+    return Markup("<style>{}</style>").format(Markup(read_static("player.css")))

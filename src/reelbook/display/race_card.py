@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -11,9 +12,8 @@ from markupsafe import Markup
 from ..decide.race.sentences import RaceState, find_leaders, format_chance, format_setting
 from ..models.problems import format_literal
 from ..util.printable import format_count
-from .fact_table import SOFT_STYLE, render_dotted, render_small_print
 from .formatting import format_duration, join_with_dots, shorten
-from .theme import render_style
+from .theme import render
 
 if TYPE_CHECKING:
     from ..decide.race.race import Race
@@ -26,34 +26,6 @@ AFTERWARDS = (
     "fetched, and nothing is paid twice."
 )
 """The note on an unfinished race, for readers of a saved notebook."""
-ROOT = Markup(
-    '{}<div class="rb rb-race mathjax_ignore tex2jax_ignore" style="max-width:720px;margin:4px 0 8px;font-variant-numeric:tabular-nums;'
-    'overflow-wrap:anywhere">{}</div>'
-)
-TABLE = Markup(
-    '<div style="overflow-x:auto"><table style="border-collapse:collapse;table-layout:auto;width:100%;margin:8px 0 4px;font-size:12px">'
-    '<caption style="caption-side:top;text-align:left;padding:0 0 2px;overflow-wrap:anywhere;{}">{}</caption>'
-    "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>"
-)
-HEAD = Markup(
-    '<th scope="col" style="text-align:{};font-weight:normal;padding:2px 6px 2px 0;border:0;background:none;vertical-align:bottom;overflow-wrap:normal;{};{}">{}</th>'
-)
-CELL = Markup('<td style="text-align:{};padding:3px 6px 3px 0;border:0;background:none;vertical-align:top;{}">{}</td>')
-NAME = Markup(
-    '<th scope="row" style="text-align:left;font-weight:{};padding:3px 6px 3px 0;border:0;background:none;vertical-align:top;'
-    'overflow-wrap:break-word;white-space:normal" title="{}"><bdi>{}</bdi></th>'
-)
-# A sanitiser drops declarations that it does not know: of each pair the first remains.
-TRACK = Markup(
-    '<div role="img" aria-label="{}" title="{}" style="position:relative;height:12px;margin:3px 0;min-width:40px">'
-    '<div style="position:absolute;left:0;right:0;top:5px;height:1px;background:#d0d7de;background:var(--rb-line,#d0d7de)"></div>'
-    '<div style="position:absolute;left:{:.1f}%;width:{:.1f}%;top:4px;height:3px;background:{};background:var(--rb-{},{})"></div>'
-    '<div style="position:absolute;left:{:.1f}%;margin-left:-4px;top:2px;width:8px;height:8px;border-radius:4px;background:{};'
-    'background:var(--rb-{},{})"></div></div>'
-)
-METHOD = Markup("<details><summary>How this is computed</summary>{}</details>")
-NUMBER = "white-space:nowrap"
-LEADER, OTHER = ("accent", "#0b62c4"), ("soft", "#57606a")
 
 
 def race_bundle(race: Race) -> dict[str, Any]:
@@ -74,25 +46,40 @@ def format_race(progress: RaceProgress) -> str:
 
 def render_race(progress: RaceProgress, *, is_page: bool = False) -> str:
     """The card: headline, costs, standings, findings and assumptions; `is_page` leaves out the style sheet."""
-    parts = [
-        Markup("<div>{}</div>").format(render_dotted([Markup("<b>{}</b>").format(_format_state(progress)), *_format_headline(progress)[1:]])),
-        *(Markup('<div style="margin-top:4px">{}</div>').format(finding) for finding in progress.findings),
-        _render_standings(progress),
-        _render_method(progress),
-    ]  # fmt: skip
-    if progress.state != RaceState.DONE:
-        parts.append(
-            Markup('<div class="rb-late">{}</div>').format(
-                render_small_print(AFTERWARDS.format(state=progress.state, at=time.strftime("%H:%M:%S")))
-            )
+    listed = progress.contenders[:MAX_ROWS] if any(one.mean is not None for one in progress.contenders) else ()
+    lows = [one.low for one in listed if one.low is not None]
+    highs = [one.high for one in listed if one.high is not None]
+    scale = (min(lows), max(highs)) if lows and max(highs) > min(lows) else (0.0, 1.0)
+    leaders = find_leaders(progress)
+    late = AFTERWARDS.format(state=progress.state, at=time.strftime("%H:%M:%S"))
+    return str(
+        render(
+            "race.html",
+            sheet="" if is_page else "tokens.css",
+            headline=[Markup("<b>{}</b>").format(_format_state(progress)), *_format_headline(progress)[1:]],
+            findings=progress.findings,
+            axes=progress.axes,
+            best="chance to be best" if progress.keep == 1 else f"chance to be in the best {progress.keep}",
+            rows=[_make_row(one, scale, is_leader=one in leaders) for one in listed],
+            more=len(progress.contenders) - len(listed),
+            measure=f"a person: “{progress.score}”" if progress.is_judged else progress.score,
+            assumptions=progress.assumptions,
+            late="" if progress.state == RaceState.DONE else late,
         )
-    return str(ROOT.format(Markup("") if is_page else render_style(), Markup("").join(parts)))
+    )
 
 
-def _render_method(progress: RaceProgress) -> Markup:
-    """What it is judged by, and folded away how that is computed."""
-    lines = Markup(" ").join(progress.assumptions)
-    return render_small_print(f"Judged by {_format_measure(progress)}.") + render_small_print(METHOD.format(lines))
+def write_race_report(race: Race, path: str | Path, *, title: str | None = None) -> Path:
+    """Write the page of a race's runs, with its standings at the top, as one file; returns its path."""
+    from .report.make_report import write_report
+
+    progress = race.progress
+    leaders = "; ".join(format_setting(one.values) for one in find_leaders(progress))
+    outcome = leaders if progress.is_decided else f"undecided, {leaders} so far" if leaders else "undecided"
+    name = title or f"Race by {progress.score}: {outcome}"
+    return write_report(
+        race.table, path, title=name, ratings=race.ratings, standings=Markup(render_race(progress, is_page=True))
+    )
 
 
 def _format_state(progress: RaceProgress) -> str:
@@ -122,59 +109,20 @@ def _format_headline(progress: RaceProgress) -> list[str]:
     ]
 
 
-def _format_measure(progress: RaceProgress) -> str:
-    return f"a person: “{progress.score}”" if progress.is_judged else progress.score
-
-
-def _render_standings(progress: RaceProgress) -> Markup:
-    """The settings in order, each with its interval on one scale, its chance, and its runs."""
-    if all(one.mean is None for one in progress.contenders):
-        return Markup("")
-    listed = progress.contenders[:MAX_ROWS]
-    lows = [one.low for one in listed if one.low is not None]
-    highs = [one.high for one in listed if one.high is not None]
-    scale = (min(lows), max(highs)) if lows and max(highs) > min(lows) else (0.0, 1.0)
-    best = "chance to be best" if progress.keep == 1 else f"chance to be in the best {progress.keep}"
-    # The names once above, so that what differs stands in the rows.
-    names = Markup(" · ").join(map(Markup("<bdi>{}</bdi>").format, progress.axes))
-    heads = (
-        ("left", "", "setting"),
-        ("left", "width:34%", "90% interval"),
-        ("right", "", "score"),
-        ("right", "", best),
-        ("right", "", "runs"),
-    )
-    head = Markup("").join(HEAD.format(side, SOFT_STYLE, width, text) for side, width, text in heads)
-    leaders = find_leaders(progress)
-    rows = Markup("").join(_render_row(one, scale, is_leader=one in leaders) for one in listed)
-    rest = len(progress.contenders) - len(listed)
-    more = render_small_print(f"and {rest:,} more: race.ranking() has all") if rest > 0 else Markup("")
-    return TABLE.format(SOFT_STYLE, names, head, rows) + more
-
-
-def _render_row(one: Contender, scale: tuple[float, float], *, is_leader: bool) -> Markup:
-    whole = format_setting(one.values)
-    values = join_with_dots(*(shorten(_format_value(value), MAX_VALUE_LENGTH) for value in one.values.values()))
-    name = NAME.format("600" if is_leader else "normal", whole, values)
+def _make_row(one: Contender, scale: tuple[float, float], *, is_leader: bool) -> dict[str, Any]:
+    """A setting with its interval in percent of the scale, its chance, and its runs."""
+    values = (shorten(_format_value(value), MAX_VALUE_LENGTH) for value in one.values.values())
+    row = {"is_leader": is_leader, "title": format_setting(one.values), "name": join_with_dots(*values)}
     if one.mean is None or one.low is None or one.high is None:
-        cells = (("left", SOFT_STYLE, "no score"), ("right", "", ""), ("right", "", ""), ("right", "", f"{one.failed:,} failed" if one.failed else "0"))  # fmt: skip
-    else:
-        low, high = scale
-        start, middle, end = (100 * (value - low) / (high - low) for value in (one.low, one.mean, one.high))
-        token, plain = LEADER if is_leader else OTHER
-        mean, least, most = (format_score(value, high - low) for value in (one.mean, one.low, one.high))
-        text = f"{mean}, between {least} and {most}"
-        track = TRACK.format(text, text, start, end - start, plain, token, plain, middle, plain, token, plain)
-        chance = "" if one.chance is None else format_chance(one.chance)
-        cells = (
-            ("left", "", track),
-            ("right", NUMBER, mean),
-            ("right", NUMBER, chance),
-            ("right", NUMBER, f"{one.runs:,}"),
-        )
-    return Markup('<tr style="background:none">{}{}</tr>').format(
-        name, Markup("").join(CELL.format(*cell) for cell in cells)
-    )
+        return {**row, "mean": "", "runs": f"{one.failed:,} failed" if one.failed else "0"}
+    low, high = scale
+    start, middle, end = (100 * (value - low) / (high - low) for value in (one.low, one.mean, one.high))
+    mean, least, most = (format_score(value, high - low) for value in (one.mean, one.low, one.high))
+    return {
+        **row, "text": f"{mean}, between {least} and {most}", "mean": mean, "runs": f"{one.runs:,}",
+        "start": f"{start:.1f}", "width": f"{end - start:.1f}", "middle": f"{middle:.1f}",
+        "chance": "" if one.chance is None else format_chance(one.chance),
+    }  # fmt: skip
 
 
 def _format_value(value: Any) -> str:

@@ -6,62 +6,38 @@ import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from markupsafe import Markup
 from PIL import Image
 
 from ..decide.judged_clips import find_axes
+from ..decide.ratings import Ratings
+from ..errors import ReelbookError
 from ..media.posters import get_posters
+from ..media.stills import fit_size
 from ..util.missing_values import is_missing
 from ..util.printable import format_count
 from .embedding import data_uri
-from .fact_table import render_card, render_heading, render_small_print
-from .formatting import join_with_dots, shorten
+from .fact_table import render_card, render_details, render_heading, render_small_print
+from .formatting import join_with_dots
 from .tables.table_cells import format_cell
-from .tables.table_media import find_files
+from .tables.table_media import KnownPoster, find_files
+from .theme import render
 
 if TYPE_CHECKING:
-    from ..decide.ratings import Counts, Ratings
+    from ..decide.ratings import Counts
 
 WIDTH = 960
 MAX_ROWS, MAX_POSTER_BYTES = 24, 400_000
 LONGEST, POSTER_SIDE = 160, 64
-MAX_NAME_LENGTH = 120
-CELL = "padding:6px 12px 6px 0;border:0;background:none;vertical-align:middle;text-align:{};white-space:{}"
-LEFT, RIGHT, WRAPPED = (CELL.format(*style) for style in (("left", "nowrap"), ("right", "nowrap"), ("left", "normal")))
-HEAD = Markup('<th scope="col" style="{};font-weight:normal;color:var(--rb-soft,inherit)">{}</th>')
-# In a narrow cell the bar is below the name.
-ROW = Markup(
-    '<tr style="background:none"><td style="{right}">{place}</td><td style="{left}">{poster}</td>'
-    '<th scope="row" title="{title}" style="{wrapped};width:100%;font-weight:{weight}"><div style="display:flex;flex-wrap:wrap;align-items:center;gap:2px 16px">'
-    '<bdi style="flex:1 1 176px;min-width:0;overflow-wrap:anywhere">{name}</bdi>{bar}</div></th><td style="{right}">{score}<br><small>{interval}</small></td>'
-    '<td style="{right};padding-right:0">{count}</td></tr>'
-)
-# Its size in attributes, which stay where styles do not.
-POSTER = Markup(
-    '<img src="{}" alt="" width="{}" height="{}" style="display:block;max-width:none;margin:0;border-radius:3px">'
-)
-# Borders, because forced colours leave no backgrounds.
-BAR = Markup(
-    '<div role="img" aria-label="{name}" title="{name}" style="flex:1 1 120px;min-width:0;display:flex;align-items:center;height:16px;overflow:hidden">'
-    '<span style="flex:0 0 {before:.1f}%"></span><span style="flex:0 0 {down:.1f}%;border-top:4px solid {colour};opacity:.45"></span>'
-    '<span style="flex:0 0 auto;border:5px solid {colour};border-radius:50%;margin:0 -5px;z-index:1"></span>'
-    '<span style="flex:0 0 {up:.1f}%;border-top:4px solid {colour};opacity:.45"></span></div>'
-)
-COLOUR = "var(--rb-accent,currentColor)"
-TABLE = Markup(
-    '<div style="overflow-x:auto;margin:8px 0" role="region" tabindex="0" aria-label="Ranking">'
-    '<table class="rb-facts" style="table-layout:auto;border-collapse:collapse;margin:0;width:100%;font-size:13px;line-height:1.4"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
-)
 COLUMNS = {
     "pairs": ("score", "judged"),
     "stars": ("stars", "raters"),
     "keep": ("keep", "raters"),
 }
 """The heads of the last two columns, by the kind of question."""
-METHOD = Markup("<details><summary>How this is computed</summary>{}</details>")
 MEANINGS = {
     "pairs": "Each point is a clip's score: one that is 1.1 higher is preferred three times out of four. The line is where the score lies "
     "with 90% certainty: where lines overlap, the order may be by chance. Clips with equal settings are taken to resemble each "
@@ -94,41 +70,24 @@ def render_ranking(rows: Sequence[RankedRow], *, columns: tuple[str, str] = COLU
     """
     if not rows:
         return Markup("")
-    heads = [(LEFT, ""), (LEFT, ""), (LEFT, "clip"), (RIGHT, columns[0]), (f"{RIGHT};padding-right:0", columns[1])]
-    table = TABLE.format(Markup("").join(map(HEAD.format, *zip(*heads, strict=True))), _render_rows(rows[:MAX_ROWS]))
+    shown = rows[:MAX_ROWS]
+    ends = [(_finite(row.low, row.score), _finite(row.high, row.score)) for row in shown]
+    bottom = min(low for low, _ in ends)
+    share = 94 / (max(high for _, high in ends) - bottom or 1.0)  # Room for half of the point at both ends.
+    posters = _make_posters([row.path for row in shown])
+    drawn = [
+        {
+            "name": row.name, "poster": poster, "score": (score := _format_score(row.score)), "count": row.count,
+            "text": f"{score}, between {_format_score(low)} and {_format_score(high)}",
+            "interval": "" if low == high else f"{_format_score(low)} to {_format_score(high)}",
+            "before": f"{3 + (low - bottom) * share:.1f}", "down": f"{max(row.score - low, 0) * share:.1f}",
+            "up": f"{max(high - row.score, 0) * share:.1f}",
+        }
+        for row, (low, high), poster in zip(shown, ends, posters, strict=True)
+    ]  # fmt: skip
     left_out = len(rows) - MAX_ROWS
-    return table + (render_small_print(f"and {format_count(left_out, 'clip')} more") if left_out > 0 else Markup(""))
-
-
-def _render_rows(rows: Sequence[RankedRow]) -> Markup:
-    bottom = min(_finite(row.low, row.score) for row in rows)
-    wide = max(_finite(row.high, row.score) for row in rows) - bottom or 1.0
-    posters = _make_posters([row.path for row in rows])
-    return Markup("").join(
-        ROW.format(
-            left=LEFT, right=RIGHT, wrapped=WRAPPED, place=place + 1, poster=posters[place],
-            weight=600 if place == 0 else "normal", name=shorten(row.name, MAX_NAME_LENGTH), title=row.name,
-            bar=_render_bar(row, bottom, wide), score=_format_score(row.score), count=row.count, interval=_format_interval(row),
-        )
-        for place, row in enumerate(rows)
-    )  # fmt: skip
-
-
-def _render_bar(row: RankedRow, bottom: float, wide: float) -> Markup:
-    low, high = _finite(row.low, row.score), _finite(row.high, row.score)
-    share = 94 / wide  # Room for half of the point at both ends.
-    return BAR.format(
-        name=f"{_format_score(row.score)}, between {_format_score(low)} and {_format_score(high)}",
-        before=3 + (low - bottom) * share,
-        down=max(row.score - low, 0) * share,
-        up=max(high - row.score, 0) * share,
-        colour=COLOUR,
-    )
-
-
-def _format_interval(row: RankedRow) -> str:
-    low, high = _finite(row.low, row.score), _finite(row.high, row.score)
-    return "" if low == high else f"{_format_score(low)} to {_format_score(high)}"
+    more = f"and {format_count(left_out, 'clip')} more" if left_out > 0 else ""
+    return render("ratings.html", rows=drawn, columns=columns, more=more)
 
 
 def _format_score(value: float) -> str:
@@ -139,30 +98,38 @@ def _finite(value: float, otherwise: float) -> float:
     return value if math.isfinite(value) else otherwise
 
 
-def _make_posters(paths: Sequence[str]) -> list[Markup]:
+def _make_posters(paths: Sequence[str]) -> list[KnownPoster | None]:
     """The posters of these files, as long as there is room in a notebook."""
-    found, left = [], MAX_POSTER_BYTES
-    for content in get_posters([path for path in paths if path], longest=LONGEST):
-        fits = content is not None and (left := left - len(content)) > 0
-        found.append(_render_poster(content) if fits and content is not None else Markup(""))
-    pictures = iter(found)
-    return [next(pictures) if path else Markup("") for path in paths]
+    left = MAX_POSTER_BYTES
+    found = dict.fromkeys(paths)
+    for path, content in zip(filter(None, paths), get_posters(list(filter(None, paths)), longest=LONGEST), strict=True):
+        if content is not None and (left := left - len(content)) > 0:
+            with Image.open(io.BytesIO(content)) as picture:
+                size = fit_size(picture.size, (POSTER_SIDE, POSTER_SIDE))
+            found[path] = KnownPoster(data_uri("image/jpeg", content), *size)
+    return [found[path] for path in paths]
 
 
-def _render_poster(content: bytes) -> Markup:
-    with Image.open(io.BytesIO(content)) as picture:
-        width, height = picture.size
-    scale = POSTER_SIDE / max(width, height)
-    return POSTER.format(data_uri("image/jpeg", content), max(round(width * scale), 1), max(round(height * scale), 1))
+def render_ratings(ratings: Ratings, notes: Sequence[str] | None = None) -> Markup:
+    """How much was judged, the notes or all advice, and the clips in the order of the judgements, best first."""
+    rows, kind = _list_ranked(ratings), str(ratings.kind)
+    lines = [
+        Markup("<div>{}</div>").format(text)
+        for text in (str(ratings.counts), *(ratings.advice if notes is None else notes))
+    ]
+    meaning = [render_small_print(render_details("How this is computed", Markup(MEANINGS[kind])))] if rows else []
+    return Markup("").join([*lines, render_ranking(rows, columns=COLUMNS[kind]), *meaning])
 
 
-def render_ratings(ratings: Ratings) -> Markup:
-    """How much was judged, the clips in the order of the judgements, best first, and the advice of the ratings."""
-    rows, notes = _list_ranked(ratings), ratings.advice
-    kind = str(ratings.kind)
-    meaning = [render_small_print(METHOD.format(MEANINGS[kind]))] if rows else []
-    said = [Markup("<div>{}</div>").format(text) for text in (str(ratings.counts), *notes)]
-    return Markup("").join([*said, render_ranking(rows, columns=COLUMNS[kind]), *meaning])
+def parse_ratings(given: Any) -> list[Ratings]:
+    """The ratings that were passed for a report; a `ReelbookError` for anything else."""
+    listed = [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
+    for one in listed:
+        if not isinstance(one, Ratings):
+            raise ReelbookError(
+                f"The ratings of a report are those of rb.judge(table), or a list of them, and not {type(one).__name__}."
+            )
+    return listed
 
 
 def ratings_card(ratings: Ratings) -> str:

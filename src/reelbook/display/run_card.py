@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
-
 from ..errors import Problem, ReelbookError, RunCancelled, RunFailed, UncertainRun
 from ..models.base import Input
 from ..models.images import pictures_of
@@ -14,7 +12,6 @@ from ..settings import options
 from ..storage.run_status import WITHOUT_RESULT
 from . import run_text
 from .fact_table import (
-    SMALL_STYLE,
     render_card,
     render_code,
     render_fact_table,
@@ -22,25 +19,16 @@ from .fact_table import (
     render_small_print,
     render_state,
 )
-from .figure import GAP, ROW, render_figure, render_shared_caption, render_with_assets
+from .figure import render_figure, render_files, render_progress, render_with_assets
 from .formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
 from .input_code import format_run_code
-from .run_text import RunText, format_status
-from .strip_html import strip_jpeg
+from .run_text import format_status
+from .strips import strip_jpeg
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..media.local_file import LocalFile
     from ..runs.run import Run
 
 MAX_REASON_LENGTH, MAX_LINE_LENGTH, MAX_FAULT_LENGTH = 900, 110, 50
-# The last log line stays on one line, however long it is, so that the cell keeps its height.
-LOG_LINE = f"{SMALL_STYLE};white-space:nowrap;overflow:hidden;text-overflow:ellipsis;min-height:1.5em"
-PROGRESS = Markup(
-    '<div>{}</div><progress max="1"{} aria-label="progress" style="display:block;width:100%;margin:6px 0 0"></progress>'
-    '<div style="{}"><bdi>{}</bdi></div>'
-)
 PICTURES = ("image_load_error", "file_download_error")
 PROMPTS = ("content_policy_violation",)
 LORAS = ("lora_load_error",)
@@ -58,12 +46,6 @@ def run_figure(run: Run, *, many: bool = False) -> str:
     return render_with_assets(render_files(run.media, known, width=width))
 
 
-def render_files(media: Sequence[LocalFile], known: RunText, *, width: int) -> Markup:
-    """The files of one run in rows, with their shared caption."""
-    figures = [render_figure(file, known, width=width, many=True, is_alone=False) for file in media]
-    return ROW.format(width, GAP, Markup("").join(figures)) + render_shared_caption(known, width=width)
-
-
 def run_strip_jpeg(run: Run) -> bytes | None:
     """Frames of a run's first file as a JPEG, for frontends without HTML; None where there are none."""
     if run.status != "completed" or not run.media:
@@ -76,11 +58,9 @@ def run_strip_jpeg(run: Run) -> bytes | None:
 
 def progress_card(run: Run) -> str:
     """The status of a run: a line, a bar, and the last log line."""
-    fraction, _ = run.progress
     last = shorten(run.logs[-1], 400) if run.logs else ""
-    value = Markup(' value="{:.3f}"').format(fraction) if fraction else ""
     status = render_state(run.status, format_status(run).partition(" ")[2])
-    return render_card(PROGRESS.format(status, value, LOG_LINE, last), width=options.max_width)
+    return render_card(render_progress(status, run.progress[0], last), width=options.max_width)
 
 
 def failed_card(run: Run) -> str:

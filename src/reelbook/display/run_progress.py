@@ -83,9 +83,8 @@ def show(run: Run) -> None:
 
 
 def progress_key(run: Run) -> OutputKey:
-    """The key of a run's progress for `LiveOutput`. Time has little weight: it advances for all runs alike."""
-    fraction, stage = run.progress
-    return run.status, stage, fraction, len(run.logs), min(int(run.timings["total"]), 10**6) / 10
+    """The key of a run's progress for `LiveOutput`."""
+    return run.status, *run.progress, len(run.logs), int(run.timings["total"])
 
 
 def live_bundle(run: Run, *, many: bool) -> Bundle:

@@ -1,11 +1,18 @@
-"""Style sheets and scripts of pages and widgets, as src/frontend/build.mjs has built them."""
+"""Templates of HTML, and the style sheets and scripts of pages and widgets, as src/frontend/build.mjs has built them."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
+
+from .formatting import STATE_COLOURS, STATE_SIGNS, join_with_dots, shorten
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 @cache
@@ -22,3 +29,36 @@ def render_style(*names: str) -> Markup:
 def render_script(name: str) -> Markup:
     """A `<script>` element with this script, which has all that it needs: a notebook has no address to import from."""
     return Markup('<script type="module">{}</script>').format(Markup(read_static(name)))
+
+
+def render(template: str, **values: Any) -> Markup:
+    """A file of the folder `templates` with these values, which are escaped unless they are markup."""
+    return Markup(_get_environment().get_template(template).render(values))
+
+
+def get_macros(template: str) -> Any:
+    """The macros of a template as functions."""
+    return _get_environment().get_template(template).module
+
+
+@cache
+def _get_environment() -> Environment:
+    import jinja2  # At the first display, and not with every import of the toolkit.
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {"shorten": shorten, "thousands": lambda number: f"{number:,}"}
+    environment.globals |= {
+        "signs": STATE_SIGNS,
+        "colours": STATE_COLOURS,
+        "dots": join_with_dots,
+        "Markup": Markup,
+        "style": render_style,
+        "script": render_script,
+    }
+    return environment

@@ -32,15 +32,13 @@ class LiveOutput:
         sent_key: OutputKey = (),
     ) -> None:
         self.key, self.is_over = key, is_over
-        self._send, self._bundle = send, bundle
-        self._sent_key, self._since = sent_key, time.monotonic()
+        self._send, self._bundle, self._sent_key = send, bundle, sent_key
         self._guard, self._is_closed = threading.Lock(), False
 
-    def urgency(self, now: float) -> float:
-        """How far the output is behind, times how long: 0 if it is up to date, infinite if it is over."""
-        if self.is_over():
-            return float("inf")
-        return key_distance(self._sent_key, self.key()) * (now - self._since)
+    @property
+    def has_news(self) -> bool:
+        """Whether it has changed since it was sent, or is over."""
+        return self.is_over() or self.key() != self._sent_key
 
     def update(self) -> bool:
         """Send the current output; True if it was the last one."""
@@ -50,7 +48,7 @@ class LiveOutput:
         with self._guard:
             if not self._is_closed:
                 self._send(bundle)
-        self._sent_key, self._since = key, time.monotonic()
+        self._sent_key = key
         return is_over
 
     def close(self) -> None:
@@ -60,13 +58,14 @@ class LiveOutput:
 
 
 class OutputUpdater:
-    """Updates live outputs one at a time, the most urgent first, in a thread that runs while there are any.
+    """Updates live outputs one at a time and in turn, in a thread that runs while there are any.
 
     A thread apart from that of the runs: a slow page must not delay the requests to the service.
     """
 
     def __init__(self) -> None:
         self._outputs: list[LiveOutput] = []
+        """The one that was sent last is at the end."""
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_running = False
@@ -92,9 +91,8 @@ class OutputUpdater:
 
     def join(self, timeout: float | None = None) -> None:
         """Wait until all outputs are over."""
-        thread = self._thread
-        if thread is not None:
-            thread.join(timeout)
+        if self._thread is not None:
+            self._thread.join(timeout)
 
     def _run(self) -> None:
         while True:
@@ -106,54 +104,31 @@ class OutputUpdater:
                     return
                 outputs = list(self._outputs)
                 self._next = time.monotonic() + UPDATE_SECONDS
-            self._update_one(outputs)
+            self._update_first(outputs)
 
-    def _update_one(self, outputs: list[LiveOutput]) -> None:
-        """Update the most urgent output; a late message delays the next one as well."""
-        now = time.monotonic()
-        urgent = [(_get_urgency(output, now), output) for output in outputs]
-        urgency, output = max(urgent, key=lambda pair: pair[0])
-        if not urgency:
+    def _update_first(self, outputs: list[LiveOutput]) -> None:
+        """Update the first output that has news; a late message delays the next one as well."""
+        for output in outputs:
+            try:
+                if not output.has_news:
+                    continue
+                is_over = output.update()
+            except Exception:
+                # It would fail again each time, and block the others.
+                log.debug("an output could not be updated", exc_info=True)
+                is_over = True
+            with self._changed:
+                self._next = time.monotonic() + UPDATE_SECONDS
+                if self._drop(output) and not is_over:
+                    self._outputs.append(output)
             return
-        try:
-            is_over = output.update()
-        except Exception:
-            # It would fail again each time, and block the others.
-            log.debug("an output could not be updated", exc_info=True)
-            is_over = True
-        with self._changed:
-            self._next = time.monotonic() + UPDATE_SECONDS
-            if is_over:
-                self._drop(output)
 
-    def _drop(self, output: LiveOutput) -> None:
-        if output in self._outputs:
-            self._outputs.remove(output)
-
-
-def key_distance(before: OutputKey, after: OutputKey) -> float:
-    """How different two keys are: 1 for each part that differs, less for numbers that are near.
-
-    >>> key_distance(("running", 0.25), ("running", 0.5)), key_distance(("waiting", 0), ("running", 0)), key_distance((), (1,))
-    (0.25, 1.0, 1.0)
-    """
-    if len(before) != len(after):
-        return 1.0
-    return sum(_distance(one, other) for one, other in zip(before, after, strict=True))
-
-
-def _distance(one: Any, other: Any) -> float:
-    if isinstance(one, float) and isinstance(other, float):
-        return min(abs(one - other), 1.0)
-    return float(one != other)
-
-
-def _get_urgency(output: LiveOutput, now: float) -> float:
-    try:
-        return output.urgency(now)
-    except Exception:
-        log.debug("an output could not be looked at", exc_info=True)
-        return 0.0
+    def _drop(self, output: LiveOutput) -> bool:
+        """Take an output from the list; whether it was there."""
+        if output not in self._outputs:
+            return False
+        self._outputs.remove(output)
+        return True
 
 
 updater = OutputUpdater()

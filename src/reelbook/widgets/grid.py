@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
 
-from ..display.report.grid_bundle import MAX_CELLS, grid_bundle, make_clip_grid
+from ..display.report.clip_grid import MAX_CELLS, grid_bundle, make_clip_grid
 from ..display.tables.table_html import format_table
 from ..display.tables.table_media import find_files
 from ..errors import ReelbookError

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import io
-import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,12 +14,13 @@ from PIL import Image
 
 from ...errors import ReelbookError
 from ...media.stills import read_frames, read_picture
-from ..fact_table import SMALL_STYLE, render_details, render_small_print
+from ..embedding import data_uri
 from ..formatting import join_with_dots, shorten
 from ..original_links import get_link_key
-from ..synced_clips import TRANSPORT
-from ..theme import render_script, render_style
-from .compared_items import Item, PixelSize, Timing, find_box, find_clock, find_differing, find_frame, fit_size
+from ..strips import fit_jpegs, join_frames
+from ..tables.table_columns import format_json
+from ..theme import get_macros, render_script, render_style
+from .compared_items import Item, Timing, find_box, find_clock, find_differing, find_frame, fit_size
 from .comparison import FRAME, TIME, Comparison
 from .frame_differences import Differences, get_compared_size
 
@@ -38,50 +36,6 @@ ADVICE = "It appears here once `comparison.differences` has been computed."
 MAX_FILE_BYTES = 1_000_000_000
 """Larger files are not asked for. Of smaller ones the kernel says itself if they are too large to be sent."""
 
-ROOT = Markup(
-    '<div class="rb rb-clock rb-compare mathjax_ignore tex2jax_ignore" data-rb-compare data-rb-by="{}" data-lm-suppress-shortcuts="true" '
-    'role="group" tabindex="0" aria-label="{}" aria-keyshortcuts="Space ArrowLeft ArrowRight Home End L [ ] + - 0 A B" style="margin:4px 0 8px">'
-    '<div class="rb-compare-stills" style="display:flex;flex-wrap:wrap;gap:8px">{}</div>{}</div>'
-)
-SERIES = Markup('<script type="application/json" data-rb-data>{}</script>')
-STILL = Markup(
-    '<figure data-rb-item="{}" data-rb-kind="{}" data-rb-key="{}" data-rb-label="{}" data-width="{}" data-height="{}"{} '
-    'style="flex:1 1 200px;max-width:{}px;margin:0">{}<figcaption style="{};overflow-wrap:anywhere"><bdi>{}</bdi></figcaption></figure>'
-)
-TIMES = Markup(' data-frames="{}" data-rate="{}/{}"')
-IMAGE = Markup(
-    '<img src="{}" width="{}" height="{}" alt="{}" decoding="async" style="display:block;width:100%;height:auto;border-radius:6px">'
-)
-CONTROLS = Markup('<div class="rb-compare-transport">{}</div>').format(TRANSPORT)
-TABLE = Markup(
-    '<div class="rb-compare-inputs" role="region" tabindex="0" aria-label="{}" style="overflow-x:auto"><table style="border-collapse:collapse;font-size:12px;margin:4px 0">'
-    '<thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table></div>'
-)  # fmt: skip
-HEAD = Markup(
-    '<th scope="{}" style="text-align:left;font-weight:{};padding:2px 16px 2px 0;vertical-align:top"><bdi>{}</bdi></th>'
-)
-CELL = Markup(
-    '<td title="{}" style="text-align:left;padding:2px 16px 2px 0;vertical-align:top;overflow-wrap:anywhere"><bdi>{}</bdi></td>'
-)
-
-
-LINE_STYLE = "fill:none;stroke:var(--rb-accent,currentColor);stroke-width:1.5;vector-effect:non-scaling-stroke"
-SOFT = "fill:var(--rb-soft,currentColor)"
-TOP, HEIGHT, FOOT = 18, 40, 8
-# Hidden where the style sheet is lost: a page that drops it drops the drawing as well, and would leave bare numbers.
-CHART = Markup(
-    '<div class="rb-compare-chart" data-rb-chart data-rb-ticks="{}" hidden style="display:none"><div class="rb-compare-plot">{}</div></div>'
-)
-# All text is in the drawing, because a host that drops drawings would leave it lying about. The line is as wide as its container,
-# and of the same thickness throughout; 7 px from the edges, like the time line.
-PANEL = Markup(
-    '<svg class="rb-compare-panel" role="img" aria-label="{}" width="100%" height="{}" xmlns="http://www.w3.org/2000/svg" '
-    'style="display:block;overflow:visible;font-size:12px;font-variant-numeric:tabular-nums"><title>{}</title>'
-    '<text x="0" y="12" style="{}">{}</text><text data-rb-range="" x="100%" y="12" text-anchor="end" style="{}">{}</text>'
-    '<svg y="{}" width="100%" height="{}" viewBox="0 0 {} 1" preserveAspectRatio="none" style="overflow:visible">'
-    '<polyline data-rb-line="{}" points="{}" style="{}"/></svg></svg>'
-)
-SENTENCE = Markup('<p data-rb-differences style="{};margin:4px 0">{}</p>')
 SSIM, MEAN = "ssim", "mean_absolute"
 TITLES = {MEAN: "mean difference, of 255", SSIM: "SSIM, 1 is equal"}
 HASH = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{56}\b")
@@ -102,31 +56,29 @@ def render_comparison_markup(
     """
     items, places = comparison.items, comparison.comparable
     stills = _read_stills(comparison)
-    count = max(len(places), 1)
-    figures = Markup("").join(
-        _render_still(place, items[place], stills.get(place), STILLS_BYTES // count, LETTERS[rank : rank + 1])
-        for rank, place in enumerate(places)
-    )
-    parts = [
-        render_differences(comparison, advice=advice) if with_differences else Markup(""),
-        _render_controls(comparison),
-        *map(render_small_print, [*list_notes(comparison), *notes]),
-    ]
-    parts.append(_render_inputs(comparison))
     films = sum(items[place].is_video for place in places)
-    name = f"{len(places)} {'clips' if films == len(places) else 'files' if films else 'pictures'} compared"
-    return ROOT.format(comparison.by, name, figures, Markup("").join(parts))
+    kind = "clips" if films == len(places) else "files" if films else "pictures"
+    return Markup(
+        get_macros("compare.html").viewer(
+            comparison.by,
+            f"{len(places)} {kind} compared",
+            [
+                _describe_still(
+                    place, items[place], stills.get(place), STILLS_BYTES // len(places), LETTERS[rank : rank + 1]
+                )
+                for rank, place in enumerate(places)
+            ],
+            _describe_differences(comparison, advice) if with_differences else {"missing": "", "sentence": ""},
+            bool(films) and len(places) > 1,
+            [*list_notes(comparison), *notes],
+            list(_list_tables(comparison.items)),
+        )
+    )
 
 
 def render_differences(comparison: Comparison, *, advice: str = ADVICE) -> Markup:
     """The chart and the sentence of the first two, and the figures of all pairs for the page; for long files, why not."""
-    places = comparison.comparable
-    if len(places) < 2:
-        return Markup("")
-    if not comparison.is_quick:
-        return render_small_print(f"{LONG} {advice}".strip())
-    text = Markup(json.dumps(_pack_series(comparison), separators=(",", ":")).replace("<", "\\u003c"))
-    return _render_difference(comparison, (places[0], places[1])) + SERIES.format(text)
+    return Markup(get_macros("compare.html").differences(_describe_differences(comparison, advice)))
 
 
 def render_comparison_jpeg(comparison: Comparison) -> bytes | None:
@@ -136,13 +88,7 @@ def render_comparison_jpeg(comparison: Comparison) -> bytes | None:
         return None
     height = max(1, min(JPEG_WIDTH * still.height // still.width for still in stills))
     small = [still.resize((max(1, still.width * height // still.height), height)) for still in stills]
-    width = sum(one.width for one in small) + JPEG_GAP * (len(small) - 1)
-    sheet = Image.new("RGB", (width, height), "#16191c")
-    left = 0
-    for one in small:
-        sheet.paste(one, (left, 0))
-        left += one.width + JPEG_GAP
-    return _encode(sheet, JPEG_BYTES)
+    return fit_jpegs([join_frames(small, JPEG_GAP)], JPEG_BYTES)[0]
 
 
 def format_comparison(comparison: Comparison) -> str:
@@ -195,19 +141,13 @@ def _join(words: Any) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _render_still(place: int, item: Item, still: Image.Image | None, max_bytes: int, letter: str) -> Markup:
-    timing = item.timing
-    assert timing is not None
-    width, height = item.copy_size or timing.size
-    times = TIMES.format(timing.frames, timing.rate.numerator, timing.rate.denominator) if timing.rate else Markup("")
-    image = Markup("")
-    if still is not None:
-        address = "data:image/jpeg;base64," + base64.b64encode(_encode(still, max_bytes)).decode()
-        image = IMAGE.format(address, still.width, still.height, item.label)
-    return STILL.format(
-        place, "film" if timing.rate else "picture", _find_key(item), item.label, width, height, times, min(timing.size[0], 640), image,
-        SMALL_STYLE, join_with_dots(letter, item.label),
-    )  # fmt: skip
+def _describe_still(place: int, item: Item, still: Image.Image | None, max_bytes: int, letter: str) -> dict[str, Any]:
+    assert item.timing is not None
+    return {
+        "place": place, "timing": item.timing, "key": _find_key(item), "label": item.label, "letter": letter,
+        "size": item.copy_size or item.timing.size, "still": still,
+        "address": data_uri("image/jpeg", fit_jpegs([still], max_bytes)[0]) if still is not None else "",
+    }  # fmt: skip
 
 
 def _find_key(item: Item) -> str:
@@ -220,24 +160,29 @@ def _find_key(item: Item) -> str:
         return ""
 
 
-def _render_controls(comparison: Comparison) -> Markup:
-    timings = [comparison.items[place].timing for place in comparison.comparable]
-    has_clips = any(timing is not None and timing.rate for timing in timings)
-    return CONTROLS if has_clips and len(timings) > 1 else Markup("")
-
-
-def _render_difference(comparison: Comparison, pair: tuple[int, int]) -> Markup:
+def _describe_differences(comparison: Comparison, advice: str) -> dict[str, Any]:
+    """The chart and the sentence of the first two that can be compared, and the figures of all pairs."""
+    if len(comparison.comparable) < 2:
+        return {"missing": "", "sentence": ""}
+    pair = (comparison.comparable[0], comparison.comparable[1])
+    if not comparison.is_quick:
+        return {"missing": f"{LONG} {advice}".strip()}
+    items = [comparison.items[place] for place in pair]
     found = comparison.compute(comparison.by)[pair]
-    ticks = _count_ticks(comparison, comparison.by)
-    size = get_compared_size([comparison.items[place] for place in pair])
-    shapes = [item.timing.size for place in pair if (item := comparison.items[place]).timing is not None]
+    ticks = find_clock([item.timing for item in comparison.items if item.timing is not None], by=comparison.by)[1]
+    size = get_compared_size(items)
+    shapes = [item.timing.size for item in items if item.timing is not None]
     is_partial = any(fit_size(shape, find_box(shapes))[2:] != find_box(shapes) for shape in shapes)
     note = f"computed at {size[0]}×{size[1]}{', where both have pixels' if is_partial else ''}" if size else ""
-    return render_chart(found, ticks) + render_sentence(found, ("A", "B"), note)
-
-
-def _count_ticks(comparison: Comparison, by: str) -> int:
-    return find_clock([item.timing for item in comparison.items if item.timing is not None], by=by)[1]
+    panels = [
+        _describe_panel(name, found.frames, values)
+        for name, values in ((MEAN, found.mean_absolute), (SSIM, found.ssim))
+        if not any(math.isnan(value) for value in values)
+    ]
+    return {
+        "missing": "", "ticks": ticks, "panels": panels if ticks > 1 and len(found.frames) > 1 else [],
+        "sentence": format_differences(found, ("A", "B"), note), "series": format_json(_pack_series(comparison)),
+    }  # fmt: skip
 
 
 def _pack_series(comparison: Comparison) -> dict[str, Any]:
@@ -257,37 +202,29 @@ def _pack(found: Differences) -> dict[str, Any]:
     }
 
 
-def _render_inputs(comparison: Comparison) -> Markup:
-    """The facts that differ as a table, and those that are equal folded below."""
-    items = comparison.items
+def _list_tables(items: Sequence[Item]) -> Iterator[dict[str, Any]]:
+    """The facts that differ, and with a title to fold them away those that are equal, and those that only some have."""
     differing, equal, some = find_differing(items)
-    parts = []
-    if differing:
-        parts.append(_render_table("what differs", differing, items))
-    if equal:
-        shared = _render_table("what is equal", equal, items[:1])
-        named = equal[:2] if len(equal) > 3 else equal
-        rest = f" and {len(equal) - len(named)} more" if len(equal) > len(named) else ""
-        parts.append(render_details(f"The same in all: {', '.join(named)}{rest}", shared))
-    if some:
-        parts.append(render_details("Inputs of some only", _render_table("inputs of some only", some, items)))
-    return Markup("").join(parts)
+    named = equal[:2] if len(equal) > 3 else equal
+    rest = f" and {len(equal) - len(named)} more" if len(equal) > len(named) else ""
+    for name, names, of, title in (
+        ("what differs", differing, items, ""),
+        ("what is equal", equal, items[:1], f"The same in all: {', '.join(named)}{rest}"),
+        ("inputs of some only", some, items, "Inputs of some only"),
+    ):
+        rows = [(shorten(fact, 40), [_format_fact(item.facts.get(fact, "–")) for item in of]) for fact in names]
+        if names:
+            yield {
+                "name": name,
+                "title": title,
+                "rows": rows,
+                "heads": [one.label for one in of] if len(of) > 1 else [],
+            }
 
 
-def _render_table(name: str, names: list[str], items: Any) -> Markup:
-    heads = (
-        Markup("").join(HEAD.format("col", 600, item.label) for item in items)
-        if len(items) > 1
-        else Markup("<td></td>")
-    )
-    rows = Markup("").join(
-        Markup("<tr>{}{}</tr>").format(
-            HEAD.format("row", "normal", shorten(fact, 40)),
-            Markup("").join(CELL.format(value, shorten(HASH.sub(r"\1…", value), MAX_VALUE_LENGTH)) for value in (item.facts.get(fact, "–") for item in items)),
-        )
-        for fact in names
-    )  # fmt: skip
-    return TABLE.format(name, heads, rows)
+def _format_fact(value: str) -> tuple[str, str]:
+    """A value whole and shortened."""
+    return value, shorten(HASH.sub(r"\1…", value), MAX_VALUE_LENGTH)
 
 
 def _read_stills(comparison: Comparison) -> dict[int, Image.Image]:
@@ -316,36 +253,7 @@ def _read_still(path: str, version: int, timing: Timing, number: int | None) -> 
     return still.rotate(-timing.rotation, expand=True) if timing.rotation else still
 
 
-def _encode(picture: Image.Image, max_bytes: int) -> bytes:
-    content = b""
-    for quality, shrink in ((85, 1), (75, 1), (65, 1), (60, 1.5), (50, 2), (40, 3)):
-        size: PixelSize = (max(1, round(picture.width / shrink)), max(1, round(picture.height / shrink)))
-        out = io.BytesIO()
-        (picture if shrink == 1 else picture.resize(size)).save(out, "JPEG", quality=quality)
-        content = out.getvalue()
-        if len(content) <= max_bytes:
-            break
-    return content
-
-
 # The differences over time as a chart, and in words.
-
-
-def render_chart(differences: Differences, ticks: int) -> Markup:
-    """The chart of two series over the frames of the clock; empty for less than two frames."""
-    if ticks < 2 or len(differences.frames) < 2:
-        return Markup("")
-    panels = [
-        _render_panel(name, differences.frames, values, ticks)
-        for name, values in ((MEAN, differences.mean_absolute), (SSIM, differences.ssim))
-        if not any(math.isnan(value) for value in values)
-    ]
-    return CHART.format(ticks, Markup("").join(panels))
-
-
-def render_sentence(differences: Differences, names: tuple[str, str], note: str) -> Markup:
-    """The differences in words; it stays where a chart cannot be displayed."""
-    return SENTENCE.format(SMALL_STYLE, format_differences(differences, names, note))
 
 
 def format_differences(differences: Differences, names: tuple[str, str], note: str = "") -> str:
@@ -363,16 +271,13 @@ def format_differences(differences: Differences, names: tuple[str, str], note: s
     return f"{names[0]} and {names[1]}: {', '.join(parts)}{f'; {note}' if note else ''}."
 
 
-def _render_panel(name: str, frames: Sequence[int], values: Sequence[float], ticks: int) -> Markup:
+def _describe_panel(name: str, frames: Sequence[int], values: Sequence[float]) -> dict[str, str]:
     low, high = find_scale(name, values)
-    points = " ".join(
-        f"{frame},{1 - (value - low) / (high - low):.3f}" for frame, value in zip(frames, values, strict=True)
-    )
-    words = f"{TITLES[name]}: {_format_range(name, values, ' to ')} over {len(frames):,} frames"
-    text = _format_range(name, values, " – ")
-    return PANEL.format(
-        words, TOP + HEIGHT + FOOT, words, SOFT, TITLES[name], SOFT, text, TOP, HEIGHT, ticks - 1, name, points, LINE_STYLE
-    )  # fmt: skip
+    points = (f"{frame},{1 - (value - low) / (high - low):.3f}" for frame, value in zip(frames, values, strict=True))
+    return {
+        "name": name, "title": TITLES[name], "range": _format_range(name, values, " – "), "points": " ".join(points),
+        "words": f"{TITLES[name]}: {_format_range(name, values, ' to ')} over {len(frames):,} frames",
+    }  # fmt: skip
 
 
 def find_scale(name: str, values: Sequence[float]) -> tuple[float, float]:

@@ -16,13 +16,12 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from ...errors import ReelbookError
-from ...sweeps.table_files import find_paths
 from ...util.replace_file import replace_file
 from ..formatting import format_size, join_with_dots
+from ..ratings_card import parse_ratings
+from ..table_runs import ModelRuns, group_runs, with_unique_index
 from ..tables.table_columns import describe_makers
-from .rating_section import parse_ratings
-from .report_entries import ModelRuns, group_entries, with_unique_index
-from .report_media import FolderMedia, InlineMedia, prepare_media
+from .media import FolderMedia, InlineMedia, prepare_media
 from .report_page import ReportContent
 from .report_views import check_views
 from .shared_table import make_shareable
@@ -67,13 +66,15 @@ def write_report(
         ratings=parse_ratings(ratings), standings=standings,
     )  # fmt: skip
     if not folder:
-        media, set_text = prepare_media(files, InlineMedia())
+        media, progress = prepare_media(files, InlineMedia())
         write_page(target, report(media).html)
     else:
         with replacing_folder(target) as part:
-            media, set_text = prepare_media(files, FolderMedia(part, service))
+            media, progress = prepare_media(files, FolderMedia(part, service))
             write_page(part / INDEX, report(media).html)
-    set_text(join_with_dots(f"{target.name}/" if folder else target.name, format_size(_count_bytes(target))))
+    progress.replace_line(
+        join_with_dots(f"{target.name}/" if folder else target.name, format_size(_count_bytes(target)))
+    )
     return LinkedPath(target)
 
 
@@ -88,7 +89,7 @@ def _group_runs(table: pd.DataFrame) -> Sequence[ModelRuns]:
         raise ReelbookError(
             "This table has no rows, so there is nothing to report. Filter it less, or run the sweep first."
         )
-    groups = group_entries(make_shareable(table), list(find_paths(table)))
+    groups = group_runs(make_shareable(table))
     entries = [entry for group in groups for entry in group.entries]
     # A table of failed runs can be reported, too.
     if not any(entry.files or entry.status for entry in entries):

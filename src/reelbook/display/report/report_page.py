@@ -1,14 +1,15 @@
-"""The page of a report: totals, plan, clips, costs, table, and recipes."""
+"""The page of a report: totals, plan, clips, costs, table, and recipes, for templates/report.html."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pandas as pd
@@ -18,19 +19,25 @@ from ..._version import __version__
 from ...decide.ratings import Ratings
 from ...media.posters import make_thumbnail
 from ...settings import options
+from ...sweeps.cost import compute_costs
 from ...util.printable import format_count
+from ..compare import comparison_html
 from ..compare.comparison import Comparison
+from ..cost_chart import render_cost_table
 from ..embedding import data_uri
-from ..fact_table import render_dotted
-from ..formatting import STATE_SIGNS, format_credits, format_duration, join_with_dots, shorten
+from ..formatting import format_duration, join_with_dots, shorten
+from ..plots import plot_html
 from ..plots.plot_html import Plot
-from ..theme import read_static, render_script, render_style
+from ..ratings_card import render_ratings
+from ..table_runs import ModelRuns, TableRun
+from ..tables import table_html
+from ..tables.table_html import render_table_markup
+from ..tables.table_media import KnownPoster
+from ..theme import read_static, render, render_script, render_style
 from . import clip_grid
 from .clip_grid import ClipGrid
 from .layout import VariedInput
-from .rating_section import render_rating_section
-from .report_entries import ModelRuns, ReportRun
-from .report_media import MAX_CLIP_SIDE, PageMedia
+from .media import MAX_CLIP_SIDE, PageMedia
 from .report_views import KEY, ReportViews
 from .shared_table import rename_files
 
@@ -48,30 +55,6 @@ POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:{beside}; media-src data: blob:{beside}; connect-src{connect}; "
     "base-uri 'none'; form-action 'none'"
 )
-PAGE = Markup(
-    '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-    '<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-    '<meta name="viewport" content="width=device-width, initial-scale=1">\n<meta name="generator" content="{generator}">\n'
-    '<meta name="referrer" content="no-referrer">\n<title>{title}</title>\n{style}\n</head>\n'
-    '<body class="rb rb-report{theme}">\n<main>\n{body}</main>\n{scripts}\n</body>\n</html>\n'
-)
-GENERATOR = "reelbook"
-HEAD = Markup('<header><h1><bdi>{}</bdi></h1><p class="rb-soft">{}</p>{}</header>\n')
-SECTION = Markup('<section id="{0}" aria-labelledby="{0}-head"><h2 id="{0}-head">{1}</h2>{2}</section>\n')
-FOOT = Markup('<footer class="rb-soft">Written {} by reelbook {}.{}</footer>\n')
-FACT = Markup('<div><dt>{}</dt><dd class="rb-number">{}</dd>{}</div>')
-SMALL = Markup('<dd class="rb-soft">{}</dd>')
-FOLD = Markup(
-    '<details id="again-{}"><summary><b>{}</b> <span class="rb-soft"><bdi>{}</bdi></span>'
-    '<span class="rb-end">{}</span></summary><div class="rb-recipe">{}{}{}</div></details>'
-)
-FACTS = Markup("<dl>{}</dl>")
-RECIPE_FACT = Markup("<dt>{}</dt><dd><bdi>{}</bdi></dd>")
-CODE = Markup(
-    '<div class="rb-code"><button type="button" data-copy hidden>Copy</button><pre tabindex="0" aria-label="{}"><code>{}</code></pre></div>'
-)
-JSON = Markup('<details class="rb-json"><summary>Input as JSON</summary>{}</details>')
-LINE = Markup('<tr><th scope="row"><bdi>{}</bdi></th><td class="rb-count">{}</td><td>{}</td></tr>')
 
 
 @dataclass(frozen=True)
@@ -91,79 +74,165 @@ class ReportContent:
     """What a race says of the settings; None for a table alone."""
 
     @property
-    def entries(self) -> list[ReportRun]:
+    def entries(self) -> list[TableRun]:
         """All runs in the order of the table."""
         return sorted((entry for group in self.groups for entry in group.entries), key=lambda entry: entry.place)
 
     @property
     def html(self) -> str:
         """The page as HTML."""
-        title = shorten(self.title or _format_title(self.groups), MAX_GIVEN_LENGTH)
-        body = Markup("").join(
-            [
-                HEAD.format(title, _render_about(self), _render_totals(self)),
-                _render_section("standings", "Standings", self.standings or Markup("")),
-                _render_section(
-                    "plan",
-                    "Plan",
-                    Markup("").join(_render_group_plan(group, is_alone=len(self.groups) == 1) for group in self.groups),
-                ),
-                _render_section(
-                    "clips", _format_clips_heading(self.media), ClipGrid(self.groups, self.media, picks=KEY).markup
-                ),
-                *_render_views(self),
-                _render_section("ratings", "Judgements", render_rating_section(self.ratings)),
-                _render_section("costs", "Costs", _render_costs(self)),
-                _render_section("runs", "Runs", _render_runs(self)),
-                _render_section(
-                    "again", "How to make each again", _render_recipes(self.groups, self.media, self.made_by)
-                ),
-                FOOT.format(_format_moment(datetime.now(UTC)), __version__, _format_media_note(self)),
-            ]
+        runs, names = self.entries, self._make_file_names()
+        columns = ["model"] if len(self.groups) > 1 else [axis.name for axis in self.groups[0].axes]
+        return render(
+            "report.html",
+            policy=_format_policy(is_folder=self.is_folder),
+            version=__version__,
+            title=shorten(self.title or _format_title(self.groups), MAX_GIVEN_LENGTH),
+            styles=render_style(*self._list_styles()),
+            theme=f" rb-{options.theme}" if options.theme != "auto" else "",
+            about=self._describe(),
+            totals=list(self._list_totals()),
+            states=Counter(run.status for run in runs if run.status).most_common(),
+            standings=self.standings,
+            plans=[plan for group in self.groups if (plan := self._plan(group))["lines"]],
+            clips_head="Clips" if any(one.clip for one in self.media.values()) or not self.media else "Pictures",
+            clips=ClipGrid(self.groups, self.media, picks=KEY).markup,
+            views=self.views.render(runs, self.media, names),
+            # Without names of people, because the page is made to be shared.
+            ratings=[(one.question, render_ratings(one, one.verdict)) for one in self.ratings],
+            costs=list(self._render_costs()),
+            live_table=self._render_table(names),
+            runs=runs,
+            paper_columns=columns,
+            paper_values=dict(self._list_paper_values()),
+            recipes=list(self._list_recipes()),
+            written=_format_moment(datetime.now(UTC)),
+            media_note=self._format_media_note(),
+            scripts=render_script("report.js"),
         )
-        script, digest = _make_script()
-        return str(
-            PAGE.format(
-                policy=_format_policy(digest, is_folder=self.is_folder), generator=f"{GENERATOR} {__version__}", title=title,
-                style=render_style(*_list_styles(self.views.kinds)), theme=f" rb-{options.theme}" if options.theme != "auto" else "", body=body,
-                scripts=script,
+
+    def _list_styles(self) -> list[str]:
+        """The style sheets that the page needs."""
+        modules = {Plot: plot_html, Comparison: comparison_html}
+        parts: list[Any] = [table_html, clip_grid, *(modules[kind] for kind in modules if kind in self.views.kinds)]
+        return [*dict.fromkeys(name for part in parts for name in part.STYLES), "costs.css", "report.css"]
+
+    def _describe(self) -> list[str]:
+        """Models, dates, and service."""
+        models = [group.model for group in self.groups if group.model]
+        moments = [entry.made_at for entry in self.entries if entry.made_at is not None]
+        return [
+            f"{len(models)} models: {', '.join(models)}" if len(models) > 1 else "".join(models),
+            f"made {_format_days(min(moments), max(moments))}" if moments else "",
+            f"by {', '.join(dict.fromkeys(self.made_by.values()))}" if self.made_by else "",
+        ]
+
+    def _list_totals(self) -> Iterator[tuple[str, str, str]]:
+        """Runs, credits, and seconds, each with a note; the note of the runs is their states."""
+        entries = self.entries
+        yield "runs", f"{len(entries):,}", ""
+        known = [entry for entry in entries if entry.credits is not None and not entry.is_unsettled]
+        reserved = sum(entry.credits or 0 for entry in entries if entry.is_unsettled)
+        if known or reserved:
+            estimated = sum(entry.credits or 0 for entry in known if entry.credits_source != "charged")
+            note = join_with_dots(
+                f"{estimated:,} of them estimated" if estimated else "charged" if known else "",
+                f"{reserved:,} more set aside" if reserved else "",
             )
-        )  # fmt: skip
+            yield "credits", f"{'≈ ' if estimated else ''}{sum(entry.credits or 0 for entry in known):,}", note
+        clips = [clip for entry in entries for file in entry.files if (clip := self.media[file.path].clip) is not None]
+        if clips:
+            seconds = sum(float(clip.frames / clip.rate) for clip in clips)
+            note = f"{format_count(len(clips), 'clip')}, {sum(clip.frames for clip in clips):,} frames"
+            yield "video", format_duration(seconds), note
+        if spent := [entry.running for entry in entries if entry.running is not None]:
+            yield "computing", format_duration(sum(spent)), f"{format_duration(sum(spent) / len(spent))} a run"
+
+    def _plan(self, group: ModelRuns) -> dict[str, Any]:
+        """The axes of a model's runs with how many values they have, and what is common to all."""
+        axes = [(axis.name, f"{len(axis.values):,}", _list_values(axis)) for axis in group.axes]
+        return {
+            "head": "" if len(self.groups) == 1 else group.model or "another model",
+            "lines": [*axes, *((name, "", [shorten(value, 600)]) for name, value in group.common.items())],
+        }
+
+    def _render_costs(self) -> Iterator[Markup]:
+        """A table of costs for each of the first axes, or for the models."""
+        if not {"status", "credits"} <= set(self.table.columns):
+            return
+        for name in _choose_cost_columns(self.groups):
+            try:
+                yield render_cost_table(compute_costs(self.table, name), REPORT_COSTS)
+            # Values that cannot be grouped have no table; the rest of the page does not fail.
+            except (TypeError, ValueError):
+                continue
+
+    def _render_table(self, names: Mapping[str, str]) -> Markup:
+        posters = {
+            names[str(path)]: KnownPoster(address, one.width, one.height)
+            for path, one in self.media.items()
+            if (address := self._make_poster(path, one))
+        }
+        clips = {names[str(path)]: one.original for path, one in self.media.items() if one.original}
+        table = rename_files(self.table, names)
+        return render_table_markup(table, key=KEY, posters=posters, clips=clips if self.is_folder else None)
+
+    def _make_poster(self, path: Path, one: PageMedia) -> str:
+        if self.is_folder or not one.poster:
+            return one.poster
+        small = make_thumbnail(path, *(THUMB if len(self.media) <= MANY else SMALL_THUMB))
+        return data_uri("image/jpeg", small) if small else ""
+
+    def _make_file_names(self) -> dict[str, str]:
+        """The name of each file on the page: that of its copy beside the page, else its own."""
+        names: dict[str, str] = {}
+        for number, (path, one) in enumerate(self.media.items()):
+            name = unquote(one.original.rpartition("/")[2]) or path.name
+            names[str(path)] = f"{number}-{name}" if name in names.values() else name
+        return names
+
+    def _list_paper_values(self) -> Iterator[tuple[int, list[str]]]:
+        """The values of each run on the axes; with several models, its model."""
+        for group in self.groups:
+            for number, entry in enumerate(group.entries):
+                values = [axis.bare[axis.codes[number]] for axis in group.axes]
+                yield entry.place, [group.model] if len(self.groups) > 1 else values
+
+    def _list_recipes(self) -> Iterator[tuple[TableRun, str, list[tuple[str, str]], list[str]]]:
+        """Each run with its label, how it was made, and the addresses of its files."""
+        for group in self.groups:
+            for number, entry in enumerate(group.entries):
+                label = join_with_dots(*(shorten(axis.values[axis.codes[number]], 60) for axis in group.axes))
+                links = [address for file in entry.files if (address := self.media[file.path].original)]
+                yield entry, label, self._list_facts(entry), links
+
+    def _list_facts(self, entry: TableRun) -> list[tuple[str, str]]:
+        service = entry.text("service")
+        maker = self.made_by.get(service, service) if service else next(iter(self.made_by.values()), "")
+        facts = {
+            "model": entry.model, "seed": "" if entry.seed is None else str(entry.seed), "request id": entry.request_id or "",
+            "engine": entry.engine or "", "made by": maker, "error": entry.error,
+            "credits": join_with_dots(entry.price, entry.credits_source),
+            "took": format_duration(entry.running) if entry.running is not None else "", "marks": entry.marks,
+        }  # fmt: skip
+        return [(name, value) for name, value in facts.items() if value]
+
+    def _format_media_note(self) -> str:
+        where = (
+            "The original files are in the folder media next to this page."
+            if self.is_folder
+            else f"What it shows are previews: of clips at most {MAX_CLIP_SIDE} pixels wide and high, of pictures {2 * MAX_CLIP_SIDE}."
+        )
+        return f" {where} It needs no network." if self.media else ""
 
 
-def _list_styles(kinds: Collection[type]) -> list[str]:
-    """The style sheets that the page needs."""
-    from ..compare import comparison_html
-    from ..plots import plot_html
-    from ..tables import table_html
-
-    modules = {Plot: plot_html, Comparison: comparison_html}
-    parts = [table_html, clip_grid, *(module for kind, module in modules.items() if kind in kinds)]
-    return [*dict.fromkeys(name for part in parts for name in part.STYLES), "costs.css", "report.css"]
-
-
-def _make_script() -> tuple[Markup, str]:
-    """The script element of the page, and the hash of its text for the policy."""
+def _format_policy(*, is_folder: bool) -> str:
     digest = base64.b64encode(hashlib.sha256(read_static("report.js").encode()).digest()).decode()
-    return render_script("report.js"), f"'sha256-{digest}'"
-
-
-def _format_policy(digest: str, *, is_folder: bool) -> str:
     return POLICY.format(
-        scripts=digest,
+        scripts=f"'sha256-{digest}'",
         beside=" 'self' file:" if is_folder else "",
         connect=" 'self'" if is_folder else " 'none'",
     )
-
-
-def _render_section(name: str, head: str, body: Markup) -> Markup:
-    return SECTION.format(name, head, body) if body else Markup("")
-
-
-def _render_views(report: ReportContent) -> list[Markup]:
-    """The plots and comparisons, in the order in which they were passed."""
-    found = report.views.render(report.entries, report.media, _make_file_names(report))
-    return [_render_section(f"views-{place}", head, body) for place, (head, body) in enumerate(found, 1)]
 
 
 def _format_title(groups: Sequence[ModelRuns]) -> str:
@@ -176,183 +245,20 @@ def _format_title(groups: Sequence[ModelRuns]) -> str:
     return f"{format_count(runs, 'run')} of {' and '.join(sorted(names))}" if names else format_count(runs, "run")
 
 
-def _render_about(report: ReportContent) -> Markup:
-    """Models, dates, and service."""
-    models = [group.model for group in report.groups if group.model]
-    moments = [entry.made_at for entry in report.entries if entry.made_at is not None]
-    parts = [
-        f"{len(models)} models: {', '.join(models)}" if len(models) > 1 else "".join(models),
-        f"made {_format_days(min(moments), max(moments))}" if moments else "",
-        f"by {', '.join(dict.fromkeys(report.made_by.values()))}" if report.made_by else "",
-    ]
-    return render_dotted([Markup("<bdi>{}</bdi>").format(part) for part in parts if part])
-
-
-def _render_totals(report: ReportContent) -> Markup:
-    """Runs by status, credits, and seconds."""
-    entries, figures = report.entries, list[Markup]()
-    counts = Counter(entry.status for entry in entries if entry.status)
-    states = [
-        Markup('<span class="rb-state"><span class="rb-{}" aria-hidden="true">{}</span> {} {}</span>').format(
-            status.replace(" ", "-") if status in STATE_SIGNS else "odd", STATE_SIGNS.get(status, "·"), f"{count:,}", status
-        )
-        for status, count in counts.most_common()
-    ]  # fmt: skip
-    figures.append(FACT.format("runs", f"{len(entries):,}", SMALL.format(Markup(" ").join(states)) if states else ""))
-    known = [entry for entry in entries if entry.credits is not None and not entry.is_unsettled]
-    reserved = sum(entry.credits or 0 for entry in entries if entry.is_unsettled)
-    if known or reserved:
-        estimated = sum(entry.credits or 0 for entry in known if entry.credits_source != "charged")
-        total = sum(entry.credits or 0 for entry in known)
-        note = join_with_dots(
-            f"{estimated:,} of them estimated" if estimated else "charged" if known else "",
-            f"{reserved:,} more set aside" if reserved else "",
-        )
-        figures.append(FACT.format("credits", f"{'≈ ' if estimated else ''}{total:,}", SMALL.format(note)))
-    clips = [clip for entry in entries for file in entry.files if (clip := report.media[file.path].clip) is not None]
-    if clips:
-        seconds = sum(float(clip.frames / clip.rate) for clip in clips)
-        note = f"{format_count(len(clips), 'clip')}, {sum(clip.frames for clip in clips):,} frames"
-        figures.append(FACT.format("video", format_duration(seconds), SMALL.format(note)))
-    spent = [entry.running for entry in entries if entry.running is not None]
-    if spent:
-        figures.append(
-            FACT.format(
-                "computing",
-                format_duration(sum(spent)),
-                SMALL.format(f"{format_duration(sum(spent) / len(spent))} a run"),
-            )
-        )
-    return Markup('<dl class="rb-totals">{}</dl>').format(Markup("").join(figures))
-
-
-def _render_group_plan(group: ModelRuns, *, is_alone: bool) -> Markup:
-    lines = [LINE.format(axis.name, f"{len(axis.values):,}", _render_values(axis)) for axis in group.axes]
-    lines += [
-        LINE.format(name, "", Markup("<bdi>{}</bdi>").format(shorten(value, 600)))
-        for name, value in group.common.items()
-    ]
-    if not lines:
-        return Markup("")
-    head = "" if is_alone else Markup("<h3><bdi>{}</bdi></h3>").format(group.model or "another model")
-    return Markup('{}<table class="rb-plan"><tbody>{}</tbody></table>').format(head, Markup("").join(lines))
-
-
-def _render_values(axis: VariedInput) -> Markup:
+def _list_values(axis: VariedInput) -> list[str]:
     """The values of an axis; of many, the first and last."""
     many = len(axis.bare) > MAX_VALUES
     texts = [*axis.bare[: MAX_VALUES // 2], "…", *axis.bare[-MAX_VALUES // 2 :]] if many else axis.bare
-    value = Markup("<bdi>{}</bdi>")
-    return render_dotted([value.format(shorten(text, 160)) for text in texts])
+    return [shorten(text, 160) for text in texts]
 
 
-def _format_clips_heading(media: Mapping[Path, PageMedia]) -> str:
-    return "Clips" if any(one.clip for one in media.values()) or not media else "Pictures"
-
-
-def _render_costs(report: ReportContent) -> Markup:
-    """A table for each axis."""
-    if not {"status", "credits"} <= set(report.table.columns):
-        return Markup("")
-    plots = [plot for name in _choose_cost_columns(report.groups) if (plot := _render_plot(report.table, name))]
-    return Markup('<div class="rb-plots">{}</div>').format(Markup("").join(plots)) if plots else Markup("")
-
-
-def _choose_cost_columns(groups: Sequence[ModelRuns]) -> Iterator[str]:
+def _choose_cost_columns(groups: Sequence[ModelRuns]) -> list[str]:
     """The columns to group costs by: the model if there are several, else the axes with the fewest values."""
     if len(groups) > 1:
-        yield "model"
-        return
+        return ["model"]
     axes = sorted(groups[0].axes, key=lambda axis: len(axis.values))
     shared = [axis for axis in axes if len(axis.values) < len(groups[0].entries)]
-    yield from [axis.columns[0] for axis in shared or axes[:1]][:MAX_PLOTS]
-
-
-def _render_plot(table: pd.DataFrame, name: str) -> Markup:
-    from ...sweeps.cost import compute_costs
-    from ..cost_chart import render_cost_table
-
-    try:
-        costs = compute_costs(table, name)
-    # Values that cannot be grouped have no table; the rest of the page does not fail.
-    except (TypeError, ValueError):
-        return Markup("")
-    return Markup('<div class="rb">{}</div>').format(render_cost_table(costs, REPORT_COSTS))
-
-
-def _render_runs(report: ReportContent) -> Markup:
-    from ..tables.table_html import render_table_markup
-    from ..tables.table_media import KnownPoster
-
-    names = _make_file_names(report)
-    posters = {
-        names[str(path)]: KnownPoster(address, one.width, one.height)
-        for path, one in report.media.items()
-        if (address := _table_poster(report, path, one))
-    }
-    clips = (
-        {names[str(path)]: one.original for path, one in report.media.items() if one.original}
-        if report.is_folder
-        else None
-    )
-    table = rename_files(report.table, names)
-    live = render_table_markup(table, key=KEY, posters=posters, clips=clips)
-    return Markup('<div class="rb-live">{}</div>{}').format(live, _render_paper_table(report))
-
-
-def _make_file_names(report: ReportContent) -> dict[str, str]:
-    """The name of each file on the page: that of its copy beside the page, else its own."""
-    names: dict[str, str] = {}
-    for number, (path, one) in enumerate(report.media.items()):
-        name = unquote(one.original.rpartition("/")[2]) or path.name
-        names[str(path)] = f"{number}-{name}" if name in names.values() else name
-    return names
-
-
-def _table_poster(report: ReportContent, path: Path, one: PageMedia) -> str:
-    if report.is_folder or not one.poster:
-        return one.poster
-    small = make_thumbnail(path, *(THUMB if len(report.media) <= MANY else SMALL_THUMB))
-    return data_uri("image/jpeg", small) if small else ""
-
-
-def _render_paper_table(report: ReportContent) -> Markup:
-    """The table for print: all rows, with few columns."""
-    names = [axis.name for axis in report.groups[0].axes] if len(report.groups) == 1 else ["model"]
-    words = _get_axis_values(report.groups)
-    rows = [
-        Markup("<tr><td>{}</td>{}<td>{} {}</td><td>{}</td><td>{}</td></tr>").format(
-            entry.name.removeprefix("run "),
-            Markup("").join(Markup("<td><bdi>{}</bdi></td>").format(shorten(word, 60)) for word in words[entry.place]),
-            STATE_SIGNS.get(entry.status, ""), entry.status,
-            "" if entry.credits is None else f"{entry.credits:,}", entry.request_id or "",
-        )
-        for entry in report.entries
-    ]  # fmt: skip
-    heads = Markup("").join(
-        Markup("<th><bdi>{}</bdi></th>").format(name) for name in ("run", *names, "status", "credits", "request id")
-    )
-    table = Markup('<table class="rb-paper"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>')
-    return table.format(heads, Markup("").join(rows))
-
-
-def _get_axis_values(groups: Sequence[ModelRuns]) -> dict[int, list[str]]:
-    """The values of each run on the axes; with several models, its model."""
-    if len(groups) > 1:
-        return {entry.place: [group.model] for group in groups for entry in group.entries}
-    return {
-        entry.place: [axis.bare[axis.codes[number]] for axis in groups[0].axes]
-        for number, entry in enumerate(groups[0].entries)
-    }
-
-
-def _format_media_note(report: ReportContent) -> str:
-    where = (
-        "The original files are in the folder media next to this page."
-        if report.is_folder
-        else f"What it shows are previews: of clips at most {MAX_CLIP_SIDE} pixels wide and high, of pictures {2 * MAX_CLIP_SIDE}."
-    )
-    return f" {where} It needs no network." if report.media else ""
+    return [axis.columns[0] for axis in shared or axes[:1]][:MAX_PLOTS]
 
 
 def _format_moment(moment: datetime) -> str:
@@ -362,48 +268,3 @@ def _format_moment(moment: datetime) -> str:
 def _format_days(first: datetime, last: datetime) -> str:
     ends = [f"{moment.day} {moment:%B %Y}" for moment in (first.astimezone(UTC), last.astimezone(UTC))]
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} – {ends[1]}"
-
-
-# How to make each run again: its input as code and as JSON, and how it was made.
-
-
-def _render_recipes(groups: Sequence[ModelRuns], media: Mapping[Path, PageMedia], made_by: Mapping[str, str]) -> Markup:
-    """A folded section for each run."""
-    folds = [fold for group in groups for fold in _render_folds(group, media, made_by)]
-    note = Markup('<p class="rb-soft rb-only-paper">{}</p>').format(
-        "The page itself has the input of every run, as code and as JSON."
-    )
-    return Markup('{}<div class="rb-folds">{}</div>').format(note, Markup("").join(folds))
-
-
-def _render_folds(group: ModelRuns, media: Mapping[Path, PageMedia], made_by: Mapping[str, str]) -> Iterator[Markup]:
-    for number, entry in enumerate(group.entries):
-        label = join_with_dots(*(shorten(axis.values[axis.codes[number]], 60) for axis in group.axes))
-        facts = Markup("").join(RECIPE_FACT.format(name, value) for name, value in _list_recipe_facts(entry, made_by))
-        links = [
-            Markup('<dt>file</dt><dd><a href="{}">{}</a></dd>').format(address, address.rpartition("/")[2])
-            for file in entry.files
-            if (address := media[file.path].original)
-        ]
-        state = f"{STATE_SIGNS.get(entry.status, '')} {entry.status}".strip()
-        code = f"import reelbook as rb\n\n{entry.code}" if entry.code else ""
-        json_text = entry.json
-        yield FOLD.format(
-            entry.place, entry.name, label, state,
-            FACTS.format(Markup("{}{}").format(facts, Markup("").join(links))),
-            CODE.format(f"input of {entry.name}", code) if code else "",
-            JSON.format(CODE.format(f"input of {entry.name}", json_text)) if json_text else "",
-        )  # fmt: skip
-
-
-def _list_recipe_facts(entry: ReportRun, made_by: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    service = entry.text("service")
-    maker = made_by.get(service, service) if service else next(iter(made_by.values()), "")
-    worked = format_duration(entry.running) if entry.running is not None else ""
-    found = {
-        "model": entry.model, "seed": "" if entry.seed is None else str(entry.seed), "request id": entry.request_id or "",
-        "engine": entry.engine or "", "made by": maker, "error": entry.error,
-        "credits": join_with_dots(format_credits(entry.credits, entry.credits_source, entry.status), entry.credits_source), "took": worked,
-        "marks": entry.marks,
-    }  # fmt: skip
-    yield from ((name, value) for name, value in found.items() if value)

@@ -19,10 +19,10 @@ from ...util.missing_values import is_missing
 from ..compare.compared_items import Item, label_items
 from ..compare.comparison import Comparison
 from ..plots.plot_html import Plot
+from ..table_runs import TableRun
 from ..tables.table_columns import format_json
 from ..tables.table_media import KnownPoster, find_files
-from .report_entries import ReportRun
-from .report_media import MAX_CLIP_SIDE, PageMedia
+from .media import MAX_CLIP_SIDE, PageMedia
 from .shared_table import find_picture_fields, make_shareable, rename_files
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class ReportViews:
     views: tuple[ReportView, ...]
     rows: Mapping[int, list[int]]
     """For each plot, by its place among the views, the position in the report of each of its rows."""
-    others: tuple[ReportRun, ...]
+    others: tuple[TableRun, ...]
     """The files of comparisons that the table lacks, as entries after its own."""
 
     @property
@@ -57,7 +57,7 @@ class ReportViews:
         return {type(view) for view in self.views}
 
     def render(
-        self, entries: Sequence[ReportRun], media: Mapping[Path, PageMedia], names: Mapping[str, str]
+        self, entries: Sequence[TableRun], media: Mapping[Path, PageMedia], names: Mapping[str, str]
     ) -> list[tuple[str, Markup]]:
         """The sections of the page with their headings; views of one kind in a row are one section.
 
@@ -87,7 +87,7 @@ class ReportViews:
         return _render_comparison(view, spots, media, names)
 
     def _find_files(
-        self, entries: Sequence[ReportRun], spots: Mapping[Path, str], media: Mapping[Path, PageMedia]
+        self, entries: Sequence[TableRun], spots: Mapping[Path, str], media: Mapping[Path, PageMedia]
     ) -> dict[str, Any]:
         """The files that the grid of the report does not have: those of others, and pictures in full."""
         known = {file.path for entry in entries for file in entry.files}
@@ -108,7 +108,7 @@ class ReportViews:
         return found
 
 
-def check_views(views: Any, table: pd.DataFrame, entries: Sequence[ReportRun]) -> ReportViews:
+def check_views(views: Any, table: pd.DataFrame, entries: Sequence[TableRun]) -> ReportViews:
     """The views that were passed; raises a ReelbookError for what is none, and for a plot of other rows."""
     listed = [views] if isinstance(views, (Plot, Comparison)) else views
     if not isinstance(listed, (list, tuple)) or not all(isinstance(view, (Plot, Comparison)) for view in listed):
@@ -173,17 +173,17 @@ def _render_plot(plot: Plot, rows: Sequence[int], media: Mapping[Path, PageMedia
     return render_plot_markup(_share_plot(plot, names), key=KEY, rows=rows, posters=posters)
 
 
-def _list_others(views: Sequence[ReportView], entries: Sequence[ReportRun]) -> Iterator[ReportRun]:
+def _list_others(views: Sequence[ReportView], entries: Sequence[TableRun]) -> Iterator[TableRun]:
     known = {file.path for entry in entries for file in entry.files}
     place = len(entries)
     for item in (item for view in views if isinstance(view, Comparison) for item in view.items):
         if item.file is not None and not item.problem and item.file.path not in known:
             known.add(item.file.path)
-            yield ReportRun(place, item.name, item.inputs.get("model", ""), {}, (item.file,))
+            yield TableRun(place, item.name, item.inputs.get("model", ""), {}, (item.file,))
             place += 1
 
 
-def _find_spots(entries: Sequence[ReportRun]) -> dict[Path, str]:
+def _find_spots(entries: Sequence[TableRun]) -> dict[Path, str]:
     """Row and place of each file on the page, of the first run that has it."""
     found: dict[Path, str] = {}
     for entry in entries:

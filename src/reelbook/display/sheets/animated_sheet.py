@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,12 +16,19 @@ from ...errors import ReelbookError
 from ...media import stills
 from ...media.frame_range import write_gif
 from ...util.replace_file import replace_file
-from ..live import show_progress
-from .picture_grid import PictureGrid, choose_grid, draw_labels, fit_into_place
-from .sheet_colours import get_colours
-from .sheet_drawing import FULL_WIDTH, UNIT, Brush, get_letterings, wrap_label
-from .sheet_entries import SheetEntry, read_entries
-from .sheet_pictures import RunPictures, read_all, read_at_times
+from ..live import Count, watch_count
+from ..table_runs import TableRun
+from .sheet_drawing import (
+    FULL_WIDTH,
+    UNIT,
+    Brush,
+    PictureGrid,
+    choose_grid,
+    draw_labels,
+    get_colours,
+    wrap_label,
+)
+from .sheet_runs import RunPictures, read_all, read_at_times, read_labelled, read_side_by_side
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,22 +45,7 @@ QUALITY = 72
 KINDS = (".gif", ".webp")
 PICTURE_SECONDS = 0.8
 MAX_BYTES = 5_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """The number of steps and the duration of each."""
-
-    step: int
-    """Duration of a step in hundredths of a second."""
-    steps: int
-    stride: int = 1
-    """Decoded steps for each step drawn."""
-
-    @property
-    def times(self) -> list[float]:
-        """The start of each step in seconds."""
-        return [number * self.step / 100 for number in range(self.steps)]
+UNREADABLE = "None of the files of this table can be read. rb.attach fetches those of a run again."
 
 
 def write_animation(
@@ -70,74 +61,84 @@ def write_animation(
         raise ReelbookError(
             f"`width` of an animated picture is a whole number from {MIN_WIDTH} to {MAX_WIDTH}, and not {width!r}."
         )
-    entries = read_entries(table.iloc[: MAX_RUNS + 1], labels)
-    if len(entries) > MAX_RUNS:
+    runs = read_labelled(table.iloc[: MAX_RUNS + 1], labels)
+    if len(runs) > MAX_RUNS:
         raise ReelbookError(
             f"{len(table):,} runs are too many for one animated picture. Choose up to {MAX_RUNS}: table[:{MAX_RUNS}].reel.gif(…)"
         )
-    if not any(entry.files for entry in entries):
+    if not any(run.files for run in runs):
         raise ReelbookError("No run of this table has a file, so there is nothing that could move.")
-    draw = _encode_clips if any(entry.is_film for entry in entries) else _encode_pictures
-    _write(target, draw(entries, width, target.suffix.lower()))
+    encode = _encode_clips if any(run.is_film for run in runs) else _encode_pictures
+    _write(target, encode(runs, width, target.suffix.lower()))
     return target
 
 
-def _encode_clips(entries: Sequence[SheetEntry], width: int, kind: str) -> bytes:
-    """Clips that play at the same time."""
-    sizes, seconds = _measure(entries)
+def _encode_clips(runs: Sequence[TableRun], width: int, kind: str) -> bytes:
+    """Clips that play at the same time, decoded once: fewer steps or pixels are made from these."""
+    read = read_all(runs, _read_length)
+    sizes = [size for one in read for size in one.sizes]
     if not sizes:
-        raise ReelbookError("None of the files of this table can be read. rb.attach fetches those of a run again.")
-    pace = _choose_pace(seconds)
-    place = choose_grid(sizes, entries, width, _choose_scale(width))
-    clips = _Clips(entries, _decode(entries, pace, place.card), sizes, place.across, kind)
-    content = clips.encode(pace, width)
-    while len(content) > MAX_BYTES:
-        if len(content) > MAX_BYTES * FEWER_STEPS_RATIO and pace.step < MAX_STEP:
-            pace = Pace(2 * pace.step, math.ceil(pace.steps / 2), 2)
+        raise ReelbookError(UNREADABLE)
+    # The highest pace that shows all of the longest clip within `MAX_STEPS`.
+    seconds = max((one.film.seconds for one in read if one.film), default=0.0)
+    step = max(MIN_STEP, math.ceil(100 * seconds / MAX_STEPS))
+    times = [number * step / 100 for number in range(max(1, math.ceil(100 * seconds / step - 1e-6)))]
+    labels = [run.label for run in runs]
+    grid = choose_grid(sizes, labels, width, _choose_scale(width))
+    across, card, stride = grid.across, grid.card, 1
+    with watch_count(Count(len(runs), "clips read for the animated picture")) as count:
+        media = read_all(runs, lambda run: _count_read(count, read_at_times(run, times, card)))
+    while True:
+        content = _encode_steps(runs, media, grid, len(times), stride, step, kind)
+        if len(content) <= MAX_BYTES:
+            return content
+        if len(content) > MAX_BYTES * FEWER_STEPS_RATIO and stride * step < MAX_STEP:
+            stride *= 2
         elif width > MIN_WIDTH * 2:
             smaller = int(width * max(0.5, 0.95 * math.sqrt(MAX_BYTES / len(content))))
             width = max(MIN_WIDTH * 2, smaller)
+            grid = choose_grid(sizes, labels, width, _choose_scale(width), across=across)
         else:
-            break
-        content = clips.encode(pace, width)
-    return content
+            return content
 
 
-def _decode(entries: Sequence[SheetEntry], pace: Pace, card: stills.PixelSize) -> list[RunPictures]:
-    """All steps of all clips. Decoded once: fewer steps or pixels are made from these."""
-    done: list[SheetEntry] = []
-
-    def read(entry: SheetEntry) -> RunPictures:
-        found = read_at_times(entry, pace.times, card)
-        done.append(entry)
-        return found
-
-    with show_progress(lambda: len(done), len(entries), "clips read for the animated picture"):
-        return read_all(entries, read)
+def _read_length(run: TableRun) -> RunPictures:
+    """The size of a run's first file, and the length of a clip."""
+    if not run.is_film:
+        return RunPictures(sizes=[stills.get_size(run.files[0].path)])
+    film = stills.read_frames(run.files[0].path, lambda _, __: [], (UNIT, UNIT))
+    return RunPictures(sizes=[film.size], film=film)
 
 
-@dataclass(frozen=True, slots=True)
-class _Clips:
-    """Decoded clips, which can be encoded at any pace and width."""
+def _count_read(count: Count, media: RunPictures) -> RunPictures:
+    count.done += 1
+    return media
 
-    entries: Sequence[SheetEntry]
-    media: Sequence[RunPictures]
-    sizes: Sequence[stills.PixelSize]
-    across: int
-    kind: str
 
-    def encode(self, pace: Pace, width: int) -> bytes:
-        """The content of the file."""
-        place = choose_grid(self.sizes, self.entries, width, _choose_scale(width), across=self.across)
-        labels = draw_labels(self.entries, self.media, place, get_colours()).picture
-        done: list[int] = []
-        with show_progress(lambda: len(done), pace.steps, "steps of the animated picture drawn"):
-            steps = []
-            for number in range(pace.steps):
-                steps.append(_draw_step(labels, self.media, place, number * pace.stride))
-                done.append(number)
-            # In a film the dots of dithering would flicker.
-            return encode_animation(steps, pace.step, self.kind, dither="none")
+def _encode_steps(
+    runs: Sequence[TableRun],
+    media: Sequence[RunPictures],
+    grid: PictureGrid,
+    total: int,
+    stride: int,
+    step: int,
+    kind: str,
+) -> bytes:
+    """The file with every `stride`-th step; each lasts so many times `step` hundredths of a second."""
+    labels = draw_labels(runs, media, grid, get_colours()).picture
+    steps = []
+    with watch_count(Count(total, "steps of the animated picture drawn")) as count:
+        for number in range(0, total, stride):
+            picture = labels.copy()
+            for card, one in enumerate(media):
+                if one.pictures:
+                    # A picture among clips does not change.
+                    shown, left, top = grid.fit(one.pictures[min(number, len(one.pictures) - 1)], card)
+                    picture.paste(shown, (left, top))
+            steps.append(picture)
+            count.done = number + 1
+        # In a film the dots of dithering would flicker.
+        return encode_animation(steps, stride * step, kind, dither="none")
 
 
 def encode_animation(steps: Sequence[Image.Image], hundredths: int, kind: str, dither: str = "sierra2_4a") -> bytes:
@@ -159,77 +160,31 @@ def encode_animation(steps: Sequence[Image.Image], hundredths: int, kind: str, d
     return out.getvalue()
 
 
-def _draw_step(labels: Image.Image, media: Sequence[RunPictures], place: PictureGrid, number: int) -> Image.Image:
-    """All clips at one moment."""
-    step = labels.copy()
-    for card, one in enumerate(media):
-        if one.pictures:
-            # A picture among clips does not change.
-            picture, left, top = fit_into_place(one.pictures[min(number, len(one.pictures) - 1)], place, card)
-            step.paste(picture, (left, top))
-    return step
-
-
-def _encode_pictures(entries: Sequence[SheetEntry], width: int, kind: str) -> bytes:
+def _encode_pictures(runs: Sequence[TableRun], width: int, kind: str) -> bytes:
     """The pictures of each run, one run after the other."""
-    with_files = [entry for entry in entries if entry.files]
-    media = read_all(with_files, lambda entry: _read_pictures(entry, (width, width)))
-    readable = [(entry, one) for entry, one in zip(with_files, media, strict=True) if one.pictures]
+    with_files = [run for run in runs if run.files]
+    media = read_all(with_files, lambda run: read_side_by_side(run, len(run.files), (width, width)))
+    readable = [(run, one) for run, one in zip(with_files, media, strict=True) if one.pictures]
     if not readable:
-        raise ReelbookError("None of the files of this table can be read. rb.attach fetches those of a run again.")
+        raise ReelbookError(UNREADABLE)
     count = max(len(one.pictures) for _, one in readable)
     # Places for the pictures of one run without labels of their own; the run's label is below all of them.
-    place = choose_grid(
-        [size for _, one in readable for size in one.sizes],
-        [SheetEntry("", ("",), ())] * count,
-        width,
-        _choose_scale(width),
-    )
-    steps = [_draw_page(entry, one, place) for entry, one in readable]
-    return encode_animation(steps, round(100 * PICTURE_SECONDS), kind)
+    sizes = [size for _, one in readable for size in one.sizes]
+    grid = choose_grid(sizes, [("",)] * count, width, _choose_scale(width))
+    return encode_animation([_draw_page(run, one, grid) for run, one in readable], round(100 * PICTURE_SECONDS), kind)
 
 
-def _read_pictures(entry: SheetEntry, box: stills.PixelSize) -> RunPictures:
-    return RunPictures(
-        [stills.read_picture(path, box) for path in entry.files], [stills.get_size(path) for path in entry.files]
-    )
-
-
-def _draw_page(entry: SheetEntry, media: RunPictures, place: PictureGrid) -> Image.Image:
+def _draw_page(run: TableRun, media: RunPictures, grid: PictureGrid) -> Image.Image:
     """The pictures of one run, with its label below."""
-    _, small = get_letterings(place.scale)
-    colours = get_colours()
-    brush = Brush(place.width, place.height + 2 * small.line, colours, scale=place.scale)
+    small, colours = grid.measures.small, get_colours()
+    brush = Brush(grid.width, grid.height + 2 * small.line, colours, grid.measures)
     for number, picture in enumerate(media.pictures):
-        fitted, left, top = fit_into_place(picture, place, number)
+        fitted, left, top = grid.fit(picture, number)
         brush.picture.paste(fitted, (left, top))
-    room = place.width - 2 * place.pad
-    for number, line in enumerate(wrap_label(entry.label or (f"run {entry.number}",), small, room, 2)):
-        brush.text(place.pad, place.height - place.pad + number * small.line, line, small, colours.ink, room)
+    room = grid.width - 2 * grid.pad
+    for number, line in enumerate(wrap_label(run.label or (run.name,), small, room, 2)):
+        brush.text(grid.pad, grid.height - grid.pad + number * small.line, line, small, colours.ink, room)
     return brush.picture
-
-
-def _measure(entries: Sequence[SheetEntry]) -> tuple[list[stills.PixelSize], float]:
-    """The sizes of all readable files, and the seconds of the longest clip."""
-    sizes: list[stills.PixelSize] = []
-    longest = 0.0
-    for one in read_all(entries, lambda entry: _read_length(entry)):
-        sizes += one.sizes
-        longest = max(longest, one.film.seconds if one.film else 0.0)
-    return sizes, longest
-
-
-def _read_length(entry: SheetEntry) -> RunPictures:
-    if not entry.is_film:
-        return RunPictures(sizes=[stills.get_size(entry.files[0])])
-    film = stills.read_frames(entry.files[0], lambda _, __: [], (UNIT, UNIT))
-    return RunPictures(sizes=[film.size], film=film)
-
-
-def _choose_pace(seconds: float) -> Pace:
-    """The highest pace that shows all of the longest clip within `MAX_STEPS`."""
-    step = max(MIN_STEP, math.ceil(100 * seconds / MAX_STEPS))
-    return Pace(step, max(1, math.ceil(100 * seconds / step - 1e-6)))
 
 
 def _choose_scale(width: int) -> float:

@@ -1,24 +1,47 @@
-"""A contact sheet: the runs of a table as rows, and time from left to right."""
+"""Contact sheets, the runs of a table as rows and time from left to right; and strips, the frames of one clip."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PIL import Image
 
 from ...errors import ReelbookError
-from ...media.lettering import Lettering
+from ...media.local_file import LocalFile
+from ...media.stills import get_size
+from ...models.base import File
+from ...runs.run import Run
 from ..formatting import join_with_dots
-from .picture_grid import PictureGrid, choose_grid, draw_labels, fit_into_place
-from .sheet_colours import Colours
-from .sheet_drawing import FULL_WIDTH, UNIT, Brush, fit_to_box, get_letterings, scale_length, wrap_label
-from .sheet_entries import SheetEntry, format_facts, format_title, read_entries
+from ..run_text import RunText, describe_file, describe_run
+from ..table_runs import TableRun
+from .sheet_drawing import (
+    FULL_WIDTH,
+    Brush,
+    Colours,
+    Measures,
+    PictureGrid,
+    choose_grid,
+    draw_labels,
+    fit_to_box,
+    wrap_label,
+)
 from .sheet_image import Sheet
-from .sheet_pictures import RunPictures, read_all, read_over_time, read_side_by_side
+from .sheet_runs import (
+    VANISHED,
+    RunPictures,
+    format_facts,
+    format_title,
+    read_all,
+    read_labelled,
+    read_over_time,
+    read_safely,
+    read_side_by_side,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,11 +72,34 @@ class Columns:
 class SheetRow:
     """A row of the sheet: one run, ready to be drawn."""
 
-    entry: SheetEntry
+    run: TableRun
     media: RunPictures
     label: list[str]
     note: list[str]
     height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What is written above and below the runs."""
+
+    title: str
+    facts: list[str]
+    total: int
+    """Rows of the table."""
+
+    def paint_head(self, brush: Brush, media: Sequence[RunPictures], left: int) -> None:
+        """Paint what all runs have in common."""
+        body, top, room = brush.measures.body, brush.measures.pad, brush.picture.width - 2 * left
+        sizes = {format_picture_size(one) for one in media if one.film is not None}
+        facts = join_with_dots(*self.facts, sizes.pop() if len(sizes) == 1 else "")
+        brush.text(left, top, self.title, body, brush.colours.ink, room)
+        brush.text(left, top + body.line, facts, brush.measures.small, brush.colours.soft, room)
+
+    def paint_foot(self, brush: Brush, count: int, left: int, top: int) -> None:
+        """Paint how many runs are left out, and how to get them."""
+        words = f"The first {count:,} of {self.total:,} runs. The next ones: table[{count}:].reel.sheet()"
+        brush.text(left, top, words, brush.measures.small, brush.colours.soft, brush.picture.width - 2 * left)
 
 
 def draw_sheet(
@@ -63,22 +109,22 @@ def draw_sheet(
 
     It holds the first 200 runs, or as many as fit into a picture; its last line says how to get the others.
     """
-    check_arguments(frames, width, "sheet")
+    _check_arguments(frames, width, "sheet")
     if not len(table):
         raise ReelbookError("This table has no runs, so there is nothing to draw. Look at what it was filtered by.")
-    entries = read_entries(table.iloc[:MAX_ROWS], labels)
-    scale = width / FULL_WIDTH
-    across = _count_cells(entries, frames)
-    if across == 1 and not any(entry.is_film for entry in entries):
-        return _draw_card_sheet(table, entries, width, scale)
-    columns = _choose_columns(entries, across, width, scale)
-    box = (columns.cell, max(1, round(columns.cell * MAX_SHAPE)))
-    media = read_all(entries, lambda entry: read_over_time(entry, across, box))
-    rows = [_make_row(entry, one, columns, scale) for entry, one in zip(entries, media, strict=True)]
-    rows = _limit_rows(rows, scale)
-    return Sheet.of(
-        partial(_paint_sheet, table, rows, columns, width, scale), f"contact sheet: {format_title(table) or 'runs'}"
-    )
+    runs = read_labelled(table.iloc[:MAX_ROWS], labels)
+    frame = Frame(format_title(runs), format_facts(table), len(table))
+    measures = Measures(width / FULL_WIDTH)
+    across = frames
+    if not any(run.is_film for run in runs) and any(run.files for run in runs):
+        across = min(max(len(run.files) for run in runs), MAX_PICTURES)
+        if across == 1:
+            return _draw_cards(frame, runs, width)
+    columns = _choose_columns(runs, across, width, measures)
+    media = read_all(runs, lambda run: read_over_time(run, across, _get_box(columns.cell)))
+    rows = [_make_row(run, one, columns, measures) for run, one in zip(runs, media, strict=True)]
+    paint = partial(_paint_sheet, frame, _limit_rows(rows, measures), columns, width, measures)
+    return Sheet.of(paint, f"contact sheet: {frame.title}")
 
 
 def format_picture_size(media: RunPictures) -> str:
@@ -90,210 +136,227 @@ def format_picture_size(media: RunPictures) -> str:
 
 
 def format_times(media: Sequence[RunPictures], count: int) -> list[str]:
-    """The heading of each column: seconds where all clips are equally long, else percentages."""
+    """The heading of each column: seconds where all clips are equally long, else percentages; of pictures their sizes."""
     films = [one.film for one in media if one.film is not None]
     if not films:
-        return _format_sizes(media, count)
-    lengths = {(film.count, film.rate) for film in films}
-    if len(lengths) == 1:
+        if not any(one.sizes for one in media):
+            return [""] * count
+        found = [{one.sizes[place] for one in media if len(one.sizes) > place} for place in range(count)]
+        return ["×".join(map(str, *sizes)) if len(sizes) == 1 else f"picture {n}" for n, sizes in enumerate(found, 1)]
+    if len({(film.count, film.rate) for film in films}) == 1:
         return [f"{float(number / films[0].rate):.2f} s" for number in films[0].numbers]
     if count == 1:
         return ["middle"]
     return ["start", *(f"{place / (count - 1):.0%}" for place in range(1, count - 1)), "end"]
 
 
-def _format_sizes(media: Sequence[RunPictures], count: int) -> list[str]:
-    """The size of each output where it is the same for all runs, else its number; empty where no run has a picture."""
-    if not any(one.sizes for one in media):
-        return [""] * count
-    texts = []
-    for place in range(count):
-        sizes = {one.sizes[place] for one in media if len(one.sizes) > place}
-        texts.append("×".join(map(str, sizes.pop())) if len(sizes) == 1 else f"picture {place + 1}")
-    return texts
-
-
-def check_arguments(frames: int, width: int, what: str) -> None:
+def _check_arguments(frames: int, width: int, what: str) -> None:
     """Raise a ReelbookError unless both numbers are within their bounds; `what` is the picture, for its message."""
     for name, value, low, high in (("frames", frames, 1, MAX_FRAMES), ("width", width, MIN_WIDTH, MAX_WIDTH)):
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise ReelbookError(f"`{name}` of a {what} is a whole number from {low} to {high}, and not {value!r}.")
 
 
-def _count_cells(entries: Sequence[SheetEntry], frames: int) -> int:
-    """The number of cells of a row: frames of clips, or the largest number of pictures of a run."""
-    if any(entry.is_film for entry in entries) or not any(entry.files for entry in entries):
-        return frames
-    return min(max(len(entry.files) for entry in entries), MAX_PICTURES)
+def _get_box(width: int) -> tuple[int, int]:
+    return width, max(1, round(width * MAX_SHAPE))
 
 
-def _choose_columns(entries: Sequence[SheetEntry], across: int, width: int, scale: float) -> Columns:
-    body, small = get_letterings(scale)
-    gap, pad = scale_length(UNIT, scale), scale_length(4 * UNIT, scale)
-    number = min(max(small.width(entry.number) for entry in entries), width * NUMBER_SHARE)
-    label = _choose_label_width(entries, body, width * LABEL_SHARE)
+def _choose_columns(runs: Sequence[TableRun], across: int, width: int, measures: Measures) -> Columns:
+    body, small, gap, pad = measures.body, measures.small, measures.gap, measures.pad
+    number = min(max(small.width(run.number) for run in runs), width * NUMBER_SHARE)
+    # The longest label on one line; if that is too wide, the longest part of one.
+    full = max(body.width(join_with_dots(*run.label)) for run in runs)
+    longest = max((body.width(part) for run in runs for part in run.label), default=0)
+    label = math.ceil(min(full if full <= width * LABEL_SHARE else longest, width * LABEL_SHARE))
     first = pad + math.ceil(number) + 2 * gap + (label + 3 * gap if label else 0)
     # A few cells do not fill the width, or a single picture would be as large as the sheet.
-    cell = min((width - pad - first - (across - 1) * gap) // across, width // 3)
-    cell = max(cell, 1)
+    cell = max(1, min((width - pad - first - (across - 1) * gap) // across, width // 3))
     places = tuple(first + place * (cell + gap) for place in range(across))
     return Columns(pad, math.ceil(number), label, places, cell, width - pad)
 
 
-def _choose_label_width(entries: Sequence[SheetEntry], lettering: Lettering, max_width: float) -> int:
-    """The width of the longest label on one line; if that is too wide, of the longest part of one."""
-    full = max(lettering.width(join_with_dots(*entry.label)) for entry in entries)
-    longest = max((lettering.width(part) for entry in entries for part in entry.label), default=0)
-    return math.ceil(min(full if full <= max_width else longest, max_width))
-
-
-def _make_row(entry: SheetEntry, media: RunPictures, columns: Columns, scale: float) -> SheetRow:
-    body, small = get_letterings(scale)
-    gap = scale_length(UNIT, scale)
-    box = (columns.cell, max(1, round(columns.cell * MAX_SHAPE)))
-    pictures = [fit_to_box(picture, box) for picture in media.pictures]
+def _make_row(run: TableRun, media: RunPictures, columns: Columns, measures: Measures) -> SheetRow:
+    body, small, gap = measures.body, measures.small, measures.gap
+    pictures = [fit_to_box(picture, _get_box(columns.cell)) for picture in media.pictures]
     tallest = max((picture.height for picture in pictures), default=0)
     note: list[str] = []
     if not pictures:
-        reason = "" if media.problem else entry.reason
-        note = small.lines(reason, columns.right - columns.cells[0] - 4 * gap, 2) if reason else []
+        if run.reason and not media.problem:
+            note = small.lines(run.reason, columns.right - columns.cells[0] - 4 * gap, 2)
         tallest = body.line + len(note) * small.line + 3 * gap
     # A long label gets a second line, although that makes the row higher.
-    lines = max(2 if len(entry.label) < 2 else 3, tallest // body.line)
-    label = wrap_label(entry.label, body, columns.label, lines)
-    height = max(tallest, len(label) * body.line)
-    return SheetRow(entry, RunPictures(pictures, media.sizes, media.film, media.problem), label, note, height)
+    lines = max(2 if len(run.label) < 2 else 3, tallest // body.line)
+    label = wrap_label(run.label, body, columns.label, lines)
+    return SheetRow(run, replace(media, pictures=pictures), label, note, max(tallest, len(label) * body.line))
 
 
-def _limit_rows(rows: list[SheetRow], scale: float) -> list[SheetRow]:
+def _limit_rows(rows: list[SheetRow], measures: Measures) -> list[SheetRow]:
     """The first rows, as many as fit into a picture."""
-    height, gap = 0, scale_length(UNIT, scale)
+    height = 0
     for place, row in enumerate(rows):
-        height += row.height + 4 * gap
+        height += row.height + 4 * measures.gap
         if height > MAX_HEIGHT and place:
             return rows[:place]
     return rows
 
 
 def _paint_sheet(
-    table: pd.DataFrame, rows: Sequence[SheetRow], columns: Columns, width: int, scale: float, colours: Colours
+    frame: Frame, rows: Sequence[SheetRow], columns: Columns, width: int, measures: Measures, colours: Colours
 ) -> Image.Image:
-    _, small = get_letterings(scale)
-    gap, pad = scale_length(UNIT, scale), scale_length(4 * UNIT, scale)
-    left_out = len(table) - len(rows)
-    head = _head_height(scale) + small.line + gap
-    foot = (2 * gap + small.line if left_out else 0) + pad - gap
-    brush = Brush(width, head + sum(row.height + 4 * gap for row in rows) + foot, colours, scale=scale)
+    small, gap = measures.small, measures.gap
+    has_more = frame.total > len(rows)
+    head = _head_height(measures) + small.line + gap
+    foot = (2 * gap + small.line if has_more else 0) + measures.pad - gap
+    brush = Brush(width, head + sum(row.height + 4 * gap for row in rows) + foot, colours, measures)
     media = [row.media for row in rows]
-    _paint_head(brush, table, media, pad)
+    frame.paint_head(brush, media, columns.left)
     for place, time in zip(columns.cells, format_times(media, len(columns.cells)), strict=True):
-        brush.text(place, head - small.line - gap, time, small, brush.colours.soft, columns.cell)
+        brush.text(place, head - small.line - gap, time, small, colours.soft, columns.cell)
     top = head
     for row in rows:
         brush.hairline(columns.left, top, columns.right)
         _paint_row(brush, row, columns, top + 2 * gap)
         top += row.height + 4 * gap
-    if left_out:
+    if has_more:
         brush.hairline(columns.left, top, columns.right)
-        _paint_foot(brush, table, len(rows), columns.left, top + gap)
+        frame.paint_foot(brush, len(rows), columns.left, top + gap)
     return brush.picture
 
 
-def _draw_card_sheet(table: pd.DataFrame, entries: Sequence[SheetEntry], width: int, scale: float) -> Sheet:
-    """The sheet of runs that made one picture each, side by side."""
-    media = read_all(entries, lambda entry: read_side_by_side(entry, 1, (width // 2, width // 2)))
-    place = choose_grid([size for one in media for size in one.sizes], entries, width, scale, card=1 / 3)
-    return Sheet.of(
-        partial(_paint_cards, table, entries, media, place), f"contact sheet: {format_title(table) or 'runs'}"
-    )
-
-
-def _paint_cards(
-    table: pd.DataFrame,
-    entries: Sequence[SheetEntry],
-    media: Sequence[RunPictures],
-    place: PictureGrid,
-    colours: Colours,
-) -> Image.Image:
-    head = _head_height(place.scale)
-    _, small = get_letterings(place.scale)
-    brush = draw_labels(entries, media, place, colours, top=head, foot=small.line if len(table) > len(entries) else 0)
-    for number, one in enumerate(media):
-        for picture in one.pictures[:1]:
-            fitted, left, top = fit_into_place(picture, place, number, head)
-            brush.paste(left, top, fitted)
-    _paint_head(brush, table, media, place.pad)
-    if len(table) > len(entries):
-        _paint_foot(brush, table, len(entries), place.pad, brush.picture.height - small.line - place.pad)
-    return brush.picture
-
-
-def _head_height(scale: float) -> int:
-    body, small = get_letterings(scale)
-    return scale_length(4 * UNIT, scale) + body.line + small.line + 2 * scale_length(UNIT, scale)
-
-
-def _paint_head(brush: Brush, table: pd.DataFrame, media: Sequence[RunPictures], left: int) -> None:
-    """Paint the heading: what all runs have in common."""
-    body, small = get_letterings(brush.scale)
-    top, room = scale_length(4 * UNIT, brush.scale), brush.picture.width - 2 * left
-    brush.text(left, top, format_title(table) or "runs", body, brush.colours.ink, room)
-    brush.text(
-        left,
-        top + body.line,
-        join_with_dots(*format_facts(table), _format_common_size(media)),
-        small,
-        brush.colours.soft,
-        room,
-    )
-
-
-def _paint_foot(brush: Brush, table: pd.DataFrame, count: int, left: int, top: int) -> None:
-    """Paint how many runs are left out, and how to get them."""
-    _, small = get_letterings(brush.scale)
-    words = f"The first {count:,} of {len(table):,} runs. The next ones: table[{count}:].reel.sheet()"
-    brush.text(left, top, words, small, brush.colours.soft, brush.picture.width - 2 * left)
-
-
-def _format_common_size(media: Sequence[RunPictures]) -> str:
-    """Size and length, where they are the same for all clips; else empty."""
-    texts = {format_picture_size(one) for one in media if one.film is not None}
-    return texts.pop() if len(texts) == 1 else ""
+def _head_height(measures: Measures) -> int:
+    return measures.pad + measures.body.line + measures.small.line + 2 * measures.gap
 
 
 def _paint_row(brush: Brush, row: SheetRow, columns: Columns, top: int) -> None:
-    body, small = get_letterings(brush.scale)
-    gap = scale_length(UNIT, brush.scale)
+    body, small, gap = brush.measures.body, brush.measures.small, brush.measures.gap
     ink, soft = brush.colours.ink, brush.colours.soft
-    number = columns.left + columns.number - min(small.width(row.entry.number), columns.number)
+    number = columns.left + columns.number - min(small.width(row.run.number), columns.number)
     # Both are on one baseline, although one is smaller.
     up = (body.line - body.size) / 2 - gap / 4
-    brush.text(number, top - up + (body.ascent - small.ascent) / 2, row.entry.number, small, soft, columns.number + 1)
+    brush.text(number, top - up + (body.ascent - small.ascent) / 2, row.run.number, small, soft, columns.number + 1)
     label = columns.left + columns.number + 2 * gap
     for place, line in enumerate(row.label):
         brush.text(label, top - up + place * body.line, line, body, ink, columns.label + 1)
     for left, picture in zip(columns.cells, row.media.pictures, strict=False):
         brush.paste(left, top, picture)
     if not row.media.pictures:
-        _paint_state(brush, row, columns, top)
-    more = len(row.entry.files) - len(row.media.pictures)
+        # A box in their place, with the state and the reason.
+        left, right = columns.cells[0], columns.right
+        brush.box(left, top, right - left, body.line + len(row.note) * small.line + 3 * gap)
+        brush.state(left + 2 * gap, top + 1.5 * gap, row.run, row.media, right)
+        for place, line in enumerate(row.note):
+            y = top + 1.5 * gap + body.line + place * small.line
+            brush.text(left + 2 * gap, y, line, small, soft, right - left - 3 * gap)
+    more = len(row.run.files) - len(row.media.pictures)
     if row.media.film is None and row.media.pictures and more > 0:
         words = f"+ {more}"
         brush.text(columns.right - small.width(words), top, words, small, soft, columns.cell)
 
 
-def _paint_state(brush: Brush, row: SheetRow, columns: Columns, top: int) -> None:
-    """Paint a box in place of the pictures, with the sign and word of the state, and the reason."""
-    body, small = get_letterings(brush.scale)
-    gap = scale_length(UNIT, brush.scale)
-    left, state = columns.cells[0], row.entry.state
-    height = body.line + len(row.note) * small.line + 3 * gap
-    brush.box(left, top, columns.right - left, height)
-    x, y = left + 2 * gap, top + 1.5 * gap
-    if row.media.problem:
-        brush.text(x, y, row.media.problem, body, brush.colours.soft, columns.right - x)
-        return
-    taken = brush.sign(x, y, state, body)
-    brush.text(x + taken, y, state, body, brush.colours.of(state), columns.right - x - taken)
-    for place, line in enumerate(row.note):
-        brush.text(x, y + body.line + place * small.line, line, small, brush.colours.soft, columns.right - x - gap)
+def _draw_cards(frame: Frame, runs: Sequence[TableRun], width: int) -> Sheet:
+    """The sheet of runs that made one picture each, side by side."""
+    media = read_all(runs, lambda run: read_side_by_side(run, 1, (width // 2, width // 2)))
+    sizes, labels = [size for one in media for size in one.sizes], [run.label for run in runs]
+    grid = choose_grid(sizes, labels, width, width / FULL_WIDTH, card=1 / 3)
+    return Sheet.of(partial(_paint_cards, frame, runs, media, grid), f"contact sheet: {frame.title}")
+
+
+def _paint_cards(
+    frame: Frame, runs: Sequence[TableRun], media: Sequence[RunPictures], grid: PictureGrid, colours: Colours
+) -> Image.Image:
+    head, line = _head_height(grid.measures), grid.measures.small.line
+    has_more = frame.total > len(runs)
+    brush = draw_labels(runs, media, grid, colours, top=head, foot=line if has_more else 0)
+    for number, one in enumerate(media):
+        for picture in one.pictures[:1]:
+            fitted, left, top = grid.fit(picture, number, head)
+            brush.paste(left, top, fitted)
+    frame.paint_head(brush, media, grid.pad)
+    if has_more:
+        frame.paint_foot(brush, len(runs), grid.pad, brush.picture.height - line - grid.pad)
+    return brush.picture
+
+
+# A strip.
+
+
+def draw_strip(run_or_file: Run | LocalFile | str | Path, *, frames: int = 6, width: int = FULL_WIDTH) -> Sheet:
+    """Frames of a clip side by side, `width` pixels wide, with times and a caption; of pictures, all of a run."""
+    _check_arguments(frames, width, "strip")
+    files, text = _read_run_or_file(run_or_file)
+    run = TableRun(0, "", "", {}, files)
+    measures = Measures(width / FULL_WIDTH)
+    across = frames if run.is_film else min(len(files), MAX_PICTURES)
+    cell = max(1, min((width - 2 * measures.pad - (across - 1) * measures.gap) // across, width // 2))
+    media = read_safely(run, lambda run: read_over_time(run, across, _get_box(cell)))
+    if media.problem:
+        words = "is not there any more" if media.problem == VANISHED else "cannot be read"
+        raise ReelbookError(f"{files[0].path} {words}. rb.attach downloads it again.")
+    media = replace(media, pictures=[fit_to_box(picture, _get_box(cell)) for picture in media.pictures])
+    captions = [text.prompt, join_with_dots(text.seed, _format_sizes(media, files), text.credits)]
+    lead, facts = [*filter(None, captions), ""][:2]
+    paint = partial(_paint_strip, media, lead, facts, width, measures)
+    return Sheet.of(paint, f"strip: {join_with_dots(lead, facts)}")
+
+
+def _format_sizes(media: RunPictures, files: Sequence[LocalFile]) -> str:
+    """The size of a clip, its frames and seconds; of several pictures their number, smallest and largest size."""
+    if media.film is not None:
+        return join_with_dots(format_picture_size(media), f"{media.film.seconds:.1f} s")
+    if len(files) == 1:
+        return format_picture_size(media)
+    # The sizes of the pictures in the strip are known already; of the others only the header is read.
+    others = (get_size(file.path) for file in files[len(media.sizes) :])
+    sizes = sorted({*media.sizes, *others}, key=lambda size: (size[0] * size[1], size))
+    smallest, largest = ("×".join(map(str, size)) for size in (sizes[0], sizes[-1]))
+    return f"{len(files)} pictures, {smallest if smallest == largest else f'{smallest} to {largest}'}"
+
+
+def _read_run_or_file(given: Run | LocalFile | str | Path) -> tuple[tuple[LocalFile, ...], RunText]:
+    """The files, and their prompt, seed and credits."""
+    if isinstance(given, Run):
+        if given.status != "completed":
+            raise ReelbookError(f"This run is {given.status}, so it has no pictures. Wait for it, or show another one.")
+        if not given.media:
+            raise ReelbookError("This run made no files, so there is nothing to draw.")
+        return given.media, describe_run(given)
+    if isinstance(given, str | Path):
+        given = LocalFile(Path(given).expanduser(), File(url=""))
+    if isinstance(given, LocalFile):
+        known = describe_file(given)
+        return (given,), known if known.prompt else _read_prompt_and_seed(given)
+    raise ReelbookError(
+        f"A strip is of a run or of a file, and not of {type(given).__name__}. Pass a run, a path, or a row such as table.loc[[7]]."
+    )
+
+
+def _read_prompt_and_seed(file: LocalFile) -> RunText:
+    """Prompt and seed from the metadata of a file; its name where they have no prompt."""
+    try:
+        known = file.provenance
+    except ReelbookError:
+        return RunText(file.path.name)
+    prompt = known.values.get("prompt")
+    words = " ".join(prompt.split()) if isinstance(prompt, str) else ""
+    return RunText(words or file.path.name, "" if known.seed is None else f"seed {known.seed}")
+
+
+def _paint_strip(
+    media: RunPictures, lead: str, facts: str, width: int, measures: Measures, colours: Colours
+) -> Image.Image:
+    body, small, gap, pad = measures.body, measures.small, measures.gap, measures.pad
+    tallest = max(picture.height for picture in media.pictures)
+    lines = body.lines(lead, width - 2 * pad, 2)
+    height = pad + tallest + gap + small.line + gap + len(lines) * body.line + (small.line if facts else 0) + pad
+    brush = Brush(width, height, colours, measures)
+    left = pad
+    for picture, time in zip(media.pictures, format_times([media], len(media.pictures)), strict=True):
+        brush.paste(left, pad, picture)
+        brush.text(left, pad + tallest + gap, time, small, colours.soft, picture.width)
+        left += picture.width + gap
+    top = pad + tallest + 2 * gap + small.line
+    for line in lines:
+        brush.text(pad, top, line, body, colours.ink, width - 2 * pad)
+        top += body.line
+    brush.text(pad, top, facts, small, colours.soft, width - 2 * pad)
+    return brush.picture

@@ -13,8 +13,9 @@ from PIL import Image, ImageFilter
 
 from ...settings import options
 from ..embedding import data_uri
+from ..strips import fit_jpegs
 from ..theme import render_style
-from .sheet_colours import Colours, get_colours, get_theme_colours
+from .sheet_drawing import Colours, get_colours, get_theme_colours
 
 MAX_BYTES, MAX_PLAIN = 200_000, 100_000
 """Bytes of the copy in HTML, and of the one without: a notebook with a few sheets can still be sent by mail."""
@@ -26,14 +27,6 @@ IMAGE = Markup(
 THEMED = Markup(
     '<div class="rb-sheet" style="max-width:{}px;--rb-sheet-pictures:url({});--rb-sheet-words:url({})">{}</div>'
 )
-FULL_COLOURS, HALVED_COLOURS = 0, 2
-"""Subsampling of the colours: none, and half in each direction, which is hardly visible in letters."""
-COPY_SETTINGS = (
-    (88, FULL_COLOURS, None), (76, FULL_COLOURS, None), (76, HALVED_COLOURS, None), (60, HALVED_COLOURS, None),
-    (60, HALVED_COLOURS, 1280), (50, HALVED_COLOURS, 1280), (50, HALVED_COLOURS, 1000), (42, HALVED_COLOURS, 1000), (35, HALVED_COLOURS, 1000),
-    (28, HALVED_COLOURS, 1000), (20, HALVED_COLOURS, 1000), (20, HALVED_COLOURS, 800),
-)  # fmt: skip
-"""Quality, subsampling and width of the copies that are tried, the best first; None is the width of the sheet."""
 
 
 class Sheet(Image.Image):
@@ -59,7 +52,9 @@ class Sheet(Image.Image):
 
     def _repr_html_(self) -> str:
         light = self.convert("RGB")
-        image = IMAGE.format(self.width, self._alt or repr(self), data_uri("image/jpeg", encode_jpeg(light)))
+        image = IMAGE.format(
+            self.width, self._alt or repr(self), data_uri("image/jpeg", fit_jpegs([light], MAX_BYTES)[0])
+        )
         dark = self.draw_dark()
         if dark is None:
             return str(Markup('<div class="rb-sheet">{}</div>').format(image))
@@ -80,29 +75,13 @@ class Sheet(Image.Image):
         return None
 
     def _repr_jpeg_(self) -> bytes:
-        return encode_jpeg(self.convert("RGB"), MAX_PLAIN)
+        return fit_jpegs([self.convert("RGB")], MAX_PLAIN)[0]
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(repr(self))
 
     def __repr__(self) -> str:
         return f"<a picture of {self.width}×{self.height}: .save('sheet.png') keeps it>"
-
-
-def encode_jpeg(picture: Image.Image, max_bytes: int = MAX_BYTES) -> bytes:
-    """The best JPEG of a picture within `max_bytes`; if there is none, as for a very long one, the smallest legible."""
-    content, copy = b"", picture
-    for quality, subsampling, width in COPY_SETTINGS:
-        if width is not None and width < copy.width:
-            high = max(1, round(picture.height * width / picture.width))
-            copy = picture.resize((width, high), Image.Resampling.LANCZOS)
-        out = io.BytesIO()
-        # Without `optimize`, for which Pillow reserves one byte a pixel, and fails where grain takes more.
-        copy.save(out, "JPEG", quality=quality, subsampling=subsampling)
-        content = out.getvalue()
-        if len(content) <= max_bytes:
-            break
-    return content
 
 
 def _split_layers(light: Image.Image, dark: Image.Image) -> tuple[Image.Image, Image.Image]:

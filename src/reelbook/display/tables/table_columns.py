@@ -51,6 +51,11 @@ class Column:
     keys: list[str | None] | None = None
     """The states as in the table, which a filter may name as well."""
 
+    @property
+    def side(self) -> str:
+        """Where its cells are aligned."""
+        return "right" if self.cells.is_number else "left"
+
 
 def find_columns(table: pd.DataFrame) -> list[Column]:
     """All columns: the visible ones (index, state, those that vary, credits, seconds, errors), then the others.

@@ -6,6 +6,7 @@ with quak, a widget over DuckDB that saves no output: here a reader without scri
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,7 @@ from markupsafe import Markup
 
 from ...settings import options
 from ..formatting import join_with_dots, shorten
-from ..theme import render_script, render_style
-from .table_cells import Cells, Number
+from ..theme import render, render_script, render_style
 from .table_columns import UNSETTLED, Column, find_columns, format_json, pack, pack_columns
 from .table_media import (
     EmbeddedClips,
@@ -40,32 +40,13 @@ STATIC_ROWS = 24
 """Rows that are displayed without a script."""
 
 MAX_ROWS = 20_000
-MAX_CELL_LENGTH, MAX_TITLE_LENGTH = 60, 600
-
-# The styles that the layout needs are inline, because a saved notebook may lose its style sheets.
-ROOT = Markup(
-    '<div class="rb rb-table mathjax_ignore tex2jax_ignore" data-rb-table data-lm-suppress-shortcuts="true"><p class="rb-summary" style="margin:0 0 4px">{}</p>'
-    '<div class="rb-box" tabindex="0" role="region" aria-label="Table, scrolls" style="overflow:auto;max-height:520px">{}</div><p class="rb-notes" style="margin:4px 0 0;font-size:12px">{}</p>'
-    '<script type="application/json">{}</script></div>'
-)
-TABLE = Markup(
-    '<table class="rb-grid" style="border-collapse:collapse"><thead><tr>{}</tr></thead><tbody>{}</tbody></table>'
-)
-HEAD, CELL = Markup('<th scope="col" style="text-align:{}">{}</th>'), Markup('<td style="text-align:{}"{}>{}</td>')
-TITLE, ISOLATED = Markup(' title="{}"'), Markup("<bdi>{}</bdi>")
-PICTURE = Markup(
-    '<td><img src="{}" width="{}" height="{}" alt="{}" title="{}" style="display:block;max-width:none;object-fit:contain"></td>'
-)
-NOTHING = Markup("<td></td>")
 
 
 def table_bundle(table: pd.DataFrame, *, embed: str | None = None, key: str = "", group: str = "") -> dict[str, Any]:
     """The table as an output of a cell: HTML and a line of text, by MIME type."""
-    head = table.head(MAX_ROWS)
-    all_places = find_columns(head)
-    content = _render_root(head, all_places, len(table), embed or options.embed, key, group)
+    content = render_table_markup(table, embed=embed or options.embed, key=key, group=group)
     html = Markup("").join([render_style(*STYLES), content, render_script(SCRIPT)])
-    return {"text/plain": _format_summary(all_places, len(head), len(table)), "text/html": str(html)}
+    return {"text/plain": format_table(table), "text/html": str(html)}
 
 
 def format_table(table: pd.DataFrame) -> str:
@@ -99,39 +80,26 @@ def render_table_markup(
     `posters` small ones are made, and without `clips` `embed` decides which clips are embedded.
     """
     head = table.head(MAX_ROWS)
-    return _render_root(head, find_columns(head), len(table), embed, key, group, posters=posters, clips=clips)
-
-
-def _render_root(
-    table: pd.DataFrame,
-    all_places: Sequence[Column],
-    total: int,
-    embed: str,
-    key: str,
-    group: str = "",
-    *,
-    posters: Mapping[str, KnownPoster] | None = None,
-    clips: Mapping[str, str] | None = None,
-) -> Markup:
-    files, lines = find_files(table), format_column_captions(all_places, len(table))
+    columns, files = find_columns(head), find_files(head)
+    captions = format_column_captions(columns, len(head))
     pictures = make_posters(files, single=STATIC_ROWS, known=posters)
     played = _choose_clips(files, embed, clips)
-    columns, left = pack_columns(all_places)
+    packed, left = pack_columns(columns)
     payload = {
-        "key": key, "group": group, "rows": len(table), "columns": columns, "files": pack_files(files), "captions": pack(lines),
-        "posters": pack_posters(pictures, len(table), first=STATIC_ROWS), "clips": played.played, "previews": played.previews,
+        "key": key, "group": group, "rows": len(head), "columns": packed, "files": pack_files(files), "captions": pack(captions),
+        "posters": pack_posters(pictures, len(head), first=STATIC_ROWS), "clips": played.played, "previews": played.previews,
     }  # fmt: skip
-    notes = [*_format_limits(total, len(table), pictures, left), *played.notes]
-    first = (
-        [Markup('<span class="rb-first">{}</span>').format(f"The first {STATIC_ROWS} of {len(table):,} rows.")]
-        if len(table) > STATIC_ROWS
-        else []
-    )
-    return ROOT.format(
-        _format_summary(all_places, len(table)),
-        _render_static_rows(all_places, pictures, lines, files),
-        Markup(" ").join([*first, *notes]),
-        format_json(payload),
+    return render(
+        "table.html",
+        summary=_format_summary(columns, len(head)),
+        columns=[column for column in columns if column.is_visible],
+        rows=len(head),
+        shown=min(STATIC_ROWS, len(head)),
+        has_files=any(files),
+        posters=pictures,
+        captions=captions,
+        notes=[*_format_limits(len(table), len(head), pictures, left), *played.notes],
+        payload=format_json(payload),
     )
 
 
@@ -143,77 +111,33 @@ def _choose_clips(files: FileLists, embed: str, known: Mapping[str, str] | None)
     return make_clips(files, embed) if embed in ("preview", "full") else EmbeddedClips()
 
 
-def _render_static_rows(
-    all_places: Sequence[Column], pictures: Posters, lines: Sequence[str], files: FileLists
-) -> Markup:
-    """The first rows with the columns that are visible at first."""
-    visible = [place for place in all_places if place.is_visible]
-    has_files = any(files)
-    heads = [HEAD.format(_get_side(place), ISOLATED.format(place.cells.name)) for place in visible]
-    rows = [
-        Markup("<tr>{}</tr>").format(
-            Markup("").join(
-                [
-                    *([_render_picture(row, pictures, lines[row])] if has_files else []),
-                    *(_render_cell(place, row) for place in visible),
-                ]
-            )
-        )
-        for row in range(min(STATIC_ROWS, len(files)))
-    ]
-    first = [HEAD.format("left", Markup('<span class="rb-hidden">poster</span>'))] if has_files else []
-    return TABLE.format(Markup("").join([*first, *heads]), Markup("").join(rows))
-
-
-def _render_picture(row: int, pictures: Posters, line: str) -> Markup:
-    if row not in pictures.single:
-        return NOTHING
-    return PICTURE.format(pictures.single[row], *pictures.sizes[row], line, line)
-
-
-def _render_cell(place: Column, row: int) -> Markup:
-    words = place.cells.words[row]
-    short = "–" if words is None else shorten(words, MAX_CELL_LENGTH)
-    title = Markup("") if words is None or short == words else TITLE.format(words[:MAX_TITLE_LENGTH])
-    return CELL.format(_get_side(place), title, ISOLATED.format(short))
-
-
-def _get_side(place: Column) -> str:
-    return "right" if place.cells.is_number else "left"
-
-
 def _format_summary(all_places: Sequence[Column], count: int, total: int = 0) -> str:
     """`240 runs · 236 completed · 4 failed · 12,720 credits`; of a very long table, for its first rows."""
-    roles = {place.role: place.cells for place in all_places if place.role}
-    states = roles.get("state")
-    counts: dict[str, int] = {}
-    for word in states.words if states else []:
-        if word is not None:
-            counts[word.partition(" ")[2]] = counts.get(word.partition(" ")[2], 0) + 1
-    noun = "run" if states else "row"
+    roles = {place.role: place for place in all_places if place.role}
+    states = roles["state"].cells.words if "state" in roles else []
+    counts = Counter(word.partition(" ")[2] for word in states if word is not None)
+    shown = f"the first {count:,} of {total:,}" if total > count else f"{count:,}"
     return join_with_dots(
-        f"{f'the first {count:,} of {total:,}' if total > count else f'{count:,}'} {noun}{'' if count == 1 else 's'}",
+        f"{shown} {'run' if 'state' in roles else 'row'}{'' if count == 1 else 's'}",
         *(f"{number:,} {shorten(word, 20)}" for word, number in list(counts.items())[:6]),
-        *_format_totals(roles, next((place.keys for place in all_places if place.role == "state"), None)),
+        *_format_totals(roles),
     )
 
 
-def _format_totals(roles: Mapping[str, Cells], states: Sequence[str | None] | None) -> list[str]:
+def _format_totals(roles: Mapping[str, Column]) -> list[str]:
     """Credits spent, and credits reserved for runs of unknown outcome, computed as by `summed` in the script."""
-    paid, sources = roles.get("credits"), roles.get("source")
-    spent, reserved, is_estimated = list[Number](), list[Number](), False
-    for row, amount in enumerate(paid.order or [] if paid and paid.is_number else []):
-        source = sources.words[row] if sources else None
-        if amount is None:
-            continue
-        if source != "charged" and states is not None and states[row] in UNSETTLED:
-            reserved.append(amount)
-        else:
-            spent.append(amount)
-            is_estimated = is_estimated or source == "estimated"
+    if "credits" not in roles or not roles["credits"].cells.is_number:
+        return []
+    amounts = roles["credits"].cells.order or []
+    sources = roles["source"].cells.words if "source" in roles else [None] * len(amounts)
+    states = (roles["state"].keys if "state" in roles else None) or [None] * len(amounts)
+    is_open = [source != "charged" and state in UNSETTLED for source, state in zip(sources, states, strict=True)]
+    spent = [row for row, amount in enumerate(amounts) if amount is not None and not is_open[row]]
+    reserved = sum(amount or 0 for row, amount in enumerate(amounts) if is_open[row])
+    about = "≈ " if any(sources[row] == "estimated" for row in spent) else ""
     return [
-        f"{'≈ ' if is_estimated else ''}{sum(spent):,.0f} credits" if spent else "",
-        f"{sum(reserved):,.0f} credits set aside" if sum(reserved) else "",
+        f"{about}{sum(amounts[row] or 0 for row in spent):,.0f} credits" if spent else "",
+        f"{reserved:,.0f} credits set aside" if reserved else "",
     ]
 
 

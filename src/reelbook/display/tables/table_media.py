@@ -16,6 +16,7 @@ from PIL import Image
 from ...settings import options
 from ..embedding import MAX_FULL_BYTES, MIME_TYPES, data_uri
 from ..formatting import format_credits, join_with_dots, shorten
+from ..strips import encode_jpeg
 from .table_cells import Number, format_cell
 from .table_columns import CREDITS, SECONDS, SOURCE, STATUS, Column, find_columns
 
@@ -235,7 +236,7 @@ def _read_whole(path: str, room: int) -> bytes:
 
 @lru_cache(maxsize=256)
 def _make_poster_uri(content: bytes, box: tuple[int, int]) -> str:
-    return data_uri("image/jpeg", _encode_jpeg(_shrink(content, box), QUALITIES[0]))
+    return data_uri("image/jpeg", encode_jpeg(_shrink(content, box), QUALITIES[0]))
 
 
 @lru_cache(maxsize=MAX_POSTERS)  # Some 7 kB each, never changed.
@@ -257,7 +258,7 @@ def _make_sheets(
     sheets = [_make_sheet([pictures[path] for path in part], box) for part in parts]
     written: list[str] = []
     for quality in QUALITIES:
-        written = [data_uri("image/jpeg", _encode_jpeg(sheet, quality)) for sheet in sheets]
+        written = [data_uri("image/jpeg", encode_jpeg(sheet, quality)) for sheet in sheets]
         if sum(map(len, written)) <= room:
             break
     while written and sum(map(len, written)) > room:
@@ -271,9 +272,3 @@ def _make_sheet(pictures: Sequence[Image.Image], box: tuple[int, int]) -> Image.
     for spot, picture in enumerate(pictures):
         sheet.paste(picture, (spot % SHEET_ACROSS * box[0], spot // SHEET_ACROSS * box[1]))
     return sheet
-
-
-def _encode_jpeg(picture: Image.Image, quality: int) -> bytes:
-    out = io.BytesIO()
-    picture.save(out, "JPEG", quality=quality, optimize=True)
-    return out.getvalue()

@@ -1,4 +1,4 @@
-"""The runs of a table as entries of a report, grouped by model."""
+"""The runs of a table, each as one record, for reports, grids, sheets and comparisons; and grouped by model."""
 
 from __future__ import annotations
 
@@ -10,31 +10,35 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ReelbookError
-from ...media.file_names import slug
-from ...media.local_file import LocalFile
-from ...media.metadata.run_record import parse_record_input
-from ...models.base import File
-from ...models.images import unwrap_pictures
-from ...storage.run_identity import INPUT_JSON
-from ...util.missing_values import is_missing
-from ..input_code import format_run_code
-from ..tables.table_columns import UNSETTLED
-from .layout import Layout, VariedInput, choose_layout, find_axes, find_input_columns, format_table_value
+from ..errors import ReelbookError
+from ..media.file_names import slug
+from ..media.local_file import LocalFile, is_video
+from ..media.metadata.run_record import parse_record_input
+from ..models.base import File
+from ..models.images import unwrap_pictures
+from ..storage.run_identity import INPUT_JSON
+from ..storage.run_status import RunStatus
+from ..sweeps.table_files import find_paths
+from ..util.missing_values import is_missing
+from .formatting import format_credits
+from .input_code import format_run_code
+from .report.layout import Layout, VariedInput, choose_layout, find_axes, find_input_columns, format_table_value
+from .tables.table_columns import UNSETTLED
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...media.metadata.provenance import Provenance
-    from ...models.base import Input
+    from ..media.metadata.provenance import Provenance
+    from ..models.base import Input
 
+NO_FILE = "no file here"
 MAX_CODE_LENGTH = 20_000
 """Characters of an input that are displayed; it may contain a picture as text."""
 
 
 @dataclass(frozen=True)
-class ReportRun:
-    """One run of a report."""
+class TableRun:
+    """One run of a table."""
 
     place: int
     """Its place in the table."""
@@ -44,11 +48,35 @@ class ReportRun:
     """The row of the table."""
     files: tuple[LocalFile, ...]
 
+    label: tuple[str, ...] = ()
+    """The values by which it differs from the others."""
+
     @property
     def number(self) -> str:
-        """Its number in the table, as it begins names of files."""
-        label = self.name.removeprefix("run ")
-        return label.zfill(4) if label.isdigit() else slug(label)
+        """Its label in the index of the table."""
+        return self.name.removeprefix("run ")
+
+    @property
+    def file_number(self) -> str:
+        """Its number as it begins names of files."""
+        return self.number.zfill(4) if self.number.isdigit() else slug(self.number)
+
+    @property
+    def is_film(self) -> bool:
+        """Whether its first file is a clip."""
+        return bool(self.files) and is_video(self.files[0].path)
+
+    @property
+    def state(self) -> str:
+        """The status, or that there is no file where one is expected."""
+        status = self.text("status") or ""
+        return NO_FILE if not self.files and status in ("", RunStatus.COMPLETED) else status
+
+    @property
+    def reason(self) -> str:
+        """Why it has no file."""
+        is_lost = self.state == NO_FILE and bool(self.text("status"))
+        return self.text("error") or ("rb.attach fetches it again" if is_lost else "")
 
     @property
     def status(self) -> str:
@@ -60,6 +88,11 @@ class ReportRun:
     def credits(self) -> int | None:
         """Its cost in credits; None if unknown."""
         return _parse_int(self.values.get("credits"))
+
+    @property
+    def price(self) -> str:
+        """Its cost in words; empty if unknown."""
+        return format_credits(self.credits, self.credits_source, self.status)
 
     @property
     def is_unsettled(self) -> bool:
@@ -179,7 +212,7 @@ class ModelRuns:
     """The runs of one model, and the inputs that vary among them."""
 
     model: str
-    entries: tuple[ReportRun, ...]
+    entries: tuple[TableRun, ...]
     axes: tuple[VariedInput, ...]
     common: Mapping[str, str]
     """The inputs that are the same for all and differ from the defaults."""
@@ -193,41 +226,41 @@ class ModelRuns:
         return choose_layout(self.axes, len(self.entries), **self.parts)
 
 
-def group_entries(table: pd.DataFrame, paths: Sequence[Sequence[str]]) -> list[ModelRuns]:
-    """The runs of a table by their models, in order of appearance; `paths` are the files of each run."""
+def read_runs(table: pd.DataFrame) -> list[TableRun]:
+    """The runs of a table in its order."""
+    # A table may have been joined so that it has a name twice.
+    table = table.loc[:, ~table.columns.duplicated()]
     attributes = table.attrs.get("reelbook")
-    default_model = str(attributes.get("model") or "") if isinstance(attributes, dict) else ""
-    models = (
-        [default_model if is_missing(value) else str(value) for value in table["model"]]
-        if "model" in table.columns
-        else [default_model] * len(table)
-    )
-    names = _make_names(table)
+    model = str(attributes.get("model") or "") if isinstance(attributes, dict) else ""
+    labels = [label if isinstance(label, tuple) else (label,) for label in table.index]
     rows = [dict(zip(map(str, table.columns), row, strict=True)) for row in table.itertuples(index=False, name=None)]
-    entries = [
-        ReportRun(
-            place,
-            names[place],
-            models[place],
-            rows[place],
-            tuple(LocalFile(Path(path), File(url="")) for path in found),
-        )
-        for place, found in enumerate(paths)
-    ]
     return [
-        _make_group(table, model, [entry for entry in entries if entry.model == model])
-        for model in dict.fromkeys(models)
+        TableRun(
+            place,
+            f"run {' '.join(map(format_table_value, label))}",
+            model if is_missing(row.get("model")) else str(row["model"]),
+            row,
+            tuple(LocalFile(Path(path), File(url="")) for path in files),
+        )
+        for place, (label, row, files) in enumerate(zip(labels, rows, find_paths(table), strict=True))
     ]
 
 
-def _make_group(table: pd.DataFrame, model: str, entries: list[ReportRun]) -> ModelRuns:
+def group_runs(table: pd.DataFrame) -> list[ModelRuns]:
+    """The runs of a table by their models, in order of appearance."""
+    entries = read_runs(table)
+    models = dict.fromkeys(entry.model for entry in entries)
+    return [_make_group(table, model, [entry for entry in entries if entry.model == model]) for model in models]
+
+
+def _make_group(table: pd.DataFrame, model: str, entries: list[TableRun]) -> ModelRuns:
     part = table.iloc[[entry.place for entry in entries]]
     axes = find_axes(part)
     varying = {name for axis in axes for name in axis.columns}
     return ModelRuns(model, tuple(entries), tuple(axes), _find_common_values(part, entries, varying))
 
 
-def _find_common_values(part: pd.DataFrame, entries: Sequence[ReportRun], varying: set[str]) -> dict[str, str]:
+def _find_common_values(part: pd.DataFrame, entries: Sequence[TableRun], varying: set[str]) -> dict[str, str]:
     """The inputs that are the same for all runs; the defaults of a known model are left out."""
     typed = [entry.typed for entry in entries if entry.typed is not None]
     if typed:
@@ -243,7 +276,7 @@ def _find_common_values(part: pd.DataFrame, entries: Sequence[ReportRun], varyin
 
 
 def with_unique_index(table: pd.DataFrame) -> pd.DataFrame:
-    """The table itself if its index is unique; else, as after `concat`, a copy that is numbered anew."""
+    """The table itself if its index is unique; else, as after `concat`, a copy that is numbered again."""
     if table.index.is_unique:
         return table
     import pandas as pd
@@ -251,12 +284,6 @@ def with_unique_index(table: pd.DataFrame) -> pd.DataFrame:
     counted = table.set_axis(pd.RangeIndex(len(table), name="run"), axis=0)
     counted.attrs = dict(table.attrs)
     return counted
-
-
-def _make_names(table: pd.DataFrame) -> list[str]:
-    """The names of the runs, from the index of the table."""
-    labels = [label if isinstance(label, tuple) else (label,) for label in table.index]
-    return [f"run {' '.join(map(format_table_value, label))}" for label in labels]
 
 
 def _parse_int(value: Any) -> int | None:

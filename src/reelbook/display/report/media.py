@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import quote
 
 from ...errors import ReelbookError
@@ -23,13 +22,11 @@ from ...media.metadata.provenance import sidecar_for, sidecar_path
 from ...media.posters import get_poster
 from ...media.previews import get_preview
 from ..embedding import data_uri
-from ..live import SetText, ignore_text, show_progress
+from ..live import Count, watch_count
 from ..synced_clips import PlayedClip
-from .report_entries import ReportRun
+from ..table_runs import TableRun
 
 MAX_CLIP_SIDE, MAX_CLIP_BYTES, KEYFRAMES = 320, 150_000, 12
-QUIET_SECONDS = 1.0
-"""The delay before progress is displayed."""
 MEDIA = "media"
 
 
@@ -56,13 +53,13 @@ class MediaTarget(Protocol):
     def longest(self) -> int:
         """Pixels of the longer side of a clip's poster."""
 
-    def add_clip(self, file: LocalFile, entry: ReportRun) -> tuple[str, FrameIndex | None] | None:
+    def add_clip(self, file: LocalFile, entry: TableRun) -> tuple[str, FrameIndex | None] | None:
         """Add a clip; returns its address, empty if the kernel sends it, and the index of what is there; None if it is too large."""
 
-    def add_picture(self, file: LocalFile, entry: ReportRun, content: bytes) -> str:
+    def add_picture(self, file: LocalFile, entry: TableRun, content: bytes) -> str:
         """Add a small picture with this content; returns its address."""
 
-    def add_original(self, file: LocalFile, entry: ReportRun) -> str:
+    def add_original(self, file: LocalFile, entry: TableRun) -> str:
         """Add the original file; returns its address, empty where it is left out."""
 
 
@@ -71,16 +68,16 @@ class InlineMedia:
 
     longest = MAX_CLIP_SIDE
 
-    def add_clip(self, file: LocalFile, entry: ReportRun) -> tuple[str, FrameIndex | None] | None:
+    def add_clip(self, file: LocalFile, entry: TableRun) -> tuple[str, FrameIndex | None] | None:
         """The preview of a clip as a `data:` URI."""
         small = get_preview(file.path, longest=MAX_CLIP_SIDE, max_bytes=MAX_CLIP_BYTES, gop=KEYFRAMES)
         return (data_uri("video/mp4", small), read_frame_index(small)) if small else None
 
-    def add_picture(self, file: LocalFile, entry: ReportRun, content: bytes) -> str:
+    def add_picture(self, file: LocalFile, entry: TableRun, content: bytes) -> str:
         """The picture as a `data:` URI."""
         return data_uri("image/jpeg", content)
 
-    def add_original(self, file: LocalFile, entry: ReportRun) -> str:
+    def add_original(self, file: LocalFile, entry: TableRun) -> str:
         """Empty, because the page is a single file."""
         return ""
 
@@ -95,7 +92,7 @@ class FolderMedia:
     _guard: Lock = field(default_factory=Lock)
     longest: int = MAX_CLIP_SIDE
 
-    def add_clip(self, file: LocalFile, entry: ReportRun) -> tuple[str, FrameIndex | None]:
+    def add_clip(self, file: LocalFile, entry: TableRun) -> tuple[str, FrameIndex | None]:
         """Copy the clip; returns its address, or the preview of one that browsers do not decode."""
         address = self.add_original(file, entry)
         # Of the copy, because the provenance in it moves what comes after.
@@ -103,7 +100,7 @@ class FolderMedia:
         small = InlineMedia().add_clip(file, entry) if index is None else None
         return small or (address, index)
 
-    def add_picture(self, file: LocalFile, entry: ReportRun, content: bytes) -> str:
+    def add_picture(self, file: LocalFile, entry: TableRun, content: bytes) -> str:
         """Write the picture as a file; returns its address."""
         name = f"{file.path.stem[:16]}-{entry.place}.poster.jpg"
         name = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-.") else "_" for letter in name)
@@ -111,7 +108,7 @@ class FolderMedia:
         (self.folder / MEDIA / name).write_bytes(content)
         return f"{MEDIA}/{quote(name)}"
 
-    def add_original(self, file: LocalFile, entry: ReportRun) -> str:
+    def add_original(self, file: LocalFile, entry: TableRun) -> str:
         """Copy the file under a readable name, with its provenance; returns its address."""
         if file.path not in self.names:
             facts = entry.facts(self.service)
@@ -119,7 +116,7 @@ class FolderMedia:
             with TemporaryDirectory(dir=self.folder) as apart:
                 copy = with_facts.save(f"{apart}{os.sep}")
                 beside = sidecar_for(file.path, facts)
-                self.names[file.path] = self._move_into_folder(copy, entry.number)
+                self.names[file.path] = self._move_into_folder(copy, entry.file_number)
             if beside:
                 place = self.folder / MEDIA / self.names[file.path]
                 sidecar_path(place).write_text(beside, encoding="utf-8")
@@ -138,29 +135,25 @@ class FolderMedia:
         return name
 
 
-def prepare_media(entries: Sequence[ReportRun], target: MediaTarget) -> tuple[Mapping[Path, PageMedia], SetText]:
-    """Prepare all files of these runs; returns them by path, and a function that replaces the last line of progress."""
+def prepare_media(entries: Sequence[TableRun], target: MediaTarget) -> tuple[Mapping[Path, PageMedia], Count]:
+    """Prepare all files of these runs; returns them by path, and the progress, whose line in the cell can be replaced."""
     first = {file.path: (file, entry) for entry in reversed(entries) for file in entry.files}
-    files = list(first.values())
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 2)) as pool, ExitStack() as stack:
-        tasks = [pool.submit(_prepare, file, entry, target) for file, entry in files]
+    found = list[PageMedia]()
+    with (
+        ThreadPoolExecutor(min(8, os.cpu_count() or 2)) as pool,
+        watch_count(Count(len(first), "files made ready for the report")) as count,
+    ):
+        tasks = [pool.submit(_prepare, file, entry, target) for file, entry in first.values()]
         try:
-            set_text = stack.enter_context(_show_progress_if_slow(tasks))
-            found = [one.result() for one in tasks]
+            for count.done, task in enumerate(tasks, 1):
+                found.append(task.result())
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return dict(zip(first, found, strict=True)), set_text
+    return dict(zip(first, found, strict=True)), count
 
 
-def _show_progress_if_slow(tasks: Sequence[Any]) -> AbstractContextManager[SetText]:
-    """Display the progress if the tasks take longer than `QUIET_SECONDS`."""
-    if not wait(tasks, timeout=QUIET_SECONDS).not_done:
-        return nullcontext(ignore_text)
-    return show_progress(lambda: sum(one.done() for one in tasks), len(tasks), "files made ready for the report")
-
-
-def _prepare(file: LocalFile, entry: ReportRun, target: MediaTarget) -> PageMedia:
+def _prepare(file: LocalFile, entry: TableRun, target: MediaTarget) -> PageMedia:
     try:
         probe = file.probe
         small = get_poster(file.path, longest=target.longest if file.is_video else 2 * target.longest)
